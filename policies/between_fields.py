@@ -1,0 +1,63 @@
+"""What must hold between the fields of one struct of the definition. Each rule yields (path inside the struct, what is wrong).
+
+The docstrings are the rules' lines in docs/reference.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from policies import policy
+from policies.shape import Kind
+from policies.verdict import Path
+
+Given = Mapping[str, Any]
+Wrong = Iterator[tuple[Path, str]]
+
+
+def min_below_max(given: Given, kind: Kind) -> Wrong:
+    """`min` is at most `max`, here and in every other `{min, max}`."""
+    if "min" in given and "max" in given and given["min"] > given["max"]:
+        yield (), f"min {given['min']} is more than max {given['max']}; nothing lies between"
+
+
+def something_is_left(given: Given, kind: Kind) -> Wrong:
+    """A name in both `in` and `notIn` is out; at least one of `in` must remain."""
+    if "in_" in given and not set(given["in_"]) - set(given.get("not_in", ())):
+        yield (), "nothing is left: each name of in is in notIn too"
+
+
+def values_fit_operator(given: Given, kind: Kind) -> Wrong:
+    """`In` and `NotIn` have values, `Exists` and `DoesNotExist` none."""
+    operator, values = given.get("operator"), given.get("values", ())
+    if operator in ("In", "NotIn") and not values:
+        yield ("values",), f"{operator} wants at least one value; write values: [research]"
+    if operator in ("Exists", "DoesNotExist") and values:
+        yield ("values",), f"{operator} takes no values; remove them"
+
+
+def some_count_is_left(given: Given, kind: Kind) -> Wrong:
+    """At least one count of `oneOf` is at most `max`."""
+    if "max" in given and "one_of" in given and min(given["one_of"]) > given["max"]:
+        yield (), f"nothing is left: each count of oneOf is more than max {given['max']}"
+
+
+def authors_do_not_choose(given: Given, kind: Kind) -> Wrong:
+    """A ClusterGPUPolicy with `require` has no `match.podSelector` and no `match.workloads`: authors write labels and owners."""
+    if kind != "ClusterGPUPolicy" or given.get("require", policy.Require()) == policy.Require():
+        return
+    match, _ = given.get("match", (policy.Match(), ()))
+    there = {"podSelector": match.pod_selector is not None, "workloads": bool(match.workloads)}
+    for name in (name for name, given_here in there.items() if given_here):
+        yield (
+            ("match", name),
+            f"a ClusterGPUPolicy with require has no {name}, because authors write what it looks at; "
+            "move require to a policy that matches by namespaceSelector or gpus",
+        )
+
+
+def profiles_need_mig(given: Given, kind: Kind) -> Wrong:
+    """`migProfiles` only with `MIG` in `sharing`."""
+    if given.get("mig_profiles") and "MIG" not in given.get("sharing", ()):
+        yield ("migProfiles",), "nodes carry slices only where they share by MIG; write sharing: [MIG]"

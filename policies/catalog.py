@@ -1,0 +1,308 @@
+"""What is known about GPUs, MIG profiles, machines, platforms and workloads: types and look-ups.
+
+The data is ``catalog.yaml``; ``catalog_parse`` reads it, and the files laid over it, into a ``Catalog``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from policies.policy import Capacity, Sharing, Taint
+
+_MOST_NAMES = 4096
+"""Resource names whose answer is kept: authors choose names, so it is bounded; a cluster has tens."""
+
+Possible = tuple[str | None, ...]
+"""The values a label may have on such a node. None: the label may be absent. ``"*"``: present, any value.
+``"?"``: present, with a value the catalog does not know (the unknown-model row)."""
+
+Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
+ResourceKind = Literal["gpu", "shared", "mig", "partition", "dra", "other"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigProfile:
+    name: str
+    """``1g.10gb``, ``1g.10gb+me``, ``1g.24gb-me``: as nvidia-smi writes it"""
+    count: int
+    """most instances of this profile alone on one GPU"""
+    compute: int
+    """compute slices (the ``1`` of 1g)"""
+    memory_gb: int
+    """nominal, the number in the name"""
+    attribute: str | None = None
+    """``+me``, ``+me.all``, ``+gfx``, ``-me``"""
+    usable_mib: int | None = None
+    """only where the figure is verified"""
+
+    @property
+    def resource(self) -> str:
+        """Extended resource under the mixed strategy: ``+`` becomes ``.`` ([device-plugin] internal/rm)."""
+        return "nvidia.com/mig-" + self.name.replace("+", ".")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    model: str
+    """the catalog name that policies use: ``A100-40GB``, ``T4``"""
+    groups: tuple[str, ...] = ()
+    """wider names for it: ``A100``"""
+    vendor: str
+    """nvidia, amd, intel, habana"""
+    family: str
+    """architecture as in nvidia.com/gpu.family (``ada-lovelace``), or the vendor's (``cdna3``)"""
+    memory_gb: int | None = None
+    """nominal, of one GPU"""
+    memory_mib: int | None = None
+    products: tuple[str, ...] = ()
+    """values of the vendor's product label, newest driver first"""
+    compute_capability: str | None = None
+    mig: tuple[MigProfile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineType:
+    """One instance type (on GKE N1: one accelerator; type None)."""
+
+    cloud: str
+    """aws, azure, gcp"""
+    type: str | None
+    family: str | None
+    """what ``instanceFamilies`` names: ``p4d``, ``a2``"""
+    model: str
+    """a Gpu.model"""
+    count: int | None
+    """devices; None: any"""
+    resource: str
+    """``nvidia.com/gpu``"""
+    attributes: Mapping[str, str]
+    """further label values by attribute name: gpuName, memoryMiB, category, generation, size, manufacturer, accelerator"""
+    usd_per_hour: float | None = None
+    """indicative, on demand, of the whole machine; Catalog.prices says where and when"""
+    not_on: tuple[str, ...] = ()
+    """platforms of this cloud that never make it"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expression:
+    """A node selector requirement to write."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """One way in which a node shares its GPUs, and what its labels then say."""
+
+    sharing: Sharing
+    vendor: str
+    resource: str | None = None
+    """None: the machine's own (``nvidia.com/gpu``); may hold ``{profile}`` (with '+' as '.')"""
+    strategy: Literal["mixed", "single"] | None = None
+    """per MIG profile: only where the cluster's --mig-strategy is this. None with per_profile: always (GKE)"""
+    per_profile: bool = False
+    suffix: str = ""
+    """appended to the product label: ``-SHARED``, ``-MIG-{profile}``"""
+    labels: Mapping[str, Possible]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharingScheme:
+    variants: tuple[Variant, ...]
+    exclude: Mapping[Sharing, tuple[Expression, ...]]
+    """what keeps a pod off nodes of that sharing; all that R leaves out are written together"""
+    only: Mapping[Sharing, tuple[Expression, ...]]
+    """what picks nodes of that sharing alone (written where the keys are known before boot, or on gfd)"""
+    slice_key: str | None = None
+    """label whose value is the MIG profile (GKE partition size), where a slice is chosen by label"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Platform:
+    name: str
+    cloud: str | None
+    """whose MachineTypes; None: machines are the product labels of every GPU (gfd)"""
+    creates_nodes: bool
+    makes_slices: bool
+    """False for Karpenter and EKS Auto: no node is ever made for a slice or a ``.shared`` name"""
+    slices: tuple[str, ...] = ()
+    """resource names that such nodes exist for although makes_slices is False (a --catalog overlay says so)"""
+    anchor: str
+    """a label that every node of this platform has and no other platform's node"""
+    labels: Mapping[str, str]
+    """label key -> attribute, known before the node exists (on gfd: all there is)"""
+    after_boot: Mapping[str, str]
+    """label key -> attribute, written only once the node runs (GFD on clouds)"""
+    machine_keys: tuple[tuple[str, ...], ...]
+    """key lists that may say the machine axis, best first"""
+    capacity: Mapping[Capacity, Mapping[str, str]]
+    """which capacity types exist here, and their labels"""
+    capacity_keys: tuple[str, ...]
+    sharing: str
+    """name of a SharingScheme"""
+    protect_durations: bool = False
+    """True where karpenter.sh/do-not-disrupt understands a duration (provider 1.12 or later)"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """What one resource name is, read from its name."""
+
+    name: str
+    vendor: str
+    kind: ResourceKind
+    """``other``: an accelerator that is no GPU (Neuron, TPU, Gaudi): counted, tolerated, never placed"""
+    profile: str | None = None
+    """MIG profile as in the name of the resource (``1g.10gb.me``), else None"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourcePattern:
+    pattern: re.Pattern[str]
+    """anchored; a group named ``profile`` gives Resource.profile"""
+    vendor: str
+    kind: ResourceKind
+    profile: str | None = None
+    """for a renamed resource: which profile it is"""
+    name: str | None = None
+    """the literal name, where the data gives one instead of a pattern"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceleratorTaint:
+    vendor: str
+    taint: Taint
+    """value "" here means: tolerate with Exists"""
+    platforms: tuple[str, ...] = ()
+    """empty: on all"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protection:
+    """One way to say 'do not disrupt this pod'."""
+
+    where: Literal["annotations", "labels"]
+    key: str
+    value: str
+    durations: bool
+    """True if the value may be a Go duration where Platform.protect_durations"""
+    platforms: tuple[str, ...]
+    """empty: on all"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """How the pods of a kind of workload are known."""
+
+    name: str
+    """as in match.workloads: ``Job``, ``PyTorchJob``, ``Notebook``"""
+    owners: tuple[tuple[str, str], ...] = ()
+    """(API group, kind) of a controlling owner reference, e.g. ("batch", "Job")"""
+    labels: tuple[str, ...] = ()
+    """a pod label key, or key=value, that alone tells"""
+    service: bool = False
+    """long-lived: grace and disruption only if the policy names the workload"""
+    api_version: tuple[str, ...] = ()
+    """apiVersions of the workload's own manifest"""
+    templates: tuple[str, ...] = ()
+    """paths to pod templates in it, dotted, ``[*]`` for lists: ``spec.pytorchReplicaSpecs.*.template``"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraceCap:
+    """What cuts a grace period. ``capacity`` spot: the interruption notice; None: the autoscaler's own cap."""
+
+    name: str
+    """``EC2 spot interruption notice``"""
+    seconds: int
+    capacity: Capacity | None
+    platforms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalog:
+    gpus: tuple[Gpu, ...]
+    machines: tuple[MachineType, ...]
+    platforms: Mapping[str, Platform]
+    schemes: Mapping[str, SharingScheme]
+    resources: tuple[ResourcePattern, ...]
+    whole: Mapping[str, str]
+    """vendor -> resource name of one whole device: nvidia -> nvidia.com/gpu"""
+    misspellings: Mapping[str, str]
+    """wrong resource name -> right one"""
+    not_accelerators: tuple[str, ...]
+    """names and globs that look like accelerators and are not: nvidia.com/gpumem"""
+    taints: tuple[AcceleratorTaint, ...]
+    spot_taints: tuple[AcceleratorTaint, ...]
+    never_tolerate: tuple[str, ...]
+    """taint keys, globs allowed"""
+    protections: tuple[Protection, ...]
+    workloads: tuple[Workload, ...]
+    grace_caps: tuple[GraceCap, ...]
+    excluded_namespaces: tuple[str, ...]
+    dra_drivers: Mapping[str, str]
+    """DRA driver -> vendor: gpu.nvidia.com -> nvidia"""
+    foreign_schedulers: Mapping[str, str]
+    """schedulerName -> system: kai-scheduler -> KAI"""
+
+    prices: Mapping[str, str] = field(default_factory=dict)
+    """cloud -> where and when its MachineType.usd_per_hour hold: ``AWS us-east-1, on demand, 2026-07-20``"""
+    other_platforms: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """label vocabulary of platforms without machines here: platform -> label key -> what it says"""
+    _seen: dict[str, Resource | None] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """answers of ``resource``, bounded"""
+
+    def resource(self, name: str) -> Resource | None:
+        """What this resource name is; None if it is no accelerator. A literal name beats a pattern, in the catalog's order."""
+        if name not in self._seen:
+            if len(self._seen) >= _MOST_NAMES:
+                self._seen.clear()
+            self._seen[name] = self._read(name)
+        return self._seen[name]
+
+    def _read(self, name: str) -> Resource | None:
+        for known in sorted(self.resources, key=lambda resource: resource.name is None):
+            if found := known.pattern.fullmatch(name):
+                profile = known.profile or found.groupdict().get("profile")
+                return Resource(name=name, vendor=known.vendor, kind=known.kind, profile=profile)
+        return None
+
+    @property
+    def renamed(self) -> Mapping[str, str]:
+        """MIG profile, as nvidia-smi writes it -> the resource name that this cluster gives it instead of the usual one."""
+        names = {_spoken(known.profile): known.name for known in self.resources if known.kind == "mig" and known.profile}
+        return {profile: name for profile, name in names.items() if name is not None}
+
+    def models(self, name: str) -> tuple[Gpu, ...]:
+        """The GPUs that a model name or a group name means; empty if unknown."""
+        return tuple(gpu for gpu in self.gpus if name == gpu.model or name in gpu.groups)
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """Every name that ``models`` knows: models, then groups, in the catalog's order."""
+        groups = (group for gpu in self.gpus for group in gpu.groups)
+        return tuple(dict.fromkeys([*(gpu.model for gpu in self.gpus), *groups]))
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """Every architecture, in the catalog's order."""
+        return tuple(dict.fromkeys(gpu.family for gpu in self.gpus))
+
+    @property
+    def vendors(self) -> tuple[str, ...]:
+        """Every maker of GPUs, in the catalog's order."""
+        return tuple(dict.fromkeys(gpu.vendor for gpu in self.gpus))
+
+    def machine_families(self) -> frozenset[str]:
+        """Every instance family of every cloud."""
+        return frozenset(machine.family for machine in self.machines if machine.family is not None)
+
+
+def _spoken(profile: str) -> str:
+    """``1g.10gb.me``, as in resource names, as nvidia-smi says it: ``1g.10gb+me``."""
+    return re.sub(r"gb\.(?=[a-z])", "gb+", profile)

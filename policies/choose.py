@@ -1,0 +1,290 @@
+"""Defaults, axis by axis: nodeTemplate, mig, machine, capacity; each kept only if something is left.
+
+The first that speaks on an axis decides: the pod, its annotation, the namespace's own policies, the cluster's. Within
+one scope the policies that match must say the same, or neither acts and the conflict is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from policies import placement
+from policies.catalog import MigProfile
+from policies.nearest import nearest
+from policies.placement import Space, meet
+from policies.plan import Plan, Slice
+from policies.policy import MigDefault
+from policies.quantity import whole as whole_number
+from policies.render import slice_by_label
+from policies.snapshot import Compiled, CompiledTemplate, Constraint
+from policies.verdict import Violation
+from policies.wishes import SLICE, TEMPLATE, is_long
+
+T = TypeVar("T")
+
+
+def choose(plan: Plan) -> None:
+    """Fill in the defaults of the plan, in order."""
+    _template(plan)
+    _slice(plan)
+    if not _speaks(plan, _machine_keys(plan)):
+        _keep(plan, "machine", lambda c: c.machine or None, key=lambda c: tuple((x.field, x.text) for x in c.machine))
+    if not _speaks(plan, _capacity_keys(plan)):
+        _keep(plan, "capacity", lambda c: _capacity(plan, c), key=lambda c: tuple(x.text for x in _capacity(plan, c) or ()))
+    plan.spot = _who_named_spot(plan)
+
+
+# --- who speaks --------------------------------------------------------------------------------------------------------
+
+
+def _speaks(plan: Plan, keys: frozenset[str]) -> bool:
+    """Whether the pod has a nodeSelector key or required expression on one of these keys."""
+    return any(said.key in keys for term in placement.terms_of(plan.pod) for said in term.said)
+
+
+def _machine_keys(plan: Plan) -> frozenset[str]:
+    platforms = plan.snapshot.catalog.platforms.values()
+    return frozenset(key for p in platforms for key in (*p.labels, *p.after_boot)) - _capacity_keys(plan)
+
+
+def _capacity_keys(plan: Plan) -> frozenset[str]:
+    return frozenset(key for p in plan.snapshot.catalog.platforms.values() for key in p.capacity_keys)
+
+
+def _sharing_keys(plan: Plan) -> frozenset[str]:
+    return frozenset(key for s in plan.snapshot.catalog.schemes.values() for v in s.variants for key in v.labels)
+
+
+def _scopes(plan: Plan) -> Iterator[list[Compiled]]:
+    """The namespace's own policies, then the cluster's."""
+    yield [c for c in plan.policies if c.policy.namespace is not None]
+    yield [c for c in plan.policies if c.policy.namespace is None]
+
+
+def _spoken(plan: Plan, axis: str, value: Callable[[Compiled], T | None], key: Callable[[Compiled], object]) -> tuple[T, tuple[str, ...]] | None:
+    """The value of the first scope that has one, with who says it; None when none does or they disagree."""
+    for scope in _scopes(plan):
+        given = [c for c in scope if value(c) is not None]
+        if not given:
+            continue
+        names = tuple(c.policy.id for c in given)
+        if len({key(c) for c in given}) > 1:
+            plan.remark(
+                "BERTH-202", f"the defaults of {' and '.join(names)} differ on {axis}: neither acts; make them equal or let one match fewer pods",
+                "node_affinity", names,
+            )  # fmt: skip
+            return None
+        found = value(given[0])
+        assert found is not None
+        return found, names
+    return None
+
+
+# --- machine and capacity ----------------------------------------------------------------------------------------------
+
+
+def _capacity(plan: Plan, compiled: Compiled) -> tuple[Constraint, ...] | None:
+    """longRuns beats capacity where the run is long."""
+    long_runs = compiled.policy.default.long_runs
+    if compiled.capacity_long is not None and long_runs is not None and is_long(plan.wishes.seconds, long_runs):
+        return (compiled.capacity_long,)
+    return None if compiled.capacity is None else (compiled.capacity,)
+
+
+def _keep(
+    plan: Plan, axis: str, value: Callable[[Compiled], tuple[Constraint, ...] | None], key: Callable[[Compiled], object]
+) -> None:
+    spoken = _spoken(plan, axis, value, key)
+    if spoken is None or not plan.space.wanted:
+        return
+    constraints, names = spoken
+    rows = meet(plan.inside, *(c.rows for c in constraints))
+    if plan.space.left(plan.inside) and not plan.space.left(rows):
+        wish = " and ".join(c.text for c in constraints)
+        plan.remark("BERTH-204", f"default {wish} leaves nothing inside what is required and asked for: it does not act", "node_affinity", names)
+        return
+    _say_clipped(plan, constraints, names)
+    plan.inside = rows
+    plan.chosen.extend(replace(c, policy=", ".join(names)) for c in constraints)
+
+
+def _say_clipped(plan: Plan, constraints: Sequence[Constraint], names: Sequence[str]) -> None:
+    for constraint in constraints:
+        clipped = any(_loses(plan, name, constraint) for name in plan.inside)
+        if constraint.narrows and clipped:
+            plan.remark("BERTH-203", f"default {constraint.text} is clipped to what is required", "node_affinity", names)
+
+
+def _loses(plan: Plan, platform: str, constraint: Constraint) -> bool:
+    """Whether ``require`` takes away part of a default on its own axis."""
+    rows = constraint.rows[platform]
+    for other in plan.constraints:
+        if other.axis == constraint.axis:
+            rows &= other.rows[platform]
+    return rows != constraint.rows[platform] & plan.snapshot.tables[platform].all
+
+
+def _who_named_spot(plan: Plan) -> tuple[str, ...]:
+    """Who named a capacity, by policy or as the pod itself, if what is left holds spot."""
+    who = [c.policy for c in (*plan.constraints, *plan.chosen) if c.axis == "capacity"]
+    if plan.template is not None and plan.template.template.capacity:
+        who.extend(plan.template_by)
+    if _speaks(plan, _capacity_keys(plan)):
+        who.extend(c.policy.id for c in plan.policies)
+    spot = {name: table.by_capacity.get("spot", 0) for name, table in plan.snapshot.tables.items()}
+    return tuple(sorted(set(who))) if who and plan.space.holds(plan.inside, spot) else ()
+
+
+# --- nodeTemplate ------------------------------------------------------------------------------------------------------
+
+
+def _template(plan: Plan) -> None:
+    if plan.wishes.template is not None:
+        _template_by_annotation(plan, plan.wishes.template)
+        return
+    keys = frozenset(key for t in plan.snapshot.templates.values() for key, _ in t.template.labels)
+    spoken = None if _speaks(plan, keys) else _spoken(plan, "nodeTemplate", lambda c: c.policy.default.node_template, lambda c: c.policy.default.node_template)
+    if spoken is None:
+        return
+    name, names = spoken
+    own = [c for c in plan.policies if c.policy.id in names and c.policy.namespace is not None]
+    template = plan.snapshot.templates.get(name)
+    if template is None or (own and name not in plan.wishes.allowed_templates):
+        why = "is not defined" if template is None else "is in no ClusterGPUPolicy's allow.nodeTemplates for this namespace"
+        plan.remark("BERTH-204", f"default nodeTemplate {name} {why}: it does not act", "node_affinity", names)
+        return
+    if not _take(plan, template, names):
+        plan.remark("BERTH-204", f"default nodeTemplate {name} leaves nothing inside what is required and asked for: it does not act", "node_affinity", names)
+
+
+def _template_by_annotation(plan: Plan, name: str) -> None:
+    allowed = sorted(plan.wishes.allowed_templates & plan.snapshot.templates.keys())
+    fact = f'metadata.annotations["{TEMPLATE}"] asks for the node template "{name[:60]}"'
+    if name not in allowed:
+        known = name in plan.snapshot.templates
+        fix = "ask the platform team to add it to allow.nodeTemplates" if known else _guess(name, allowed)
+        detail = f"Allowed here: {', '.join(allowed)}." if allowed else "No template is allowed in this namespace."
+        why = "which no policy allows here" if known else "which does not exist"
+        plan.violations.append(Violation(code="BERTH-152", fact=f"{fact}, {why}", fix=fix, detail=detail, rule="node_affinity"))
+    elif not _take(plan, plan.snapshot.templates[name], _granters(plan, name)) and plan.space.possible_anywhere():
+        fix = "choose another template or remove what the pod asks for besides"
+        detail = f"{name} means {' and '.join(c.text for c in plan.snapshot.templates[name].constraints) or 'any GPU'}."
+        fact = f"{fact}, which leaves no node inside what is required and asked for"
+        plan.violations.append(Violation(code="BERTH-152", fact=fact, fix=fix, detail=detail, rule="node_affinity", policies=_requirers(plan)))
+
+
+def _guess(name: str, allowed: Sequence[str]) -> str:
+    near = nearest(name, allowed)
+    return f'write "{near}"' if near else "remove the annotation"
+
+
+def _granters(plan: Plan, name: str) -> tuple[str, ...]:
+    return tuple(c.policy.id for c in plan.policies if name in c.policy.allow.node_templates)
+
+
+def _requirers(plan: Plan) -> tuple[str, ...]:
+    return tuple(sorted({c.policy for c in plan.constraints}))
+
+
+def _take(plan: Plan, template: CompiledTemplate, names: tuple[str, ...]) -> bool:
+    """Choose the template if something is left; from here on its nodes' own offers exist."""
+    space = with_template(plan, template)
+    rows = meet(plan.inside, template.rows)
+    if space.wanted and space.possible_anywhere() and not space.left(rows):
+        return False
+    plan.space, plan.inside = space, rows
+    plan.template, plan.template_by = template, names
+    return True
+
+
+def with_template(plan: Plan, template: CompiledTemplate) -> Space:
+    """The space in which every term also demands the template's labels."""
+    said = tuple(placement.Said(key, "In", (value,), f"GPUNodeTemplate/{template.template.name}") for key, value in template.template.labels)
+    terms = [replace(term, said=(*term.said, *said)) for term in placement.terms_of(plan.pod)]
+    return Space(placement.read(plan.snapshot, terms), plan.space.wanted)
+
+
+# --- mig ---------------------------------------------------------------------------------------------------------------
+
+
+def _slice(plan: Plan) -> None:
+    whole = [a for a in plan.asked if a.resource.kind == "gpu" and a.resource.vendor == "nvidia"]
+    by_author = plan.wishes.slice_gb
+    if len(whole) != 1 or _speaks(plan, _sharing_keys(plan)) or any(a.resource.kind in ("mig", "shared") for a in plan.asked):
+        return
+    spoken: tuple[MigDefault, tuple[str, ...]] | None
+    if by_author is not None:
+        spoken = MigDefault(slice_gb=by_author), tuple(c.policy.id for c in plan.policies)
+    else:
+        spoken = _spoken(plan, "mig", lambda c: c.policy.default.mig, lambda c: c.policy.default.mig)
+    if spoken is None:
+        return
+    wish, names = spoken
+    size = f"{wish.slice_gb}gb" if wish.slice_gb is not None else f"of at least {wish.usable_mib} MiB usable"
+    several = next((c for c in whole[0].containers if whole_number(c.amount(whole[0].resource.name)) != 1), None)
+    if plan.actor.resources != "yes":
+        plan.remark("BERTH-210", f"MIG slice {size} skipped: the resources of {plan.actor.names[0]} are not renamed", "mig_resources", names)
+    elif several is not None:
+        plan.remark(
+            "BERTH-210", f'MIG slice {size} skipped: container "{several.name}" asks for more than one whole GPU', "mig_resources", names
+        )
+    else:
+        _find_slice(plan, wish, size, whole[0].resource.name, names, by_author is not None)
+
+
+def _find_slice(plan: Plan, wish: MigDefault, size: str, old: str, names: tuple[str, ...], by_author: bool) -> None:
+    options = sorted(_options(plan, wish, old, plan.inside), key=lambda o: (o[0].usable_mib or 0 if wish.usable_mib else 0, o[0].compute, o[0].name, o[1]))
+    if options:
+        profile, resource = options[0]
+        plan.slice = Slice(profile=profile.name, old=old, resource=resource, policies=names)
+        rows = {name: _slice_rows(plan, name, profile.name, resource) for name in plan.inside}
+        plan.inside = meet(plan.inside, rows)
+        plan.space = replace(plan.space, wanted={(resource if n == old else n): c for n, c in plan.space.wanted.items()})
+    elif by_author and list(_options(plan, wish, old, placement.everything(plan.snapshot))):
+        fact = f'metadata.annotations["{SLICE}"] asks for a slice of {size}, which the policies here do not admit'
+        fix = "remove the annotation, or ask for another size"
+        plan.violations.append(Violation(code="BERTH-153", fact=fact, fix=fix, rule="mig_resources", policies=_requirers(plan)))
+    else:
+        where = ", ".join(plan.snapshot.tables) if plan.snapshot.placed else "any platform"
+        plan.remark(
+            "BERTH-210", f"MIG slice {size} skipped: no node on {where} inside what is required has one; a GPUNodeTemplate (gpus.migProfiles) "
+            "or --catalog says where such nodes exist", "mig_resources", names,
+        )  # fmt: skip
+
+
+def _slice_rows(plan: Plan, platform: str, profile: str, resource: str) -> int:
+    table = plan.snapshot.tables[platform]
+    return table.where(o.profile == profile and o.resource == resource and o.sharing == "MIG" for o in table.offers)
+
+
+def _options(plan: Plan, wish: MigDefault, old: str, inside: dict[str, int]) -> Iterator[tuple[MigProfile, str]]:
+    """(profile, resource name) of every slice that fits the wish and leaves something. By label the name stays."""
+    for platform, table in plan.snapshot.tables.items():
+        seen: set[tuple[str, str]] = set()
+        for offer in table.offers:
+            gpu = offer.host.gpu
+            if gpu is None or offer.sharing != "MIG" or offer.profile is None or (offer.profile, offer.resource) in seen:
+                continue
+            seen.add((offer.profile, offer.resource))
+            profile = next(p for p in gpu.mig if p.name == offer.profile)
+            if _fits(profile, wish) and _is_left(plan, platform, profile.name, old, offer.resource, inside):
+                yield profile, offer.resource
+
+
+def _fits(profile: MigProfile, wish: MigDefault) -> bool:
+    if profile.attribute is not None:
+        return False
+    if wish.usable_mib is not None:
+        return profile.usable_mib is not None and profile.usable_mib >= wish.usable_mib
+    return profile.memory_gb == wish.slice_gb
+
+
+def _is_left(plan: Plan, platform: str, profile: str, old: str, resource: str, inside: dict[str, int]) -> bool:
+    table = plan.snapshot.tables[platform]
+    rows = {name: 0 for name in inside} | {platform: inside[platform] & _slice_rows(plan, platform, profile, resource)}
+    if resource == old and slice_by_label(plan.snapshot.catalog, table, profile, rows[platform]) is None:
+        return False
+    space = replace(plan.space, wanted={(resource if n == old else n): c for n, c in plan.space.wanted.items()})
+    return space.left(rows)

@@ -1,0 +1,257 @@
+"""The definition of our three kinds: every field once, with its type, bounds, default and meaning.
+
+The strict parser (``policy_parse``), the JSON schema (``policy_schema``) and ``docs/reference.md`` (``reference``) come from here:
+a new field is one entry in this table and an attribute in ``policy``. Shared parts are in ``definition_parts``.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import get_args
+
+from policies import between_fields as between
+from policies import definition_parts as part
+from policies import policy
+from policies.shape import Choice, Field, Items, Kind, Labels, Name, SliceSize, Span, Struct, Template, Text, UsableMemory, Whole
+from policies.verdict import MODES
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+NAME = Text(wanted="a DNS subdomain", pattern=part.DNS_SUBDOMAIN)
+NAMESPACE = Text(wanted="a DNS label", pattern=part.DNS_LABEL, most=63)
+NAMESPACED: tuple[Kind, ...] = ("GPUPolicy",)
+_CLUSTER: tuple[Kind, ...] = ("ClusterGPUPolicy",)
+
+_MATCH = Struct(
+    build=lambda exclude=(), **given: (policy.Match(**given), exclude),
+    fields=(
+        Field(
+            name="namespaceSelector", store="namespace_selector", shape=part.SELECTOR, kinds=_CLUSTER,
+            about="Namespaces by their labels; left out: all.", example="{matchLabels: {team: research}}",
+        ),
+        Field(
+            name="podSelector", store="pod_selector", shape=part.SELECTOR,
+            about="Pods by their labels. In a ClusterGPUPolicy only without `require`, because authors write labels.",
+            example="{matchLabels: {tier: batch}}",
+        ),
+        Field(
+            name="workloads", shape=Items(of=Name(noun="workload", known="workloads")),
+            about="Pods by the workload they belong to. In a ClusterGPUPolicy only without `require`, because authors write owners.",
+            example="[Job, PyTorchJob]",
+        ),
+        Field(
+            name="gpus", shape=part.bounds(0, "devices", (8, 8)),
+            about="Pods by how many whole accelerators they ask for, all containers together.", example="{min: 8}",
+        ),
+        Field(
+            name="exclude", kinds=_CLUSTER, example="{users: [system:serviceaccount:ci:runner]}",
+            about="Whose pods the policy leaves alone: a break-glass, by who asks, never by what the pod says.",
+            shape=Struct(
+                build=lambda users: users,
+                fields=(
+                    Field(
+                        name="users", shape=Items(of=Text(wanted="a user name", pattern=r"^\S+$")), required=True,
+                        about="`request.userInfo.username`, whole.", example="[system:serviceaccount:ci:runner]",
+                    ),
+                ),
+            ),
+        ),
+    ),
+)  # fmt: skip
+
+_GPUS_PER_POD = Struct(
+    build=policy.DeviceLimit,
+    any_of=("max", "oneOf"),
+    rules=(between.some_count_is_left,),
+    fields=(
+        Field(name="max", shape=Whole(least=1, unit="devices"), about="At most.", example="8"),
+        Field(name="oneOf", store="one_of", shape=Items(of=Whole(least=1, unit="devices")), about="One of these.", example="[1, 2, 4, 8]"),
+    ),
+)
+
+_REQUIRE = Struct(
+    build=part.with_machine(policy.Require),
+    fields=(
+        *part.machine("gpuMemory"),
+        part.capacity("Which capacity a pod may land on; `on-demand` includes reserved."),
+        part.long_runs("Which capacity a pod that runs long may land on."),
+        Field(
+            name="sharing", shape=Items(of=part.SHARING), example="[Exclusive, MIG]",
+            about="How the GPU may be shared: whole (`Exclusive`), a hardware slice (`MIG`), or in turns (`TimeSliced`).",
+        ),
+        Field(
+            name="gpusPerPod", store="gpus_per_pod", shape=_GPUS_PER_POD, example="{max: 8, oneOf: [1, 2, 4, 8]}",
+            about="How many whole accelerators a pod may ask for, all containers together.",
+        ),
+        Field(
+            name="requestsEqualLimits", store="requests_equal_limits", example="[accelerators]",
+            shape=Items(of=Choice(values=("accelerators", "cpuAndMemory"))),
+            about="Where requests must equal limits; `cpuAndMemory` gives QoS class Guaranteed.",
+        ),
+        Field(
+            name="gracePeriod", store="grace_max", shape=part.at_most("At most.", "1h"), example="{max: 1h}",
+            about="Bounds `terminationGracePeriodSeconds`.",
+        ),
+        Field(
+            name="protection", store="protection_max", shape=part.at_most("At most.", "24h"), example="{max: 24h}",
+            about="Bounds how long a pod may keep its node from being disrupted.",
+        ),
+        Field(
+            name="tolerations", store="forbid_tolerations", example="{forbid: [{key: team, value: other}]}",
+            about="Bounds what pods may tolerate.",
+            shape=Struct(
+                build=lambda forbid: forbid,
+                fields=(
+                    Field(
+                        name="forbid", shape=part.TOLERATIONS, required=True, example="[{key: team, value: other}]",
+                        about="Taints that a pod must not tolerate; a toleration of everything counts.",
+                    ),
+                ),
+            ),
+        ),
+    ),
+)  # fmt: skip
+
+_MIG = Struct(
+    build=policy.MigDefault,
+    one_of=("slice", "usableMemory"),
+    fields=(
+        Field(
+            name="slice", store="slice_gb", shape=SliceSize(), example="10gb",
+            about="The nominal size, the number in the profile's name. The profile with the fewest compute slices is taken.",
+        ),
+        Field(
+            name="usableMemory", store="usable_mib", shape=UsableMemory(), example="9.5Gi",
+            about="Memory that the pod can really use, at least. Only profiles whose figure is verified count.",
+        ),
+    ),
+)  # fmt: skip
+
+_DEFAULT = Struct(
+    build=part.with_machine(policy.Default),
+    fields=(
+        Field(
+            name="acceleratorTaints", store="accelerator_taints", example="Tolerate",
+            shape=Choice(values=("Tolerate",), means=MappingProxyType({"Tolerate": True})),
+            about="Tolerate the taints of GPU nodes of the asked vendor, as the catalog has them (`nvidia.com/gpu`, on AKS `sku=gpu`).",
+        ),
+        Field(
+            name="nodeTemplate", store="node_template", shape=Template(), example="a100-training",
+            about="The GPUNodeTemplate whose nodes are wanted.",
+        ),
+        *part.machine("gpuMemory"),
+        part.capacity("Which capacity is wanted."),
+        part.long_runs("Which capacity is wanted for a pod that runs long; goes before `capacity`."),
+        Field(name="mig", shape=_MIG, about="A MIG slice in place of one whole GPU, where slices exist.", example="{slice: 10gb}"),
+        Field(
+            name="gracePeriod", store="grace", shape=Span(), example="30m",
+            about="Raises `terminationGracePeriodSeconds` to at least this, for a last checkpoint.",
+        ),
+        Field(
+            name="protectFor", store="protect_for", shape=Span(word="Always"), example="12h",
+            about="Asks autoscalers not to disrupt the pod's node for this long, or `Always`.",
+        ),
+        Field(
+            name="tolerate", shape=Items(of=part.toleration(part.TAINT_KEY)), about="Further taints to tolerate.",
+            example="[{key: team, value: research, effect: NoSchedule}]",
+        ),
+        Field(
+            name="repair", shape=Items(of=Choice(values=("accelerators",))), example="[accelerators]",
+            about="Mends requests that differ from limits: the request becomes the limit, or the limit the request where it is missing.",
+        ),
+    ),
+)  # fmt: skip
+
+_ALLOW = Struct(
+    build=policy.Allow,
+    fields=(
+        Field(
+            name="nodeTemplates", store="node_templates", shape=Items(of=Template()), example="[a100-training]",
+            about="Templates that GPUPolicies and pod annotations may choose.",
+        ),
+        Field(
+            name="tolerations", shape=part.TOLERATIONS, example="[{key: team}]",
+            about="Tolerations that GPUPolicies may add.",
+        ),
+    ),
+)  # fmt: skip
+
+
+def _policy_spec(match: tuple[policy.Match, tuple[str, ...]] = (policy.Match(), ()), **given: object) -> dict[str, object]:
+    return {"match": match[0], "exclude_users": match[1], **given}
+
+
+_POLICY = Struct(
+    build=_policy_spec,
+    rules=(between.authors_do_not_choose,),
+    fields=(
+        Field(
+            name="mode", shape=Choice(values=MODES), default="Audit", example="Audit",
+            about="What the policy does: record only (`Audit`), record and warn (`Warn`), or act (`Enforce`). `--max-mode` caps it.",
+        ),
+        Field(
+            name="match", shape=_MATCH, example="{gpus: {min: 8}}",
+            about="Which pods the policy is for. All that is given must hold; left out: every accelerator pod in scope.",
+        ),
+        Field(
+            name="require", shape=_REQUIRE, example="{families: {in: [hopper]}}",
+            about="Constraints. Those of all policies hold together, and are judged on the final pod.",
+        ),
+        Field(
+            name="default", shape=_DEFAULT, example="{acceleratorTaints: Tolerate}",
+            about="Fills in only where the pod, its annotations and narrower scopes are silent, and always inside `require`.",
+        ),
+        Field(
+            name="allow", shape=_ALLOW, kinds=_CLUSTER, example="{nodeTemplates: [a100-training]}",
+            about="What GPUPolicy defaults and pod annotations may bring in. Nothing without it; those of all policies add up.",
+        ),
+    ),
+)  # fmt: skip
+
+_TEMPLATE_GPUS = Struct(
+    build=part.with_machine(lambda **given: given),
+    rules=(between.profiles_need_mig,),
+    fields=(
+        Field(
+            name="vendors", shape=Items(of=Name(noun="GPU vendor", known="vendors")), example="[nvidia]", about="Makers of the GPUs.",
+        ),
+        *part.machine("memory"),
+        Field(
+            name="sharing", shape=Items(of=part.SHARING), example="[TimeSliced]",
+            about="How these nodes share their GPUs, where Karpenter by itself would make whole ones.",
+        ),
+        Field(
+            name="migProfiles", store="mig_profiles", shape=Items(of=Name(noun="MIG profile", known="migProfiles")), example="[1g.10gb]",
+            about="Slices that these nodes carry; with `sharing: [MIG]`.",
+        ),
+    ),
+)  # fmt: skip
+
+_TEMPLATE = Struct(
+    build=lambda gpus=None, **given: {**given, **(gpus or {})},
+    fields=(
+        Field(
+            name="gpus", shape=_TEMPLATE_GPUS, example="{families: {in: [ampere]}}",
+            about="Which GPUs these nodes have, broadly: a new model is in as soon as the catalog knows it.",
+        ),
+        part.capacity("Which capacity these nodes are."),
+        Field(
+            name="labels", shape=Labels(least=1), required=True, example="{karpenter.sh/nodepool: gpu-a100}",
+            about="Labels that exactly these nodes carry; written as required affinity when the template is chosen.",
+        ),
+        Field(
+            name="taints", shape=Items(of=part.TAINT, least=0), about="Taints of these nodes; tolerated when the template is chosen.",
+            example="[{key: pool, value: a100, effect: NoSchedule}]",
+        ),
+    ),
+)  # fmt: skip
+
+SPECS: MappingProxyType[Kind, Struct] = MappingProxyType(
+    {"ClusterGPUPolicy": _POLICY, "GPUPolicy": _POLICY, "GPUNodeTemplate": _TEMPLATE}
+)
+ABOUT: MappingProxyType[Kind, str] = MappingProxyType(
+    {
+        "ClusterGPUPolicy": "Guardrails, defaults and grants for the namespaces that its `namespaceSelector` picks. Cluster-scoped.",
+        "GPUPolicy": "A team's own constraints and defaults, for the pods of its namespace.",
+        "GPUNodeTemplate": "A named kind of node, by broad characteristics. Berth creates no nodes. Cluster-scoped.",
+    }
+)

@@ -1,0 +1,199 @@
+"""Parts that several fields of ``definition`` share: selectors, name lists, bounds, tolerations, taints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from policies import between_fields as between
+from policies import policy
+from policies.shape import (
+    Choice,
+    Field,
+    Flag,
+    Items,
+    Labels,
+    Name,
+    Span,
+    Struct,
+    Text,
+    Whole,
+)
+
+_DNS = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+DNS_LABEL = rf"^{_DNS}$"
+DNS_SUBDOMAIN = rf"^{_DNS}(\.{_DNS})*$"
+LABEL_KEY = rf"^({_DNS}(\.{_DNS})*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
+LABEL_VALUE = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
+"""Grammars of k8s.io/apimachinery pkg/util/validation."""
+
+KEY = Text(wanted="a label key", pattern=LABEL_KEY, most=317)  # 253 for the prefix, 63 for the name
+TAINT_KEY = Text(wanted="a taint key", pattern=LABEL_KEY, most=317, tolerated=True)
+VALUE = Text(wanted="a label value", pattern=LABEL_VALUE, most=63)
+_EFFECT = Choice(values=("NoSchedule", "PreferNoSchedule", "NoExecute"))
+CAPACITY = Choice(values=("spot", "on-demand", "reserved"))
+SHARING = Choice(values=("Exclusive", "MIG", "TimeSliced"))
+
+
+_EXPRESSION = Struct(
+    build=policy.LabelExpression,
+    rules=(between.values_fit_operator,),
+    fields=(
+        Field(name="key", shape=KEY, about="The label.", example="team", required=True),
+        Field(
+            name="operator",
+            shape=Choice(values=("In", "NotIn", "Exists", "DoesNotExist")),
+            about="NotIn and DoesNotExist also hold where the label is missing.",
+            example="In",
+            required=True,
+        ),
+        Field(name="values", shape=Items(of=VALUE, least=0), about="For In and NotIn.", example="[research]"),
+    ),
+)
+SELECTOR = Struct(
+    build=policy.LabelSelector,
+    fields=(
+        Field(
+            name="matchLabels", store="match_labels", shape=Labels(), about="Labels that must be so.", example="{team: research}"
+        ),
+        Field(
+            name="matchExpressions",
+            store="match_expressions",
+            shape=Items(of=_EXPRESSION, least=0),
+            about="Expressions that must all hold.",
+            example="[{key: team, operator: In, values: [research]}]",
+        ),
+    ),
+)
+
+
+def names(name: Name, example: str) -> Struct:
+    """``{in: [...], notIn: [...]}`` of catalog names."""
+    lists = Items(of=name)
+    return Struct(
+        build=policy.InNotIn,
+        any_of=("in", "notIn"),
+        rules=(between.something_is_left,),
+        fields=(
+            Field(name="in", store="in_", shape=lists, about="Only these.", example=f"[{example}]"),
+            Field(name="notIn", store="not_in", shape=lists, about="All but these.", example=f"[{example}]"),
+        ),
+    )
+
+
+def bounds(least: int, unit: str, example: tuple[int, int]) -> Struct:
+    number = Whole(least=least, unit=unit)
+    return Struct(
+        build=policy.Bounds,
+        any_of=("min", "max"),
+        rules=(between.min_below_max,),
+        fields=(
+            Field(name="min", shape=number, about="At least.", example=str(example[0])),
+            Field(name="max", shape=number, about="At most.", example=str(example[1])),
+        ),
+    )
+
+
+_FAMILIES = names(Name(noun="GPU family", known="families"), "hopper")
+_MODELS = names(Name(noun="GPU model", known="models"), "L4")
+_INSTANCE_FAMILIES = names(Name(noun="instance family", known="instanceFamilies", open=True), "p4d")
+_GPU_MEMORY = bounds(1, "GB", (40, 80))
+
+_ABOUT_FAMILIES = "GPU architectures, as in the label `nvidia.com/gpu.family`. `berth gpus` lists them."
+_ABOUT_MODELS = "GPU models by catalog name (`A100-40GB`) or group (`A100`). `berth gpus` lists them."
+_ABOUT_INSTANCES = "Exact names of the cloud's instance families. The list is open: an unknown one is a warning."
+
+
+def machine(memory: str) -> tuple[Field, ...]:
+    """The machine fields; in a template ``memory`` is the short name."""
+    return (
+        Field(name="families", shape=_FAMILIES, about=_ABOUT_FAMILIES, example="{in: [hopper]}"),
+        Field(name="models", shape=_MODELS, about=_ABOUT_MODELS, example="{notIn: [A100-40GB]}"),
+        Field(
+            name="instanceFamilies",
+            store="instance_families",
+            shape=_INSTANCE_FAMILIES,
+            about=_ABOUT_INSTANCES,
+            example="{notIn: [p4d]}",
+        ),
+        Field(
+            name=memory,
+            store="gpu_memory",
+            shape=_GPU_MEMORY,
+            about="Nominal memory of one GPU in GB, from the catalog; both bounds inclusive.",
+            example="{min: 40}",
+        ),
+    )
+
+
+def with_machine(build: Callable[..., Any]) -> Callable[..., Any]:
+    """Gathers the machine fields, which are written beside the others, into one Machine."""
+    names = [field.argument for field in machine("gpuMemory")]
+
+    def made(**given: Any) -> Any:
+        machine = policy.Machine(**{name: given.pop(name) for name in names if name in given})
+        return build(machine=machine, **given)
+
+    return made
+
+
+def toleration(key: Text) -> Struct:
+    return Struct(
+        build=policy.TolerationPattern,
+        fields=(
+            Field(name="key", shape=key, about="The taint's key.", example="team", required=True),
+            Field(name="value", shape=VALUE, about="The taint's value; left out: any.", example="research"),
+            Field(name="effect", shape=_EFFECT, about="The taint's effect; left out: any.", example="NoSchedule"),
+        ),
+        not_here={"operator": "leave it out: a value means Equal, no value means Exists"},
+    )
+
+
+TAINT = Struct(
+    build=policy.Taint,
+    fields=(
+        Field(name="key", shape=TAINT_KEY, about="The taint's key.", example="pool", required=True),
+        Field(name="value", shape=VALUE, about="The taint's value.", example="a100"),
+        Field(name="effect", shape=_EFFECT, about="The taint's effect.", example="NoSchedule", default="NoSchedule"),
+    ),
+)
+LONG_RUNS = Struct(
+    build=policy.LongRuns,
+    fields=(
+        Field(name="over", shape=Span(), about="A run longer than this is long.", example="2h", required=True),
+        Field(
+            name="capacity",
+            shape=Items(of=CAPACITY),
+            about="Where long runs go, in place of `capacity`.",
+            example="[on-demand]",
+            required=True,
+        ),
+        Field(
+            name="unknownIsLong",
+            store="unknown_is_long",
+            shape=Flag(),
+            about="Whether a pod without `berth.dev/expected-duration` and `activeDeadlineSeconds` counts as long.",
+            example="true",
+            default=True,
+        ),
+    ),
+)
+
+
+def at_most(about: str, example: str) -> Struct:
+    """``{max: 1h}``, stored as its seconds."""
+    return Struct(
+        build=lambda most: most,
+        fields=(Field(name="max", store="most", shape=Span(), about=about, example=example, required=True),),
+    )
+
+
+def capacity(about: str) -> Field:
+    return Field(name="capacity", shape=Items(of=CAPACITY), about=about, example="[spot, on-demand]")
+
+
+def long_runs(about: str) -> Field:
+    return Field(name="longRuns", store="long_runs", shape=LONG_RUNS, about=about, example="{over: 2h, capacity: [on-demand]}")
+
+
+TOLERATIONS = Items(of=toleration(KEY))

@@ -1,0 +1,117 @@
+"""What a file said, before it means anything: documents, and the one form in which bad input is told.
+
+Nothing here reads a file or knows YAML: ``webhook.yaml_text`` makes Documents, whoever judges them makes InputErrors.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from policies.verdict import Path
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_$*][\w-]*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One YAML or JSON document of a file."""
+
+    file: str
+    """as the user named it; ``-`` is standard input"""
+    index: int = 1
+    """1-based, as the documents of the file are separated, empty ones counted"""
+    value: Any
+    only: bool = True
+    """False where the file has several documents that are not empty: messages then say which"""
+    path: Path = ()
+    """where in the document ``value`` is: ``("items", 0)`` for an item of a List"""
+
+    def error(self, path: Path, message: str, *, line: int | None = None) -> InputError:
+        """What is wrong at ``path`` of ``value``."""
+        number = None if self.only else self.index
+        return InputError(file=self.file, document=number, path=self.path + path, line=line, message=message)
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class InputError(ValueError):
+    """Bad input, as it is printed: ``berth: FILE, document 2, spec.mode: what is, what was wanted``.
+
+    A value to collect as well as an exception; not frozen only because Python sets ``__traceback__`` on what is raised.
+    """
+
+    file: str
+    message: str
+    document: int | None = None
+    """None where the file has only one"""
+    path: Path = ()
+    line: int | None = None
+    """1-based, of the file"""
+
+    @property
+    def place(self) -> str:
+        """``FILE, document 2, line 7, spec.mode``, as far as it is known."""
+        document = f", document {self.document}" if self.document is not None else ""
+        line = f", line {self.line}" if self.line is not None else ""
+        path = f", {path_text(self.path)}" if self.path else ""
+        return f"{self.file}{document}{line}{path}"
+
+    def __str__(self) -> str:
+        return f"berth: {self.place}: {self.message}"
+
+
+def path_text(path: Path) -> str:
+    """``spec.require.families.in[0]``; a key that dots would break is quoted: ``spec.labels["karpenter.sh/nodepool"]``."""
+    text = "".join(_step(step) for step in path)
+    return text.removeprefix(".")
+
+
+def _step(step: str | int) -> str:
+    if isinstance(step, int):
+        return f"[{step}]"
+    return f".{step}" if _PLAIN_KEY.fullmatch(step) else f'["{step}"]'
+
+
+def kind_of(value: object) -> str:
+    """What a value is, in the words of messages: ``the text "hopper"``, ``a list``, ``nothing (null)``."""
+    match value:
+        case None:
+            return "nothing (null)"
+        case bool():
+            return f"the boolean {str(value).lower()}"
+        case int() | float():
+            return f"the number {value}"
+        case str():
+            return f'the text "{value if len(value) <= 60 else value[:57] + "..."}"'
+        case list():
+            return "a list"
+    return "a map"
+
+
+def objects(document: Document) -> Iterator[Document | InputError]:
+    """The Kubernetes objects in a document: itself, or the items of a List (``kubectl get -o yaml``); what is none is told."""
+    value = document.value
+    if not isinstance(value, dict):
+        yield document.error((), f"wants an object, a map with apiVersion and kind; found {kind_of(value)}")
+    elif not _is_list(value):
+        yield document
+    elif not isinstance(items := value.get("items"), list):
+        yield document.error(("items",), f"a {value['kind']} wants a list of objects in items; found {kind_of(items)}")
+    else:
+        yield from (_item(document, number, item) for number, item in enumerate(items))
+
+
+def _is_list(value: dict[str, Any]) -> bool:
+    kind = value.get("kind")
+    return isinstance(kind, str) and kind.endswith("List") and ("items" in value or kind == "List")
+
+
+def _item(document: Document, number: int, item: object) -> Document | InputError:
+    path: Path = ("items", number)
+    if not isinstance(item, dict):
+        return document.error(path, f"wants an object, a map with apiVersion and kind; found {kind_of(item)}")
+    if _is_list(item):
+        return document.error(path, "a List inside a List; write its items into the outer one")
+    return replace(document, value=item, path=document.path + path)

@@ -1,0 +1,123 @@
+"""``evaluate``: one request against one namespace's facts. The plan is made once, then the rules run in order.
+
+Edits come only from policies in Enforce. Each Audit or Warn policy is evaluated alone on top of the enforced set, on
+the pod as it came: what it would have done is the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies import choose, patch, plan
+from policies.actor import FRACTIONS
+from policies.plan import Asked, Plan
+from policies.pod import Pod
+from policies.request import Request
+from policies.rules import RULES
+from policies.snapshot import Compiled, Facts
+from policies.verdict import Edit, Remark, Verdict, Violation, Would
+
+__all__ = ["Request", "evaluate"]
+
+MOST_AUDITED = 16
+"""Audit and Warn policies evaluated per pod: each costs a whole evaluation; the rest are counted (design section 2)"""
+_REFUSES = {
+    "left": frozenset({"BERTH-121", "BERTH-122"}),
+    "mismatch": frozenset({"BERTH-101", "BERTH-102"}),
+    "node": frozenset({"BERTH-124"}),
+    "counts": frozenset({"BERTH-111", "BERTH-112"}),
+}
+"""what an actor that may not be refused for everything may still be refused for (design section 4)"""
+
+
+def evaluate(request: Request, facts: Facts) -> Verdict:
+    """The verdict on one pod. Raises PodError where the pod is not shaped like one."""
+    pod = Pod(request.pod)
+    asked = plan.accelerators(pod, facts.snapshot)
+    if not (asked or pod.claims or any(name in pod.annotations for name in FRACTIONS) or _misspelt(pod, facts)):
+        return Verdict(judged=False)
+    matched = plan.matching(request, facts, pod, asked)
+    enforced = tuple(c for c in matched if c.mode == "Enforce")
+    edits, violations, remarks = _one(request, facts, pod, enforced, asked)
+    would: tuple[Would, ...] = ()
+    uncounted = 0
+    if request.phase == "mutate" and len(enforced) < len(matched):
+        would, uncounted = _would(request, facts, pod, matched, asked, edits, violations)
+    return Verdict(
+        edits=edits,
+        violations=violations,
+        remarks=remarks,
+        would=would,
+        uncounted=uncounted,
+        matched=tuple(c.policy.id for c in matched),
+        patch=() if violations else _patch(facts, pod, edits),
+    )
+
+
+def _misspelt(pod: Pod, facts: Facts) -> bool:
+    return any(name in facts.snapshot.catalog.misspellings for container in pod.containers for name in container.resource_names)
+
+
+def _patch(facts: Facts, pod: Pod, edits: tuple[Edit, ...]) -> tuple[dict[str, object], ...]:
+    standing = pod.annotations.get(patch.APPLIED)
+    if not edits and standing is None:
+        return ()
+    return patch.finish(pod.raw, edits, standing, frozenset(c.policy.id for c in facts.policies))
+
+
+def _one(
+    request: Request, facts: Facts, pod: Pod, policies: tuple[Compiled, ...], asked: tuple[Asked, ...]
+) -> tuple[tuple[Edit, ...], tuple[Violation, ...], tuple[Remark, ...]]:
+    """Edits, violations and remarks under one set of policies."""
+    if not policies:
+        return (), (), ()
+    made = plan.make(facts, pod, policies, asked)
+    if request.operation == "UPDATE":
+        return (), tuple(v for v in _check(request, made) if v.rule == "tolerations"), ()
+    edits: tuple[Edit, ...] = ()
+    if request.phase == "mutate":
+        choose.choose(made)
+        edits = tuple(edit for rule in RULES for edit in rule.mutate(request, made))
+    violations = tuple(_check(request, made))
+    return (() if violations else edits), violations, tuple(made.remarks) if request.phase == "mutate" else ()
+
+
+def _check(request: Request, made: Plan) -> Iterator[Violation]:
+    """Every violation that this actor may be refused for; the others are said as remarks."""
+    refuses = made.actor.refuses
+    codes = frozenset[str]().union(*(_REFUSES.get(r, frozenset()) for r in refuses))
+    for rule in RULES:
+        for violation in rule.check(request, made):
+            if "all" in refuses or violation.code in codes:
+                yield violation
+            elif refuses:
+                text = f"{violation.fact}; {violation.fix} (not refused: it is {' and '.join(made.actor.names)})"
+                made.remark(violation.code, text, violation.rule, violation.policies)
+
+
+def _would(
+    request: Request,
+    facts: Facts,
+    pod: Pod,
+    matched: tuple[Compiled, ...],
+    asked: tuple[Asked, ...],
+    edits: tuple[Edit, ...],
+    violations: tuple[Violation, ...],
+) -> tuple[tuple[Would, ...], int]:
+    """Each Audit or Warn policy alone on top of the enforced ones."""
+    softer = [c for c in matched if c.mode != "Enforce"]
+    out = []
+    for compiled in softer[:MOST_AUDITED]:
+        with_it = tuple(c for c in matched if c.mode == "Enforce" or c is compiled)
+        more_edits, more_violations, remarks = _one(request, facts, pod, with_it, asked)
+        out.append(
+            Would(
+                policy=compiled.policy.id,
+                mode=compiled.mode,
+                edits=tuple(e for e in more_edits if e not in edits),
+                violations=tuple(v for v in more_violations if v not in violations),
+                remarks=tuple(r for r in remarks if compiled.policy.id in r.policies),
+                patch=() if more_violations else _patch(facts, pod, more_edits),
+            )
+        )
+    return tuple(out), max(0, len(softer) - MOST_AUDITED)

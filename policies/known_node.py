@@ -1,0 +1,58 @@
+"""Pods that are pinned to one node: is that node inside R? Only a node whose labels are known can be outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from policies.offers import Table
+from policies.plan import Plan
+from policies.verdict import Violation
+
+RULE = "node_affinity"
+
+
+def check(plan: Plan) -> Iterator[Violation]:
+    """A known node that carries no allowed offer; an unknown one is remarked."""
+    if not plan.constraints:
+        return
+    node = plan.pod.node_name or plan.pod.pinned_node
+    if not node:
+        _daemon(plan)
+        return
+    labels = plan.snapshot.cluster.nodes.get(node)
+    policies = tuple(sorted({c.policy for c in plan.constraints}))
+    if labels is None:
+        plan.remark("BERTH-213", "the pod names its node, whose labels are not known: where it runs is not judged", RULE, policies)
+        return
+    carried = [(table, rows) for table in plan.snapshot.tables.values() if (rows := _carries(table, labels) & _wanted(plan, table))]
+    if carried and not any(rows & plan.required[table.platform.name] for table, rows in carried):
+        yield Violation(
+            code="BERTH-124",
+            fact=f"the node that the pod names is outside {' and '.join(c.text for c in plan.constraints)}",
+            fix="name another node, or none: then Berth and kube-scheduler find one",
+            rule=RULE,
+            policies=policies,
+        )
+
+
+def _daemon(plan: Plan) -> None:
+    if plan.space.possible_anywhere() and not plan.space.left(plan.required):
+        plan.remark("BERTH-213", "a DaemonSet's pod can't be moved: its nodes are outside what is required here", RULE)
+
+
+def _wanted(plan: Plan, table: Table) -> int:
+    rows = 0
+    for name in plan.space.wanted:
+        rows |= table.by_resource.get(name, 0)
+    return rows
+
+
+def _carries(table: Table, labels: Mapping[str, str]) -> int:
+    """Rows whose labels the node's agree with; 0 where the node has no label of the platform's own."""
+    own = [key for key in table.platform.labels if key in labels]
+    if not own:
+        return 0
+    rows = table.all
+    for key in (*own, *(k for k in table.values if k in labels and k not in own)):
+        rows &= table.select(key, "In", (labels[key],))[0]
+    return rows

@@ -1,0 +1,379 @@
+"""Offers: every kind of berth a platform has, as rows; every wish about nodes, as a set of rows.
+
+An offer is a row (platform, machine, devices on it, model, resource name, sharing, capacity) with the labels that
+such a node carries. A set of rows is a Python integer, bit i for row i, so that combining is AND: order-free and
+only-tightening by construction. One table per platform, built once per snapshot.
+
+A label may have several possible values (``catalog.Possible``): an expression matches a row when it matches one of
+them, so a table never excludes what could be there. One row per resource, sharing and capacity stands for a model
+that the catalog does not know (``gpu`` None, labels ``"?"``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from policies.catalog import Catalog, Gpu, Platform, Possible, Variant
+from policies.policy import Capacity, InNotIn, Machine, NodeTemplate, Sharing
+
+Axis = Literal["machine", "capacity", "sharing"]
+AXES: tuple[Axis, ...] = ("machine", "capacity", "sharing")
+CAPACITIES: tuple[Capacity, ...] = ("spot", "on-demand", "reserved")
+ABSENT: Possible = (None,)
+NEW: Possible = ("?",)
+ANY: Possible = ("*",)
+_MOST_MEMO = 20_000
+"""Expressions remembered per table: far over what a cluster's authors write; bounds what a hostile one can fill."""
+_MOST_DEVICES = 1024
+"""Counts above are judged as this one: no machine has as many (the most are 16 whole GPUs of 7 slices)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """A machine as a kind: an instance type, or on gfd one product string. ``gpu`` None: the unknown model."""
+
+    vendor: str
+    gpu: Gpu | None
+    family: str | None
+    """instance family; None where the platform has none"""
+    count: int | None
+    """devices; None: any"""
+    resource: str
+    attributes: Mapping[str, Possible]
+    name: str
+    """for messages: ``p4d.24xlarge``, ``NVIDIA-L4``, ``unknown``"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    host: Host
+    resource: str
+    sharing: Sharing
+    capacity: Capacity
+    profile: str | None
+    """MIG profile of the device, else None"""
+    template: str | None
+    """the GPUNodeTemplate that alone says such nodes exist here, else None"""
+    labels: Mapping[str, Possible]
+
+
+def may_match(possible: Possible, operator: str, values: Sequence[str], known: frozenset[str]) -> bool:
+    """Whether a label with these possible values can satisfy the expression, as kube-scheduler reads it.
+
+    A missing key satisfies NotIn and DoesNotExist (k8s.io/component-helpers nodeaffinity; labels.Requirement).
+    """
+    match operator:
+        case "In":
+            return any(v in values or v == "*" or (v == "?" and not known.issuperset(values)) for v in possible if v is not None)
+        case "NotIn":
+            return any(v is None or v in ("*", "?") or v not in values for v in possible)
+        case "Exists":
+            return possible != ABSENT
+        case "DoesNotExist":
+            return None in possible
+        case "Gt" | "Lt":
+            return any(_compares(v, operator, values) for v in possible if v is not None)
+    return False
+
+
+def _compares(value: str, operator: str, values: Sequence[str]) -> bool:
+    if value in ("*", "?"):
+        return True
+    try:
+        label, bound = int(value), int(values[0])
+    except (ValueError, IndexError):
+        return False
+    return label > bound if operator == "Gt" else label < bound
+
+
+@dataclass(slots=True)
+class Table:
+    """All offers of one platform and their index. Built by ``build``; read-only but for its memos."""
+
+    platform: Platform
+    offers: tuple[Offer, ...]
+    all: int
+    known: Mapping[str, frozenset[str]]
+    """every value that any platform's table has for a key: what is in none of them is undecided"""
+    by_resource: Mapping[str, int]
+    by_vendor: Mapping[str, int]
+    by_capacity: Mapping[str, int]
+    by_sharing: Mapping[str, int]
+    unknown: int
+    """rows of unknown models"""
+    templated: Mapping[str, int]
+    """template -> rows that exist only on its nodes"""
+    values: Mapping[str, Mapping[Possible, int]]
+    memo: dict[tuple[str, str, tuple[str, ...]], tuple[int, bool]] = field(default_factory=dict)
+    fitting: dict[tuple[str, int], int] = field(default_factory=dict)
+    rendered: dict[Any, Any] = field(default_factory=dict)
+    """written by ``render`` alone: (axis, rows, universe) -> expressions"""
+
+    def where(self, wanted: Iterable[bool]) -> int:
+        """The set of rows for which ``wanted`` (in row order) is true."""
+        return sum(1 << i for i, yes in enumerate(wanted) if yes)
+
+    def select(self, key: str, operator: str, values: tuple[str, ...]) -> tuple[int, bool]:
+        """(rows that can satisfy the expression, whether it is undecided).
+
+        A key that the table lacks is unknown: all rows. ``In`` with a value that no table knows is undecided
+        (the GPU may be new): all rows.
+        """
+        found = self.memo.get((key, operator, values))
+        if found is None:
+            found = self._select(key, operator, values)
+            if len(self.memo) < _MOST_MEMO:
+                self.memo[key, operator, values] = found
+        return found
+
+    def _select(self, key: str, operator: str, values: tuple[str, ...]) -> tuple[int, bool]:
+        classes = self.values.get(key)
+        if classes is None:
+            return self.all, False
+        known = self.known.get(key, frozenset())
+        if operator == "In" and ANY not in classes and not known.issuperset(values):
+            return self.all, True
+        return sum(rows for possible, rows in classes.items() if may_match(possible, operator, values, known)), False
+
+    def enough(self, resource: str, count: int | None) -> int:
+        """Rows of this resource on machines that have ``count`` devices of it (a slice or replica: any count up to what fits)."""
+        rows = self.by_resource.get(resource, 0)
+        if not count or not rows:
+            return rows
+        count = min(count, _MOST_DEVICES)
+        if (resource, count) not in self.fitting:
+            self.fitting[resource, count] = rows & self.where(_fits(offer, count) for offer in self.offers)
+        return self.fitting[resource, count]
+
+
+def _fits(offer: Offer, count: int) -> bool:
+    if offer.host.count is None or offer.sharing == "TimeSliced":
+        return True
+    per_device = 1
+    if offer.profile is not None and offer.host.gpu is not None:
+        per_device = next((p.count for p in offer.host.gpu.mig if p.name == offer.profile), 1)
+    elif offer.sharing == "MIG":
+        return True
+    return count <= offer.host.count * per_device
+
+
+def build(
+    platform: Platform, catalog: Catalog, *, mig_strategy: str, families: frozenset[str] = frozenset(), templates: Sequence[NodeTemplate] = ()
+) -> Table:
+    """The table of one platform. ``families``: instance families that policies name and the catalog lacks: each
+    gets a row of unknown model, so that naming it excludes or admits it."""
+    hosts = list(_hosts(platform, catalog, families))
+    offers = tuple(_offers(platform, catalog, hosts, mig_strategy, templates))
+    return index(platform, offers)
+
+
+def index(platform: Platform, offers: tuple[Offer, ...]) -> Table:
+    """A table over these rows; ``known`` is filled in by ``share_known``."""
+    keys = {key for offer in offers for key in offer.labels}
+    values: dict[str, dict[Possible, int]] = {key: {} for key in keys}
+    groups: dict[str, dict[str, int]] = {"resource": {}, "vendor": {}, "capacity": {}, "sharing": {}, "template": {}}
+    unknown = 0
+    for i, offer in enumerate(offers):
+        bit = 1 << i
+        for key in keys:
+            possible = offer.labels.get(key, ABSENT)
+            values[key][possible] = values[key].get(possible, 0) | bit
+        unknown |= bit if offer.host.gpu is None else 0
+        for group, name in _group_names(offer):
+            groups[group][name] = groups[group].get(name, 0) | bit
+    return Table(
+        platform=platform,
+        offers=offers,
+        all=(1 << len(offers)) - 1,
+        known={},
+        by_resource=groups["resource"],
+        by_vendor=groups["vendor"],
+        by_capacity=groups["capacity"],
+        by_sharing=groups["sharing"],
+        templated=groups["template"],
+        unknown=unknown,
+        values=values,
+    )
+
+
+def _group_names(offer: Offer) -> Iterator[tuple[str, str]]:
+    yield "resource", offer.resource
+    yield "vendor", offer.host.vendor
+    yield "capacity", offer.capacity
+    yield "sharing", offer.sharing
+    if offer.template is not None:
+        yield "template", offer.template
+
+
+def share_known(tables: Iterable[Table]) -> None:
+    """Tell every table the values that all of them know: a type of another cloud is known, and not here."""
+    tables = list(tables)
+    known: dict[str, set[str]] = {}
+    for table in tables:
+        for key, classes in table.values.items():
+            known.setdefault(key, set()).update(v for possible in classes for v in possible if v not in (None, "*", "?"))
+    frozen = {key: frozenset(values) for key, values in known.items()}
+    for table in tables:
+        table.known = frozen
+
+
+# --- hosts: machines as kinds ---------------------------------------------------------------------------------------
+
+
+def _hosts(platform: Platform, catalog: Catalog, families: frozenset[str]) -> Iterator[Host]:
+    by_model = {gpu.model: gpu for gpu in catalog.gpus}
+    vendors: dict[str, str] = {}
+    if platform.cloud is None:
+        yield from _product_hosts(catalog)
+        vendors = dict(catalog.whole)
+    for machine in catalog.machines:
+        if machine.cloud != platform.cloud or platform.cloud is None:
+            continue
+        gpu = by_model[machine.model]
+        vendors.setdefault(gpu.vendor, machine.resource)
+        attributes: dict[str, Possible] = {name: (value,) for name, value in machine.attributes.items()}
+        attributes |= _known(gpu, type=machine.type, family=machine.family, count=machine.count)
+        name = machine.type or f"{machine.family} with {machine.model}"
+        yield Host(vendor=gpu.vendor, gpu=gpu, family=machine.family, count=machine.count, resource=machine.resource, attributes=attributes, name=name)
+    for vendor, resource in vendors.items():
+        yield _unknown_host(vendor, resource, None)
+        for family in sorted(families if platform.cloud is not None else ()):
+            yield _unknown_host(vendor, resource, family)
+
+
+def _product_hosts(catalog: Catalog) -> Iterator[Host]:
+    for gpu in catalog.gpus:
+        if gpu.vendor in catalog.whole:
+            for product in gpu.products or (None,):
+                attributes = _known(gpu, type=None, family=None, count=None) | {"product": (product,)}
+                resource = catalog.whole[gpu.vendor]
+                yield Host(vendor=gpu.vendor, gpu=gpu, family=None, count=None, resource=resource, attributes=attributes, name=product or gpu.model)
+
+
+def _known(gpu: Gpu, *, type: str | None, family: str | None, count: int | None) -> dict[str, Possible]:
+    return {
+        "type": ANY if type is None else (type,),
+        "family": ABSENT if family is None else (family,),
+        "count": ANY if count is None else (str(count),),
+        "product": gpu.products or ANY,
+        "gpuFamily": (gpu.family,),
+        "vendor": (gpu.vendor,),
+        "manufacturer": (gpu.vendor,),
+    }
+
+
+def _unknown_host(vendor: str, resource: str, family: str | None) -> Host:
+    attributes: dict[str, Possible] = {"vendor": (vendor,), "manufacturer": (vendor,), "family": NEW if family is None else (family,)}
+    return Host(vendor=vendor, gpu=None, family=family, count=None, resource=resource, attributes=attributes, name="unknown")
+
+
+# --- offers: machines times sharing times capacity -------------------------------------------------------------------
+
+
+def _offers(platform: Platform, catalog: Catalog, hosts: Sequence[Host], strategy: str, templates: Sequence[NodeTemplate]) -> Iterator[Offer]:
+    scheme = catalog.schemes[platform.sharing]
+    profiles = sorted({p.name for gpu in catalog.gpus for p in gpu.mig})
+    for host in hosts:
+        for variant in scheme.variants:
+            if variant.vendor != host.vendor or variant.strategy not in (None, strategy):
+                continue
+            for profile in _profiles(host, profiles) if variant.per_profile else (None,):
+                resource = _resource(variant, host, profile, catalog)
+                for template in _where_it_exists(platform, host, variant, resource, profile, templates, catalog):
+                    yield from _capacities(platform, host, variant, resource, profile, template)
+
+
+def _profiles(host: Host, every: Sequence[str]) -> Sequence[str]:
+    return every if host.gpu is None else [p.name for p in host.gpu.mig]
+
+
+def _in_name(profile: str) -> str:
+    return profile.replace("+", ".")
+
+
+def _resource(variant: Variant, host: Host, profile: str | None, catalog: Catalog) -> str:
+    if variant.resource is None:
+        return host.resource
+    if profile is None:
+        return variant.resource
+    renamed = catalog.renamed.get(profile) if variant.sharing == "MIG" else None
+    return renamed or variant.resource.replace("{profile}", _in_name(profile))
+
+
+def _where_it_exists(
+    platform: Platform, host: Host, variant: Variant, resource: str, profile: str | None, templates: Sequence[NodeTemplate], catalog: Catalog
+) -> Iterator[str | None]:
+    """None: on the platform's own nodes; a name: only on that template's nodes."""
+    sliced = variant.sharing == "MIG" or variant.resource is not None
+    if platform.makes_slices or not sliced or resource in platform.slices:
+        yield None
+        return
+    for template in templates:
+        names_it = _in_name(profile) in map(_in_name, template.mig_profiles) if profile else variant.sharing in template.sharing
+        if names_it and in_machine(host, template.machine, catalog) and (not template.vendors or host.vendor in template.vendors):
+            yield template.name
+
+
+def _capacities(
+    platform: Platform, host: Host, variant: Variant, resource: str, profile: str | None, template: str | None
+) -> Iterator[Offer]:
+    suffix = variant.suffix.replace("{profile}", _in_name(profile or ""))
+    labels = {key: _label(host, attribute, suffix) for key, attribute in {**platform.labels, **platform.after_boot}.items()}
+    if platform.cloud is not None:
+        labels.setdefault(platform.anchor, ANY)
+    for key, possible in variant.labels.items():
+        labels[key] = tuple(v.replace("{profile}", _in_name(profile or "")) if v else v for v in possible)
+    for capacity, of_capacity in platform.capacity.items():
+        on_node = labels | {key: (of_capacity[key],) if key in of_capacity else ABSENT for key in platform.capacity_keys}
+        yield Offer(
+            host=host, resource=resource, sharing=variant.sharing, capacity=capacity, profile=profile, template=template, labels=on_node
+        )
+
+
+def _label(host: Host, attribute: str, suffix: str) -> Possible:
+    vendor, _, name = attribute.rpartition(":")
+    if vendor and vendor != host.vendor:
+        return ABSENT
+    possible = host.attributes.get(name, NEW if host.gpu is None else ABSENT)
+    if name == "product" and suffix:
+        return tuple(f"{v}{suffix}" if v and v not in ("*", "?") else v for v in possible)
+    return possible
+
+
+# --- machine fields as sets ------------------------------------------------------------------------------------------
+
+
+def in_machine(host: Host, machine: Machine, catalog: Catalog) -> bool:
+    """Whether a host is inside the machine fields. An unknown model passes ``notIn``, not ``in`` or ``gpuMemory``."""
+    return (
+        _in_families(host, machine.families)
+        and _in_models(host, machine.models, catalog)
+        and _in_instance_families(host, machine.instance_families)
+        and (machine.gpu_memory is None or _in_memory(host, machine.gpu_memory.min, machine.gpu_memory.max))
+    )
+
+
+def _in_families(host: Host, wanted: InNotIn | None) -> bool:
+    return wanted is None or _in(None if host.gpu is None else {host.gpu.family}, wanted)
+
+
+def _in_models(host: Host, wanted: InNotIn | None, catalog: Catalog) -> bool:
+    return wanted is None or _in(None if host.gpu is None else {host.gpu.model, *host.gpu.groups}, wanted)
+
+
+def _in_instance_families(host: Host, wanted: InNotIn | None) -> bool:
+    return wanted is None or _in(None if host.family is None else {host.family}, wanted)
+
+
+def _in(names: set[str] | None, wanted: InNotIn) -> bool:
+    if names is None:
+        return not wanted.in_
+    return (not wanted.in_ or not names.isdisjoint(wanted.in_)) and names.isdisjoint(wanted.not_in)
+
+
+def _in_memory(host: Host, least: int | None, most: int | None) -> bool:
+    if host.gpu is None or host.gpu.memory_gb is None:
+        return False
+    return (least is None or host.gpu.memory_gb >= least) and (most is None or host.gpu.memory_gb <= most)

@@ -1,0 +1,222 @@
+"""Where a pod can go: its terms and resource names, read against every table.
+
+A cell is one required term on one platform's table; a pod without terms has one, made of its nodeSelector alone.
+Terms are ORed: the pod can go where any cell leaves an offer for each resource name, judged one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from policies.catalog import Expression
+from policies.offers import AXES, Axis, Table
+from policies.pod import TERMS, Pod, Raw, dotted
+from policies.snapshot import CompiledTemplate, Snapshot
+
+POSITIVE = frozenset({"In", "Exists", "Gt", "Lt"})
+"""operators that a node without the key never satisfies"""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One thing the author said about nodes, with where."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...]
+    where: str
+
+    def __str__(self) -> str:
+        values = f" [{', '.join(self.values)}]" if self.values else ""
+        return f"{self.where}: {self.key} {self.operator}{values}"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A required term with the nodeSelector, which is ANDed to every term. ``index`` None: the pod has no terms."""
+
+    index: int | None
+    raw: Raw
+    said: tuple[Said, ...]
+
+    def demands(self, key: str, value: str) -> bool:
+        """Whether only nodes with exactly this label can match."""
+        return any(s.key == key and s.operator == "In" and set(s.values) == {value} for s in self.said)
+
+    def has(self, expression: Expression) -> bool:
+        """Whether the author's term already holds this expression."""
+        return any(
+            s.key == expression.key and s.operator == expression.operator and set(s.values) == set(expression.values) for s in self.said
+        )
+
+
+def terms_of(pod: Pod) -> tuple[Term, ...]:
+    """The terms that select something. An empty term selects nothing (kube-scheduler) and is left out; where all are
+    empty, so is the result."""
+    selector = tuple(Said(k, "In", (str(v),), dotted(("spec", "nodeSelector", k))) for k, v in pod.node_selector.items())
+    if not pod.required:
+        return (Term(None, {}, selector),)
+    return tuple(
+        Term(i, raw, (*selector, *_expressions(raw, i)))
+        for i, raw in enumerate(pod.terms)
+        if raw.get("matchExpressions") or raw.get("matchFields")
+    )
+
+
+def _expressions(raw: Raw, index: int) -> Iterator[Said]:
+    for j, e in enumerate(raw.get("matchExpressions") or ()):
+        values = tuple(str(v) for v in e.get("values") or ())
+        yield Said(str(e.get("key", "")), str(e.get("operator", "")), values, dotted((*TERMS, index, "matchExpressions", j)))
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One term on one table."""
+
+    table: Table
+    term: Term
+    rows: int
+    """rows that the term may select; expressions that are undecided select all"""
+    undecided: tuple[Said, ...]
+    positive: frozenset[Axis]
+    """axes on which the term holds a positive expression on a key of the platform, or a template's labels"""
+
+    @property
+    def platform(self) -> str:
+        return self.table.platform.name
+
+
+def read(snapshot: Snapshot, terms: Sequence[Term]) -> tuple[Cell, ...]:
+    """Every cell; a term that names a key of another platform alone is no cell here."""
+    return tuple(
+        read_one(snapshot, table, term)
+        for term in terms
+        for table in snapshot.tables.values()
+        if not names_other_platform(snapshot, table, term)
+    )
+
+
+def read_one(snapshot: Snapshot, table: Table, term: Term) -> Cell:
+    """One term on one table."""
+    rows, undecided, positive = table.all, [], set[Axis]()
+    for said in term.said:
+        selected, open_ = table.select(said.key, said.operator, said.values)
+        rows &= selected
+        if open_:
+            undecided.append(said)
+        elif said.operator in POSITIVE:
+            positive.update(axes_of(snapshot, table, said.key))
+    for template in snapshot.templates.values():
+        if demands(term, template):
+            rows &= template.rows[table.platform.name]
+            positive.update(AXES)
+        else:
+            rows &= ~table.templated.get(template.template.name, 0)
+    return Cell(table, term, rows, tuple(undecided), frozenset(positive))
+
+
+def demands(term: Term, template: CompiledTemplate) -> bool:
+    """Whether only nodes with all of the template's labels can match."""
+    return all(term.demands(key, value) for key, value in template.template.labels)
+
+
+def names_other_platform(snapshot: Snapshot, table: Table, term: Term) -> bool:
+    """Whether the term can only match nodes of other platforms, by a positive expression on a key that only they have."""
+    return any(said.operator in POSITIVE and _foreign(snapshot, table, said.key) for said in term.said)
+
+
+def _foreign(snapshot: Snapshot, table: Table, key: str) -> bool:
+    return key not in table.values and any(key in other.values for other in snapshot.tables.values())
+
+
+def axes_of(snapshot: Snapshot, table: Table, key: str) -> tuple[Axis, ...]:
+    """The axes that a positive expression on this key speaks of, if the key is the platform's before a node exists."""
+    platform = table.platform
+    if key in platform.capacity_keys:
+        return ("capacity",)
+    by_label = key in platform.labels
+    if by_label and platform.cloud is None:
+        return ("machine", "sharing")
+    scheme = snapshot.catalog.schemes[platform.sharing]
+    shares = (platform.cloud is None or scheme.slice_key is not None) and any(key in v.labels for v in scheme.variants)
+    return ("sharing",) if shares else ("machine",) if by_label else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """All cells of a pod and the resource names it asks for that any table offers."""
+
+    cells: tuple[Cell, ...]
+    wanted: Mapping[str, int | None]
+    """resource name -> devices (None: can't be read)"""
+
+    def offered(self, cell: Cell) -> list[int]:
+        """Per resource name, the rows that the cell leaves."""
+        return [cell.rows & cell.table.enough(name, count) for name, count in self.wanted.items()]
+
+    def possible(self, cell: Cell) -> bool:
+        """Whether the cell leaves an offer for every name, policies aside."""
+        return all(self.offered(cell))
+
+    def possible_anywhere(self) -> bool:
+        """Whether any cell leaves an offer, policies aside."""
+        return any(self.possible(cell) for cell in self.cells)
+
+    def leaves(self, cell: Cell, rows: Mapping[str, int]) -> bool:
+        """Whether something is left for every name inside ``rows``."""
+        return all(offered & rows[cell.platform] for offered in self.offered(cell))
+
+    def left(self, rows: Mapping[str, int]) -> bool:
+        """Whether any cell leaves something inside ``rows``."""
+        return any(self.leaves(cell, rows) for cell in self.cells)
+
+    def holds(self, rows: Mapping[str, int], of: Mapping[str, int]) -> bool:
+        """Whether what is left inside ``rows`` has an offer of the set ``of`` (capacity spot, say)."""
+        return any(
+            offered & rows[cell.platform] & of.get(cell.platform, 0) for cell in self.cells for offered in self.offered(cell)
+        )
+
+
+def meet(rows: Mapping[str, int], *more: Mapping[str, int]) -> dict[str, int]:
+    """AND, platform by platform."""
+    out = dict(rows)
+    for other in more:
+        out = {platform: mask & other[platform] for platform, mask in out.items()}
+    return out
+
+
+def everything(snapshot: Snapshot) -> dict[str, int]:
+    """All rows of every table."""
+    return {name: table.all for name, table in snapshot.tables.items()}
+
+
+def smallest(inputs: Iterable[tuple[str, int]], all_rows: int) -> tuple[int, ...]:
+    """Indices of the smallest group of sets that have nothing in common; () if they have something.
+
+    Groups of one, two, then three are tried in order; larger ones are found by dropping what is not needed.
+    """
+    sets = [rows for _, rows in inputs]
+    everything_ = range(len(sets))
+    if _common(sets, everything_, all_rows):
+        return ()
+    for i in everything_:
+        if not sets[i]:
+            return (i,)
+    for i in everything_:
+        for j in range(i + 1, len(sets)):
+            if not sets[i] & sets[j]:
+                return (i, j)
+    group = list(everything_)
+    for i in everything_:
+        without = [j for j in group if j != i]
+        if not _common(sets, without, all_rows):
+            group = without
+    return tuple(group)
+
+
+def _common(sets: Sequence[int], indices: Iterable[int], all_rows: int) -> int:
+    common = all_rows
+    for i in indices:
+        common &= sets[i]
+    return common

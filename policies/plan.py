@@ -1,0 +1,201 @@
+"""The one decision about a pod: who it is, what policies demand of it, which defaults act, where it may go.
+
+MIG slice, model, memory, sharing, capacity and template are decided together, as sets of offers; the rules then only
+write the plan down or judge the pod against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from policies import wishes
+from policies.actor import Actor, actor_of, workloads_of
+from policies.catalog import Resource
+from policies.offers import Axis
+from policies.placement import Space, everything, meet, read, terms_of
+from policies.pod import Container, Pod, asks
+from policies.policy import Policy
+from policies.request import Request
+from policies.snapshot import Compiled, CompiledTemplate, Constraint, Facts, Snapshot
+from policies.verdict import Remark, Violation
+from policies.wishes import Wishes
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One accelerator resource name that the pod asks for."""
+
+    resource: Resource
+    count: int | None
+    """devices at once; None: a container's amount can't be read"""
+    containers: tuple[Container, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """The MIG profile that was chosen."""
+
+    profile: str
+    old: str
+    """the resource name of the whole GPU"""
+    resource: str
+    """the name to ask for instead; equal to ``old`` where the slice is chosen by label"""
+    policies: tuple[str, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class Plan:
+    """Everything the rules need; made once per pod and policy set."""
+
+    pod: Pod
+    facts: Facts
+    actor: Actor
+    policies: tuple[Compiled, ...]
+    """that act on this pod, sorted by id"""
+    asked: tuple[Asked, ...]
+    vendors: tuple[str, ...]
+    """of the devices asked for, by resource name or by a readable claim's driver"""
+    named: bool
+    """whether a policy names the pod's workload in match.workloads"""
+    wishes: Wishes
+    space: Space
+    constraints: tuple[Constraint, ...]
+    """of every ``require``"""
+    inside: dict[str, int] = field(default_factory=dict)
+    """R: platform -> rows, of ``require`` and the defaults that were chosen"""
+    required: dict[str, int] = field(default_factory=dict)
+    """the rows of ``require`` alone"""
+    chosen: list[Constraint] = field(default_factory=list)
+    """defaults that narrowed R"""
+    template: CompiledTemplate | None = None
+    template_by: tuple[str, ...] = ()
+    slice: Slice | None = None
+    spot: tuple[str, ...] = ()
+    """who named a capacity, where what is left holds spot"""
+    remarks: list[Remark] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
+    """about the author's annotations, found while choosing"""
+
+    def on_axis(self, axis: Axis) -> list[Constraint]:
+        """Every constraint of R on one axis: required, chosen by default, of the chosen template."""
+        template = self.template.constraints if self.template is not None else ()
+        return [c for c in (*self.constraints, *self.chosen, *template) if c.axis == axis]
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.facts.snapshot
+
+    def remark(self, code: str, text: str, rule: str, policies: Sequence[str] = ()) -> None:
+        """Say something once."""
+        said = Remark(code=code, text=text, rule=rule, policies=tuple(policies))
+        if said not in self.remarks:
+            self.remarks.append(said)
+
+
+def accelerators(pod: Pod, snapshot: Snapshot) -> tuple[Asked, ...]:
+    """The accelerator resource names that the pod asks for (more than zero of), sorted."""
+    containers: dict[str, list[Container]] = {}
+    for container in pod.containers:
+        for name in container.resource_names:
+            if snapshot.catalog.resource(name) is not None and asks(container, name):
+                containers.setdefault(name, []).append(container)
+    return tuple(Asked(_resource(snapshot, name), pod.devices(name), tuple(containers[name])) for name in sorted(containers))
+
+
+def _resource(snapshot: Snapshot, name: str) -> Resource:
+    resource = snapshot.catalog.resource(name)
+    assert resource is not None
+    return resource
+
+
+def claimed(pod: Pod, facts: Facts) -> Iterator[tuple[str, int | None]]:
+    """(vendor or "", devices) for each request of each claim; ("", None) where the claim can't be read."""
+    cluster, catalog = facts.snapshot.cluster, facts.snapshot.catalog
+    for kind, name in pod.claims:
+        requests = cluster.claims.get((kind, facts.namespace, name))
+        if requests is None:
+            yield "", None
+        for device_class, count in requests or ():
+            driver = cluster.device_classes.get(device_class) or device_class
+            yield catalog.dra_drivers.get(driver, ""), count or None
+
+
+def devices(asked: Sequence[Asked], claims: Sequence[tuple[str, int | None]], kinds: Sequence[str]) -> int | None:
+    """Devices of these resource kinds in all, claims of a known vendor included; None where one can't be read."""
+    counts = [a.count for a in asked if a.resource.kind in kinds]
+    counts += [count for vendor, count in claims if vendor or count is None]
+    return None if any(c is None for c in counts) else sum(c for c in counts if c is not None)
+
+
+WHOLE = ("gpu", "dra")
+GPUS = ("gpu", "dra", "shared", "mig", "partition")
+"""match.gpus counts a slice or replica as one device, so that a MIG rename changes no match (idempotence)"""
+
+
+def matching(request: Request, facts: Facts, pod: Pod, asked: Sequence[Asked]) -> tuple[Compiled, ...]:
+    """The policies of the namespace whose ``match`` holds for this pod and whose ``exclude`` does not."""
+    claims = list(claimed(pod, facts))
+    count = devices(asked, claims, GPUS)
+    names = {w.name for w in workloads_of(pod, facts.snapshot.catalog)}
+    return tuple(c for c in facts.policies if request.user not in c.policy.exclude_users and _matches(c.policy, pod, names, count))
+
+
+def _matches(policy: Policy, pod: Pod, workloads: set[str], count: int | None) -> bool:
+    match = policy.match
+    if match.pod_selector is not None and not match.pod_selector.matches(pod.labels):
+        return False
+    if match.workloads and workloads.isdisjoint(match.workloads):
+        return False
+    return match.gpus is None or _within(count, match.gpus.min, match.gpus.max)
+
+
+def _within(count: int | None, least: int | None, most: int | None) -> bool:
+    return count is not None and (least is None or count >= least) and (most is None or count <= most)
+
+
+def make(facts: Facts, pod: Pod, policies: tuple[Compiled, ...], asked: tuple[Asked, ...]) -> Plan:
+    """The plan for this pod under these policies. Pure; the same for the same input in any order of policies."""
+    snapshot = facts.snapshot
+    names = {w.name for w in workloads_of(pod, snapshot.catalog)}
+    placed = {a.resource.name: a.count for a in asked if any(a.resource.name in t.by_resource for t in snapshot.tables.values())}
+    wanted = wishes.read(pod, policies, snapshot)
+    constraints = tuple(_constraints(policies, wanted.seconds))
+    plan = Plan(
+        pod=pod,
+        facts=facts,
+        actor=actor_of(pod, snapshot.catalog, snapshot.queues, bool(asked)),
+        policies=policies,
+        asked=asked,
+        vendors=_vendors(pod, facts, asked),
+        named=any(not names.isdisjoint(c.policy.match.workloads) for c in policies),
+        wishes=wanted,
+        space=Space(read(snapshot, terms_of(pod)), placed),
+        constraints=constraints,
+    )
+    plan.violations.extend(wanted.violations)
+    plan.required = meet(everything(snapshot), *(c.rows for c in constraints))
+    plan.inside = dict(plan.required)
+    return plan
+
+
+def _constraints(policies: Sequence[Compiled], seconds: int | None) -> Iterator[Constraint]:
+    for compiled in policies:
+        yield from compiled.require
+        long_runs = compiled.policy.require.long_runs
+        if compiled.require_long is not None and long_runs is not None and wishes.is_long(seconds, long_runs):
+            yield compiled.require_long
+
+
+def _vendors(pod: Pod, facts: Facts, asked: Sequence[Asked]) -> tuple[str, ...]:
+    vendors = {a.resource.vendor for a in asked if a.resource.kind != "dra"}
+    vendors |= {_class_vendor(a.resource.name, facts) for a in asked if a.resource.kind == "dra"}
+    vendors |= {vendor for vendor, _ in claimed(pod, facts)}
+    return tuple(sorted(vendors - {""}))
+
+
+def _class_vendor(name: str, facts: Facts) -> str:
+    """The vendor of ``deviceclass.resource.kubernetes.io/<class>`` by the class's driver (KEP-5004)."""
+    device_class = name.partition("/")[2]
+    driver = facts.snapshot.cluster.device_classes.get(device_class) or device_class
+    return facts.snapshot.catalog.dra_drivers.get(driver, "")

@@ -1,0 +1,201 @@
+"""A read-only view of a pod: the only file that knows its shape. The pod itself stays the dict it came as.
+
+A field that is null or absent reads as empty, as the API server reads it. A field of the wrong type raises
+PodError with its path: no answer is given on a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from policies.quantity import QuantityError, parse, whole
+from policies.verdict import Path
+
+Raw = dict[str, Any]
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+TERMS: Path = ("spec", "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")
+MIRROR = "kubernetes.io/config.mirror"
+"""annotation of a static pod's mirror (k8s.io/api/core/v1 MirrorPodAnnotationKey)"""
+
+
+class PodError(ValueError):
+    """The pod is not shaped like a pod. ``path`` is where, ``wanted`` what belongs there."""
+
+    def __init__(self, path: Path, wanted: str) -> None:
+        super().__init__(f"{dotted(path)}: wanted {wanted}")
+        self.path = path
+        self.wanted = wanted
+
+
+def dotted(path: Path) -> str:
+    """``spec.containers[0].resources.limits["nvidia.com/gpu"]``, the form that messages use."""
+    out = ""
+    for part in path:
+        if isinstance(part, int):
+            out += f"[{part}]"
+        elif part.replace("_", "").replace("-", "").isalnum():
+            out += f".{part}" if out else part
+        else:
+            out += f'["{part}"]'
+    return out
+
+
+def mapping_at(parent: Mapping[str, Any], key: str, path: Path) -> Raw:
+    """``parent[key]`` as a map; {} when absent or null. Raises PodError."""
+    value = parent.get(key)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise PodError((*path, key), "a map")
+    return value
+
+
+def list_at(parent: Mapping[str, Any], key: str, path: Path) -> list[Raw]:
+    """``parent[key]`` as a list of maps; [] when absent or null. Raises PodError."""
+    value = parent.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise PodError((*path, key), "a list")
+    for i, item in enumerate(value):
+        if not isinstance(item, dict):
+            raise PodError((*path, key, i), "a map")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """One container or init container, with where it stands."""
+
+    raw: Raw
+    path: Path
+    sidecar: bool
+    requests: Mapping[str, Any]
+    limits: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return str(self.raw.get("name", ""))
+
+    @property
+    def init(self) -> bool:
+        return self.path[1] == "initContainers"
+
+    @property
+    def resource_names(self) -> list[str]:
+        """Every name in limits or requests, limits first, each once."""
+        return [*self.limits, *(name for name in self.requests if name not in self.limits)]
+
+    def amount(self, name: str) -> Any:
+        """By limit where present, else by request, else None."""
+        return self.limits.get(name, self.requests.get(name))
+
+
+def _containers(spec: Raw, field: str) -> Iterator[Container]:
+    for i, raw in enumerate(list_at(spec, field, ("spec",))):
+        path: Path = ("spec", field, i)
+        resources = mapping_at(raw, "resources", path)
+        where = (*path, "resources")
+        sidecar = field == "initContainers" and raw.get("restartPolicy") == "Always"
+        yield Container(raw, path, sidecar, mapping_at(resources, "requests", where), mapping_at(resources, "limits", where))
+
+
+class Pod:
+    """The view. Everything is read once, in the constructor; raises PodError."""
+
+    __slots__ = (
+        "annotations", "containers", "labels", "metadata", "node_name", "node_selector", "owner", "raw", "required", "spec", "terms", "tolerations",
+    )  # fmt: skip
+
+    def __init__(self, raw: Raw) -> None:
+        self.raw = raw
+        self.metadata = mapping_at(raw, "metadata", ())
+        self.spec = mapping_at(raw, "spec", ())
+        self.annotations = mapping_at(self.metadata, "annotations", ("metadata",))
+        self.labels = mapping_at(self.metadata, "labels", ("metadata",))
+        owners = list_at(self.metadata, "ownerReferences", ("metadata",))
+        self.owner = next((o for o in owners if o.get("controller")), {})
+        self.containers = (*_containers(self.spec, "initContainers"), *_containers(self.spec, "containers"))
+        self.node_name = self.spec.get("nodeName") or ""
+        self.node_selector = mapping_at(self.spec, "nodeSelector", ("spec",))
+        self.tolerations = list_at(self.spec, "tolerations", ("spec",))
+        affinity = mapping_at(self.spec, "affinity", ("spec",))
+        node_affinity = mapping_at(affinity, "nodeAffinity", TERMS[:2])
+        self.required = mapping_at(node_affinity, REQUIRED, TERMS[:3])
+        self.terms = list_at(self.required, "nodeSelectorTerms", TERMS[:4])
+        for i, term in enumerate(self.terms):
+            list_at(term, "matchExpressions", (*TERMS, i))
+            list_at(term, "matchFields", (*TERMS, i))
+
+    @property
+    def preferred(self) -> list[Raw]:
+        """Preferred node affinity terms, as they stand."""
+        affinity = mapping_at(self.spec, "affinity", ("spec",))
+        node_affinity = mapping_at(affinity, "nodeAffinity", TERMS[:2])
+        return list_at(node_affinity, "preferredDuringSchedulingIgnoredDuringExecution", TERMS[:3])
+
+    @property
+    def grace(self) -> int | None:
+        """terminationGracePeriodSeconds as it stands (the API server has defaulted it to 30)."""
+        value = self.spec.get("terminationGracePeriodSeconds")
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    @property
+    def pinned_node(self) -> str | None:
+        """The node that every required term names by matchFields metadata.name (DaemonSet pods), else None."""
+        names = {_pinned(term) for term in self.terms}
+        return names.pop() if len(names) == 1 else None
+
+    @property
+    def claims(self) -> list[tuple[str, str]]:
+        """(kind, name) of each resource claim: ``("ResourceClaimTemplate", "single-gpu")``."""
+        out = []
+        for claim in list_at(self.spec, "resourceClaims", ("spec",)):
+            template = claim.get("resourceClaimTemplateName")
+            kind = "ResourceClaimTemplate" if template else "ResourceClaim"
+            out.append((kind, str(template or claim.get("resourceClaimName") or "")))
+        return out
+
+    def devices(self, name: str) -> int | None:
+        """How many devices of one resource the pod needs at once; None where a container's amount can't be read.
+
+        max(any init container plus the sidecars started before it, all containers plus all sidecars):
+        k8s.io/component-helpers resource.PodRequests.
+        """
+        peak = sidecars = 0
+        total = 0
+        for container in self.containers:
+            amount = container.amount(name)
+            count = 0 if amount is None else whole(amount)
+            if count is None:
+                return None
+            if container.sidecar:
+                sidecars += count
+                peak = max(peak, sidecars)
+            elif container.init:
+                peak = max(peak, sidecars + count)
+            else:
+                total += count
+        return max(peak, total + sidecars)
+
+
+def _pinned(term: Raw) -> str | None:
+    for field in term.get("matchFields") or ():
+        if field.get("key") == "metadata.name" and field.get("operator") == "In" and len(field.get("values") or ()) == 1:
+            return str(field["values"][0])
+    return None
+
+
+def asks(container: Container, name: str) -> bool:
+    """True unless limit and request are absent or zero. What can't be read asks."""
+    for amounts in (container.limits, container.requests):
+        if name in amounts:
+            try:
+                if parse(amounts[name]) != Fraction(0):
+                    return True
+            except QuantityError:
+                return True
+    return False

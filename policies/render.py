@@ -1,0 +1,168 @@
+"""A set of rows as node affinity: the first key list, in the catalog's order, that selects exactly the set.
+
+``In`` when the unknown-model row is out; ``Exists`` + ``NotIn`` when it is in (all values of a product label are
+hundreds, and new ones arrive with each driver). A list serves only where every row inside has its keys. Where no list
+is exact, the largest subset is written; where there is none, None: the axis is not written and not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from policies.catalog import Catalog, Expression
+from policies.offers import ABSENT, ANY, NEW, Axis, Table
+from policies.policy import Sharing
+
+
+SHARINGS: tuple[Sharing, ...] = ("Exclusive", "MIG", "TimeSliced")
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    expressions: tuple[Expression, ...]
+    rows: int
+    """what they select, within the universe"""
+    exact: bool
+
+
+def render(catalog: Catalog, table: Table, axis: Axis, inside: int, universe: int) -> Rendering | None:
+    """Expressions that select ``inside`` among the rows ``universe`` (the vendor's), on one axis. Cached per table.
+
+    None: this platform has no way to say it. No expressions: nothing needs to be said.
+    """
+    key = (axis, inside & universe, universe)
+    if key not in table.rendered:
+        table.rendered[key] = _render(catalog, table, axis, inside & universe, universe)
+    found: Rendering | None = table.rendered[key]
+    return found
+
+
+def _render(catalog: Catalog, table: Table, axis: Axis, inside: int, universe: int) -> Rendering | None:
+    if inside == universe:
+        return Rendering((), universe, True)
+    if axis == "sharing":
+        return _sharing(catalog, table, inside, universe)
+    lists = table.platform.machine_keys if axis == "machine" else tuple((key,) for key in table.platform.capacity_keys)
+    options = [option for keys in lists if (option := _by_keys(table, keys, inside, universe)) is not None]
+    if axis == "capacity":
+        options += [option for key in table.platform.capacity_keys if (option := _by_absence(table, key, inside, universe)) is not None]
+    best = next((option for option in options if option.exact), None)
+    return best or max(options, key=lambda option: option.rows.bit_count(), default=None)
+
+
+# --- machine and capacity: by the values of keys ---------------------------------------------------------------------
+
+
+def _by_keys(table: Table, keys: Sequence[str], inside: int, universe: int) -> Rendering | None:
+    if len(keys) == 1:
+        return _by_key(table, keys[0], inside, universe)
+    return _by_product(table, keys, inside, universe)
+
+
+def _classes(table: Table, key: str, universe: int) -> dict[str | None, int]:
+    """value -> rows, within the universe; None: rows without the key; ``"?"``: rows of unknown value."""
+    out: dict[str | None, int] = {}
+    for possible, rows in table.values.get(key, {ABSENT: universe}).items():
+        if rows & universe:
+            value = possible[0] if len(possible) == 1 else "*"
+            out[value] = out.get(value, 0) | rows & universe
+    return out
+
+
+def _by_key(table: Table, key: str, inside: int, universe: int) -> Rendering | None:
+    classes = _classes(table, key, universe)
+    if classes.get(None, 0) & inside or classes.get("*", 0):
+        return None
+    unknown = classes.get("?", 0)
+    named = {value: rows for value, rows in classes.items() if value is not None and value != "?"}
+    kept = sorted(v for v, rows in named.items() if rows & ~inside == 0)
+    if unknown & inside:
+        if unknown & ~inside:
+            return None
+        out = sorted(v for v in named if v not in kept)
+        exists = Expression(key=key, operator="Exists")
+        expressions = (exists, Expression(key=key, operator="NotIn", values=tuple(out))) if out else (exists,)
+        rows = unknown | _union(named, kept)
+    elif kept:
+        expressions = (Expression(key=key, operator="In", values=tuple(kept)),)
+        rows = _union(named, kept)
+    else:
+        return None
+    return Rendering(expressions, rows, rows == inside)
+
+
+def _union(classes: Mapping[str, int] | Mapping[str | None, int], values: Sequence[str]) -> int:
+    rows = 0
+    for value in values:
+        rows |= dict(classes)[value]
+    return rows
+
+
+def _by_product(table: Table, keys: Sequence[str], inside: int, universe: int) -> Rendering | None:
+    """One ``In`` per key, only where their product is exact."""
+    selected, expressions = universe, []
+    for key in keys:
+        classes = _classes(table, key, universe)
+        values = sorted(v for v, rows in classes.items() if v is not None and rows & inside)
+        if {"?", "*"} & set(values) or classes.get(None, 0) & inside:
+            return None
+        selected &= _union(classes, values)
+        expressions.append(Expression(key=key, operator="In", values=tuple(values)))
+    return Rendering(tuple(expressions), selected, True) if selected == inside else None
+
+
+def _by_absence(table: Table, key: str, inside: int, universe: int) -> Rendering | None:
+    """On-demand where only spot is labelled (AKS): the key does not exist."""
+    absent = _classes(table, key, universe).get(None, 0)
+    if not absent or absent & ~inside:
+        return None
+    return Rendering((Expression(key=key, operator="DoesNotExist"),), absent, absent == inside)
+
+
+# --- sharing: by the catalog's sentences -----------------------------------------------------------------------------
+
+
+def _sharing(catalog: Catalog, table: Table, inside: int, universe: int) -> Rendering | None:
+    scheme = catalog.schemes[table.platform.sharing]
+    by_sharing = {s: rows & universe for s in SHARINGS if (rows := table.by_sharing.get(s, 0)) & universe}
+    kept = {s for s, rows in by_sharing.items() if rows & ~inside == 0}
+    if "Exclusive" in kept:
+        out = [s for s in scheme.exclude if s not in kept]
+        rows = sum(rows for s, rows in by_sharing.items() if s in kept)
+        return Rendering(tuple(e for s in out for e in scheme.exclude[s]), rows, rows == inside)
+    if not _known_before_boot(catalog, table):
+        return None
+    options = [Rendering(scheme.only[s], by_sharing[s], by_sharing[s] == inside) for s in sorted(kept) if s in scheme.only]
+    return max(options, key=lambda option: option.rows.bit_count(), default=None)
+
+
+def _known_before_boot(catalog: Catalog, table: Table) -> bool:
+    """Whether the sharing labels may be written positively: on gfd, and where the platform itself writes them (GKE)."""
+    return table.platform.cloud is None or catalog.schemes[table.platform.sharing].slice_key is not None
+
+
+# --- one slice by its label ------------------------------------------------------------------------------------------
+
+
+def slice_by_label(catalog: Catalog, table: Table, profile: str, machines: int) -> Rendering | None:
+    """The label that picks one MIG profile: GKE's partition size, or on gfd (single strategy) the product labels.
+
+    ``machines``: rows of the machines that are allowed. None where the platform has no such label.
+    """
+    rows = table.where(o.sharing == "MIG" and o.profile == profile and o.resource == o.host.resource for o in table.offers) & machines
+    key = catalog.schemes[table.platform.sharing].slice_key
+    if key is None and table.platform.cloud is None:
+        key = next((k for k, attribute in table.platform.labels.items() if attribute.rpartition(":")[2] == "product"), None)
+    if not rows or key is None:
+        return None
+    values = sorted({v for v in _single_values(table, key, rows)})
+    return Rendering((Expression(key=key, operator="In", values=tuple(values)),), rows, True) if values else None
+
+
+def _single_values(table: Table, key: str, rows: int) -> Iterator[str]:
+    for possible, of_value in table.values.get(key, {}).items():
+        if of_value & rows and possible not in (NEW, ANY, ABSENT):
+            yield from (v for v in possible if v is not None)
+
+

@@ -1,0 +1,19 @@
+"""The typed view of one admission request: all that a decision may know of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """``pod`` and ``old_pod`` are the objects as decoded; they are never changed."""
+
+    operation: Literal["CREATE", "UPDATE"] = "CREATE"
+    namespace: str
+    user: str = ""
+    pod: dict[str, Any]
+    old_pod: dict[str, Any] | None = None
+    dry_run: bool = False
+    phase: Literal["mutate", "validate"] = "mutate"

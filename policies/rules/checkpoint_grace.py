@@ -1,0 +1,99 @@
+"""Checkpoint grace: a pod that is told to stop has the time to write its checkpoint.
+
+Reads   spec.terminationGracePeriodSeconds, the probes, the annotation berth.dev/opt-out, NodePools' own grace
+Writes  spec.terminationGracePeriodSeconds, raised, never lowered (a written 30 can't be told from the default); the
+        former value as terminationGracePeriodSeconds of liveness and startup probes that have none, so that a hung
+        server does not hold its GPU for as long
+Judges  ``require.gracePeriod.max``
+Never   raises past the maximum, or past what a Karpenter NodePool grants (a longer one is deleted at drain start)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.placement import terms_of
+from policies.plan import Plan
+from policies.pod import mapping_at
+from policies.request import Request
+from policies.verdict import Edit, Violation
+from policies.wishes import OPT_OUT
+
+NAME = "checkpoint_grace"
+FIELD = "terminationGracePeriodSeconds"
+DEFAULT = 30
+"""what the API server fills in (pkg/apis/core/v1/defaults.go)"""
+
+
+def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
+    """Raise the pod's grace, then pin the former value on its probes."""
+    former = DEFAULT if plan.pod.grace is None else plan.pod.grace
+    wish = plan.wishes.grace
+    if wish is None or plan.wishes.opt_out_grace or plan.actor.grace == "no" or (plan.actor.grace == "named" and not plan.named):
+        return
+    seconds = _capped(plan, wish.value)
+    if former >= seconds or former < 0:
+        return
+    _say_caps(plan, seconds, wish.policies)
+    yield Edit(op="add", path=("spec", FIELD), value=seconds, rule=NAME, policies=wish.policies)
+    for container in plan.pod.containers:
+        for probe in ("livenessProbe", "startupProbe"):
+            found = mapping_at(container.raw, probe, container.path)
+            if found and found.get(FIELD) is None and former >= 1:
+                yield Edit(op="add", path=(*container.path, probe, FIELD), value=former, rule=NAME, policies=wish.policies)
+
+
+def _capped(plan: Plan, seconds: int) -> int:
+    wishes = plan.wishes
+    assert wishes.grace is not None
+    if wishes.grace_max is not None and wishes.grace_max.value < seconds:
+        plan.remark("BERTH-203", f"default gracePeriod {seconds} s is clipped to the maximum {wishes.grace_max.value} s", NAME, wishes.grace.policies)
+        seconds = wishes.grace_max.value
+    pools = {name: grace for name, grace in _pools(plan).items() if grace is not None and grace < seconds}
+    if pools:
+        name = min(pools, key=lambda n: (pools[n] or 0, n))
+        plan.remark(
+            "BERTH-211", f"grace {seconds} s is cut to {pools[name]} s: NodePool {name} ends a node after its terminationGracePeriod, and "
+            "deletes a pod that asks for more when draining starts", NAME, wishes.grace.policies,
+        )  # fmt: skip
+        seconds = pools[name] or 0
+    return seconds
+
+
+def _pools(plan: Plan) -> dict[str, int | None]:
+    """The NodePools that the pod may land on: the one it names, or the chosen template's, else all."""
+    pools = dict(plan.snapshot.cluster.nodepool_grace)
+    labels = dict(plan.template.template.labels) if plan.template is not None else {}
+    named = {labels.get("karpenter.sh/nodepool")}
+    named |= {v for term in terms_of(plan.pod) for said in term.said if said.key == "karpenter.sh/nodepool" for v in said.values}
+    return {name: grace for name, grace in pools.items() if name in named} if named & pools.keys() else pools
+
+
+def _say_caps(plan: Plan, seconds: int, policies: tuple[str, ...]) -> None:
+    """Say which interruption gives less time: only those of a capacity that the pod may get."""
+    for cap in plan.snapshot.catalog.grace_caps:
+        if seconds <= cap.seconds or not any(name in plan.snapshot.tables for name in cap.platforms) or not plan.snapshot.placed:
+            continue
+        if cap.capacity == "spot" and not plan.spot:
+            continue
+        plan.remark("BERTH-211", f"grace {seconds} s is set, but {cap.name} gives {cap.seconds} s", NAME, policies)
+
+
+def check(request: Request, plan: Plan) -> Iterator[Violation]:
+    """A grace above the maximum."""
+    limit, grace = plan.wishes.grace_max, plan.pod.grace
+    yield from (v for v in plan.violations if v.rule == NAME)
+    if limit is not None and grace is not None and grace > max(limit.value, DEFAULT if _defaulted(plan) else 0):
+        yield Violation(
+            code="BERTH-141",
+            fact=f"spec.{FIELD} is {grace}, above the maximum of {limit.value} s here",
+            fix=f"set spec.{FIELD} to at most {limit.value}",
+            detail=f'The annotation {OPT_OUT}: "grace" only stops Berth from raising it.',
+            rule=NAME,
+            policies=limit.policies,
+        )
+
+
+def _defaulted(plan: Plan) -> bool:
+    """A maximum below 30 s can't be meant for pods whose author wrote nothing: 30 may be the API server's own."""
+    return plan.pod.grace == DEFAULT

@@ -1,0 +1,92 @@
+"""Device counts: how many, of what, under which name.
+
+Reads   the resource names and amounts of every container, readable resource claims
+Writes  nothing
+Judges  ``gpusPerPod``; a whole GPU and a MIG slice in one container; a resource name that is a listed misspelling (the
+        API server stores nvdia.com/gpu, and the pod waits for ever); a slice that no model has
+Never   judges a count that it can't read
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.nearest import nearest
+from policies.pod import asks, dotted
+from policies.plan import WHOLE, Plan, claimed, devices
+from policies.request import Request
+from policies.verdict import Edit, Violation
+
+NAME = "device_counts"
+
+
+def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
+    """This rule edits nothing."""
+    yield from ()
+
+
+def check(request: Request, plan: Plan) -> Iterator[Violation]:
+    """Each count or name that can't be right."""
+    yield from _per_pod(plan)
+    yield from _mixed(plan)
+    yield from _misspelt(plan)
+    yield from _no_such_slice(plan)
+
+
+def _per_pod(plan: Plan) -> Iterator[Violation]:
+    wishes = plan.wishes
+    count = devices(plan.asked, list(claimed(plan.pod, plan.facts)), WHOLE)
+    if not count:
+        return
+    if wishes.gpus_max is not None and count > wishes.gpus_max.value:
+        most = wishes.gpus_max.value
+        fact, fix = f"the pod asks for {count} GPUs; at most {most} are allowed here", f"ask for at most {most}, or split the work over more pods"
+        yield Violation(code="BERTH-111", fact=fact, fix=fix, rule=NAME, policies=wishes.gpus_max.policies)
+    elif wishes.one_of is not None and count not in wishes.one_of:
+        allowed = ", ".join(map(str, wishes.one_of)) or "none (the policies contradict each other)"
+        more = next((n for n in wishes.one_of if n > count), None)
+        fix = f"ask for {more if more is not None else max(wishes.one_of, default=0)}"
+        fact = f"the pod asks for {count} GPUs; allowed here: {allowed}"
+        yield Violation(code="BERTH-112", fact=fact, fix=fix, rule=NAME, policies=wishes.one_of_by)
+
+
+def _mixed(plan: Plan) -> Iterator[Violation]:
+    policies = tuple(c.policy.id for c in plan.policies)
+    for container in plan.pod.containers:
+        kinds = {a.resource.kind: a.resource.name for a in plan.asked if container in a.containers}
+        if "gpu" in kinds and "mig" in kinds:
+            yield Violation(
+                code="BERTH-113",
+                fact=f'container "{container.name}" asks for {kinds["gpu"]} and {kinds["mig"]} at once, which no container can use together',
+                fix=f"remove one of the two from {dotted((*container.path, 'resources'))}",
+                rule=NAME,
+                policies=policies,
+            )
+
+
+def _misspelt(plan: Plan) -> Iterator[Violation]:
+    policies = tuple(c.policy.id for c in plan.policies)
+    for container in plan.pod.containers:
+        for name in container.resource_names:
+            right = plan.snapshot.catalog.misspellings.get(name)
+            if right is not None and asks(container, name):
+                yield Violation(
+                    code="BERTH-114",
+                    fact=f'container "{container.name}" asks for {name}, a resource that no node has',
+                    fix=f"write {right}",
+                    rule=NAME,
+                    policies=policies,
+                )
+
+
+def _no_such_slice(plan: Plan) -> Iterator[Violation]:
+    profiles = {p.resource: p.name for gpu in plan.snapshot.catalog.gpus for p in gpu.mig}
+    policies = tuple(c.policy.id for c in plan.policies)
+    for asked in plan.asked:
+        name = asked.resource.name
+        plain = name.removesuffix(".shared")
+        if asked.resource.kind == "mig" and plain.startswith("nvidia.com/mig-") and plain not in profiles:
+            near = nearest(plain, profiles)
+            fix = f"write {near}" if near else "see `berth gpus` for the slices that exist"
+            fact = f'container "{asked.containers[0].name}" asks for {name}, a slice that no GPU model has'
+            yield Violation(code="BERTH-115", fact=fact, fix=fix, rule=NAME, policies=policies)

@@ -1,0 +1,39 @@
+"""MIG resources: a container that asks for a whole GPU gets the slice that a policy or its author names.
+
+Reads   resources of containers that ask for exactly one whole GPU, the slice that the plan chose
+Writes  the slice's resource name in requests and limits in place of the whole GPU's (--mig-strategy mixed). Where a
+        slice is chosen by label (single, GKE), ``node_affinity`` writes it into the terms under this rule's name
+Judges  the annotation berth.dev/mig-slice
+Never   renames for a queue system, more than one GPU per container, or where no such node can be
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.plan import Plan
+from policies.pod import asks
+from policies.request import Request
+from policies.verdict import Edit, Violation
+
+NAME = "mig_resources"
+
+
+def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
+    """Per container: the new name in both, the old one out."""
+    chosen = plan.slice
+    if chosen is None or chosen.resource == chosen.old:
+        return
+    for container in plan.pod.containers:
+        if not asks(container, chosen.old):
+            continue
+        for side, amounts in (("limits", container.limits), ("requests", container.requests)):
+            base = (*container.path, "resources", side)
+            if chosen.old in amounts:
+                yield Edit(op="remove", path=(*base, chosen.old), rule=NAME, policies=chosen.policies)
+            yield Edit(op="add", path=(*base, chosen.resource), value="1", rule=NAME, policies=chosen.policies)
+
+
+def check(request: Request, plan: Plan) -> Iterator[Violation]:
+    """What the author's annotation asks for and can't have."""
+    yield from (v for v in plan.violations if v.rule == NAME)

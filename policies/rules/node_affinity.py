@@ -1,0 +1,146 @@
+"""Node affinity: a pod's required terms select only nodes whose offers lie inside R.
+
+Reads   spec.nodeSelector, required and preferred node affinity, the plan's sets; for pinned pods the node's labels
+Writes  expressions into every existing non-empty required term, or one new term; with several platforms one copy of
+        each term per platform. A chosen template's labels and a slice's label stand in the same terms
+Judges  on mutate: nothing of ``require`` is left, or the author's expression and the one to write share no value; on
+        validate: what the stored terms still select outside R; for pinned pods a known node outside R
+Never   edits a preferred term, an empty term or matchFields; never repeats what a term already implies
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies import known_node, refusal
+from policies.offers import AXES
+from policies.placement import Cell, Said, terms_of
+from policies.plan import Plan
+from policies.pod import TERMS, Raw
+from policies.render import Rendering
+from policies.request import Request
+from policies.terms import Alternative, Written, axis_rows, rendered, term_plans
+from policies.verdict import Edit, Violation
+
+NAME = "node_affinity"
+
+
+def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
+    """Term by term; copies are inserted behind their original, so later indices move."""
+    if plan.actor.affinity != "write" or not plan.snapshot.placed or not plan.space.wanted:
+        return
+    moved = 0
+    for term in term_plans(plan):
+        if not term.alternatives:
+            continue
+        if term.index is None:
+            yield _new_terms(term.alternatives)
+            continue
+        yield from _append(plan.pod.terms[term.index], term.index + moved, term.alternatives[0].added)
+        for copy in term.alternatives[1:]:
+            moved += 1
+            yield _copy(plan.pod.terms[term.index], term.index + moved, copy.added)
+
+
+def _new_terms(alternatives: tuple[Alternative, ...]) -> Edit:
+    terms = [{"matchExpressions": [_raw(w) for w in a.added]} for a in alternatives]
+    return Edit(op="add", path=TERMS[:4], value={"nodeSelectorTerms": terms}, rule=NAME, policies=_who([w for a in alternatives for w in a.added]))
+
+
+def _append(raw: Raw, index: int, added: tuple[Written, ...]) -> Iterator[Edit]:
+    path = (*TERMS, index, "matchExpressions")
+    if raw.get("matchExpressions") is None:
+        if added:
+            yield Edit(op="add", path=path, value=[_raw(w) for w in added], rule=NAME, policies=_who(added))
+        return
+    for written in added:
+        yield Edit(op="add", path=(*path, "-"), value=_raw(written), rule=written.rule, policies=written.policies)
+
+
+def _copy(raw: Raw, index: int, added: tuple[Written, ...]) -> Edit:
+    value = {**raw, "matchExpressions": [*(raw.get("matchExpressions") or ()), *(_raw(w) for w in added)]}
+    return Edit(op="add", path=(*TERMS, index), value=value, rule=NAME, policies=_who(added))
+
+
+def _raw(written: Written) -> Raw:
+    expression = written.expression
+    values = {"values": list(expression.values)} if expression.values else {}
+    return {"key": expression.key, "operator": expression.operator, **values}
+
+
+def _who(added: list[Written] | tuple[Written, ...]) -> tuple[str, ...]:
+    return tuple(sorted({name for w in added for name in w.policies}))
+
+
+# --- judging -----------------------------------------------------------------------------------------------------------
+
+
+def check(request: Request, plan: Plan) -> Iterator[Violation]:
+    """What the pod's own terms and the policies make impossible, or leave open."""
+    yield from (v for v in plan.violations if v.rule == NAME)
+    _remarks(plan)
+    if not plan.space.wanted:
+        return
+    if plan.actor.affinity == "no":
+        yield from known_node.check(plan)
+        return
+    if plan.constraints and plan.space.possible_anywhere() and not plan.space.left(plan.required):
+        yield refusal.contradiction(plan)
+    elif request.phase == "mutate":
+        yield from _clashes(plan)
+    elif plan.actor.affinity == "write" and plan.snapshot.placed:
+        yield from _outside(plan)
+
+
+def _clashes(plan: Plan) -> Iterator[Violation]:
+    """Refused only where every term that is left names a value that the written expression on its key excludes."""
+    if plan.actor.affinity != "write" or not plan.snapshot.placed:
+        return
+    alternatives = [a for term in term_plans(plan) for a in term.alternatives]
+    found = [a.clash for a in alternatives if a.clash is not None]
+    if found and not any(a.alive for a in alternatives) and len(terms_of(plan.pod)) == len({a.cell.term.index for a in alternatives}):
+        yield refusal.clash(plan, *found[0])
+
+
+def _outside(plan: Plan) -> Iterator[Violation]:
+    for cell in plan.space.cells:
+        for axis in AXES:
+            rendering = rendered(plan, cell.table, axis)
+            if rendering is not None and rendering.expressions and _selects_outside(plan, cell, axis_rows(plan, cell.table, axis), rendering):
+                yield refusal.outside(plan, cell, axis)
+                return
+
+
+def _selects_outside(plan: Plan, cell: Cell, inside: int, rendering: Rendering) -> bool:
+    return plan.space.possible(cell) and any(offered & ~inside for offered in plan.space.offered(cell))
+
+
+# --- remarks -----------------------------------------------------------------------------------------------------------
+
+
+def _remarks(plan: Plan) -> None:
+    for cell in plan.space.cells:
+        for said in cell.undecided:
+            plan.remark("BERTH-201", refusal.unknown_value(cell, said), NAME)
+    for asked in plan.asked:
+        if asked.resource.name not in plan.space.wanted and plan.constraints:
+            plan.remark("BERTH-208", f"{asked.resource.name} has no known nodes: where it may run is not judged", NAME)
+    if plan.space.wanted and plan.constraints and plan.space.cells and not plan.space.possible_anywhere():
+        plan.remark("BERTH-217", "no node type that is known here offers all that the pod asks for: it may stay Pending", NAME)
+    _after_boot(plan)
+    if plan.pod.preferred and plan.constraints:
+        refusal.preferred(plan)
+
+
+def _after_boot(plan: Plan) -> None:
+    for cell in plan.space.cells:
+        platform = cell.table.platform
+        for said in cell.term.said:
+            if said.key in platform.after_boot and said.operator in ("In", "Exists", "Gt", "Lt") and platform.creates_nodes and plan.snapshot.placed:
+                _say_after_boot(plan, said, platform.name, platform.machine_keys[0][0])
+
+
+def _say_after_boot(plan: Plan, said: Said, platform: str, key: str) -> None:
+    plan.remark("BERTH-206", f"{said.where}: {said.key} is set only after a node has booted, so {platform} makes no new node for this pod; use {key}", NAME)
+
+

@@ -1,0 +1,120 @@
+"""Tolerations: a pod that asks for an accelerator tolerates the taints of the nodes that have it.
+
+Reads   spec.tolerations, the accelerators asked for, the chosen node template, the capacity that is left
+Writes  spec.tolerations (adds only): accelerator taints, the template's taints, ``default.tolerate``, and spot's only
+        where a capacity was named and what is left holds spot
+Judges  ``require.tolerations.forbid``: on CREATE every toleration, on UPDATE those that the old pod lacks
+Never   repeats what is covered, tolerates a key of the catalog's ``never_tolerate``, changes what the author wrote
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Any
+
+from policies.plan import Plan
+from policies.pod import Pod, Raw
+from policies.policy import TolerationPattern
+from policies.request import Request
+from policies.verdict import Edit, Violation
+
+NAME = "tolerations"
+_Wanted = tuple[Raw, tuple[str, ...]]
+
+
+def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
+    """One append per toleration that nothing covers yet."""
+    if not plan.actor.tolerations:
+        return
+    standing = list(plan.pod.tolerations)
+    for toleration, policies in _wanted(plan):
+        if not any(covers(t, toleration) for t in standing) and not _never(plan, toleration["key"]):
+            standing.append(toleration)
+            yield Edit(op="add", path=("spec", "tolerations", "-"), value=toleration, rule=NAME, policies=policies)
+
+
+def _wanted(plan: Plan) -> Iterator[_Wanted]:
+    wishes = plan.wishes
+    if wishes.taints:
+        yield from ((t, wishes.taints) for t in _of_taints(plan, spot=False))
+    if plan.template is not None:
+        for taint in plan.template.template.taints:
+            yield toleration_of(TolerationPattern(key=taint.key, value=taint.value, effect=taint.effect)), plan.template_by
+    for pattern, policies in wishes.tolerate:
+        yield toleration_of(pattern), policies
+    if plan.spot:
+        yield from ((t, plan.spot) for t in _of_taints(plan, spot=True))
+    for pattern, policy in wishes.ungranted:
+        plan.remark("BERTH-218", f"toleration {pattern.key} of {policy} is in no ClusterGPUPolicy's allow.tolerations: not added", NAME, (policy,))
+
+
+def _of_taints(plan: Plan, *, spot: bool) -> Iterator[Raw]:
+    """The catalog's taints for the vendors asked for, on the platforms in use, in the catalog's order."""
+    catalog, snapshot = plan.snapshot.catalog, plan.snapshot
+    for entry in catalog.spot_taints if spot else catalog.taints:
+        here = not entry.platforms or not snapshot.placed or any(p in snapshot.tables for p in entry.platforms)
+        if here and (spot or entry.vendor in plan.vendors):
+            taint = entry.taint
+            yield toleration_of(TolerationPattern(key=taint.key, value=taint.value or None, effect=taint.effect))
+
+
+def toleration_of(pattern: TolerationPattern) -> Raw:
+    """As Kubernetes writes it: Exists without a value, Equal with one (an empty value is Equal to "")."""
+    out: dict[str, Any] = {"key": pattern.key, "operator": "Exists"}
+    if pattern.value is not None:
+        out |= {"operator": "Equal", "value": pattern.value}
+    return out | ({"effect": pattern.effect} if pattern.effect else {})
+
+
+def covers(standing: Raw, wanted: Raw) -> bool:
+    """Whether a toleration that stands tolerates all that ``wanted`` does (v1.Toleration.ToleratesTaint).
+
+    A toleration with tolerationSeconds holds only for a while, and does not cover.
+    """
+    if standing.get("tolerationSeconds") is not None:
+        return False
+    key, effect = standing.get("key") or "", standing.get("effect") or ""
+    if effect and effect != wanted.get("effect"):
+        return False
+    exists = standing.get("operator") == "Exists"
+    if not key:
+        return exists
+    if key != wanted["key"]:
+        return False
+    return exists or (wanted["operator"] == "Equal" and (standing.get("value") or "") == wanted["value"])
+
+
+def _never(plan: Plan, key: str) -> bool:
+    return any(fnmatchcase(key, glob) for glob in plan.snapshot.catalog.never_tolerate)
+
+
+def check(request: Request, plan: Plan) -> Iterator[Violation]:
+    """One violation per toleration that a policy forbids."""
+    old = Pod(request.old_pod).tolerations if request.old_pod is not None else []
+    for i, toleration in enumerate(plan.pod.tolerations):
+        for pattern, policy in plan.wishes.forbid if toleration not in old else ():
+            if tolerates(toleration, pattern):
+                yield Violation(
+                    code="BERTH-131",
+                    fact=f"spec.tolerations[{i}] tolerates the taint {_named(pattern)}, which is forbidden here",
+                    fix=f"remove spec.tolerations[{i}]" if toleration.get("key") else f"name the keys that spec.tolerations[{i}] is for",
+                    detail="A toleration without a key tolerates every taint." if not toleration.get("key") else "",
+                    rule=NAME,
+                    policies=(policy,),
+                )
+
+
+def tolerates(toleration: Raw, taint: TolerationPattern) -> bool:
+    """Whether a toleration tolerates any taint of the pattern (unset value or effect: any)."""
+    key, effect = toleration.get("key") or "", toleration.get("effect") or ""
+    if effect and taint.effect and effect != taint.effect:
+        return False
+    if toleration.get("operator") == "Exists":
+        return not key or key == taint.key
+    return key == taint.key and (taint.value is None or (toleration.get("value") or "") == taint.value)
+
+
+def _named(pattern: TolerationPattern) -> str:
+    value = f"={pattern.value}" if pattern.value is not None else ""
+    return f"{pattern.key}{value}" + (f":{pattern.effect}" if pattern.effect else "")

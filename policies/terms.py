@@ -1,0 +1,194 @@
+"""What is to be written into each required node affinity term: R, the same for each, unless already implied.
+
+With several platforms each term becomes one alternative per platform, each held to its platform by a positive
+expression; a term that names a platform's own key stays that platform's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from policies import placement
+from policies.catalog import Expression
+from policies.offers import AXES, Axis, Table
+from policies.placement import Cell, Said, Term
+from policies.plan import Plan
+from policies.render import Rendering, render, slice_by_label
+from policies.snapshot import Constraint
+
+MOST_TERMS = 16
+"""Past this the first platform alone is written. The scheduler evaluates every term on every node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One expression to add, with who asks."""
+
+    expression: Expression
+    rule: str
+    policies: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One term on one platform, completed."""
+
+    cell: Cell
+    added: tuple[Written, ...]
+    alive: bool
+    """whether an offer inside R is left"""
+    clash: tuple[Said, Expression] | None
+    """an undecided expression of the author that shares no value with the one written on its key"""
+
+
+@dataclass(frozen=True, slots=True)
+class TermPlan:
+    """``index`` None: the pod has no required terms and gets these. No alternatives: the term stays as it is."""
+
+    index: int | None
+    alternatives: tuple[Alternative, ...]
+
+
+def term_plans(plan: Plan) -> tuple[TermPlan, ...]:
+    """One per non-empty term, in order."""
+    plans = [_term_plan(plan, term) for term in placement.terms_of(plan.pod)]
+    if sum(max(1, len(p.alternatives)) for p in plans) > MOST_TERMS and any(len(p.alternatives) > 1 for p in plans):
+        names = tuple(sorted({c.policy for c in plan.constraints}))
+        plan.remark("BERTH-209", f"over {MOST_TERMS} node affinity terms: only the first platform is written", "node_affinity", names)
+        plans = [replace(p, alternatives=p.alternatives[:1]) for p in plans]
+    return tuple(plans)
+
+
+def _term_plan(plan: Plan, term: Term) -> TermPlan:
+    options = [option for table in plan.snapshot.tables.values() if (option := _alternative(plan, table, term)) is not None]
+    possible = [o for o in options if plan.space.possible(o.cell)] or options[:1]
+    alive = [o for o in possible if o.alive] or possible[:1]
+    nothing_to_say = all(not o.added for o in alive) and len(alive) == len(possible)
+    if nothing_to_say:
+        return TermPlan(term.index, ())
+    if len(possible) > 1:
+        alive = [replace(o, added=(*o.added, *_held(plan, o))) for o in alive]
+    return TermPlan(term.index, tuple(alive))
+
+
+def _alternative(plan: Plan, table: Table, term: Term) -> Alternative | None:
+    if placement.names_other_platform(plan.snapshot, table, term):
+        return None
+    added = list(_template_labels(plan, term))
+    added += _slice_label(plan, table)
+    added = [w for w in added if not term.has(w.expression)]
+    completed = replace(term, said=(*term.said, *(_as_said(w) for w in added)))
+    cell = placement.read_one(plan.snapshot, table, completed)
+    for axis in AXES:
+        added += [w for w in _axis(plan, cell, axis) if not term.has(w.expression)]
+    alive = plan.space.leaves(cell, plan.inside)
+    clash = _clash(cell, added)
+    return Alternative(cell, tuple(added), alive and clash is None, clash)
+
+
+def _as_said(written: Written) -> Said:
+    return Said(written.expression.key, written.expression.operator, written.expression.values, "Berth")
+
+
+def _template_labels(plan: Plan, term: Term) -> Iterator[Written]:
+    if plan.template is not None:
+        for key, value in plan.template.template.labels:
+            if not term.demands(key, value):
+                yield Written(Expression(key=key, operator="In", values=(value,)), "node_affinity", plan.template_by)
+
+
+def _slice_label(plan: Plan, table: Table) -> list[Written]:
+    chosen = plan.slice
+    if chosen is None or chosen.resource != chosen.old:
+        return []
+    label = slice_by_label(plan.snapshot.catalog, table, chosen.profile, plan.inside[table.platform.name])
+    return [Written(e, "mig_resources", chosen.policies) for e in (label.expressions if label else ())]
+
+
+def _axis(plan: Plan, cell: Cell, axis: Axis) -> list[Written]:
+    """What one axis adds to one term; nothing where it is unconstrained, implied, or can't be said here."""
+    rendering = rendered(plan, cell.table, axis)
+    if rendering is None or not rendering.expressions or _implied(plan, cell, axis):
+        return []
+    policies = _who(plan.on_axis(axis))
+    return [Written(e, "node_affinity", policies) for e in rendering.expressions]
+
+
+def _who(constraints: Sequence[Constraint]) -> tuple[str, ...]:
+    return tuple(sorted({name for c in constraints for name in c.policy.split(", ")}))
+
+
+def axis_rows(plan: Plan, table: Table, axis: Axis) -> int:
+    """R on one axis, on one table."""
+    rows = table.all
+    for constraint in plan.on_axis(axis):
+        rows &= constraint.rows[table.platform.name]
+    return rows
+
+
+def universe(plan: Plan, table: Table) -> int:
+    """The rows of the vendors whose devices the pod asks for."""
+    names = {vendor for name in plan.space.wanted for vendor, rows in table.by_vendor.items() if rows & table.by_resource.get(name, 0)}
+    return sum(table.by_vendor[vendor] for vendor in names)
+
+
+def rendered(plan: Plan, table: Table, axis: Axis) -> Rendering | None:
+    """R on one axis as expressions; None where this platform can't say it (which is remarked)."""
+    constraints = plan.on_axis(axis)
+    if not constraints:
+        return Rendering((), table.all, True)
+    of_vendor = universe(plan, table)
+    found = render(plan.snapshot.catalog, table, axis, axis_rows(plan, table, axis), of_vendor)
+    platform = table.platform.name
+    said = [c for c in constraints if platform in c.inexpressible] if found is not None and of_vendor else constraints if of_vendor else []
+    for c in said:
+        plan.remark("BERTH-205", f"{c.text} can't be expressed on {platform}: not written and not judged there", "node_affinity", (c.policy,))
+    return found
+
+
+def _implied(plan: Plan, cell: Cell, axis: Axis) -> bool:
+    """Whether the term already lies inside R: by a positive expression of the platform, or by resource name alone."""
+    outside = ~axis_rows(plan, cell.table, axis)
+    names = {name: cell.table.enough(name, count) for name, count in plan.space.wanted.items()}
+    if not plan.space.possible(cell):
+        return False
+    if all(cell.table.by_resource.get(name, 0) & outside == 0 for name in names):
+        return True
+    return axis in cell.positive and all(rows & cell.rows & outside == 0 for rows in names.values())
+
+
+def _clash(cell: Cell, added: Sequence[Written]) -> tuple[Said, Expression] | None:
+    for said in cell.undecided:
+        for written in added:
+            e = written.expression
+            if e.key == said.key and not _share(said.values, e):
+                return said, e
+    return None
+
+
+def _share(values: Sequence[str], expression: Expression) -> bool:
+    inside = set(values) & set(expression.values)
+    match expression.operator:
+        case "In":
+            return bool(inside)
+        case "NotIn":
+            return len(inside) < len(set(values))
+    return True
+
+
+def _held(plan: Plan, option: Alternative) -> list[Written]:
+    """What holds an alternative to its platform: a positive expression on a key that no other listed platform has."""
+    table = option.cell.table
+    others = [t for t in plan.snapshot.tables.values() if t is not table]
+    policies = _who([c for axis in AXES for c in plan.on_axis(axis)])
+    term = option.cell.term
+    if table.platform.cloud is None:
+        absent = [Expression(key=t.platform.anchor, operator="DoesNotExist") for t in others]
+        return [Written(e, "node_affinity", policies) for e in absent if not term.has(e)]
+    keys = {key for key in table.platform.labels if not any(key in t.values for t in others)}
+    positive = [s.key for s in term.said if s.operator in placement.POSITIVE]
+    positive += [w.expression.key for w in option.added if w.expression.operator in placement.POSITIVE]
+    if keys.intersection(positive):
+        return []
+    return [Written(Expression(key=table.platform.anchor, operator="Exists"), "node_affinity", policies)]

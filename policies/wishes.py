@@ -1,0 +1,186 @@
+"""What the author says by annotation, and what policies demand or default besides placement, merged.
+
+Merging is by union, longest and shortest only, so that the order of policies never shows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from policies.cluster_facts import duration_seconds
+from policies.pod import Pod
+from policies.policy import GROUP, LongRuns, TolerationPattern
+from policies.snapshot import Compiled, Snapshot
+from policies.verdict import Violation
+
+TEMPLATE = f"{GROUP}/node-template"
+SLICE = f"{GROUP}/mig-slice"
+DURATION = f"{GROUP}/expected-duration"
+OPT_OUT = f"{GROUP}/opt-out"
+_SLICE = re.compile(r"([1-9]\d{0,3})gb")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The tightest of several limits, with who set it."""
+
+    value: int
+    policies: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    seconds: int | None
+    """how long the pod runs: the annotation, else activeDeadlineSeconds, else None"""
+    template: str | None
+    slice_gb: int | None
+    opt_out_grace: bool
+    violations: tuple[Violation, ...]
+    """annotations that can't be read"""
+    grace: Limit | None
+    """default.gracePeriod, the longest"""
+    grace_max: Limit | None
+    protect: Limit | None
+    """default.protectFor, the longest, in seconds; FOREVER for Always"""
+    protect_max: Limit | None
+    gpus_max: Limit | None
+    one_of: tuple[int, ...] | None
+    """device counts that every policy allows; None: any"""
+    one_of_by: tuple[str, ...]
+    equal: dict[str, tuple[str, ...]]
+    """requestsEqualLimits: accelerators, cpuAndMemory -> who"""
+    repair: tuple[str, ...]
+    """who asks for request := limit"""
+    taints: tuple[str, ...]
+    """who asks to tolerate accelerator taints"""
+    tolerate: tuple[tuple[TolerationPattern, tuple[str, ...]], ...]
+    ungranted: tuple[tuple[TolerationPattern, str], ...]
+    """tolerations of namespaces' own policies that no ClusterGPUPolicy allows"""
+    forbid: tuple[tuple[TolerationPattern, str], ...]
+    allowed_templates: frozenset[str]
+
+
+FOREVER = 1 << 40
+"""seconds that stand for Always: 34,000 years, so that 'longest' and 'shortest' need no special case"""
+
+
+def is_long(seconds: int | None, long_runs: LongRuns) -> bool:
+    """Whether a run of this duration (None: unknown) is long."""
+    return long_runs.unknown_is_long if seconds is None else seconds > long_runs.over
+
+
+def read(pod: Pod, policies: Sequence[Compiled], snapshot: Snapshot) -> Wishes:
+    """Everything that is said besides placement."""
+    allows = [c.policy.allow for c in policies if c.policy.namespace is None]
+    granted = [pattern for allow in allows for pattern in allow.tolerations]
+    tolerate, ungranted = _tolerate(policies, granted)
+    one_of = [(set(limit.one_of), c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod) and limit.one_of]
+    return Wishes(
+        seconds=_seconds(pod),
+        template=_text(pod, TEMPLATE),
+        slice_gb=_slice_gb(pod),
+        opt_out_grace="grace" in _opted_out(pod),
+        violations=tuple(_unreadable(pod, snapshot)),
+        grace=_most((c.policy.default.grace, c.policy.id) for c in policies),
+        grace_max=_least((c.policy.require.grace_max, c.policy.id) for c in policies),
+        protect=_most((FOREVER if p == "Always" else p, c.policy.id) for c in policies for p in [c.policy.default.protect_for]),
+        protect_max=_least((c.policy.require.protection_max, c.policy.id) for c in policies),
+        gpus_max=_least((limit.max, c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod)),
+        one_of=tuple(sorted(set.intersection(*(values for values, _ in one_of)))) if one_of else None,
+        one_of_by=tuple(name for _, name in one_of),
+        equal={
+            kind: who
+            for kind in ("accelerators", "cpuAndMemory")
+            if (who := tuple(c.policy.id for c in policies if kind in c.policy.require.requests_equal_limits))
+        },
+        repair=tuple(c.policy.id for c in policies if c.policy.default.repair),
+        taints=tuple(c.policy.id for c in policies if c.policy.default.accelerator_taints),
+        tolerate=tolerate,
+        ungranted=ungranted,
+        forbid=tuple((pattern, c.policy.id) for c in policies for pattern in c.policy.require.forbid_tolerations),
+        allowed_templates=frozenset(name for allow in allows for name in allow.node_templates),
+    )
+
+
+def _most(values: Iterable[tuple[int | None, str]]) -> Limit | None:
+    return _extreme(values, largest=True)
+
+
+def _least(values: Iterable[tuple[int | None, str]]) -> Limit | None:
+    return _extreme(values, largest=False)
+
+
+def _extreme(values: Iterable[tuple[int | None, str]], *, largest: bool) -> Limit | None:
+    given = [(value, who) for value, who in values if value is not None]
+    if not given:
+        return None
+    value = (max if largest else min)(value for value, _ in given)
+    return Limit(value, tuple(sorted(who for v, who in given if v == value)))
+
+
+_Granted = tuple[tuple[TolerationPattern, tuple[str, ...]], ...]
+
+
+def _tolerate(policies: Sequence[Compiled], granted: Sequence[TolerationPattern]) -> tuple[_Granted, tuple[tuple[TolerationPattern, str], ...]]:
+    by_pattern: dict[TolerationPattern, list[str]] = {}
+    refused: list[tuple[TolerationPattern, str]] = []
+    for compiled in policies:
+        for pattern in compiled.policy.default.tolerate:
+            if compiled.policy.namespace is None or any(grants(g, pattern) for g in granted):
+                by_pattern.setdefault(pattern, []).append(compiled.policy.id)
+            else:
+                refused.append((pattern, compiled.policy.id))
+    ordered = sorted(by_pattern.items(), key=lambda item: (item[0].key, item[0].value or "", item[0].effect or ""))
+    return tuple((pattern, tuple(sorted(who))) for pattern, who in ordered), tuple(refused)
+
+
+def grants(grant: TolerationPattern, pattern: TolerationPattern) -> bool:
+    """Whether ``allow`` covers a toleration: unset value and effect in the grant mean any; in the pattern they mean
+    'Exists' and 'every effect', which only an equally open grant covers."""
+    return grant.key == pattern.key and grant.value in (None, pattern.value) and grant.effect in (None, pattern.effect)
+
+
+# --- the author's annotations ------------------------------------------------------------------------------------------
+
+
+def _text(pod: Pod, key: str) -> str | None:
+    value = pod.annotations.get(key)
+    return None if value is None else str(value)
+
+
+def _seconds(pod: Pod) -> int | None:
+    said = duration_seconds(_text(pod, DURATION))
+    if said is not None:
+        return said
+    deadline = pod.spec.get("activeDeadlineSeconds")
+    return deadline if isinstance(deadline, int) and not isinstance(deadline, bool) else None
+
+
+def _slice_gb(pod: Pod) -> int | None:
+    match = _SLICE.fullmatch(_text(pod, SLICE) or "")
+    return int(match.group(1)) if match else None
+
+
+def _opted_out(pod: Pod) -> list[str]:
+    return [part.strip() for part in (_text(pod, OPT_OUT) or "").split(",") if part.strip()]
+
+
+def _unreadable(pod: Pod, snapshot: Snapshot) -> Iterator[Violation]:
+    duration, slice_text = _text(pod, DURATION), _text(pod, SLICE)
+    if duration is not None and duration_seconds(duration) is None:
+        yield _wrong(DURATION, duration, "write a duration such as 90m, 6h or 1h30m", "node_affinity")
+    sizes = sorted({p.memory_gb for gpu in snapshot.catalog.gpus for p in gpu.mig})
+    if slice_text is not None and _slice_gb(pod) not in sizes:
+        nearest = min(sizes, key=lambda gb: (abs(gb - (_slice_gb(pod) or 10)), gb), default=10)
+        known = ", ".join(f"{gb}gb" for gb in sizes)
+        yield _wrong(SLICE, slice_text, f"write the nominal size of a slice that exists, such as {nearest}gb", "mig_resources", f"Known sizes: {known}.")
+    for part in _opted_out(pod):
+        if part != "grace":
+            yield _wrong(OPT_OUT, part, "write grace, the only thing to opt out of", "checkpoint_grace")
+
+
+def _wrong(key: str, value: str, fix: str, rule: str, detail: str = "") -> Violation:
+    fact = f'metadata.annotations["{key}"] is "{value[:40]}"'
+    return Violation(code="BERTH-151", fact=fact, fix=fix, detail=detail, rule=rule)
