@@ -1,0 +1,57 @@
+# make run    starts the server with the shipped policies and admits a sample GPU Job before your eyes
+# make test   everything a change must pass: lint, types, tests (about a minute)
+# make prove  the same laws with the full counts (many minutes); writes bench/RESULTS.md
+# make bench  what one decision costs; make lint, make clean
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes
+SHELL := /bin/sh
+.DELETE_ON_ERROR:
+.PHONY: run test prove bench lint clean
+.DEFAULT_GOAL := run
+
+run: $(VENV)/runtime
+	@$(BIN)/python -P -m cli.demo
+
+lint: $(VENV)/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/python -m pytest --cov --cov-report=term-missing
+
+prove: $(VENV)/dev
+	BERTH_PROVE=1 $(BIN)/python -m bench.record
+
+bench: $(VENV)/dev
+	$(BIN)/python -m bench.engine
+
+clean:
+	rm -rf $(VENV) .berth .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Two stamps: `make run` needs only what serves. Each is remade when its lock changes, so a second call costs nothing.
+$(VENV)/runtime: requirements.txt | $(BIN)/berth
+	@echo "installing what Berth runs on ..."
+	@$(PIP) -r requirements.txt
+	@touch $@
+
+$(VENV)/dev: requirements-dev.txt | $(BIN)/berth
+	@echo "installing what Berth is tested with ..."
+	@$(PIP) -r requirements-dev.txt
+	@touch $@
+
+# The project itself: a path file and a launcher do what an editable install does, without a build.
+$(BIN)/berth: $(BIN)/python
+	@$(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "gpu-berth.pth").write_text("$(CURDIR)\n")'
+	@printf '#!/bin/sh\nexec "$$(dirname -- "$$0")/python" -P -m cli.main "$$@"\n' > $@
+	@chmod +x $@
+
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { echo "Berth needs Python 3.11 or later, and there is no $(PYTHON). Install one, or name it: make run PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Berth needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) -V 2>&1). Install one, or name it: make run PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
