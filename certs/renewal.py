@@ -1,0 +1,26 @@
+"""When a certificate is due: one function, which answers with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from certs.authority import KeyPair
+
+
+def renewal_reason(pair: KeyPair, names: Iterable[str], now: datetime) -> str | None:
+    """Why ``pair`` must be made anew, or None. Due when a third of its life is left, not yet valid, or a name is missing.
+
+    A CA is asked with no names.
+    """
+    start, end = pair.certificate.not_valid_before_utc, pair.certificate.not_valid_after_utc
+    if now >= end:
+        return f"it expired on {end:%Y-%m-%d %H:%M}Z"
+    if now < start:
+        return f"it is valid only from {start:%Y-%m-%d %H:%M}Z: the clock was ahead when it was made, or is behind now"
+    missing = sorted(set(names) - set(pair.names))
+    if missing:
+        return f"it does not name {', '.join(missing)}"
+    if end - now < (end - start) / 3:
+        return f"less than a third of its life is left: it expires on {end:%Y-%m-%d %H:%M}Z"
+    return None

@@ -1,0 +1,174 @@
+"""The authority: what its certificates say, and that a strict TLS client accepts them."""
+
+from __future__ import annotations
+
+import ssl
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from certs.authority import CertificateError, KeyPair, issue, issued_by, load, make_ca
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+NAMES = ("berth.berth-system.svc", "127.0.0.1", "::1")
+
+
+def usage(pair: KeyPair) -> set[str]:
+    value = pair.certificate.extensions.get_extension_for_class(x509.KeyUsage).value
+    flags = (
+        "digital_signature",
+        "content_commitment",
+        "key_encipherment",
+        "data_encipherment",
+        "key_agreement",
+        "key_cert_sign",
+        "crl_sign",
+    )
+    return {flag for flag in flags if getattr(value, flag)}
+
+
+def test_a_ca_signs_certificates_and_nothing_else() -> None:
+    """A CA may sign certificates and revocation lists, not connections, and has no CA below it."""
+    ca = make_ca(NOW)
+    constraints = ca.certificate.extensions.get_extension_for_class(x509.BasicConstraints)
+    assert constraints.critical
+    assert (constraints.value.ca, constraints.value.path_length) == (True, 0)
+    assert usage(ca) == {"key_cert_sign", "crl_sign"}
+
+
+def test_a_leaf_serves_and_nothing_else() -> None:
+    """A leaf signs handshakes for the names it was made for."""
+    leaf = issue(make_ca(NOW), NAMES, NOW)
+    assert usage(leaf) == {"digital_signature"}
+    extended = leaf.certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    assert list(extended) == [ExtendedKeyUsageOID.SERVER_AUTH]
+    assert leaf.names == tuple(sorted(NAMES))
+
+
+def test_keys_are_p256() -> None:
+    """Both keys are on the P-256 curve."""
+    ca = make_ca(NOW)
+    assert {type(pair.key.curve) for pair in (ca, issue(ca, NAMES, NOW))} == {ec.SECP256R1}
+
+
+def test_certificates_are_backdated_an_hour() -> None:
+    """A caller whose clock is an hour slow accepts a fresh certificate."""
+    ca = make_ca(NOW)
+    starts = {pair.certificate.not_valid_before_utc for pair in (ca, issue(ca, NAMES, NOW))}
+    assert starts == {NOW - timedelta(hours=1)}
+
+
+def test_lifetimes() -> None:
+    """A CA lives a year, a leaf a week."""
+    ca = make_ca(NOW)
+    assert ca.certificate.not_valid_after_utc == NOW + timedelta(days=365)
+    assert issue(ca, NAMES, NOW).certificate.not_valid_after_utc == NOW + timedelta(days=7)
+
+
+def test_a_leaf_never_outlives_its_ca() -> None:
+    """Two days before the CA ends, a leaf is made for two days."""
+    ca = make_ca(NOW)
+    late = issue(ca, NAMES, NOW + timedelta(days=363))
+    assert late.certificate.not_valid_after_utc == ca.certificate.not_valid_after_utc
+
+
+def test_an_expired_ca_issues_nothing() -> None:
+    """Issuing from an expired CA is an error with its date."""
+    with pytest.raises(CertificateError, match="expired on 2027-11-20"):
+        issue(make_ca(NOW), NAMES, NOW + timedelta(days=365))
+
+
+def test_a_leaf_needs_names() -> None:
+    """A certificate without names would be refused by every caller."""
+    with pytest.raises(CertificateError, match="at least one name"):
+        issue(make_ca(NOW), (), NOW)
+
+
+def test_a_long_name_still_gets_a_certificate() -> None:
+    """The subject holds 64 characters; a longer first name is cut there and whole among the alternatives."""
+    name = f"{'a' * 60}.{'b' * 60}.svc"
+    assert issue(make_ca(NOW), [name], NOW).names == (name,)
+
+
+def test_the_repr_masks_the_key() -> None:
+    """A pair that lands in a log or a traceback shows no key."""
+    pair = make_ca(NOW)
+    assert repr(pair).endswith("until 2027-11-20 12:00Z, key=***)")
+    assert "PRIVATE" not in repr(pair)
+
+
+def test_two_cas_have_different_subjects() -> None:
+    """In a bundle of an old and a new CA, a caller can tell which one signed."""
+    assert make_ca(NOW).certificate.subject != make_ca(NOW).certificate.subject
+
+
+def test_only_the_signer_has_issued_a_leaf() -> None:
+    """issued_by tells the CA that signed from another one."""
+    ca, other = make_ca(NOW), make_ca(NOW)
+    leaf = issue(ca, NAMES, NOW)
+    assert issued_by(leaf, ca)
+    assert not issued_by(leaf, other)
+
+
+def test_a_pair_survives_pem() -> None:
+    """What is written is what is read."""
+    pair = issue(make_ca(NOW), NAMES, NOW)
+    assert load(pair.certificate_pem, pair.key_pem).certificate == pair.certificate
+
+
+def test_a_certificate_without_alternatives_has_no_names() -> None:
+    """A CA names nothing."""
+    assert make_ca(NOW).names == ()
+
+
+def rsa_key() -> bytes:
+    key = rsa.generate_private_key(65537, 2048)
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+@pytest.mark.parametrize(
+    ("certificate", "key", "said"),
+    [
+        pytest.param(b"junk", make_ca(NOW).key_pem, "certificate is not PEM", id="certificate-is-junk"),
+        pytest.param(make_ca(NOW).certificate_pem, b"junk", "not an unencrypted PEM key", id="key-is-junk"),
+        pytest.param(make_ca(NOW).certificate_pem, make_ca(NOW).key_pem, "does not belong", id="key-of-another"),
+        pytest.param(make_ca(NOW).certificate_pem, rsa_key(), "not an elliptic curve key", id="rsa-key"),
+    ],
+)
+def test_a_bad_pair_is_named(certificate: bytes, key: bytes, said: str) -> None:
+    """What cannot be loaded says which half is wrong, without key material."""
+    with pytest.raises(CertificateError, match=said) as error:
+        load(certificate, key)
+    assert "BEGIN" not in str(error.value)
+
+
+def handshake(server: ssl.SSLContext, client: ssl.SSLContext, name: str) -> str | None:
+    """A TLS handshake in memory; the protocol version agreed on."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    one = server.wrap_bio(to_server, to_client, server_side=True)
+    two = client.wrap_bio(to_client, to_server, server_hostname=name)
+    for side in (two, one, two, one):
+        try:
+            side.do_handshake()
+        except ssl.SSLWantReadError:
+            continue
+    return two.version()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_strict_client_accepts_the_chain(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """OpenSSL with X509_STRICT (Python 3.13's default) verifies the leaf for each of its names."""
+    now = datetime.now(UTC)
+    ca = make_ca(now)
+    leaf = issue(ca, NAMES, now)
+    file = tmp_path_factory.mktemp("tls") / "both.pem"
+    file.write_bytes(leaf.certificate_pem + leaf.key_pem)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(file)
+    client = ssl.create_default_context(cadata=ca.certificate_pem.decode())
+    client.verify_flags |= ssl.VERIFY_X509_STRICT
+    assert handshake(server, client, name) == "TLSv1.3"
