@@ -1,0 +1,173 @@
+"""The routes: what reaches the engine, what is turned away and how, and that nothing is allowed in silence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from policies.snapshot import Snapshot
+from tests.webhook.asgi import JSON, Answer, call
+from webhook import app as application
+from webhook.app import make_app, swap
+from webhook.settings import Settings
+from webhook.sources import Sources, load
+
+LIMIT = Settings(host="", port=0, sources=Sources()).body_limit
+REVIEWS = Path(__file__).parent.parent / "reviews"
+CREATE = (REVIEWS / "pods-create-train-llama.json").read_bytes()
+MISMATCH = (REVIEWS / "pods-create-mismatch.json").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def snapshot() -> Snapshot:
+    """The shipped default policy, as serve loads it without --policies."""
+    return load(Sources(platforms=("karpenter-aws",))).snapshot
+
+
+def post(snapshot: Snapshot | None, body: bytes = CREATE, path: str = "/mutate", **headers: str) -> Answer:
+    sent = {**JSON, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    return call(make_app(snapshot, body_limit=LIMIT), path, [body], sent)
+
+
+def test_a_gpu_job_is_patched(snapshot: Snapshot) -> None:
+    """The recorded pod of a Job is allowed, with a patch."""
+    answer = post(snapshot)
+    response = json.loads(answer.body)["response"]
+    assert answer.status == 200
+    assert answer.headers["content-type"] == "application/json"
+    assert (response["allowed"], response["patchType"]) == (True, "JSONPatch")
+
+
+def test_validate_is_the_same_way_without_a_patch(snapshot: Snapshot) -> None:
+    """Both paths answer; only /mutate patches."""
+    assert "patch" not in json.loads(post(snapshot, path="/validate").body)["response"]
+
+
+def test_a_refusal_is_an_answer(snapshot: Snapshot) -> None:
+    """A refused pod is HTTP 200 with allowed false: an HTTP error would be a broken webhook."""
+    answer = post(snapshot, MISMATCH)
+    assert answer.status == 200
+    assert json.loads(answer.body)["response"]["status"]["code"] == 403
+
+
+def test_the_decision_is_one_log_line(snapshot: Snapshot, capsys: pytest.CaptureFixture[str]) -> None:
+    """One JSON line says for whom, where and what."""
+    post(snapshot)
+    fields = json.loads(capsys.readouterr().err)
+    assert (fields["event"], fields["phase"], fields["namespace"], fields["allowed"]) == ("decision", "mutate", "default", True)
+
+
+def test_a_name_cannot_forge_a_log_line(snapshot: Snapshot, capsys: pytest.CaptureFixture[str]) -> None:
+    """A newline in a name stays inside its line, and a name of a megabyte is cut."""
+    review = json.loads(CREATE)
+    review["request"]["userInfo"]["username"] = 'x\n{"event":"decision"}' + "y" * 1_000_000
+    post(snapshot, json.dumps(review).encode())
+    logged = capsys.readouterr().err
+    assert logged.count("\n") == 1
+    assert len(logged) < 2000
+
+
+def test_without_a_snapshot_the_api_server_is_told_to_retry() -> None:
+    """Not loaded is 503 with a whole number of seconds and a closed connection, never allowed."""
+    answer = post(None)
+    assert (answer.status, answer.headers["retry-after"], answer.headers["connection"]) == (503, "1", "close")
+
+
+def test_a_swapped_snapshot_decides_from_the_next_review(snapshot: Snapshot) -> None:
+    """Loading policies needs no restart."""
+    app = make_app(None, body_limit=LIMIT)
+    swap(app, snapshot)
+    assert call(app, "/mutate", [CREATE]).status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "status"),
+    [
+        pytest.param("/mutate", "GET", 405, id="get"),
+        pytest.param("/mutate", "PUT", 405, id="put"),
+        pytest.param("/mutate/", "POST", 404, id="trailing-slash-is-no-redirect"),
+        pytest.param("//mutate", "POST", 404, id="double-slash"),
+        pytest.param("/", "GET", 404, id="root"),
+        pytest.param("/advise", "POST", 404, id="not-yet"),
+    ],
+)
+def test_only_two_paths_and_one_method(snapshot: Snapshot, path: str, method: str, status: int) -> None:
+    """Everything else is 404 or 405, and nothing redirects: the API server would follow."""
+    assert call(make_app(snapshot, body_limit=LIMIT), path, [CREATE], method=method).status == status
+
+
+@pytest.mark.parametrize("kind", ["", "text/plain", "application/yaml", "application/jsonx"])
+def test_another_content_type_is_415(snapshot: Snapshot, kind: str) -> None:
+    """Only JSON is read."""
+    assert post(snapshot, content_type=kind).status == 415
+
+
+def test_a_content_type_with_a_charset_is_json(snapshot: Snapshot) -> None:
+    """Parameters and letter case do not matter."""
+    assert post(snapshot, content_type="Application/JSON; charset=utf-8").status == 200
+
+
+def test_a_compressed_body_is_415(snapshot: Snapshot) -> None:
+    """Nothing is inflated, so nothing can explode."""
+    assert post(snapshot, content_encoding="gzip").status == 415
+
+
+def test_a_declared_length_over_the_limit_is_413_unread(snapshot: Snapshot) -> None:
+    """The body is not asked for."""
+    unread = iter([CREATE])
+    headers = {**JSON, "content-length": str(LIMIT + 1)}
+    answer = call(make_app(snapshot, body_limit=LIMIT), "/mutate", unread, headers)
+    assert (answer.status, answer.headers["connection"]) == (413, "close")
+    assert next(unread) == CREATE
+
+
+def test_a_stream_over_the_limit_is_413_where_it_passes(snapshot: Snapshot) -> None:
+    """Without a length, or with one that lies, reading stops at the limit."""
+    endless = iter([b" " * 2**20] * 100)
+    answer = call(make_app(snapshot, body_limit=LIMIT), "/mutate", endless, {**JSON, "content-length": "5"})
+    assert answer.status == 413
+    assert len(list(endless)) == 92
+
+
+def test_a_body_of_exactly_the_limit_is_read(snapshot: Snapshot) -> None:
+    """The limit itself is allowed."""
+    assert post(snapshot, CREATE + b" " * (LIMIT - len(CREATE))).status == 200
+
+
+def test_what_is_no_review_is_400_and_logged(snapshot: Snapshot, capsys: pytest.CaptureFixture[str]) -> None:
+    """The caller gets the sentence, the log gets it too."""
+    answer = post(snapshot, b"[]")
+    assert (answer.status, answer.headers["content-type"]) == (400, "text/plain; charset=utf-8")
+    assert json.loads(capsys.readouterr().err)["reason"] == answer.body.decode().strip()
+
+
+def test_an_object_that_is_no_pod_is_400(snapshot: Snapshot) -> None:
+    """A field of the wrong type is named with its path; no answer is given on a guess."""
+    review = json.loads(CREATE)
+    review["request"]["object"]["spec"]["containers"] = "none"
+    answer = post(snapshot, json.dumps(review).encode())
+    assert answer.status == 400
+    assert b"spec.containers" in answer.body
+
+
+def test_a_failure_is_a_sentence_to_the_caller(
+    snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A mistake of ours is 500 without a word of it; the log has type, text and place."""
+
+    def broken(*_: object) -> None:
+        raise LookupError("secret detail")
+
+    monkeypatch.setattr(application, "evaluate", broken)
+    answer = post(snapshot)
+    assert answer.status == 500
+    assert b"secret" not in answer.body
+    assert "LookupError: secret detail at " in json.loads(capsys.readouterr().err)["error"]
+
+
+def test_a_caller_that_hangs_up_is_no_failure(snapshot: Snapshot, capsys: pytest.CaptureFixture[str]) -> None:
+    """A connection lost while reading is not logged as ours."""
+    assert call(make_app(snapshot, body_limit=LIMIT), "/mutate", None).status == 400
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,131 @@
+"""Files and folders to texts, policies and the catalog. All that is wrong is told at once; what can be read is read."""
+
+from __future__ import annotations
+
+import errno
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from policies import catalog_parse
+from policies.catalog import Catalog
+from policies.catalog_parse import CatalogError, from_mappings
+from policies.document import Document, InputError
+from policies.nearest import nearest
+from policies.policy import PolicySet
+from policies.policy_parse import parse_objects
+from webhook.yaml_text import documents
+
+SHIPPED_CATALOG = Path(catalog_parse.__file__).with_name("catalog.yaml")
+STDIN = "-"
+_SUFFIXES = (".yaml", ".yml", ".json")
+_MOST_BYTES = 256 * 2**20
+"""A dump of 50,000 pods is about 250 MB; anything larger is no file that somebody meant to name."""
+_REASONS = {errno.EACCES: "may not be read by this user", errno.EISDIR: "is a folder"}
+
+
+def read_paths(paths: Sequence[str]) -> tuple[list[tuple[str, str]], list[InputError]]:
+    """(file, text) of each path in the order given, and what could not be read.
+
+    A folder stands for the ``*.yaml``, ``*.yml`` and ``*.json`` directly in it, by name; ``-`` for standard input.
+    A file that is named twice is read once.
+    """
+    found = [one for path in paths for one in _files(path)]
+    texts = [_text(file) if isinstance(file, str) else file for file in dict.fromkeys(found)]
+    return [one for one in texts if isinstance(one, tuple)], [one for one in texts if isinstance(one, InputError)]
+
+
+def read_documents(paths: Sequence[str]) -> tuple[list[Document], list[InputError]]:
+    """The documents of all files that ``paths`` name, and what could not be read."""
+    texts, errors = read_paths(paths)
+    found: list[Document] = []
+    for file, text in texts:
+        good, bad = documents(text, file)
+        found += good
+        errors += bad
+    return found, errors
+
+
+def read_policies(paths: Sequence[str], catalog: Catalog) -> tuple[PolicySet, list[InputError], list[str]]:
+    """The policies and templates that were understood, what was wrong with the others, and warnings (whole lines)."""
+    found, errors = read_documents(paths)
+    policy_set, mistakes, warnings = parse_objects(found, catalog)
+    return policy_set, errors + mistakes, warnings
+
+
+class CatalogFilesError(Exception):
+    """The catalog files cannot be used; ``errors`` has every reason."""
+
+    def __init__(self, errors: Sequence[InputError]) -> None:
+        super().__init__("\n".join(map(str, errors)))
+        self.errors = tuple(errors)
+
+
+def read_catalog(paths: Sequence[str | Path] = ()) -> Catalog:
+    """The shipped catalog with the files that ``paths`` name laid over it, the last on top. Raises CatalogFilesError."""
+    shipped, _ = read_documents([str(SHIPPED_CATALOG)])
+    found, errors = read_documents([str(path) for path in paths])
+    names = [document.error((), "").place for document in found]
+    if errors:
+        raise CatalogFilesError(errors)
+    try:
+        return from_mappings(shipped[0].value, *(document.value for document in found), names=names)
+    except CatalogError as error:
+        raise CatalogFilesError([_of_file(note, names) for note in error.notes]) from error
+
+
+def _of_file(note: str, names: Sequence[str]) -> InputError:
+    """A note of the catalog's parser; where it names no file, the fault lies between the shipped data and what was laid over it."""
+    name = next((name for name in names if note.startswith(f"{name}: ")), None)
+    if name is None:
+        return InputError(file=", ".join(names) or SHIPPED_CATALOG.name, message=note)
+    return InputError(file=name, message=note.removeprefix(f"{name}: "))
+
+
+def _files(path: str) -> Iterator[str | InputError]:
+    if path == STDIN or not Path(path).is_dir():
+        yield path
+        return
+    try:
+        inside = sorted(str(file) for file in Path(path).iterdir() if file.suffix in _SUFFIXES and file.is_file())
+    except OSError as error:
+        yield _unreadable(path, error)
+        return
+    if not inside:
+        yield InputError(file=path, message="the folder has no .yaml, .yml or .json file; folders in it are not searched")
+    yield from inside
+
+
+def _text(file: str) -> tuple[str, str] | InputError:
+    try:
+        raw = sys.stdin.buffer.read(_MOST_BYTES + 1) if file == STDIN else _bytes(file)
+    except OSError as error:
+        return _unreadable(file, error)
+    if len(raw) > _MOST_BYTES:
+        return InputError(file=file, message=f"is larger than {_MOST_BYTES // 2**20} MiB")
+    try:
+        return file, raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        return InputError(file=file, line=line, message=f"is not UTF-8: byte 0x{raw[error.start]:02x}; save the file as UTF-8")
+
+
+def _bytes(file: str) -> bytes:
+    with open(file, "rb") as opened:
+        return opened.read(_MOST_BYTES + 1)
+
+
+def _unreadable(file: str, error: OSError) -> InputError:
+    if error.errno == errno.ENOENT:
+        return InputError(file=file, message=f"there is no such file or folder{_beside(Path(file))}")
+    reason = _REASONS.get(error.errno or 0, f"cannot be read: {error.strerror or error}")
+    return InputError(file=file, message=reason)
+
+
+def _beside(path: Path) -> str:
+    """A hint at the file that was probably meant."""
+    try:
+        near = nearest(path.name, (one.name for one in path.parent.iterdir()))
+    except OSError:
+        return ""
+    return f'; did you mean "{path.parent / near}"?' if near else ""

@@ -1,0 +1,185 @@
+"""AdmissionReview v1, both ways: bytes to a typed Review, and a Verdict to the answer. Nothing else knows the wire form.
+
+What the API server checks in an answer: the uid and the kind are echoed, ``patch`` and ``patchType`` come together or
+not at all, and a validating call sends neither (kube-apiserver 1.36, admission/request/admissionreview.go).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import orjson
+
+from policies.request import Request
+from policies.verdict import Verdict, Violation, Would
+
+API_VERSION = "admission.k8s.io/v1"
+KIND = "AdmissionReview"
+Phase = Literal["mutate", "validate"]
+
+WARNING_LENGTH = 256
+"""The API server cuts every warning to this many characters once all of them pass the total, so none is longer."""
+WARNINGS_TOTAL = 4096
+"""Characters of all warnings of a response together (endpoints/filters/warning.go); what comes after is dropped there."""
+
+
+class ReviewError(Exception):
+    """A body that is no review Berth can judge: the HTTP status, and one sentence for the caller."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.sentence = sentence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """The part of an AdmissionReview that is read, the same for both phases. Pods are dicts, as they came."""
+
+    uid: str
+    operation: Literal["CREATE", "UPDATE"]
+    namespace: str
+    user: str
+    pod: dict[str, Any]
+    old_pod: dict[str, Any] | None
+    dry_run: bool
+
+    def request(self, phase: Phase) -> Request:
+        """The engine's view of it."""
+        return Request(
+            operation=self.operation,
+            namespace=self.namespace,
+            user=self.user,
+            pod=self.pod,
+            old_pod=self.old_pod,
+            dry_run=self.dry_run,
+            phase=phase,
+        )
+
+
+def parse(body: bytes) -> Review:
+    """The review in ``body``. Duplicate keys are read as Go reads them: the last one wins.
+
+    Raises ReviewError(400) for JSON that is broken, too deep or holds NaN or 1e400, and for anything but a
+    CREATE or UPDATE of a pod.
+    """
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise ReviewError(400, f"the body is not JSON: {error}") from None
+    return from_document(document)
+
+
+def from_document(document: object) -> Review:
+    """As ``parse``, for a document that is already read."""
+    if not isinstance(document, dict) or document.get("kind") != KIND or document.get("apiVersion") != API_VERSION:
+        raise ReviewError(400, f"the body is not an {KIND} of {API_VERSION}")
+    request = document.get("request")
+    if not isinstance(request, dict):
+        raise ReviewError(400, f"the {KIND} has no request")
+    _expect_pod(request)
+    operation = request.get("operation")
+    if operation not in ("CREATE", "UPDATE"):
+        raise ReviewError(400, f"request.operation is {_shown(operation)}; Berth judges CREATE and UPDATE")
+    return Review(
+        uid=_text(request, "uid"),
+        operation=operation,
+        namespace=_text(request, "namespace"),
+        user=_user(request),
+        pod=_pod(request, "object"),
+        old_pod=_pod(request, "oldObject") if operation == "UPDATE" else None,
+        dry_run=request.get("dryRun") is True,
+    )
+
+
+def answer(review: Review, verdict: Verdict, *, phase: Phase = "mutate") -> dict[str, Any]:
+    """The AdmissionReview to send back: allowed as it is, allowed with a patch, or denied with every reason."""
+    response: dict[str, Any] = {"uid": review.uid, "allowed": not verdict.violations}
+    if verdict.violations:
+        response["status"] = {"status": "Failure", "code": 403, "reason": "Forbidden", "message": refusal(verdict.violations)}
+    elif verdict.patch and phase == "mutate":
+        response["patchType"] = "JSONPatch"
+        response["patch"] = base64.b64encode(orjson.dumps(verdict.patch)).decode("ascii")
+    warnings = list(warnings_for(verdict))
+    if warnings:
+        response["warnings"] = warnings
+    return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
+
+
+def refusal(violations: Sequence[Violation]) -> str:
+    """One violation is its sentence; more are a list. The API server puts the webhook's name in front."""
+    if len(violations) == 1:
+        return str(violations[0])
+    return "\n".join([f"{len(violations)} reasons:", *(f"- {violation}" for violation in violations)])
+
+
+def warnings_for(verdict: Verdict) -> Iterator[str]:
+    """What the author sees beside the answer: remarks, and what policies in Warn would refuse.
+
+    Each once, in one line of at most 256 characters; where the total does not fit, the last one says how many are left.
+    """
+    lines = list(dict.fromkeys(_line(text) for text in _said(verdict)))
+    room = WARNINGS_TOTAL
+    for index, line in enumerate(lines):
+        left = len(lines) - index
+        if left > 1 and len(line) > room - WARNING_LENGTH:  # room for this one and the closing line
+            yield f"BERTH-001: {left} more warnings did not fit; berth try shows them all"
+            return
+        room -= len(line)
+        yield line
+
+
+def _said(verdict: Verdict) -> Iterator[str]:
+    yield from map(str, verdict.remarks)
+    for would in verdict.would:
+        if would.mode == "Warn":
+            yield from _would_refuse(would)
+
+
+def _would_refuse(would: Would) -> Iterator[str]:
+    for violation in would.violations:
+        yield f"{violation.code} (would be refused, were {would.policy} in Enforce): {violation.fact}; {violation.fix}"
+
+
+def _line(text: str) -> str:
+    """One line of printable characters: a control character would make the API server drop the whole warning."""
+    flat = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return flat if len(flat) <= WARNING_LENGTH else flat[: WARNING_LENGTH - 3] + "..."
+
+
+def _expect_pod(request: dict[str, Any]) -> None:
+    resource = request.get("resource")
+    if not isinstance(resource, dict) or resource.get("group", "") != "" or resource.get("resource") != "pods":
+        raise ReviewError(400, f"request.resource is {_shown(resource)}; send only pods here")
+    if request.get("subResource"):
+        raise ReviewError(400, f"request.subResource is {_shown(request['subResource'])}; send only pods themselves here")
+
+
+def _user(request: dict[str, Any]) -> str:
+    info = request.get("userInfo")
+    name = info.get("username", "") if isinstance(info, dict) else ""
+    return name if isinstance(name, str) else ""
+
+
+def _pod(request: dict[str, Any], field: str) -> dict[str, Any]:
+    pod = request.get(field)
+    if not isinstance(pod, dict):
+        raise ReviewError(400, f"request.{field} is {_shown(pod)}; a pod was wanted")
+    return pod
+
+
+def _text(request: dict[str, Any], field: str) -> str:
+    value = request.get(field)
+    if not isinstance(value, str) or not value:
+        raise ReviewError(400, f"request.{field} is {_shown(value)}; a text was wanted")
+    return value
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "missing"
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= 100 else text[:97] + "..."
