@@ -1,0 +1,165 @@
+"""``make run``: a server with the shipped policies, and a recorded GPU Job admitted before your eyes.
+
+Starts ``berth serve`` as a process of its own, sends it a review that kube-apiserver 1.36 really sent, over TLS that is
+verified, and shows what came back. Then the server stays until Ctrl-C (with BERTH_RUN_ONCE=1 it stops at once).
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import os
+import shlex
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from cli.diff import coloured, unified
+from cli.edit_tree import apply_patch
+from cli.shown import wants_colour
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLE = Path("tests/reviews/pods-create-train-llama.json")
+LIBRARY = Path("policies/library")
+TLS = Path(".berth/tls")
+PLATFORM = "karpenter-aws"
+PORT = 8443
+CALL_TIMEOUT = 10
+"""Seconds, the API server's own default for a webhook."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """Where the demo's server listens."""
+
+    host: str
+    port: int
+    ca: Path
+
+    def post(self, path: str, review: dict[str, Any]) -> dict[str, Any]:
+        """The ``response`` of the answer, over TLS verified with the CA. Raises OSError and http.client's errors."""
+        context = ssl.create_default_context(cafile=str(self.ca))
+        connection = http.client.HTTPSConnection(self.host, self.port, context=context, timeout=CALL_TIMEOUT)
+        try:
+            connection.request("POST", path, json.dumps(review), {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            body = answer.read().decode()
+        finally:
+            connection.close()
+        if answer.status != 200:
+            raise ConnectionError(f"{path} answered {answer.status}: {body.strip()}")
+        response: dict[str, Any] = json.loads(body)["response"]
+        return response
+
+
+def main() -> int:
+    """Run the demo from the project's folder; 0 once stopped, the server's own code when it could not start."""
+    os.chdir(ROOT)
+    signal.signal(signal.SIGTERM, _interrupt)
+    port = free_port(PORT)
+    if port != PORT:
+        print(f"port {PORT} is in use here: taking {port} instead")
+    try:
+        with _serving(port) as process:
+            if not _ready(process):
+                return process.wait()
+            show(Server(host="127.0.0.1", port=port, ca=TLS / "ca.crt"))
+            if os.environ.get("BERTH_RUN_ONCE") != "1":
+                print("\nThe server stays until Ctrl-C; each line below is a decision of its log.", flush=True)
+                return process.wait()
+    except KeyboardInterrupt:
+        print()
+    return 0
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _serving(port: int) -> Iterator[subprocess.Popen[str]]:
+    """The server's process, ended on leaving."""
+    command = ["serve", "--policies", str(LIBRARY), "--platforms", PLATFORM, "--self-signed", str(TLS), "--listen", f"127.0.0.1:{port}"]
+    print(f"$ berth {shlex.join(command)}", flush=True)
+    process = subprocess.Popen([sys.executable, "-m", "cli.main", *command], stdout=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        process.wait()
+        if process.stdout:
+            process.stdout.close()
+
+
+def _ready(process: subprocess.Popen[str]) -> bool:
+    """Pass on what the server prints until it serves; False when it ends before."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        print(line, end="", flush=True)
+        if line.startswith("serving "):
+            return True
+    return False
+
+
+def free_port(wanted: int) -> int:
+    """``wanted`` if nothing listens there on the loopback address, else any free port."""
+    for port in (wanted, 0):
+        try:
+            with socket.create_server(("127.0.0.1", port)) as listener:
+                return int(listener.getsockname()[1])
+        except OSError:
+            continue
+    raise OSError("no free port on 127.0.0.1")
+
+
+def show(server: Server) -> None:
+    """Post the sample as the API server would, to both paths, and print what came of it."""
+    review = json.loads(SAMPLE.read_text())
+    pod = review["request"]["object"]
+    mutate = server.post("/mutate", review)
+    admitted = apply_patch(pod, _patch(mutate))
+    validate = server.post("/validate", {**review, "request": {**review["request"], "object": admitted}})
+    owner = pod["metadata"]["ownerReferences"][0]
+    print(f"\nA pod of {owner['kind']} {owner['name']}, as kube-apiserver sent it ({SAMPLE}), admitted for nodes made by {PLATFORM}:\n")
+    diff = unified(_shown(pod), _shown(admitted), "the pod")
+    print("\n".join(coloured(diff) if sys.stdout.isatty() and wants_colour(os.environ) else diff))
+    for line in outcome(mutate, validate):
+        print(line)
+    curl = f"curl --cacert {server.ca} -H 'Content-Type: application/json' --data @{SAMPLE} https://{server.host}:{server.port}/mutate"
+    print(f"\nBy hand:\n  {curl}\n  .venv/bin/berth try --policies {LIBRARY} -o diff {SAMPLE}", flush=True)
+
+
+def _shown(pod: dict[str, Any]) -> dict[str, Any]:
+    """The pod without managedFields, which nobody reads."""
+    metadata = {key: value for key, value in pod["metadata"].items() if key != "managedFields"}
+    return {**pod, "metadata": metadata}
+
+
+def outcome(mutate: dict[str, Any], validate: dict[str, Any]) -> Iterator[str]:
+    """The warnings of both answers, each once, and whether the pod is created."""
+    warnings = dict.fromkeys([*mutate.get("warnings", ()), *validate.get("warnings", ())])
+    yield from (f"warning: {text}" for text in warnings)
+    for path, response in (("/mutate", mutate), ("/validate", validate)):
+        if not response["allowed"]:
+            yield f"refused by {path}: {response['status']['message']}"
+            return
+    yield f"admitted: {len(_patch(mutate))} operations from /mutate, agreed to by /validate"
+
+
+def _patch(response: dict[str, Any]) -> list[dict[str, Any]]:
+    operations: list[dict[str, Any]] = json.loads(base64.b64decode(response["patch"])) if "patch" in response else []
+    return operations
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,186 @@
+"""`berth gpus`: what the catalog knows, as plain tables; with a model, everything about it that a policy or a pod can name.
+
+Prices are indicative (where and when stands under the table); a figure that no primary source gives is a dash, never a guess.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from policies.catalog import Catalog, Gpu, MachineType, MigProfile, Platform
+from policies.nearest import hint
+from webhook.files import CatalogFilesError, read_catalog
+
+BAD_INPUT = 2
+NONE = "-"
+AFTER_BOOT = "The labels of gfd are on other platforms' nodes too, but only once they run: no autoscaler knows them before."
+Row = Sequence[str]
+
+
+def add_parser(subparsers: Any) -> None:
+    """Adds `gpus` to the command's subparsers."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "gpus",
+        help="the catalog as a table",
+        description="The GPUs that Berth knows; with MODEL (A100-40GB, or a group such as A100) its labels, MIG slices and machines.",
+    )
+    parser.add_argument("model", nargs="?", metavar="MODEL", help="a model or a group of models")
+    parser.add_argument("--catalog", metavar="FILE", help="a file laid over the catalog: new GPUs, labels, resource names")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the table, or the model. Exit code 2 for a catalog that cannot be read or a model that it does not have."""
+    try:
+        catalog = read_catalog([args.catalog] if args.catalog else [])
+    except CatalogFilesError as error:
+        print(error, file=sys.stderr)
+        return BAD_INPUT
+    if args.model is None:
+        print("\n".join(_overview(catalog)))
+        return 0
+    found = _named(catalog, args.model)
+    if not found:
+        print(f'berth: no GPU "{args.model}" in the catalog{hint(args.model, catalog.model_names)}', file=sys.stderr)
+        return BAD_INPUT
+    print("\n\n".join("\n".join(_detail(catalog, gpu)) for gpu in found))
+    return 0
+
+
+def _named(catalog: Catalog, name: str) -> tuple[Gpu, ...]:
+    """The model or group of that name; letter case does not count here (it does in policies)."""
+    names = {known.casefold(): known for known in catalog.model_names}
+    return catalog.models(names.get(name.casefold(), name))
+
+
+def _overview(catalog: Catalog) -> Iterator[str]:
+    rows = [
+        (gpu.model, gpu.family, _gigabytes(gpu.memory_gb), _slices(gpu), *_price(_cheapest(catalog, gpu)))
+        for gpu in sorted(catalog.gpus, key=lambda gpu: catalog.vendors.index(gpu.vendor))
+    ]
+    yield from table(("MODEL", "FAMILY", "MEMORY", "MIG SLICES (most on one GPU)", "USD/GPU-H", "LOWEST AT"), rows)
+    yield ""
+    yield from _price_notes(catalog)
+    yield "`berth gpus MODEL` shows labels, slices with usable memory, and machines."
+
+
+def _slices(gpu: Gpu) -> str:
+    """``1g.10gb(7) 1g.20gb(4)``: the plain profiles; those with attributes stand on the model's own page."""
+    return " ".join(f"{profile.name}({profile.count})" for profile in gpu.mig if profile.attribute is None) or NONE
+
+
+def _cheapest(catalog: Catalog, gpu: Gpu) -> MachineType | None:
+    """The machine with the lowest price of one GPU of this model, among those with a price."""
+    priced = [machine for machine in catalog.machines if machine.model == gpu.model and _per_gpu(machine) is not None]
+    return min(priced, key=lambda machine: _per_gpu(machine) or 0.0, default=None)
+
+
+def _per_gpu(machine: MachineType) -> float | None:
+    return machine.usd_per_hour / machine.count if machine.usd_per_hour and machine.count else None
+
+
+def _price(machine: MachineType | None) -> tuple[str, str]:
+    if machine is None:
+        return NONE, NONE
+    return f"{_per_gpu(machine) or 0.0:.2f}", f"{machine.cloud} {machine.type}"
+
+
+def _price_notes(catalog: Catalog) -> Iterator[str]:
+    where = "; ".join(catalog.prices.values())
+    yield f"Prices are indicative: {where}." if where else "The catalog does not say where and when its prices hold."
+
+
+def _detail(catalog: Catalog, gpu: Gpu) -> Iterator[str]:
+    groups = f" (group {', '.join(gpu.groups)})" if gpu.groups else ""
+    memory = f", {gpu.memory_mib} MiB by its driver" if gpu.memory_mib else ""
+    compute = f", compute capability {gpu.compute_capability}" if gpu.compute_capability else ""
+    yield f"{gpu.model}{groups}: {gpu.vendor}, family {gpu.family}{compute}, {_gigabytes(gpu.memory_gb)}{memory}"
+    yield f"resource {catalog.whole[gpu.vendor]}"
+    for title, lines in (("LABELS", _labels(catalog, gpu)), ("MIG", _mig(catalog, gpu)), ("MACHINES", _machines(catalog, gpu))):
+        yield ""
+        yield title
+        yield from (f"  {line}" for line in lines)
+
+
+def _labels(catalog: Catalog, gpu: Gpu) -> list[str]:
+    rows = [
+        (platform.name, key, " ".join(values)) for platform in catalog.platforms.values() for key, values in _values(catalog, platform, gpu)
+    ]
+    return [*table(("PLATFORM", "LABEL", "VALUES"), rows), AFTER_BOOT] if rows else ["none known"]
+
+
+def _values(catalog: Catalog, platform: Platform, gpu: Gpu) -> Iterator[tuple[str, list[str]]]:
+    """The labels that tell this model on the platform, with every value that a node of it may have."""
+    machines = [machine for machine in catalog.machines if _is_made(machine, gpu, platform)]
+    if not machines and platform.cloud is not None:
+        return
+    for key, shown in platform.labels.items():
+        vendor, _, attribute = shown.rpartition(":")
+        values = [value for value in _attribute(attribute, gpu, machines) if value] if vendor in ("", gpu.vendor) else []
+        if values:
+            yield key, list(dict.fromkeys(values))
+
+
+def _is_made(machine: MachineType, gpu: Gpu, platform: Platform) -> bool:
+    return machine.model == gpu.model and machine.cloud == platform.cloud and platform.name not in machine.not_on
+
+
+def _attribute(name: str, gpu: Gpu, machines: Iterable[MachineType]) -> Iterator[str | None]:
+    """What nodes of this model show for an attribute (``Platform.labels``)."""
+    of_gpu = {"product": gpu.products, "gpuFamily": (gpu.family,), "vendor": (gpu.vendor,)}
+    if name in of_gpu:
+        yield from of_gpu[name]
+        return
+    for machine in machines:
+        own = {"type": machine.type, "family": machine.family, "count": None if machine.count is None else str(machine.count)}
+        yield own[name] if name in own else machine.attributes.get(name)
+
+
+def _mig(catalog: Catalog, gpu: Gpu) -> list[str]:
+    if not gpu.mig:
+        return ["none"]
+    rows = [
+        (profile.name, _resource(catalog, profile), str(profile.count), _gigabytes(profile.memory_gb), _mebibytes(profile.usable_mib))
+        for profile in gpu.mig
+    ]
+    return table(("PROFILE", "RESOURCE", "MOST", "NOMINAL", "USABLE"), rows)
+
+
+def _resource(catalog: Catalog, profile: MigProfile) -> str:
+    return catalog.renamed.get(profile.name, profile.resource)
+
+
+def _machines(catalog: Catalog, gpu: Gpu) -> list[str]:
+    machines = [machine for machine in catalog.machines if machine.model == gpu.model]
+    if not machines:
+        return ["none known"]
+    rows = [
+        (machine.cloud, machine.type or f"{machine.family} (any)", machine.family or NONE, _count(machine), *_prices(machine))
+        for machine in machines
+    ]
+    return [*table(("CLOUD", "TYPE", "FAMILY", "GPUS", "USD/H", "USD/GPU-H"), rows), *_price_notes(catalog)]
+
+
+def _count(machine: MachineType) -> str:
+    return NONE if machine.count is None else str(machine.count)
+
+
+def _prices(machine: MachineType) -> tuple[str, str]:
+    each = _per_gpu(machine)
+    return (NONE, NONE) if each is None else (f"{machine.usd_per_hour:.2f}", f"{each:.2f}")
+
+
+def _gigabytes(number: int | None) -> str:
+    return NONE if number is None else f"{number} GB"
+
+
+def _mebibytes(number: int | None) -> str:
+    return NONE if number is None else f"{number} MiB"
+
+
+def table(head: Row, rows: Sequence[Row]) -> list[str]:
+    """Columns aligned with spaces, the last one ragged; no trailing blanks."""
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (head, *rows)]

@@ -1,0 +1,65 @@
+"""``berth``: finds the subcommand, imports only its module, and turns bad input into lines and exit code 2."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from cli import VERSION
+
+SUBCOMMANDS = {
+    "serve": ("cli.serve", "answer admission reviews over HTTPS"),
+    "try": ("cli.try_", "show what the policies make of manifests"),
+    "gpus": ("cli.gpus", "the catalog as a table"),
+}
+BAD_INPUT = 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one subcommand and return its exit code; argparse itself exits with 2 on options it does not know."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    args = _parser(words).parse_args(words)
+    module = importlib.import_module(SUBCOMMANDS[args.command][0])
+    try:
+        code: int = module.run(args)
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        lines = _bad_input(error)
+        if lines is None:
+            raise
+        print("\n".join(lines), file=sys.stderr)
+        return BAD_INPUT
+    return code
+
+
+def _bad_input(error: Exception) -> list[str] | None:
+    """The lines to print for input that cannot be used; None for anything else, which is ours to mend."""
+    from policies.document import InputError
+    from webhook.sources import SourcesError
+
+    if isinstance(error, SourcesError):
+        return [str(one) for one in error.errors]
+    return [str(error)] if isinstance(error, InputError) else None
+
+
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """The root parser; only the named subcommand is imported, the others show their one line of help."""
+    parser = argparse.ArgumentParser(
+        prog="berth", description="Typed GPU policies for Kubernetes, applied before the scheduler sees a pod."
+    )
+    parser.add_argument("--version", action="version", version=f"berth {VERSION}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    named = next((word for word in words if not word.startswith("-")), None)
+    for name, (module, summary) in SUBCOMMANDS.items():
+        if name == named:
+            importlib.import_module(module).add_parser(subparsers)
+        else:
+            subparsers.add_parser(name, help=summary)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

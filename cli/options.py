@@ -1,0 +1,58 @@
+"""The options that ``try`` and ``serve`` share: what a snapshot is built from."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from policies.snapshot import Snapshot
+from policies.verdict import MODES
+from webhook.sources import MIG_STRATEGIES, QUEUES, Sources, load
+
+
+def add_snapshot_options(parser: argparse.ArgumentParser) -> None:
+    """``--policies`` to ``--max-mode``. Options that name files take one each and may be repeated: with several values
+    ``berth try --policies DIR FILE`` would take the manifest for a policy."""
+    group = parser.add_argument_group("policies and facts")
+    add = group.add_argument
+    add("--policies", action="append", default=[], metavar="PATH", help="policy file or folder; may be repeated; default: berth-default")
+    add(
+        "--facts",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="dumped Namespaces, Nodes, NodePools, DeviceClasses, claims; repeatable",
+    )
+    add("--catalog", metavar="FILE", help="a file laid over the catalog: new GPUs, labels, resource names")
+    add("--platforms", type=_names, default=(), metavar="P,...", help="who makes the GPU nodes: karpenter-aws, gke, gfd, ...")
+    add("--mig-strategy", default="mixed", metavar="|".join(MIG_STRATEGIES), help="the device plugin's; default: mixed")
+    add("--queues", type=_names, default=(), metavar="Q,...", help=f"queue systems in use: {', '.join(QUEUES)}")
+    add("--max-mode", default="Enforce", metavar="|".join(MODES), help="no policy does more than this; default: Enforce")
+
+
+def sources_from(args: argparse.Namespace) -> Sources:
+    """Where to read from, as given; nothing is checked yet."""
+    return Sources(
+        policies=tuple(args.policies),
+        facts=tuple(args.facts),
+        catalog=args.catalog,
+        platforms=args.platforms,
+        mig_strategy=args.mig_strategy,
+        queues=args.queues,
+        max_mode=args.max_mode,
+    )
+
+
+def snapshot_from(args: argparse.Namespace) -> Snapshot:
+    """The snapshot that the options ask for. Warnings go to standard error.
+
+    Raises SourcesError with every InputError; the command then exits with 2.
+    """
+    loaded = load(sources_from(args))
+    for line in loaded.warnings:
+        print(line, file=sys.stderr)
+    return loaded.snapshot
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))

@@ -1,0 +1,64 @@
+"""Where the pod templates of a workload are: the paths come from the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from cli.edit_tree import value_at
+from cli.pod_shape import list_at, map_at
+from cli.workload_pods import group_of
+from policies.catalog import Catalog, Workload
+from policies.document import Document, kind_of
+from policies.verdict import Path
+
+
+def workload_of(catalog: Catalog, api_version: str, kind: str) -> Workload | None:
+    """The catalog's workload for a manifest of this kind, whatever the version of its API group.
+
+    Policies may name a workload otherwise than its manifest does (Volcano's ``Job`` is ``VolcanoJob``): then its owners tell.
+    """
+    group = group_of(api_version)
+    grouped = [w for w in catalog.workloads if any(group_of(version) == group for version in w.api_version)]
+    named = [w for w in grouped if w.name == kind] or [w for w in grouped if (group, kind) in w.owners]
+    return named[0] if named else None
+
+
+def templates(document: Document, workload: Workload, *, required: bool) -> list[tuple[Path, Any]]:
+    """(path, template) of each one that is there. Raises InputError where a path leads through what is no map or list.
+
+    ``required``: a kind of Kubernetes' own, which must have its template.
+    """
+    value = document.value
+    if "spec" in value:
+        map_at(document, value["spec"], ("spec",), null=False)
+    found = [pair for text in workload.templates for pair in _expand(document, value, steps(text), ())]
+    if not found and required:
+        path = steps(workload.templates[0])
+        raise document.error(path, f"wants a pod template, a map with metadata and spec; found {kind_of(value_at(value, path))}")
+    return found
+
+
+@lru_cache(maxsize=256)
+def steps(text: str) -> Path:
+    """``spec.workerGroupSpecs[*].template`` as steps; ``[*]`` is every item of a list, ``*`` every value of a map."""
+    return tuple(text.replace("[*]", ".[*]").split("."))
+
+
+def _expand(document: Document, value: Any, path: Path, at: Path) -> Iterator[tuple[Path, Any]]:
+    if not path:
+        yield at, value
+        return
+    for key, inner in _children(document, value, path[0], at):
+        yield from _expand(document, inner, path[1:], (*at, key))
+
+
+def _children(document: Document, value: Any, step: str | int, at: Path) -> list[tuple[str | int, Any]]:
+    if step == "[*]":
+        return list(enumerate(list_at(document, value, at)))
+    here = map_at(document, value, at)
+    if step == "*":
+        return list(here.items())
+    inner = here.get(str(step))
+    return [] if inner is None else [(step, inner)]

@@ -1,0 +1,142 @@
+"""`berth try`: what the policies make of manifests, without a cluster.
+
+Standard output has the manifests (a diff, YAML, JSON) or the AdmissionReview answers; standard error has one line per object and
+what its author should know. Exit code 0: all admitted; 1: something refused; 2: bad input (what could be read is still judged).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TextIO
+
+from cli import said, shown
+from cli.judge import Outcome, judge
+from cli.manifests import read
+from cli.options import add_snapshot_options, snapshot_from
+from policies.document import Document, InputError, objects
+from policies.snapshot import Snapshot
+from policies.verdict import MODES, Mode
+from webhook.files import read_paths
+from webhook.yaml_text import documents
+
+DEFAULT_PLATFORM = "karpenter-aws"
+ADMITTED, REFUSED, BAD_INPUT = 0, 1, 2
+
+
+def add_parser(subcommands: Any) -> None:
+    """Adds `try` to the command's subparsers."""
+    parser: argparse.ArgumentParser = subcommands.add_parser(
+        "try",
+        help="show what the policies make of manifests",
+        description="Judge manifests as the admission server would, and show its edits. "
+        "Exit code 0: all admitted, 1: something refused, 2: bad input.",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="YAML or JSON file, folder, or - for standard input")
+    add_snapshot_options(parser)
+    parser.add_argument("--namespace", "-n", metavar="NS", default="default", help="for objects that name none (default: default)")
+    parser.add_argument("--namespace-labels", metavar="K=V,...", type=_labels, default={}, help="labels of that namespace")
+    parser.add_argument("--as", dest="as_mode", choices=MODES, help="judge as if every policy were in this mode")
+    parser.add_argument(
+        "--output", "-o", choices=("diff", "yaml", "json", "review"), help="form of the output (default: diff on a terminal, else yaml)"
+    )
+    parser.set_defaults(run=run)
+
+
+def _labels(text: str) -> dict[str, str]:
+    pairs = [part.partition("=") for part in text.split(",") if part]
+    for key, equals, _ in pairs:
+        if not key or not equals:
+            raise argparse.ArgumentTypeError(f'"{text}" is not of the form team=research,tier=dev')
+    return {key: value for key, _, value in pairs}
+
+
+def run(args: argparse.Namespace) -> int:
+    """Judges and prints; returns the exit code. Raises InputError for policies, facts or a catalog that cannot be read."""
+    if not args.platforms:
+        args.platforms = (DEFAULT_PLATFORM,)
+        print(f"berth: assuming --platforms {DEFAULT_PLATFORM}", file=sys.stderr)
+    trial = Trial(
+        snapshot=_supposed(snapshot_from(args), args),
+        namespace=args.namespace,
+        as_served=args.output == "review",
+        out=shown.output(args.output, sys.stdout),
+        err=sys.stderr,
+    )
+    try:
+        code = trial.run(args.files)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return trial.code
+    return code
+
+
+def _supposed(snapshot: Snapshot, args: argparse.Namespace) -> Snapshot:
+    """The snapshot with what --as and --namespace-labels suppose."""
+    if args.as_mode:
+        snapshot = replace(snapshot, policies=_in_mode(snapshot, args.as_mode), _facts={})
+    if args.namespace_labels:
+        known = snapshot.cluster.namespaces
+        labels = {**known.get(args.namespace, {}), **args.namespace_labels}
+        cluster = replace(snapshot.cluster, namespaces={**known, args.namespace: labels})
+        snapshot = replace(snapshot, cluster=cluster, _facts={})
+    return snapshot
+
+
+def _in_mode(snapshot: Snapshot, mode: Mode) -> Any:
+    return tuple(replace(c, mode=mode, policy=replace(c.policy, mode=mode)) for c in snapshot.policies)
+
+
+@dataclass(slots=True, kw_only=True)
+class Trial:
+    """One run over all files: where it prints, and what it found so far."""
+
+    snapshot: Snapshot
+    namespace: str
+    as_served: bool
+    """reviews are read as the server reads them"""
+    out: shown.Output
+    err: TextIO
+    code: int = field(default=ADMITTED)
+
+    def run(self, paths: Sequence[str]) -> int:
+        for document in self._documents(paths):
+            self._document(document)
+        self.out.end()
+        return self.code
+
+    def _documents(self, paths: Sequence[str]) -> Iterator[Document]:
+        texts, errors = read_paths(paths)
+        self._tell_all(errors)
+        for file, text in texts:
+            found, errors = documents(text, file)
+            self._tell_all(errors)
+            yield from found
+
+    def _document(self, document: Document) -> None:
+        """Judges each object of a document; one that cannot be judged passes through as it is."""
+        outcomes = []
+        for item in objects(document):
+            try:
+                outcomes.append(self._judged(item))
+            except InputError as error:
+                self._tell_all([error])
+        self.out.document(document, outcomes)
+
+    def _judged(self, item: Document | InputError) -> Outcome:
+        if isinstance(item, InputError):
+            raise item
+        manifest = read(item, self.snapshot.catalog, self.namespace, as_served=self.as_served)
+        outcome = judge(manifest, self.snapshot)
+        self.code = max(self.code, REFUSED if outcome.refused else ADMITTED)
+        self.err.write("".join(f"{line}\n" for line in said.lines(outcome)))
+        return outcome
+
+    def _tell_all(self, errors: Iterable[InputError]) -> None:
+        for error in errors:
+            self.code = BAD_INPUT
+            self.err.write(f"{error}\n")

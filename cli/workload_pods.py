@@ -1,0 +1,181 @@
+"""The pod that a workload's controller makes from its template, as admission webhooks see it.
+
+Sources: kubernetes v1.36 pkg/controller (names, labels and owner references of pods), pkg/apis/core/v1/defaults.go (defaults).
+What a controller adds and no rule reads (a DaemonSet's node name, a Job's completion index) is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from policies.catalog import Workload
+
+Raw = dict[str, Any]
+GRACE_SECONDS = 30
+"""corev1.DefaultTerminationGracePeriodSeconds"""
+_UID = "00000000-0000-0000-0000-000000000000"
+_HASH = "5d4f8c7b9d"
+"""Stands for the hash of a template: its form is right, its value is read by nobody."""
+_MINUTES = "29000000"
+"""A CronJob names its Jobs by the scheduled time in minutes since 1970."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """How a built-in controller makes pods. ``{name}`` is the workload's, ``{owner}`` the owner's name, ``{uid}`` the owner's uid."""
+
+    owner: tuple[str, str]
+    """apiVersion and kind of the pod's controller"""
+    owner_name: str = "{name}"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    user: str
+    """the service account that creates the pods, "" for an operator's, which installations name as they like"""
+    scheduler: str = ""
+    """schedulerName of pods whose template has none"""
+
+
+def _service_account(controller: str) -> str:
+    return f"system:serviceaccount:kube-system:{controller}"
+
+
+_JOB_LABELS = {
+    "batch.kubernetes.io/controller-uid": "{uid}",
+    "batch.kubernetes.io/job-name": "{owner}",
+    "controller-uid": "{uid}",
+    "job-name": "{owner}",
+}
+_REPLICA_SET = _service_account("replicaset-controller")
+_JOB = _service_account("job-controller")
+CONTROLLERS: Mapping[tuple[str, str], Made] = {
+    ("apps", "Deployment"): Made(
+        owner=("apps/v1", "ReplicaSet"), owner_name="{name}-" + _HASH, labels={"pod-template-hash": _HASH}, user=_REPLICA_SET
+    ),
+    ("apps", "ReplicaSet"): Made(owner=("apps/v1", "ReplicaSet"), user=_REPLICA_SET),
+    ("apps", "StatefulSet"): Made(
+        owner=("apps/v1", "StatefulSet"),
+        labels={
+            "apps.kubernetes.io/pod-index": "0",
+            "controller-revision-hash": "{name}-" + _HASH,
+            "statefulset.kubernetes.io/pod-name": "{name}-0",
+        },
+        user=_service_account("statefulset-controller"),
+    ),
+    ("apps", "DaemonSet"): Made(
+        owner=("apps/v1", "DaemonSet"),
+        labels={"controller-revision-hash": _HASH, "pod-template-generation": "1"},
+        user=_service_account("daemon-set-controller"),
+    ),
+    ("batch", "Job"): Made(owner=("batch/v1", "Job"), labels=_JOB_LABELS, user=_JOB),
+    ("batch", "CronJob"): Made(owner=("batch/v1", "Job"), owner_name="{name}-" + _MINUTES, labels=_JOB_LABELS, user=_JOB),
+    ("", "ReplicationController"): Made(owner=("v1", "ReplicationController"), user=_service_account("replication-controller")),
+}
+THROUGH: Mapping[tuple[str, str], tuple[str, str]] = {
+    ("jobset.x-k8s.io", "JobSet"): ("batch", "Job"),
+    ("kubeflow.org", "Notebook"): ("apps", "StatefulSet"),
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): ("apps", "StatefulSet"),
+    ("ray.io", "RayJob"): ("ray.io", "RayCluster"),
+    ("ray.io", "RayService"): ("ray.io", "RayCluster"),
+}
+"""Workloads whose pods another object owns: the API group and kind of that owner."""
+SCHEDULERS: Mapping[tuple[str, str], str] = {("batch.volcano.sh", "Job"): "volcano"}
+"""What an operator writes as schedulerName where the template has none."""
+
+
+def group_of(api_version: str) -> str:
+    """``apps`` of ``apps/v1``; the core group is ``""``."""
+    return api_version.rpartition("/")[0]
+
+
+def made_by(api_version: str, kind: str, workload: Workload) -> Made:
+    """How pods of a manifest are made: by Kubernetes itself, or as the catalog and ``THROUGH`` say its operator does."""
+    group = group_of(api_version)
+    if (group, kind) in CONTROLLERS:
+        return CONTROLLERS[group, kind]
+    owner_group, owner_kind = owner = _owner((group, kind), workload)
+    built_in = CONTROLLERS.get(owner)
+    labels = dict(built_in.labels) if built_in else {}
+    for label in workload.labels[:1]:
+        key, _, value = label.partition("=")
+        labels[key] = value or "{name}"
+    version = api_version if owner_group == group else f"{owner_group}/v1"
+    return Made(
+        owner=built_in.owner if built_in else (version, owner_kind),
+        labels=labels,
+        user=built_in.user if built_in else "",
+        scheduler=SCHEDULERS.get((group, kind), ""),
+    )
+
+
+def _owner(own: tuple[str, str], workload: Workload) -> tuple[str, str]:
+    """(API group, kind) of the pods' controller."""
+    if own in workload.owners:
+        return own
+    return THROUGH.get(own) or next(iter(workload.owners), own)
+
+
+def pod_of(template: Mapping[str, Any], *, name: str, namespace: str, made: Made, labels: Mapping[str, str] | None = None) -> Raw:
+    """The pod that is made from ``template``, with the defaults of the API server. ``labels``: what others add."""
+    metadata = template.get("metadata") or {}
+    owner = made.owner_name.format(name=name)
+    added = {key: value.format(name=name, owner=owner, uid=_UID) for key, value in made.labels.items()}
+    api_version, kind = made.owner
+    scheduler = {"schedulerName": made.scheduler} if made.scheduler else {}
+    return with_defaults(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "generateName": f"{owner}-",
+                "namespace": namespace,
+                "labels": {**(metadata.get("labels") or {}), **(labels or {}), **added},
+                "annotations": metadata.get("annotations"),
+                "ownerReferences": [
+                    {"apiVersion": api_version, "kind": kind, "name": owner, "uid": _UID, "controller": True, "blockOwnerDeletion": True}
+                ],
+            },
+            "spec": {**scheduler, **template["spec"]},
+        }
+    )
+
+
+def bare_pod(manifest: Mapping[str, Any], namespace: str) -> Raw:
+    """A pod's own manifest as the API server hands it on: with its namespace and the defaults."""
+    return with_defaults({**manifest, "metadata": {**(manifest.get("metadata") or {}), "namespace": namespace}})
+
+
+def with_defaults(pod: Raw) -> Raw:
+    """The pod with every null dropped, as decoding does, and the defaults that rules read; the given one stays as it was."""
+    pod = _without_nulls(pod)
+    spec = dict(pod["spec"])
+    spec.setdefault("terminationGracePeriodSeconds", GRACE_SECONDS)
+    for group in ("initContainers", "containers"):
+        if group in spec:
+            spec[group] = [_requests_from_limits(container) for container in spec[group]]
+    return {**pod, "spec": spec}
+
+
+def _requests_from_limits(container: Raw) -> Raw:
+    resources = container.get("resources") or {}
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    missing = {name: amount for name, amount in limits.items() if name not in requests}
+    if not missing:
+        return container
+    return {**container, "resources": {**resources, "requests": {**requests, **missing}}}
+
+
+def _without_nulls(value: Any) -> Any:
+    """The same tree without map entries that are null; the very same object where there is none."""
+    if not _holds_null(value):
+        return value
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value]
+
+
+def _holds_null(value: Any) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    items = value.values() if isinstance(value, dict) else value
+    return any(item is None or (isinstance(item, dict | list) and _holds_null(item)) for item in items)

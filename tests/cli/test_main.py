@@ -1,0 +1,69 @@
+"""The root command: one subcommand is imported, bad input is lines and exit code 2."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli import VERSION
+from cli.main import SUBCOMMANDS, main
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """berth --version."""
+    with pytest.raises(SystemExit) as stopped:
+        main(["--version"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out == f"berth {VERSION}\n"
+
+
+def test_help_names_every_subcommand(capsys: pytest.CaptureFixture[str]) -> None:
+    """berth --help is the way in."""
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    shown = capsys.readouterr().out
+    assert [name for name in SUBCOMMANDS if name not in shown] == []
+
+
+@pytest.mark.parametrize("words", [[], ["tray"], ["serve", "--nope"]])
+def test_unknown_words_are_exit_code_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """No command, a wrong one, a wrong option: usage on stderr."""
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err.startswith("usage: berth")
+
+
+def test_bad_input_is_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every wrong source is told, none as a traceback."""
+    assert main(["try", "--platforms", "gkee", "--policies", "nowhere.yaml", "-"]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(": ")[1] for line in lines] == ["--platforms", "nowhere.yaml"]
+
+
+def test_a_mistake_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only bad input becomes a line; everything else is a traceback to report."""
+    monkeypatch.setattr("cli.serve.run", lambda _: (_ for _ in ()).throw(LookupError("ours")))
+    with pytest.raises(LookupError, match="ours"):
+        main(["serve"])
+
+
+def test_ctrl_c_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interrupted is exit code 130, as shells have it."""
+    monkeypatch.setattr("cli.serve.run", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert main(["serve"]) == 130
+
+
+def test_try_starts_without_the_server() -> None:
+    """Start-up time counts: trying a manifest imports neither uvicorn nor Starlette nor cryptography."""
+    program = (
+        "import sys; from cli.main import main; main(['try', 'tests/reviews/pods-create-web.json']);"
+        "print(sorted({'uvicorn', 'starlette', 'cryptography', 'asyncio', 'ssl'} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == "[]"

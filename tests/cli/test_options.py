@@ -1,0 +1,58 @@
+"""The shared options: how lists are written, and what they become."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from cli.options import add_snapshot_options, snapshot_from, sources_from
+from policies.policy import PolicySet
+from webhook.sources import Sources, SourcesError
+
+
+def parsed(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_snapshot_options(parser)
+    return parser.parse_args(words)
+
+
+def test_nothing_given_is_the_default() -> None:
+    """Without options: the shipped policy, no facts, no platform, mixed, Enforce."""
+    assert sources_from(parsed()) == Sources()
+
+
+def test_paths_are_given_by_repeating_the_option() -> None:
+    """--policies a --policies b is two paths, in that order."""
+    assert sources_from(parsed("--policies", "a", "--policies", "b")).policies == ("a", "b")
+
+
+def test_names_are_split_at_commas() -> None:
+    """Spaces and repeats do not matter."""
+    assert sources_from(parsed("--platforms", "gke, gfd,gke,")).platforms == ("gke", "gfd")
+
+
+def test_a_call_does_not_change_the_next_ones_defaults() -> None:
+    """Lists of an earlier parse are not shared."""
+    parser = argparse.ArgumentParser()
+    add_snapshot_options(parser)
+    parser.parse_args(["--policies", "a"])
+    assert parser.parse_args([]).policies == []
+
+
+def test_a_snapshot_is_built() -> None:
+    """What try and serve judge with."""
+    assert list(snapshot_from(parsed("--platforms", "gke")).tables) == ["gke"]
+
+
+def test_wrong_values_are_bad_input() -> None:
+    """An unknown mode, whatever its letter case, has the right one in its message."""
+    with pytest.raises(SourcesError, match='did you mean "Audit"'):
+        snapshot_from(parsed("--max-mode", "audit"))
+
+
+def test_warnings_about_policies_are_said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is odd without being wrong goes to stderr, and the snapshot is built."""
+    monkeypatch.setattr("webhook.sources.read_policies", lambda *_: (PolicySet(), [], ["berth: x.yaml: odd"]))
+    snapshot_from(parsed())
+    assert capsys.readouterr().err == "berth: x.yaml: odd\n"
