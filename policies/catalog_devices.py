@@ -77,9 +77,7 @@ def _profile(name: str, count: int, usable: int | None, entry: Fields) -> MigPro
         entry.notes.append(f'{entry.at("mig")}: wanted MIG profiles such as 1g.10gb or 1g.10gb+me, got "{name}"')
         return None
     compute, memory, attribute = parts.groups()
-    return MigProfile(
-        name=name, count=count, compute=int(compute), memory_gb=int(memory), attribute=attribute, usable_mib=usable
-    )
+    return MigProfile(name=name, count=count, compute=int(compute), memory_gb=int(memory), attribute=attribute, usable_mib=usable)
 
 
 def machines(top: Fields, devices: tuple[Gpu, ...], whole: Mapping[str, str]) -> tuple[MachineType, ...]:
@@ -98,9 +96,7 @@ def _pattern(entry: Fields) -> re.Pattern[str]:
         return re.compile("")
 
 
-def _machine(
-    entry: Fields, clouds: Mapping[str, re.Pattern[str]], vendors: Mapping[str, str], whole: Mapping[str, str]
-) -> MachineType:
+def _machine(entry: Fields, clouds: Mapping[str, re.Pattern[str]], vendors: Mapping[str, str], whole: Mapping[str, str]) -> MachineType:
     cloud, model, type_ = entry.text("cloud"), entry.text("model"), entry.maybe_text("type")
     _known(cloud, clouds, entry.at("cloud"), "cloud", entry.notes)
     _known(model, vendors, entry.at("model"), "GPU model", entry.notes)

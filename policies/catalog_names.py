@@ -36,7 +36,7 @@ class Names:
                 yield from catalog.machine_families()
             case "workloads":
                 yield from (workload.name for workload in catalog.workloads)
-            case "migProfiles":
+            case _:
                 yield from (profile.name for gpu in catalog.gpus for profile in gpu.mig)
 
     @cached_property

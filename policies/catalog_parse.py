@@ -29,7 +29,7 @@ from policies.catalog import (
 from policies.catalog_check import checked
 from policies.catalog_devices import gpus, machines
 from policies.catalog_merge import layered
-from policies.catalog_reader import Fields, Notes, label_value, meant, shown
+from policies.catalog_reader import Fields, Notes, label_value, meant, record, shown
 from policies.policy import Capacity, Sharing, Taint
 
 T = TypeVar("T")
@@ -206,11 +206,14 @@ def _possible(item: object, path: str, notes: Notes) -> Possible:
 
 
 def _expressions(item: object, path: str, notes: Notes) -> tuple[Expression, ...]:
-    holder = Fields({"all": item}, "", notes)
-    return tuple(
-        Expression(key=entry.text("key"), operator=entry.choice("operator", _OPERATORS), values=entry.texts("values"))
-        for entry in (Fields(each, f"{path}[{place}]", notes) for place, (each, _) in enumerate(holder.listed("all")))
-    )
+    if isinstance(item, list):
+        return tuple(record(each, f"{path}[{place}]", notes, _expression) for place, each in enumerate(item))
+    notes.wanted(path, "a list of expressions", item)
+    return ()
+
+
+def _expression(entry: Fields) -> Expression:
+    return Expression(key=entry.text("key"), operator=entry.choice("operator", _OPERATORS), values=entry.texts("values"))
 
 
 def _taint(entry: Fields) -> AcceleratorTaint:

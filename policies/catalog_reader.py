@@ -142,23 +142,25 @@ class Fields:
 
     def records(self, key: str, read: Callable[[Fields], T]) -> tuple[T, ...]:
         """A list of records, each read by ``read``."""
-        return tuple(self._record(item, path, read) for item, path in self.listed(key))
+        return tuple(record(item, path, self.notes, read) for item, path in self.listed(key))
 
     def named(self, key: str, read: Callable[[str, Fields], T]) -> dict[str, T]:
         """A map of records, each read by ``read(name, fields)``."""
-        return {name: self._record(item, path, partial(read, name)) for name, item, path in self.mapped(key)}
-
-    def _record(self, item: object, path: str, read: Callable[[Fields], T]) -> T:
-        fields = Fields(item, path, self.notes)
-        result = read(fields)
-        fields.done()
-        return result
+        return {name: record(item, path, self.notes, partial(read, name)) for name, item, path in self.mapped(key)}
 
     def done(self) -> None:
         """Notes every field that no getter asked for, with the nearest that one did."""
         for key in self._items:
             if key not in self._asked:
                 self.notes.append(f"{self.at(str(key))}: unknown field{hint(str(key), self._asked)}")
+
+
+def record(item: object, path: str, notes: Notes, read: Callable[[Fields], T]) -> T:
+    """One record read by ``read``, with a note for each field that it did not ask for."""
+    fields = Fields(item, path, notes)
+    result = read(fields)
+    fields.done()
+    return result
 
 
 def meant(word: str, known: Sequence[str]) -> str:

@@ -57,6 +57,16 @@ def _sharing_keys(plan: Plan) -> frozenset[str]:
     return frozenset(key for s in plan.snapshot.catalog.schemes.values() for v in s.variants for key in v.labels)
 
 
+def _speaks_of_sharing(plan: Plan) -> bool:
+    """By a sharing key, or by a product label that only shared or sliced GPUs carry (``...-MIG-1g.10gb``)."""
+    if _speaks(plan, _sharing_keys(plan)):
+        return True
+    return any(
+        cell.table.platform.cloud is None and "sharing" in cell.positive and not cell.rows & cell.table.by_sharing.get("Exclusive", 0)
+        for cell in plan.space.cells
+    )
+
+
 def _scopes(plan: Plan) -> Iterator[list[Compiled]]:
     """The namespace's own policies, then the cluster's."""
     yield [c for c in plan.policies if c.policy.namespace is not None]
@@ -103,7 +113,8 @@ def _keep(
     rows = meet(plan.inside, *(c.rows for c in constraints))
     if plan.space.left(plan.inside) and not plan.space.left(rows):
         wish = " and ".join(c.text for c in constraints)
-        plan.remark("BERTH-204", f"default {wish} leaves nothing inside what is required and asked for: it does not act", "node_affinity", names)
+        if plan.slice is None:  # beside a slice, machine fields say where a whole GPU goes instead: nothing is lost
+            plan.remark("BERTH-204", f"default {wish} leaves nothing inside what is required and asked for: it does not act", "node_affinity", names)
         return
     _say_clipped(plan, constraints, names)
     plan.inside = rows
@@ -132,9 +143,10 @@ def _who_named_spot(plan: Plan) -> tuple[str, ...]:
     if plan.template is not None and plan.template.template.capacity:
         who.extend(plan.template_by)
     if _speaks(plan, _capacity_keys(plan)):
-        who.extend(c.policy.id for c in plan.policies)
+        who.extend(plan.wishes.taints)
     spot = {name: table.by_capacity.get("spot", 0) for name, table in plan.snapshot.tables.items()}
-    return tuple(sorted(set(who))) if who and plan.space.holds(plan.inside, spot) else ()
+    names = {name for policies in who for name in policies.split(", ")}
+    return tuple(sorted(names)) if names and plan.space.holds(plan.inside, spot) else ()
 
 
 # --- nodeTemplate ------------------------------------------------------------------------------------------------------
@@ -212,7 +224,7 @@ def with_template(plan: Plan, template: CompiledTemplate) -> Space:
 def _slice(plan: Plan) -> None:
     whole = [a for a in plan.asked if a.resource.kind == "gpu" and a.resource.vendor == "nvidia"]
     by_author = plan.wishes.slice_gb
-    if len(whole) != 1 or _speaks(plan, _sharing_keys(plan)) or any(a.resource.kind in ("mig", "shared") for a in plan.asked):
+    if len(whole) != 1 or _speaks_of_sharing(plan) or any(a.resource.kind in ("mig", "shared") for a in plan.asked):
         return
     spoken: tuple[MigDefault, tuple[str, ...]] | None
     if by_author is not None:

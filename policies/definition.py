@@ -245,9 +245,7 @@ _TEMPLATE = Struct(
     ),
 )  # fmt: skip
 
-SPECS: MappingProxyType[Kind, Struct] = MappingProxyType(
-    {"ClusterGPUPolicy": _POLICY, "GPUPolicy": _POLICY, "GPUNodeTemplate": _TEMPLATE}
-)
+SPECS: MappingProxyType[Kind, Struct] = MappingProxyType({"ClusterGPUPolicy": _POLICY, "GPUPolicy": _POLICY, "GPUNodeTemplate": _TEMPLATE})
 ABOUT: MappingProxyType[Kind, str] = MappingProxyType(
     {
         "ClusterGPUPolicy": "Guardrails, defaults and grants for the namespaces that its `namespaceSelector` picks. Cluster-scoped.",

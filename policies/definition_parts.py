@@ -53,9 +53,7 @@ _EXPRESSION = Struct(
 SELECTOR = Struct(
     build=policy.LabelSelector,
     fields=(
-        Field(
-            name="matchLabels", store="match_labels", shape=Labels(), about="Labels that must be so.", example="{team: research}"
-        ),
+        Field(name="matchLabels", store="match_labels", shape=Labels(), about="Labels that must be so.", example="{team: research}"),
         Field(
             name="matchExpressions",
             store="match_expressions",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from policies.document import kind_of
+
 _SECONDS = {
     "h": Fraction(3600), "m": Fraction(60), "s": Fraction(1),
     "ms": Fraction(1, 10**3), "us": Fraction(1, 10**6), "µs": Fraction(1, 10**6), "ns": Fraction(1, 10**9),
@@ -44,7 +46,7 @@ def seconds(value: object) -> int:
 def _advice(value: object) -> str:
     if isinstance(value, str) and (days := _DAYS.fullmatch(value.strip())):
         return f'"{value}" has no unit that Go knows; write {int(days[1]) * 24}h'
-    found = f'"{value[:40]}"' if isinstance(value, str) else "something else"
+    found = f'"{value[:40]}"' if isinstance(value, str) else kind_of(value)
     return f"found {found}; write 2h, 90s or 1h30m"
 
 

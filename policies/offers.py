@@ -26,6 +26,8 @@ NEW: Possible = ("?",)
 ANY: Possible = ("*",)
 _MOST_MEMO = 20_000
 """Expressions remembered per table: far over what a cluster's authors write; bounds what a hostile one can fill."""
+MOST_LABEL = 63
+"""characters of a label value (k8s.io/apimachinery validation.LabelValueMaxLength)"""
 _MOST_DEVICES = 1024
 """Counts above are judged as this one: no machine has as many (the most are 16 whole GPUs of 7 slices)."""
 
@@ -229,7 +231,7 @@ def _hosts(platform: Platform, catalog: Catalog, families: frozenset[str]) -> It
         yield from _product_hosts(catalog)
         vendors = dict(catalog.whole)
     for machine in catalog.machines:
-        if machine.cloud != platform.cloud or platform.cloud is None:
+        if machine.cloud != platform.cloud or platform.name in machine.not_on:
             continue
         gpu = by_model[machine.model]
         vendors.setdefault(gpu.vendor, machine.resource)
@@ -306,7 +308,9 @@ def _where_it_exists(
     platform: Platform, host: Host, variant: Variant, resource: str, profile: str | None, templates: Sequence[NodeTemplate], catalog: Catalog
 ) -> Iterator[str | None]:
     """None: on the platform's own nodes; a name: only on that template's nodes."""
-    sliced = variant.sharing == "MIG" or variant.resource is not None
+    if _too_long(platform, host, variant, profile):
+        return
+    sliced = variant.sharing == "MIG" or variant.per_profile or variant.resource is not None
     if platform.makes_slices or not sliced or resource in platform.slices:
         yield None
         return
@@ -314,6 +318,13 @@ def _where_it_exists(
         names_it = _in_name(profile) in map(_in_name, template.mig_profiles) if profile else variant.sharing in template.sharing
         if names_it and in_machine(host, template.machine, catalog) and (not template.vendors or host.vendor in template.vendors):
             yield template.name
+
+
+def _too_long(platform: Platform, host: Host, variant: Variant, profile: str | None) -> bool:
+    """Whether GFD's product label would be longer than a label value may be, so that no such node can be labelled."""
+    products = host.attributes.get("product", ())
+    suffix = variant.suffix.replace("{profile}", _in_name(profile or ""))
+    return bool(suffix) and platform.cloud is None and any(p and len(p + suffix) > MOST_LABEL for p in products)
 
 
 def _capacities(

@@ -160,17 +160,22 @@ def digest_at(pod: Any, text: str) -> str | None:
 
 def _text(entries: list[dict[str, Any]], standing: Any, added: bool) -> str | None:
     """The annotation's value; None for none. Too long: how many edits, and a hash of them."""
+    summary = _summary(standing)
     if not entries:
-        return standing if not added and _is_summary(standing) else None
+        return standing if summary is not None and not added else None
     text = json.dumps(entries, separators=(",", ":"))
-    if len(text.encode()) <= _MOST_APPLIED and not _is_summary(standing):
+    if summary is None and len(text.encode()) <= _MOST_APPLIED:
         return text
-    return json.dumps({"edits": len(entries), "sha256": hashlib.sha256(text.encode()).hexdigest()}, separators=(",", ":"))
+    before, chain = (summary["edits"], summary["sha256"]) if summary is not None else (0, "")
+    whole = {"edits": before + len(entries), "sha256": hashlib.sha256((chain + text).encode()).hexdigest()}
+    return json.dumps(whole, separators=(",", ":"))
 
 
-def _is_summary(standing: Any) -> bool:
+def _summary(standing: Any) -> dict[str, Any] | None:
     try:
         found = json.loads(standing) if isinstance(standing, str) else None
     except (ValueError, RecursionError):
-        return False
-    return isinstance(found, dict) and found.keys() == {"edits", "sha256"}
+        return None
+    if not isinstance(found, dict) or found.keys() != {"edits", "sha256"}:
+        return None
+    return found if type(found["edits"]) is int and isinstance(found["sha256"], str) else None

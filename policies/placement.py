@@ -11,16 +11,17 @@ from dataclasses import dataclass
 
 from policies.catalog import Expression
 from policies.offers import AXES, Axis, Table
-from policies.pod import TERMS, Pod, Raw, dotted
+from policies.pod import Pod, Raw
 from policies.snapshot import CompiledTemplate, Snapshot
 
+SELECTOR = "spec.nodeSelector"
 POSITIVE = frozenset({"In", "Exists", "Gt", "Lt"})
 """operators that a node without the key never satisfies"""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One thing the author said about nodes, with where."""
+    """One thing the author said about nodes, with where: ``spec.nodeSelector``, ``nodeSelectorTerms[0].matchExpressions[1]``."""
 
     key: str
     operator: str
@@ -28,8 +29,15 @@ class Said:
     where: str
 
     def __str__(self) -> str:
-        values = f" [{', '.join(self.values)}]" if self.values else ""
-        return f"{self.where}: {self.key} {self.operator}{values}"
+        if self.where == SELECTOR:
+            return f"{self.where} {self.key}={self.values[0]}"
+        return f"{self.where} {self.key} {self.operator}{f' {listed(self.values)}' if self.values else ''}"
+
+
+def listed(values: Sequence[str], most: int = 4) -> str:
+    """``[a, b, c, d and 3 more]``."""
+    rest = len(values) - most
+    return f"[{', '.join(values[:most])}{f' and {rest} more' if rest > 0 else ''}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +62,7 @@ class Term:
 def terms_of(pod: Pod) -> tuple[Term, ...]:
     """The terms that select something. An empty term selects nothing (kube-scheduler) and is left out; where all are
     empty, so is the result."""
-    selector = tuple(Said(k, "In", (str(v),), dotted(("spec", "nodeSelector", k))) for k, v in pod.node_selector.items())
+    selector = tuple(Said(k, "In", (str(v),), SELECTOR) for k, v in pod.node_selector.items())
     if not pod.required:
         return (Term(None, {}, selector),)
     return tuple(
@@ -67,7 +75,7 @@ def terms_of(pod: Pod) -> tuple[Term, ...]:
 def _expressions(raw: Raw, index: int) -> Iterator[Said]:
     for j, e in enumerate(raw.get("matchExpressions") or ()):
         values = tuple(str(v) for v in e.get("values") or ())
-        yield Said(str(e.get("key", "")), str(e.get("operator", "")), values, dotted((*TERMS, index, "matchExpressions", j)))
+        yield Said(str(e.get("key", "")), str(e.get("operator", "")), values, f"nodeSelectorTerms[{index}].matchExpressions[{j}]")
 
 
 @dataclass(frozen=True, slots=True)

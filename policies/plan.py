@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from policies import wishes
-from policies.actor import Actor, actor_of, workloads_of
+from policies.actor import FRACTIONS, Actor, actor_of, workloads_of
 from policies.catalog import Resource
 from policies.offers import Axis
 from policies.placement import Space, everything, meet, read, terms_of
@@ -56,8 +56,6 @@ class Plan:
     asked: tuple[Asked, ...]
     vendors: tuple[str, ...]
     """of the devices asked for, by resource name or by a readable claim's driver"""
-    named: bool
-    """whether a policy names the pod's workload in match.workloads"""
     wishes: Wishes
     space: Space
     constraints: tuple[Constraint, ...]
@@ -157,18 +155,17 @@ def _within(count: int | None, least: int | None, most: int | None) -> bool:
 def make(facts: Facts, pod: Pod, policies: tuple[Compiled, ...], asked: tuple[Asked, ...]) -> Plan:
     """The plan for this pod under these policies. Pure; the same for the same input in any order of policies."""
     snapshot = facts.snapshot
-    names = {w.name for w in workloads_of(pod, snapshot.catalog)}
+    actor = actor_of(pod, snapshot.catalog, snapshot.queues, bool(asked))
     placed = {a.resource.name: a.count for a in asked if any(a.resource.name in t.by_resource for t in snapshot.tables.values())}
-    wanted = wishes.read(pod, policies, snapshot)
+    wanted = wishes.read(pod, policies, snapshot, actor)
     constraints = tuple(_constraints(policies, wanted.seconds))
     plan = Plan(
         pod=pod,
         facts=facts,
-        actor=actor_of(pod, snapshot.catalog, snapshot.queues, bool(asked)),
+        actor=actor,
         policies=policies,
         asked=asked,
         vendors=_vendors(pod, facts, asked),
-        named=any(not names.isdisjoint(c.policy.match.workloads) for c in policies),
         wishes=wanted,
         space=Space(read(snapshot, terms_of(pod)), placed),
         constraints=constraints,
@@ -191,6 +188,8 @@ def _vendors(pod: Pod, facts: Facts, asked: Sequence[Asked]) -> tuple[str, ...]:
     vendors = {a.resource.vendor for a in asked if a.resource.kind != "dra"}
     vendors |= {_class_vendor(a.resource.name, facts) for a in asked if a.resource.kind == "dra"}
     vendors |= {vendor for vendor, _ in claimed(pod, facts)}
+    if not asked and any(name in pod.annotations for name in FRACTIONS):
+        vendors.add("nvidia")  # KAI and Run:ai share NVIDIA GPUs alone
     return tuple(sorted(vendors - {""}))
 
 

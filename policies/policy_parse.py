@@ -153,7 +153,8 @@ def _check_namespace(namespace: object, kind: Kind, reader: Reader) -> None:
     path: Path = ("metadata", "namespace")
     if kind not in definition.NAMESPACED:
         if namespace is not None:
-            reader.wrong(path, f"a {kind} belongs to the whole cluster; remove it, or write kind: GPUPolicy for one namespace")
+            other = "" if kind == "GPUNodeTemplate" else ", or write kind: GPUPolicy for one namespace"
+            reader.wrong(path, f"a {kind} belongs to the whole cluster; remove it{other}")
     elif namespace is None:
         reader.wrong(path, f"is missing: a {kind} belongs to a namespace; write namespace: ml-team")
     elif not matches(definition.NAMESPACE, namespace):

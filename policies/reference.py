@@ -117,5 +117,4 @@ def _word_type(shape: Text | Name | Template | Span | SliceSize | UsableMemory) 
             return f"duration or `{shape.word}`" if shape.word else "duration"
         case SliceSize():
             return "nominal size"
-        case UsableMemory():
-            return "quantity of memory"
+    return "quantity of memory"

@@ -2,45 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from policies.catalog import Expression
 from policies.nearest import nearest
 from policies.offers import Axis
-from policies.placement import Cell, Said, everything, meet, smallest
+from policies.placement import SELECTOR, Cell, Said, smallest
 from policies.plan import Plan
+from policies.render import natural
 from policies.snapshot import Constraint
 from policies.verdict import Violation
 
 RULE = "node_affinity"
-_Input = tuple[str, int, Constraint | None, str]
-"""(words, rows, the constraint if it is a policy's, what to type)"""
 
 
 def contradiction(plan: Plan) -> Violation:
     """Nothing of ``require`` is left: by the policies alone, or with what the pod says."""
     groups = [(cell, group) for cell in plan.space.cells if plan.space.possible(cell) for group in _groups(plan, cell)]
     cell, inputs = min(groups, key=lambda item: len(item[1]))
-    policies = tuple(sorted({i[2].policy for i in inputs if i[2] is not None}))
-    demands = [f"{i[2].policy} {i[2].field} ({i[2].text})" for i in inputs if i[2] is not None]
-    wishes = [i for i in inputs if i[2] is None]
+    demands = [i.constraint for i in inputs if i.constraint is not None]
+    wishes = [i for i in inputs if i.constraint is None]
+    policies = tuple(sorted({c.policy for c in demands}))
     if not wishes:
-        fact = f"{' and '.join(demands)} leave no GPU between them: this is a policy conflict, not your pod"
-        return Violation(code="BERTH-122", fact=fact, fix="ask the platform team to change one of them", rule=RULE, policies=policies)
-    fact = f"{' and '.join(i[0] for i in wishes)} {'has' if len(wishes) == 1 else 'have'} nothing in common with {_short(inputs)}"
-    detail = f"Required: {' and '.join(demands)}." if len(plan.space.cells) == 1 else f"Required: {' and '.join(demands)}; every term fails."
-    return Violation(code="BERTH-121", fact=fact, fix=wishes[0][3] or "change what the pod asks for", detail=detail + _choices(plan, cell), rule=RULE, policies=policies)
+        fact = f"{' and '.join(f'{_cut(c.policy, 40)} ({_cut(c.text, 40)})' for c in demands)} leave no GPU: this is a policy conflict, not your pod"
+        return Violation(code="BERTH-122", fact=fact, fix="ask the platform team to mend it", detail=_required(demands), rule=RULE, policies=policies)
+    fact = f"{' and '.join(i.words for i in wishes)} {'is' if len(wishes) == 1 else 'are'} outside {_and(demands)}"
+    detail = _required(demands) + (" Every node affinity term fails." if len(plan.space.cells) > 1 else "")
+    return Violation(code="BERTH-121", fact=fact, fix=_fix(plan, cell, wishes), detail=detail, rule=RULE, policies=policies)
 
 
-def _short(inputs: list[_Input]) -> str:
-    return " and ".join(i[2].text for i in inputs if i[2] is not None)
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """One set that went into the AND: a policy's constraint, or what the pod says."""
+
+    words: str
+    rows: int
+    constraint: Constraint | None = None
+    said: Said | None = None
+    count: bool = False
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _and(constraints: Sequence[Constraint]) -> str:
+    return " and ".join(_cut(c.text, 48) for c in constraints)
+
+
+def _required(constraints: Sequence[Constraint]) -> str:
+    """Every constraint in full, with the policy and the field it stands in."""
+    return f"Required: {' and '.join(f'{c.policy} {c.field} ({c.text})' for c in constraints)}."
 
 
 def _groups(plan: Plan, cell: Cell) -> Iterator[list[_Input]]:
     """For each resource name that has nothing left in this cell, the smallest group that explains it."""
     for name, count in plan.space.wanted.items():
         inputs = list(_inputs(plan, cell, name, count))
-        common = smallest(((words, rows) for words, rows, _, _ in inputs), cell.table.all)
+        common = smallest(((i.words, i.rows) for i in inputs), cell.table.all)
         if common:
             yield [inputs[i] for i in common]
 
@@ -49,49 +69,60 @@ def _inputs(plan: Plan, cell: Cell, name: str, count: int | None) -> Iterator[_I
     """Policies first, so that a group of policies alone is found before one that blames the pod."""
     table = cell.table
     for constraint in plan.constraints:
-        yield constraint.text, constraint.rows[cell.platform] & ~_other_templates(plan, cell), constraint, ""
+        yield _Input(constraint.text, constraint.rows[cell.platform] & ~_other_templates(cell), constraint)
     of_name = table.by_resource.get(name, 0)
-    yield f"resource {name}", of_name, None, "ask for a GPU that is allowed here"
+    yield _Input(f"resource {name}", of_name)
     enough = table.enough(name, count)
     if enough != of_name:
-        yield f"{count} of {name} in one pod", enough, None, "ask for fewer"
+        yield _Input(f"{count} of {name} in one pod", enough, count=True)
     for said in cell.term.said:
         if said not in cell.undecided:
-            yield str(said), table.select(said.key, said.operator, said.values)[0], None, _fix(said)
-    yield "the labels of the pod's node templates", cell.rows, None, ""
+            yield _Input(str(said), table.select(said.key, said.operator, said.values)[0], said=said)
+    yield _Input("the node template that the pod's labels name", cell.rows)
 
 
-def _other_templates(plan: Plan, cell: Cell) -> int:
+def _other_templates(cell: Cell) -> int:
+    """Rows that exist only on the nodes of templates which this term does not name."""
     rows = 0
     for templated in cell.table.templated.values():
         rows |= templated & ~cell.rows
     return rows
 
 
-def _fix(said: Said) -> str:
-    return f"remove or change {said.where}"
+def _fix(plan: Plan, cell: Cell, wishes: Sequence[_Input]) -> str:
+    """What to type instead: a value that is allowed on the key, another resource name, fewer devices."""
+    inside = plan.required[cell.platform]
+    said = next((i.said for i in wishes if i.said is not None), None)
+    if said is not None:
+        allowed = _values(cell, said.key, inside)
+        return f"use {_one_of(allowed)}, or remove it" if allowed and said.operator == "In" else "remove it"
+    if any(i.count for i in wishes):
+        return "ask for fewer per pod"
+    names = [name for name, rows in sorted(cell.table.by_resource.items()) if rows & inside]
+    whole = [name for name in names if name in plan.snapshot.catalog.whole.values()] or names
+    return f"ask for {_one_of(whole)}" if whole else "ask the platform team which GPUs are allowed here"
 
 
-def _choices(plan: Plan, cell: Cell) -> str:
-    """What the author may write instead on the key that failed, if the key is known."""
-    rows = meet(everything(plan.snapshot), *(c.rows for c in plan.constraints))[cell.platform]
-    for said in cell.term.said:
-        allowed = sorted(
-            {v for possible, of_value in cell.table.values.get(said.key, {}).items() if of_value & rows for v in possible if v and v not in ("?", "*")}
-        )
-        if allowed and said.operator == "In":
-            return f" Allowed for {said.key}: {', '.join(allowed[:12])}."
-    return ""
+def _one_of(values: Sequence[str]) -> str:
+    return values[0] if len(values) == 1 else f"one of {', '.join(values[:5])}{' ...' if len(values) > 5 else ''}"
 
 
-def clash(plan: Plan, said: Said, expression: Expression) -> Violation:
+def _values(cell: Cell, key: str, inside: int) -> list[str]:
+    """Known values of a key that lead inside what is required."""
+    classes = cell.table.values.get(key, {})
+    return sorted({v for possible, rows in classes.items() if rows & inside for v in possible if v and v not in ("?", "*")}, key=natural)
+
+
+def clash(plan: Plan, cell: Cell, said: Said, expression: Expression) -> Violation:
     """An unknown value on the very key that R is written on, and no value in common."""
     required = [c for c in plan.constraints if c.axis == "machine"] or list(plan.constraints)
+    allowed = _values(cell, said.key, plan.required[cell.platform])
     return Violation(
         code="BERTH-125",
-        fact=f"{said} is not known, and the policies here require {expression.key} {expression.operator} [{', '.join(expression.values)}]",
-        fix=_fix(said),
-        detail=f"Required: {' and '.join(f'{c.policy} {c.field} ({c.text})' for c in required)}. A new GPU is added to the catalog with --catalog.",
+        fact=f"{said} is not known, and {_and(required)} admits only known values",
+        fix=f"use {_one_of(allowed)}" if allowed else "remove it",
+        detail=f"{_required(required)} Berth would write {expression.key} {expression.operator} [{', '.join(expression.values)}]. "
+        "A new GPU is added to the catalog with --catalog.",
         rule=RULE,
         policies=tuple(sorted({c.policy for c in required})),
     )
@@ -100,12 +131,12 @@ def clash(plan: Plan, said: Said, expression: Expression) -> Violation:
 def outside(plan: Plan, cell: Cell, axis: Axis) -> Violation:
     """The final pod still selects what the policies leave out."""
     constraints = [c for c in plan.constraints if c.axis == axis]
-    where = "spec.nodeSelector" if cell.term.index is None else f"required node affinity term {cell.term.index}"
+    where = SELECTOR if cell.term.index is None else f"nodeSelectorTerms[{cell.term.index}]"
     ours = any("berth.dev/applied" == key for key in plan.pod.annotations)
     likely = "another webhook removed the node affinity that Berth wrote" if ours else "the policies changed while the pod was being created, or Berth was not called before"
     return Violation(
         code="BERTH-123",
-        fact=f"{where} selects nodes outside {' and '.join(c.text for c in constraints)}",
+        fact=f"{where} selects nodes outside {_and(constraints)}",
         fix="create the pod again (controllers do so by themselves)",
         detail=f"Likely: {likely}.",
         rule=RULE,
@@ -119,7 +150,7 @@ def unknown_value(cell: Cell, said: Said) -> str:
     value = next(v for v in said.values if v not in known)
     near = nearest(value, known)
     hint = f'; did you mean "{near}"?' if near else f"; known: {', '.join(sorted(known)[:12])}"
-    return f'{said.where}: {said.key} has no known value "{value}"{hint}'
+    return f'{said.where} {said.key}: "{value}" is no value that is known{hint}'
 
 
 def preferred(plan: Plan) -> None:

@@ -76,11 +76,11 @@ def _by_key(table: Table, key: str, inside: int, universe: int) -> Rendering | N
         return None
     unknown = classes.get("?", 0)
     named = {value: rows for value, rows in classes.items() if value is not None and value != "?"}
-    kept = sorted(v for v, rows in named.items() if rows & ~inside == 0)
+    kept = sorted((v for v, rows in named.items() if rows & ~inside == 0), key=natural)
     if unknown & inside:
         if unknown & ~inside:
             return None
-        out = sorted(v for v in named if v not in kept)
+        out = sorted((v for v in named if v not in kept), key=natural)
         exists = Expression(key=key, operator="Exists")
         expressions = (exists, Expression(key=key, operator="NotIn", values=tuple(out))) if out else (exists,)
         rows = unknown | _union(named, kept)
@@ -90,6 +90,11 @@ def _by_key(table: Table, key: str, inside: int, universe: int) -> Rendering | N
     else:
         return None
     return Rendering(expressions, rows, rows == inside)
+
+
+def natural(value: str) -> tuple[int, str]:
+    """Numbers by size, words by letter: 81920 before 144384."""
+    return (int(value), "") if value.isdecimal() and len(value) < 16 else (-1, value)
 
 
 def _union(classes: Mapping[str, int] | Mapping[str | None, int], values: Sequence[str]) -> int:
@@ -104,7 +109,7 @@ def _by_product(table: Table, keys: Sequence[str], inside: int, universe: int) -
     selected, expressions = universe, []
     for key in keys:
         classes = _classes(table, key, universe)
-        values = sorted(v for v, rows in classes.items() if v is not None and rows & inside)
+        values = sorted((v for v, rows in classes.items() if v is not None and rows & inside), key=natural)
         if {"?", "*"} & set(values) or classes.get(None, 0) & inside:
             return None
         selected &= _union(classes, values)

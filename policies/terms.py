@@ -109,7 +109,10 @@ def _slice_label(plan: Plan, table: Table) -> list[Written]:
 def _axis(plan: Plan, cell: Cell, axis: Axis) -> list[Written]:
     """What one axis adds to one term; nothing where it is unconstrained, implied, or can't be said here."""
     rendering = rendered(plan, cell.table, axis)
-    if rendering is None or not rendering.expressions or _implied(plan, cell, axis):
+    if _implied(plan, cell, axis):
+        return []
+    _say_inexpressible(plan, cell.table, axis, rendering)
+    if rendering is None:
         return []
     policies = _who(plan.on_axis(axis))
     return [Written(e, "node_affinity", policies) for e in rendering.expressions]
@@ -134,17 +137,17 @@ def universe(plan: Plan, table: Table) -> int:
 
 
 def rendered(plan: Plan, table: Table, axis: Axis) -> Rendering | None:
-    """R on one axis as expressions; None where this platform can't say it (which is remarked)."""
-    constraints = plan.on_axis(axis)
-    if not constraints:
+    """R on one axis as expressions; None where this platform can't say it: not written and not judged there."""
+    if not plan.on_axis(axis):
         return Rendering((), table.all, True)
-    of_vendor = universe(plan, table)
-    found = render(plan.snapshot.catalog, table, axis, axis_rows(plan, table, axis), of_vendor)
+    return render(plan.snapshot.catalog, table, axis, axis_rows(plan, table, axis), universe(plan, table))
+
+
+def _say_inexpressible(plan: Plan, table: Table, axis: Axis, rendering: Rendering | None) -> None:
     platform = table.platform.name
-    said = [c for c in constraints if platform in c.inexpressible] if found is not None and of_vendor else constraints if of_vendor else []
-    for c in said:
-        plan.remark("BERTH-205", f"{c.text} can't be expressed on {platform}: not written and not judged there", "node_affinity", (c.policy,))
-    return found
+    for c in plan.on_axis(axis):
+        if rendering is None or platform in c.inexpressible:
+            plan.remark("BERTH-205", f"{c.text} can't be expressed on {platform}: not written and not judged there", "node_affinity", (c.policy,))
 
 
 def _implied(plan: Plan, cell: Cell, axis: Axis) -> bool:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from policies.actor import Actor, Calm
 from policies.cluster_facts import duration_seconds
 from policies.pod import Pod
 from policies.policy import GROUP, LongRuns, TolerationPattern
@@ -58,6 +59,8 @@ class Wishes:
     tolerate: tuple[tuple[TolerationPattern, tuple[str, ...]], ...]
     ungranted: tuple[tuple[TolerationPattern, str], ...]
     """tolerations of namespaces' own policies that no ClusterGPUPolicy allows"""
+    granted: tuple[TolerationPattern, ...]
+    """allow.tolerations of the cluster's policies"""
     forbid: tuple[tuple[TolerationPattern, str], ...]
     allowed_templates: frozenset[str]
 
@@ -71,7 +74,7 @@ def is_long(seconds: int | None, long_runs: LongRuns) -> bool:
     return long_runs.unknown_is_long if seconds is None else seconds > long_runs.over
 
 
-def read(pod: Pod, policies: Sequence[Compiled], snapshot: Snapshot) -> Wishes:
+def read(pod: Pod, policies: Sequence[Compiled], snapshot: Snapshot, actor: Actor) -> Wishes:
     """Everything that is said besides placement."""
     allows = [c.policy.allow for c in policies if c.policy.namespace is None]
     granted = [pattern for allow in allows for pattern in allow.tolerations]
@@ -83,9 +86,9 @@ def read(pod: Pod, policies: Sequence[Compiled], snapshot: Snapshot) -> Wishes:
         slice_gb=_slice_gb(pod),
         opt_out_grace="grace" in _opted_out(pod),
         violations=tuple(_unreadable(pod, snapshot)),
-        grace=_most((c.policy.default.grace, c.policy.id) for c in policies),
+        grace=_most((c.policy.default.grace, c.policy.id) for c in _for(actor.grace, policies)),
         grace_max=_least((c.policy.require.grace_max, c.policy.id) for c in policies),
-        protect=_most((FOREVER if p == "Always" else p, c.policy.id) for c in policies for p in [c.policy.default.protect_for]),
+        protect=_most((FOREVER if p == "Always" else p, c.policy.id) for c in _for(actor.disruption, policies) for p in [c.policy.default.protect_for]),
         protect_max=_least((c.policy.require.protection_max, c.policy.id) for c in policies),
         gpus_max=_least((limit.max, c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod)),
         one_of=tuple(sorted(set.intersection(*(values for values, _ in one_of)))) if one_of else None,
@@ -99,9 +102,17 @@ def read(pod: Pod, policies: Sequence[Compiled], snapshot: Snapshot) -> Wishes:
         taints=tuple(c.policy.id for c in policies if c.policy.default.accelerator_taints),
         tolerate=tolerate,
         ungranted=ungranted,
+        granted=tuple(granted),
         forbid=tuple((pattern, c.policy.id) for c in policies for pattern in c.policy.require.forbid_tolerations),
         allowed_templates=frozenset(name for allow in allows for name in allow.node_templates),
     )
+
+
+def _for(calm: Calm, policies: Sequence[Compiled]) -> Sequence[Compiled]:
+    """The policies whose grace or protection acts on this actor: all, those that name its workload, or none."""
+    if calm == "named":
+        return [c for c in policies if c.policy.match.workloads]
+    return policies if calm == "yes" else ()
 
 
 def _most(values: Iterable[tuple[int | None, str]]) -> Limit | None:

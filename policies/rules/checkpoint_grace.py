@@ -29,7 +29,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
     """Raise the pod's grace, then pin the former value on its probes."""
     former = DEFAULT if plan.pod.grace is None else plan.pod.grace
     wish = plan.wishes.grace
-    if wish is None or plan.wishes.opt_out_grace or plan.actor.grace == "no" or (plan.actor.grace == "named" and not plan.named):
+    if wish is None or plan.wishes.opt_out_grace:
         return
     seconds = _capped(plan, wish.value)
     if former >= seconds or former < 0:

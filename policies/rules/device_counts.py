@@ -80,12 +80,14 @@ def _misspelt(plan: Plan) -> Iterator[Violation]:
 
 
 def _no_such_slice(plan: Plan) -> Iterator[Violation]:
-    profiles = {p.resource: p.name for gpu in plan.snapshot.catalog.gpus for p in gpu.mig}
     policies = tuple(c.policy.id for c in plan.policies)
     for asked in plan.asked:
         name = asked.resource.name
+        if asked.resource.profile is None or not name.startswith("nvidia.com/mig-"):
+            continue
         plain = name.removesuffix(".shared")
-        if asked.resource.kind == "mig" and plain.startswith("nvidia.com/mig-") and plain not in profiles:
+        profiles = {p.resource for gpu in plan.snapshot.catalog.gpus for p in gpu.mig}
+        if plain not in profiles:
             near = nearest(plain, profiles)
             fix = f"write {near}" if near else "see `berth gpus` for the slices that exist"
             fact = f'container "{asked.containers[0].name}" asks for {name}, a slice that no GPU model has'

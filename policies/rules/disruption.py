@@ -24,7 +24,7 @@ NAME = "disruption"
 def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
     """One annotation (or label) per platform's way to say it."""
     wish, limit = plan.wishes.protect, plan.wishes.protect_max
-    if wish is None or plan.actor.disruption == "no" or (plan.actor.disruption == "named" and not plan.named):
+    if wish is None:
         return
     seconds = min(wish.value, limit.value) if limit is not None else wish.value
     for protection in _here(plan):

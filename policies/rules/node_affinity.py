@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from policies import known_node, refusal
 from policies.offers import AXES
 from policies.placement import Cell, Said, terms_of
-from policies.plan import Plan
+from policies.plan import Plan, claimed
 from policies.pod import TERMS, Raw
 from policies.render import Rendering
 from policies.request import Request
@@ -94,10 +94,10 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
 
 def _clashes(plan: Plan) -> Iterator[Violation]:
     """Refused only where every term that is left names a value that the written expression on its key excludes."""
-    if plan.actor.affinity != "write" or not plan.snapshot.placed:
+    if plan.actor.affinity != "write" or not plan.snapshot.placed or not any(cell.undecided for cell in plan.space.cells):
         return
     alternatives = [a for term in term_plans(plan) for a in term.alternatives]
-    found = [a.clash for a in alternatives if a.clash is not None]
+    found = [(a.cell, *a.clash) for a in alternatives if a.clash is not None]
     if found and not any(a.alive for a in alternatives) and len(terms_of(plan.pod)) == len({a.cell.term.index for a in alternatives}):
         yield refusal.clash(plan, *found[0])
 
@@ -123,8 +123,10 @@ def _remarks(plan: Plan) -> None:
         for said in cell.undecided:
             plan.remark("BERTH-201", refusal.unknown_value(cell, said), NAME)
     for asked in plan.asked:
-        if asked.resource.name not in plan.space.wanted and plan.constraints:
+        if plan.constraints and not any(asked.resource.name in t.by_resource for t in plan.snapshot.tables.values()):
             plan.remark("BERTH-208", f"{asked.resource.name} has no known nodes: where it may run is not judged", NAME)
+    if plan.constraints and any(not vendor for vendor, _ in claimed(plan.pod, plan.facts)):
+        plan.remark("BERTH-208", "a resource claim can't be read: where the pod may run is not judged", NAME)
     if plan.space.wanted and plan.constraints and plan.space.cells and not plan.space.possible_anywhere():
         plan.remark("BERTH-217", "no node type that is known here offers all that the pod asks for: it may stay Pending", NAME)
     _after_boot(plan)

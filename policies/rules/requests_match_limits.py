@@ -43,7 +43,7 @@ def _devices(plan: Plan) -> Iterator[tuple[Container, str]]:
     """Every readable pair of container and accelerator name, in the pod's order."""
     for container in plan.pod.containers:
         for name in sorted(container.resource_names):
-            if plan.snapshot.catalog.resource(name) is not None and _unreadable(container, name) is None:
+            if plan.snapshot.catalog.resource(name) is not None and _unreadable(container, name) is None and not _zero(container, name):
                 yield container, name
 
 

@@ -18,6 +18,7 @@ from policies.pod import Pod, Raw
 from policies.policy import TolerationPattern
 from policies.request import Request
 from policies.verdict import Edit, Violation
+from policies.wishes import grants
 
 NAME = "tolerations"
 _Wanted = tuple[Raw, tuple[str, ...]]
@@ -25,11 +26,14 @@ _Wanted = tuple[Raw, tuple[str, ...]]
 
 def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
     """One append per toleration that nothing covers yet."""
-    if not plan.actor.tolerations:
+    if not plan.actor.tolerations or (plan.actor.by_driver and not plan.vendors):
         return
     standing = list(plan.pod.tolerations)
     for toleration, policies in _wanted(plan):
-        if not any(covers(t, toleration) for t in standing) and not _never(plan, toleration["key"]):
+        if _never(plan, toleration["key"]):
+            text = f"toleration {toleration['key']} is not added: that taint marks nodes which no workload may use"
+            plan.remark("BERTH-219", text, NAME, policies)
+        elif not any(covers(t, toleration) for t in standing):
             standing.append(toleration)
             yield Edit(op="add", path=("spec", "tolerations", "-"), value=toleration, rule=NAME, policies=policies)
 
@@ -37,26 +41,41 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
 def _wanted(plan: Plan) -> Iterator[_Wanted]:
     wishes = plan.wishes
     if wishes.taints:
-        yield from ((t, wishes.taints) for t in _of_taints(plan, spot=False))
+        yield from _granted(plan, _of_taints(plan, spot=False), wishes.taints)
     if plan.template is not None:
         for taint in plan.template.template.taints:
             yield toleration_of(TolerationPattern(key=taint.key, value=taint.value, effect=taint.effect)), plan.template_by
     for pattern, policies in wishes.tolerate:
         yield toleration_of(pattern), policies
     if plan.spot:
-        yield from ((t, plan.spot) for t in _of_taints(plan, spot=True))
+        yield from _granted(plan, _of_taints(plan, spot=True), plan.spot)
     for pattern, policy in wishes.ungranted:
-        plan.remark("BERTH-218", f"toleration {pattern.key} of {policy} is in no ClusterGPUPolicy's allow.tolerations: not added", NAME, (policy,))
+        _say_ungranted(plan, pattern, (policy,))
 
 
-def _of_taints(plan: Plan, *, spot: bool) -> Iterator[Raw]:
+def _granted(plan: Plan, patterns: Iterator[TolerationPattern], policies: tuple[str, ...]) -> Iterator[_Wanted]:
+    """A namespace's own policies bring in only what a ClusterGPUPolicy allows."""
+    own = all(name.startswith("GPUPolicy/") for name in policies)
+    for pattern in patterns:
+        if own and not any(grants(g, pattern) for g in plan.wishes.granted):
+            _say_ungranted(plan, pattern, policies)
+        else:
+            yield toleration_of(pattern), policies
+
+
+def _say_ungranted(plan: Plan, pattern: TolerationPattern, policies: tuple[str, ...]) -> None:
+    text = f"toleration {_named(pattern)} of {', '.join(policies)} is in no ClusterGPUPolicy's allow.tolerations: not added"
+    plan.remark("BERTH-218", text, NAME, policies)
+
+
+def _of_taints(plan: Plan, *, spot: bool) -> Iterator[TolerationPattern]:
     """The catalog's taints for the vendors asked for, on the platforms in use, in the catalog's order."""
     catalog, snapshot = plan.snapshot.catalog, plan.snapshot
     for entry in catalog.spot_taints if spot else catalog.taints:
         here = not entry.platforms or not snapshot.placed or any(p in snapshot.tables for p in entry.platforms)
         if here and (spot or entry.vendor in plan.vendors):
             taint = entry.taint
-            yield toleration_of(TolerationPattern(key=taint.key, value=taint.value or None, effect=taint.effect))
+            yield TolerationPattern(key=taint.key, value=taint.value or None, effect=taint.effect)
 
 
 def toleration_of(pattern: TolerationPattern) -> Raw:

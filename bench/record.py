@@ -1,0 +1,67 @@
+"""``make prove``: every test with its full counts, and the outcome in bench/RESULTS.md with the date and the versions."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "RESULTS.md"
+BEGIN, END = "<!-- prove: begin -->", "<!-- prove: end -->"
+PACKAGES = ("cryptography", "httptools", "hypothesis", "orjson", "starlette", "uvicorn", "uvloop")
+
+
+def main() -> int:
+    """Run pytest, pass its output on, and record its closing line; pytest's exit code."""
+    command = [sys.executable, "-m", "pytest", "--durations=10"]
+    lines = []
+    with subprocess.Popen(command, env={**os.environ, "BERTH_PROVE": "1"}, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            lines.append(line.rstrip())
+    before = RESULTS.read_text() if RESULTS.exists() else "# Results\n\nWhat was measured last, by which command.\n"
+    RESULTS.write_text(replaced(before, section(lines, datetime.now(UTC))))
+    print(f"recorded in {RESULTS.name}")
+    return process.returncode
+
+
+def section(lines: Iterable[str], now: datetime) -> str:
+    """The part of RESULTS.md that ``make prove`` owns, from pytest's output."""
+    texts = list(lines)
+    closing = texts[-1].strip("= ") if texts else "nothing ran"
+    slowest = [line.strip() for line in texts if re.match(r"\s*\d+\.\d+s (call|setup)", line)]
+    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    return "\n".join(
+        [
+            BEGIN,
+            "## make prove",
+            "",
+            f"{now:%Y-%m-%d}, CPython {platform.python_version()}, {platform.system()} {platform.machine()}; {versions}.",
+            "",
+            f"Outcome: **{closing}**. The longest:",
+            "",
+            "```",
+            *slowest,
+            "```",
+            END,
+        ]
+    )
+
+
+def replaced(text: str, part: str) -> str:
+    """``text`` with its marked part replaced, or with ``part`` at its end."""
+    start, end = text.find(BEGIN), text.find(END)
+    if start < 0 or end < 0:
+        return f"{text.rstrip()}\n\n{part}\n"
+    return text[:start] + part + text[end + len(END) :]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

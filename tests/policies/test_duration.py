@@ -1,0 +1,45 @@
+"""policies.duration: Go's grammar, in whole seconds."""
+
+from __future__ import annotations
+
+import pytest
+
+from policies import duration
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("2h", 7200), ("30m", 1800), ("90s", 90), ("1h30m", 5400), ("1.5h", 5400), ("1000ms", 1), ("1m1000000us", 61), ("8784h", 8784 * 3600)],
+)
+def test_reads(text: str, seconds: int) -> None:
+    """Units add up, fractions too."""
+    assert duration.seconds(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (1800, "wants a duration with its unit, found the number 1800; write 1800s"),
+        ("1800", 'wants a duration; found "1800"; write 2h, 90s or 1h30m'),
+        ("2d", 'wants a duration; "2d" has no unit that Go knows; write 48h'),
+        ("", 'wants a duration; found ""; write 2h, 90s or 1h30m'),
+        ("-2h", 'wants a duration; found "-2h"; write 2h, 90s or 1h30m'),
+        (None, "wants a duration; found nothing (null); write 2h, 90s or 1h30m"),
+        (True, "wants a duration; found the boolean true; write 2h, 90s or 1h30m"),
+        ("0s", 'wants whole seconds, at least 1s; found "0s"'),
+        ("1500ms", 'wants whole seconds, at least 1s; found "1500ms"'),
+        ("8785h", '"8785h" is more than a year (8784h)'),
+        ("1h" * 20, f'wants a duration; found "{"1h" * 20}"; write 2h, 90s or 1h30m'),
+    ],
+)
+def test_refuses(value: object, message: str) -> None:
+    """Each mistake says what to write."""
+    with pytest.raises(duration.DurationError) as refused:
+        duration.seconds(value)
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(5400, "1h30m"), (90, "1m30s"), (7200, "2h"), (0, "0s"), (86400, "24h")])
+def test_text(seconds: int, text: str) -> None:
+    """Seconds are shown in the shortest form that people write."""
+    assert duration.text(seconds) == text

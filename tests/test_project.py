@@ -1,0 +1,108 @@
+"""The project's own files: locks that install anywhere, what is packaged, the changelog's form, ten lines to contribute."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LOCKS = ("requirements.txt", "requirements-dev.txt")
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)==([^ \\]+)", re.MULTILINE)
+
+
+def locked(name: str) -> dict[str, str]:
+    return {package.lower(): version for package, version in REQUIREMENT.findall((ROOT / name).read_text())}
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_every_locked_package_has_hashes(name: str) -> None:
+    """Each package is pinned, with at least one hash."""
+    entries = re.split(r"^(?=[A-Za-z0-9])", (ROOT / name).read_text(), flags=re.MULTILINE)[1:]
+    assert len(entries) == len(locked(name))
+    assert [entry for entry in entries if "--hash=sha256:" not in entry] == []
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_lock_names_no_address_and_no_machine(name: str) -> None:
+    """Neither a registry nor a folder of whoever made it: pip's own settings decide where files come from."""
+    text = (ROOT / name).read_text()
+    assert re.findall(r"://|file:|--index|--extra-index|--find-links|--trusted-host|(?<!\w)/\w+", text) == []
+
+
+def test_the_locks_agree() -> None:
+    """What is tested is what runs."""
+    dev = locked("requirements-dev.txt")
+    assert {name: dev.get(name) for name in locked("requirements.txt")} == locked("requirements.txt")
+
+
+@pytest.mark.parametrize(("name", "wanted"), [(LOCKS[0], ["dependencies"]), (LOCKS[1], ["dependencies", "dev"])])
+def test_a_lock_has_all_that_the_project_asks_for(name: str, wanted: list[str]) -> None:
+    """A dependency added to pyproject.toml without a new lock is noticed here."""
+    groups = {"dependencies": PROJECT["project"]["dependencies"], **PROJECT["project"]["optional-dependencies"]}
+    asked = {re.split(r"[<>=]", text)[0].lower() for group in wanted for text in groups[group]}
+    assert asked - set(locked(name)) == set()
+
+
+def test_what_serves_needs_few_packages() -> None:
+    """The server's image holds these and nothing for tests."""
+    direct = {re.split(r"[<>=]", text)[0] for text in PROJECT["project"]["dependencies"]}
+    assert direct == {"cryptography", "httptools", "orjson", "PyYAML", "starlette", "uvicorn", "uvloop"}
+
+
+def test_every_package_is_listed() -> None:
+    """A new folder of code is named in pyproject.toml, or the wheel would lack it."""
+    top = {"certs", "cli", "cluster", "policies", "webhook"}
+    found = {".".join(path.parent.relative_to(ROOT).parts) for name in top for path in (ROOT / name).rglob("*.py")}
+    assert found == set(PROJECT["tool"]["setuptools"]["packages"])
+
+
+def test_the_command_tells_its_version() -> None:
+    """berth --version prints what the package is."""
+    done = subprocess.run([sys.executable, "-m", "cli.main", "--version"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"berth \d+\.\d+\.\d+\n", done.stdout)
+
+
+def test_contributing_takes_ten_lines() -> None:
+    """A title and ten numbered lines."""
+    lines = [line for line in (ROOT / "CONTRIBUTING.md").read_text().splitlines() if line]
+    assert lines[0].startswith("# ")
+    assert [line.split(".")[0] for line in lines[1:]] == [str(number) for number in range(1, 11)]
+
+
+def test_the_changelog_keeps_its_form() -> None:
+    """Unreleased first; every version has a date; sections are those of Keep a Changelog."""
+    text = (ROOT / "CHANGELOG.md").read_text()
+    versions = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert versions[0] == "[Unreleased]"
+    assert [v for v in versions[1:] if not re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", v)] == []
+    sections = set(re.findall(r"^### (.*)$", text, re.MULTILINE))
+    assert sections <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+def test_the_licence_is_whole() -> None:
+    """Apache-2.0, from its head to its appendix, as pyproject.toml says."""
+    text = (ROOT / "LICENSE").read_text()
+    assert PROJECT["project"]["license"] == "Apache-2.0"
+    assert all(part in text for part in ("Version 2.0, January 2004", "END OF TERMS AND CONDITIONS", "APPENDIX"))
+
+
+@pytest.mark.parametrize("target", ["run", "test", "prove", "bench", "lint", "clean"])
+def test_make_has_the_targets_that_the_readme_names(target: str) -> None:
+    """Each is there, and none is a file by accident."""
+    makefile = (ROOT / "Makefile").read_text()
+    assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+    assert re.search(rf"^\.PHONY:.*\b{target}\b", makefile, re.MULTILINE)
+
+
+def test_a_build_machine_runs_make_test() -> None:
+    """.ci/run is executable and ends in make test."""
+    script = ROOT / ".ci" / "run"
+    assert script.stat().st_mode & 0o111
+    assert script.read_text().splitlines()[-1] == "exec make test"
