@@ -71,16 +71,6 @@ CONTROLLERS: Mapping[tuple[str, str], Made] = {
     ("batch", "CronJob"): Made(owner=("batch/v1", "Job"), owner_name="{name}-" + _MINUTES, labels=_JOB_LABELS, user=_JOB),
     ("", "ReplicationController"): Made(owner=("v1", "ReplicationController"), user=_service_account("replication-controller")),
 }
-THROUGH: Mapping[tuple[str, str], tuple[str, str]] = {
-    ("jobset.x-k8s.io", "JobSet"): ("batch", "Job"),
-    ("kubeflow.org", "Notebook"): ("apps", "StatefulSet"),
-    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): ("apps", "StatefulSet"),
-    ("ray.io", "RayJob"): ("ray.io", "RayCluster"),
-    ("ray.io", "RayService"): ("ray.io", "RayCluster"),
-}
-"""Workloads whose pods another object owns: the API group and kind of that owner."""
-SCHEDULERS: Mapping[tuple[str, str], str] = {("batch.volcano.sh", "Job"): "volcano"}
-"""What an operator writes as schedulerName where the template has none."""
 
 
 def group_of(api_version: str) -> str:
@@ -89,7 +79,7 @@ def group_of(api_version: str) -> str:
 
 
 def made_by(api_version: str, kind: str, workload: Workload) -> Made:
-    """How pods of a manifest are made: by Kubernetes itself, or as the catalog and ``THROUGH`` say its operator does."""
+    """How pods of a manifest are made: by Kubernetes itself, or as the catalog says its operator does."""
     group = group_of(api_version)
     if (group, kind) in CONTROLLERS:
         return CONTROLLERS[group, kind]
@@ -104,7 +94,7 @@ def made_by(api_version: str, kind: str, workload: Workload) -> Made:
         owner=built_in.owner if built_in else (version, owner_kind),
         labels=labels,
         user=built_in.user if built_in else "",
-        scheduler=SCHEDULERS.get((group, kind), ""),
+        scheduler=workload.scheduler,
     )
 
 
@@ -112,7 +102,7 @@ def _owner(own: tuple[str, str], workload: Workload) -> tuple[str, str]:
     """(API group, kind) of the pods' controller."""
     if own in workload.owners:
         return own
-    return THROUGH.get(own) or next(iter(workload.owners), own)
+    return workload.through or next(iter(workload.owners), own)
 
 
 def pod_of(template: Mapping[str, Any], *, name: str, namespace: str, made: Made, labels: Mapping[str, str] | None = None) -> Raw:

@@ -42,7 +42,7 @@ class Actor:
 PLAIN = Actor(names=("a pod",))
 SERVICE = Actor(names=("a service's pod",), grace="named", disruption="named")
 DAEMON = Actor(
-    names=("a DaemonSet's pod or pinned to one node",),
+    names=("a pod of a DaemonSet or pinned to one node",),
     affinity="no", resources="no", grace="no", disruption="no", refuses=frozenset({"mismatch", "node"}),
 )  # fmt: skip
 PLACED = Actor(
@@ -106,13 +106,12 @@ def _flavored(pod: Pod) -> str:
     """The queue system whose flavors place the pod, as --queues names it; "" for none."""
     if pod.labels.get("kueue.x-k8s.io/pod-group-name"):
         return "kueue"
-    return "slurm-bridge" if pod.spec.get("schedulerName") == "slurm-bridge-scheduler" else ""
+    return "slurm-bridge" if pod.scheduler == "slurm-bridge-scheduler" else ""
 
 
 def _queued(pod: Pod, catalog: Catalog) -> bool:
     """KAI, Volcano, Run:ai by scheduler name; a Job that Kueue admitted by the label its podset webhook writes."""
-    scheduler = pod.spec.get("schedulerName")
-    if scheduler in catalog.foreign_schedulers and scheduler != "slurm-bridge-scheduler":
+    if pod.scheduler in catalog.foreign_schedulers and pod.scheduler != "slurm-bridge-scheduler":
         return True
     return bool(pod.owner) and ("kueue.x-k8s.io/podset" in pod.labels or "kueue.x-k8s.io/queue-name" in pod.labels)
 

@@ -209,6 +209,10 @@ class Workload:
     """long-lived: grace and disruption only if the policy names the workload"""
     api_version: tuple[str, ...] = ()
     """apiVersions of the workload's own manifest"""
+    through: tuple[str, str] | None = None
+    """(API group, kind) of what stands between it and its pods, where that owns them: a CronJob's Job"""
+    scheduler: str = ""
+    """schedulerName that its operator writes where the template has none"""
     templates: tuple[str, ...] = ()
     """paths to pod templates in it, dotted, ``[*]`` for lists: ``spec.pytorchReplicaSpecs.*.template``"""
 
@@ -250,6 +254,8 @@ class Catalog:
     foreign_schedulers: Mapping[str, str]
     """schedulerName -> system: kai-scheduler -> KAI"""
 
+    retired_families: tuple[str, ...] = ()
+    """instance families that clusters may still have and no table of machines lists any more: known by name alone"""
     prices: Mapping[str, str] = field(default_factory=dict)
     """cloud -> where and when its MachineType.usd_per_hour hold: ``AWS us-east-1, on demand, 2026-07-20``"""
     other_platforms: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -32,6 +32,7 @@ LISTS: Mapping[str, Key | None] = {
     "workloads": _field("name"),
     "graceCaps": _field("name"),
     "excludedNamespaces": _field("name"),
+    "retiredFamilies": _field("name"),
     "draDrivers": _field("driver"),
     "schedulers": _field("name"),
 }

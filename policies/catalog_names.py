@@ -34,8 +34,9 @@ class Names:
                 yield from (name for gpu in catalog.gpus for name in (gpu.model, *gpu.groups))
             case "instanceFamilies":
                 yield from catalog.machine_families()
+                yield from catalog.retired_families
             case "workloads":
-                yield from (workload.name for workload in catalog.workloads)
+                yield from (workload.name for workload in catalog.workloads if workload.owners or workload.labels)
             case _:
                 yield from (profile.name for gpu in catalog.gpus for profile in gpu.mig)
 

@@ -91,6 +91,7 @@ def _catalog(top: Fields) -> Catalog:
         excluded_namespaces=_column(top, "excludedNamespaces", "name"),
         dra_drivers=_pairs(top, "draDrivers", "driver", "vendor"),
         foreign_schedulers=_pairs(top, "schedulers", "name", "system"),
+        retired_families=_column(top, "retiredFamilies", "name"),
         prices=top.named("prices", lambda _, entry: entry.text("where")),
         other_platforms=top.named("otherPlatforms", lambda _, entry: entry.labels("labels")),
     )
@@ -239,6 +240,8 @@ def _workload(entry: Fields) -> Workload:
         labels=entry.texts("labels"),
         service=entry.flag("service"),
         api_version=entry.texts("apiVersions"),
+        through=next((_owner(item, path, entry.notes) for item, path in entry.listed("through")), None),
+        scheduler=entry.maybe_text("scheduler") or "",
         templates=entry.texts("templates"),
     )
 

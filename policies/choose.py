@@ -14,7 +14,8 @@ from policies import placement
 from policies.catalog import MigProfile
 from policies.nearest import nearest
 from policies.placement import Space, meet
-from policies.plan import Plan, Slice
+from policies.plan import Asked, Plan, Slice
+from policies.pod import Container
 from policies.policy import MigDefault
 from policies.quantity import whole as whole_number
 from policies.render import slice_by_label
@@ -167,7 +168,7 @@ def _template(plan: Plan) -> None:
         why = "is not defined" if template is None else "is in no ClusterGPUPolicy's allow.nodeTemplates for this namespace"
         plan.remark("BERTH-204", f"default nodeTemplate {name} {why}: it does not act", "node_affinity", names)
         return
-    if not _take(plan, template, names):
+    if not _take(plan, template, names) and plan.space.left(plan.inside):
         plan.remark("BERTH-204", f"default nodeTemplate {name} leaves nothing inside what is required and asked for: it does not act", "node_affinity", names)
 
 
@@ -202,11 +203,12 @@ def _requirers(plan: Plan) -> tuple[str, ...]:
 
 def _take(plan: Plan, template: CompiledTemplate, names: tuple[str, ...]) -> bool:
     """Choose the template if something is left; from here on its nodes' own offers exist."""
-    space = with_template(plan, template)
-    rows = meet(plan.inside, template.rows)
-    if space.wanted and space.possible_anywhere() and not space.left(rows):
+    before = plan.space, plan.inside
+    plan.space, plan.inside = with_template(plan, template), meet(plan.inside, template.rows)
+    possible = before[0].possible_anywhere() or plan.space.possible_anywhere()
+    if plan.space.wanted and possible and not plan.space.left(plan.inside) and not _slice_is_left(plan):
+        plan.space, plan.inside = before
         return False
-    plan.space, plan.inside = space, rows
     plan.template, plan.template_by = template, names
     return True
 
@@ -222,28 +224,44 @@ def with_template(plan: Plan, template: CompiledTemplate) -> Space:
 
 
 def _slice(plan: Plan) -> None:
-    whole = [a for a in plan.asked if a.resource.kind == "gpu" and a.resource.vendor == "nvidia"]
-    by_author = plan.wishes.slice_gb
-    if len(whole) != 1 or _speaks_of_sharing(plan) or any(a.resource.kind in ("mig", "shared") for a in plan.asked):
-        return
-    spoken: tuple[MigDefault, tuple[str, ...]] | None
-    if by_author is not None:
-        spoken = MigDefault(slice_gb=by_author), tuple(c.policy.id for c in plan.policies)
-    else:
-        spoken = _spoken(plan, "mig", lambda c: c.policy.default.mig, lambda c: c.policy.default.mig)
+    spoken = _slice_wish(plan)
     if spoken is None:
         return
-    wish, names = spoken
+    wish, names, whole = spoken
     size = f"{wish.slice_gb}gb" if wish.slice_gb is not None else f"of at least {wish.usable_mib} MiB usable"
-    several = next((c for c in whole[0].containers if whole_number(c.amount(whole[0].resource.name)) != 1), None)
+    several = _several(whole)
     if plan.actor.resources != "yes":
-        plan.remark("BERTH-210", f"MIG slice {size} skipped: the resources of {plan.actor.names[0]} are not renamed", "mig_resources", names)
+        text = f"MIG slice {size} skipped: it is {' and '.join(plan.actor.names)}, whose resources are not renamed"
+        plan.remark("BERTH-210", text, "mig_resources", names)
     elif several is not None:
-        plan.remark(
-            "BERTH-210", f'MIG slice {size} skipped: container "{several.name}" asks for more than one whole GPU', "mig_resources", names
-        )
+        text = f'MIG slice {size} skipped: container "{several.name}" asks for more than one whole GPU'
+        plan.remark("BERTH-210", text, "mig_resources", names)
     else:
-        _find_slice(plan, wish, size, whole[0].resource.name, names, by_author is not None)
+        _find_slice(plan, wish, size, whole.resource.name, names, plan.wishes.slice_gb is not None)
+
+
+def _slice_wish(plan: Plan) -> tuple[MigDefault, tuple[str, ...], Asked] | None:
+    """The slice wished for, by whom, and the whole GPU that it would stand for. None: no wish, or the pod speaks."""
+    whole = [a for a in plan.asked if a.resource.kind == "gpu" and a.resource.vendor == "nvidia"]
+    if len(whole) != 1 or _speaks_of_sharing(plan) or any(a.resource.kind in ("mig", "shared") for a in plan.asked):
+        return None
+    if plan.wishes.slice_gb is not None:
+        return MigDefault(slice_gb=plan.wishes.slice_gb), tuple(c.policy.id for c in plan.policies), whole[0]
+    spoken = _spoken(plan, "mig", lambda c: c.policy.default.mig, lambda c: c.policy.default.mig)
+    return None if spoken is None else (*spoken, whole[0])
+
+
+def _several(whole: Asked) -> Container | None:
+    """A container that asks for more, or other, than one."""
+    return next((c for c in whole.containers if whole_number(c.amount(whole.resource.name)) != 1), None)
+
+
+def _slice_is_left(plan: Plan) -> bool:
+    """Whether the slice that is wished for is there, where no whole GPU is: the nodes of a template may carry slices only."""
+    spoken = _slice_wish(plan)
+    if spoken is None or plan.actor.resources != "yes" or _several(spoken[2]) is not None:
+        return False
+    return any(True for _ in _options(plan, spoken[0], spoken[2].resource.name, plan.inside))
 
 
 def _find_slice(plan: Plan, wish: MigDefault, size: str, old: str, names: tuple[str, ...], by_author: bool) -> None:

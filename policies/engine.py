@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies import choose, patch, plan
-from policies.actor import FRACTIONS
+from policies.actor import FRACTIONS, MIRRORED
 from policies.plan import Asked, Plan
 from policies.pod import Pod
 from policies.request import Request
 from policies.rules import RULES
 from policies.snapshot import Compiled, Facts
-from policies.verdict import Edit, Remark, Verdict, Violation, Would
+from policies.verdict import Edit, Path, Remark, Verdict, Violation, Would
 
 __all__ = ["Request", "evaluate"]
 
@@ -72,6 +72,8 @@ def _one(
     if not policies:
         return (), (), ()
     made = plan.make(facts, pod, policies, asked)
+    if made.actor is MIRRORED:
+        return (), (), ()
     if request.operation == "UPDATE":
         return (), tuple(v for v in _check(request, made) if v.rule == "tolerations"), ()
     edits: tuple[Edit, ...] = ()
@@ -114,10 +116,15 @@ def _would(
             Would(
                 policy=compiled.policy.id,
                 mode=compiled.mode,
-                edits=tuple(e for e in more_edits if e not in edits),
-                violations=tuple(v for v in more_violations if v not in violations),
+                edits=tuple(e for e in more_edits if _deed(e) not in map(_deed, edits)),
+                violations=tuple(v for v in more_violations if (v.code, v.fact) not in {(w.code, w.fact) for w in violations}),
                 remarks=tuple(r for r in remarks if compiled.policy.id in r.policies),
                 patch=() if more_violations else _patch(facts, pod, more_edits),
             )
         )
     return tuple(out), max(0, len(softer) - MOST_AUDITED)
+
+
+def _deed(edit: Edit) -> tuple[str, Path, object]:
+    """What an edit does, whoever asks for it."""
+    return edit.op, edit.path, edit.value

@@ -28,11 +28,21 @@ def check(plan: Plan) -> Iterator[Violation]:
     if carried and not any(rows & plan.required[table.platform.name] for table, rows in carried):
         yield Violation(
             code="BERTH-124",
-            fact=f"the node that the pod names is outside {' and '.join(c.text for c in plan.constraints)}",
-            fix="name another node, or none: then Berth and kube-scheduler find one",
+            fact=f"the node that {_where(plan)} names has {_shown(carried[0][0], labels)}, outside {' and '.join(c.text for c in plan.constraints)}",
+            fix="name another node, or none and let kube-scheduler find one",
             rule=RULE,
             policies=policies,
         )
+
+
+def _where(plan: Plan) -> str:
+    return "spec.nodeName" if plan.pod.node_name else "matchFields metadata.name"
+
+
+def _shown(table: Table, labels: Mapping[str, str]) -> str:
+    """The first label of the platform that the node has, as ``key=value``."""
+    key = next(key for key in table.platform.labels if key in labels)
+    return f"{key}={labels[key]}"
 
 
 def _daemon(plan: Plan) -> None:

@@ -29,13 +29,12 @@ class Patch:
     def __init__(self, pod: Mapping[str, Any]) -> None:
         self.pod: dict[str, Any] = dict(pod)
         self.operations: list[dict[str, Any]] = []
-        self._own: set[int] = {id(self.pod)}
+        self._own: dict[int, Any] = {id(self.pod): self.pod}
 
     def apply(self, edit: Edit) -> Path:
         """Apply one edit, making the parents that are missing; the path that it ended at (``-`` as an index)."""
         path, value = edit.path, edit.value
         if edit.op != "remove":
-            value = copy.deepcopy(value)
             path, value = self._from_missing(path, value)
         parent = self._parent(path)
         final = _change(parent, edit.op, path[-1], value)
@@ -60,7 +59,7 @@ class Patch:
             child = here[part]
             if id(child) not in self._own:
                 child = here[part] = copy.copy(child)
-                self._own.add(id(child))
+                self._own[id(child)] = child
             here = child
         return here
 

@@ -7,7 +7,7 @@ write the plan down or judge the pod against it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from policies import wishes
 from policies.actor import FRACTIONS, Actor, actor_of, workloads_of
@@ -77,7 +77,8 @@ class Plan:
 
     def on_axis(self, axis: Axis) -> list[Constraint]:
         """Every constraint of R on one axis: required, chosen by default, of the chosen template."""
-        template = self.template.constraints if self.template is not None else ()
+        by = ", ".join(self.template_by)  # who chose it stands for it, as in ``chosen``
+        template = [replace(c, policy=by) for c in self.template.constraints] if self.template is not None else []
         return [c for c in (*self.constraints, *self.chosen, *template) if c.axis == axis]
 
     @property

@@ -66,6 +66,26 @@ def list_at(parent: Mapping[str, Any], key: str, path: Path) -> list[Raw]:
     return value
 
 
+def text_at(parent: Mapping[str, Any], key: str, path: Path) -> str:
+    """``parent[key]`` as text; "" when absent or null. Raises PodError."""
+    value = parent.get(key)
+    if value is not None and not isinstance(value, str):
+        raise PodError((*path, key), "text")
+    return value or ""
+
+
+def _check_term(term: Raw, path: Path) -> None:
+    """A node selector term's requirements: key, operator and values are text."""
+    for field in ("matchExpressions", "matchFields"):
+        for j, requirement in enumerate(list_at(term, field, path)):
+            where = (*path, field, j)
+            text_at(requirement, "key", where)
+            text_at(requirement, "operator", where)
+            values = requirement.get("values") or []
+            if not isinstance(values, list) or not all(isinstance(v, str) for v in values):
+                raise PodError((*where, "values"), "a list of text")
+
+
 @dataclass(frozen=True, slots=True)
 class Container:
     """One container or init container, with where it stands."""
@@ -107,7 +127,7 @@ class Pod:
     """The view. Everything is read once, in the constructor; raises PodError."""
 
     __slots__ = (
-        "annotations", "containers", "labels", "metadata", "node_name", "node_selector", "owner", "raw", "required", "spec", "terms", "tolerations",
+        "annotations", "containers", "labels", "metadata", "node_name", "node_selector", "owner", "raw", "required", "scheduler", "spec", "terms", "tolerations",
     )  # fmt: skip
 
     def __init__(self, raw: Raw) -> None:
@@ -119,7 +139,7 @@ class Pod:
         owners = list_at(self.metadata, "ownerReferences", ("metadata",))
         self.owner = next((o for o in owners if o.get("controller")), {})
         self.containers = (*_containers(self.spec, "initContainers"), *_containers(self.spec, "containers"))
-        self.node_name = self.spec.get("nodeName") or ""
+        self.node_name = text_at(self.spec, "nodeName", ("spec",))
         self.node_selector = mapping_at(self.spec, "nodeSelector", ("spec",))
         self.tolerations = list_at(self.spec, "tolerations", ("spec",))
         affinity = mapping_at(self.spec, "affinity", ("spec",))
@@ -127,15 +147,19 @@ class Pod:
         self.required = mapping_at(node_affinity, REQUIRED, TERMS[:3])
         self.terms = list_at(self.required, "nodeSelectorTerms", TERMS[:4])
         for i, term in enumerate(self.terms):
-            list_at(term, "matchExpressions", (*TERMS, i))
-            list_at(term, "matchFields", (*TERMS, i))
+            _check_term(term, (*TERMS, i))
+        self.scheduler = text_at(self.spec, "schedulerName", ("spec",))
 
     @property
     def preferred(self) -> list[Raw]:
         """Preferred node affinity terms, as they stand."""
         affinity = mapping_at(self.spec, "affinity", ("spec",))
         node_affinity = mapping_at(affinity, "nodeAffinity", TERMS[:2])
-        return list_at(node_affinity, "preferredDuringSchedulingIgnoredDuringExecution", TERMS[:3])
+        field = "preferredDuringSchedulingIgnoredDuringExecution"
+        terms = list_at(node_affinity, field, TERMS[:3])
+        for i, term in enumerate(terms):
+            _check_term(mapping_at(term, "preference", (*TERMS[:3], field, i)), (*TERMS[:3], field, i, "preference"))
+        return terms
 
     @property
     def grace(self) -> int | None:

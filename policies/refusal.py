@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from policies.catalog import Expression
 from policies.nearest import nearest
 from policies.offers import Axis
-from policies.placement import SELECTOR, Cell, Said, smallest
+from policies.placement import Cell, Said, demands, smallest
 from policies.plan import Plan
 from policies.render import natural
 from policies.snapshot import Constraint
@@ -25,7 +25,7 @@ def contradiction(plan: Plan) -> Violation:
     wishes = [i for i in inputs if i.constraint is None]
     policies = tuple(sorted({c.policy for c in demands}))
     if not wishes:
-        fact = f"{' and '.join(f'{_cut(c.policy, 40)} ({_cut(c.text, 40)})' for c in demands)} leave no GPU: this is a policy conflict, not your pod"
+        fact = f"{' and '.join(f'{_cut(c.policy, 40)} ({_cut(c.text, 40)})' for c in demands)} {'leaves' if len(demands) == 1 else 'leave'} no GPU: this is a policy conflict, not your pod"
         return Violation(code="BERTH-122", fact=fact, fix="ask the platform team to mend it", detail=_required(demands), rule=RULE, policies=policies)
     fact = f"{' and '.join(i.words for i in wishes)} {'is' if len(wishes) == 1 else 'are'} outside {_and(demands)}"
     detail = _required(demands) + (" Every node affinity term fails." if len(plan.space.cells) > 1 else "")
@@ -67,9 +67,9 @@ def _groups(plan: Plan, cell: Cell) -> Iterator[list[_Input]]:
 
 def _inputs(plan: Plan, cell: Cell, name: str, count: int | None) -> Iterator[_Input]:
     """Policies first, so that a group of policies alone is found before one that blames the pod."""
-    table = cell.table
+    table, others = cell.table, _other_templates(plan, cell)
     for constraint in plan.constraints:
-        yield _Input(constraint.text, constraint.rows[cell.platform] & ~_other_templates(cell), constraint)
+        yield _Input(constraint.text, constraint.rows[cell.platform] & ~others, constraint)
     of_name = table.by_resource.get(name, 0)
     yield _Input(f"resource {name}", of_name)
     enough = table.enough(name, count)
@@ -78,14 +78,17 @@ def _inputs(plan: Plan, cell: Cell, name: str, count: int | None) -> Iterator[_I
     for said in cell.term.said:
         if said not in cell.undecided:
             yield _Input(str(said), table.select(said.key, said.operator, said.values)[0], said=said)
-    yield _Input("the node template that the pod's labels name", cell.rows)
+    for template in plan.snapshot.templates.values():
+        if demands(cell.term, template):
+            said = next(s for s in cell.term.said if s.key == template.template.labels[0][0])
+            yield _Input(f"{said} (GPUNodeTemplate {template.template.name})", template.rows[cell.platform], said=said)
 
 
-def _other_templates(cell: Cell) -> int:
+def _other_templates(plan: Plan, cell: Cell) -> int:
     """Rows that exist only on the nodes of templates which this term does not name."""
     rows = 0
-    for templated in cell.table.templated.values():
-        rows |= templated & ~cell.rows
+    for name, template in plan.snapshot.templates.items():
+        rows |= 0 if demands(cell.term, template) else cell.table.templated.get(name, 0)
     return rows
 
 
@@ -94,13 +97,26 @@ def _fix(plan: Plan, cell: Cell, wishes: Sequence[_Input]) -> str:
     inside = plan.required[cell.platform]
     said = next((i.said for i in wishes if i.said is not None), None)
     if said is not None:
-        allowed = _values(cell, said.key, inside)
+        fits = inside & _besides(plan, cell, said)
+        # A time-sliced node fits any count: it is named only where no whole GPU is left to name.
+        allowed = _values(cell, said.key, fits & cell.table.by_sharing.get("Exclusive", 0) or fits)
         return f"use {_one_of(allowed)}, or remove it" if allowed and said.operator == "In" else "remove it"
     if any(i.count for i in wishes):
         return "ask for fewer per pod"
     names = [name for name, rows in sorted(cell.table.by_resource.items()) if rows & inside]
     whole = [name for name in names if name in plan.snapshot.catalog.whole.values()] or names
     return f"ask for {_one_of(whole)}" if whole else "ask the platform team which GPUs are allowed here"
+
+
+def _besides(plan: Plan, cell: Cell, said: Said) -> int:
+    """The rows that all else the pod says leaves: its resource names, their counts, its other labels."""
+    rows = 0
+    for name, count in plan.space.wanted.items():
+        rows |= cell.table.enough(name, count)
+    for other in cell.term.said:
+        if other.key != said.key and other not in cell.undecided:
+            rows &= cell.table.select(other.key, other.operator, other.values)[0]
+    return rows
 
 
 def _one_of(values: Sequence[str]) -> str:
@@ -131,7 +147,7 @@ def clash(plan: Plan, cell: Cell, said: Said, expression: Expression) -> Violati
 def outside(plan: Plan, cell: Cell, axis: Axis) -> Violation:
     """The final pod still selects what the policies leave out."""
     constraints = [c for c in plan.constraints if c.axis == axis]
-    where = SELECTOR if cell.term.index is None else f"nodeSelectorTerms[{cell.term.index}]"
+    where = "the pod has no required node affinity, so it" if cell.term.index is None else f"nodeSelectorTerms[{cell.term.index}]"
     ours = any("berth.dev/applied" == key for key in plan.pod.annotations)
     likely = "another webhook removed the node affinity that Berth wrote" if ours else "the policies changed while the pod was being created, or Berth was not called before"
     return Violation(

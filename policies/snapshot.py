@@ -17,6 +17,10 @@ NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 """the one label that every namespace has (KEP-2161)"""
 
 
+_MOST_NAMESPACES = 10_000
+"""remembered per snapshot: as many as the largest cluster that SIG Scalability tests with; bounds what a caller can fill"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraint:
     """One field of one policy as sets of rows, with the words to name it."""
@@ -79,6 +83,8 @@ class Snapshot:
         """The facts for one namespace: only the policies whose scope it is in."""
         facts = self._facts.get(namespace)
         if facts is None:
+            if len(self._facts) >= _MOST_NAMESPACES:
+                self._facts.clear()
             facts = self._facts[namespace] = self._make_facts(namespace)
         return facts
 

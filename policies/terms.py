@@ -109,10 +109,9 @@ def _slice_label(plan: Plan, table: Table) -> list[Written]:
 def _axis(plan: Plan, cell: Cell, axis: Axis) -> list[Written]:
     """What one axis adds to one term; nothing where it is unconstrained, implied, or can't be said here."""
     rendering = rendered(plan, cell.table, axis)
-    if _implied(plan, cell, axis):
-        return []
-    _say_inexpressible(plan, cell.table, axis, rendering)
-    if rendering is None:
+    implied = _implied(plan, cell, axis)
+    _say_inexpressible(plan, cell.table, axis, unwritten=rendering is None and not implied)
+    if rendering is None or implied:
         return []
     policies = _who(plan.on_axis(axis))
     return [Written(e, "node_affinity", policies) for e in rendering.expressions]
@@ -143,11 +142,12 @@ def rendered(plan: Plan, table: Table, axis: Axis) -> Rendering | None:
     return render(plan.snapshot.catalog, table, axis, axis_rows(plan, table, axis), universe(plan, table))
 
 
-def _say_inexpressible(plan: Plan, table: Table, axis: Axis, rendering: Rendering | None) -> None:
+def _say_inexpressible(plan: Plan, table: Table, axis: Axis, *, unwritten: bool) -> None:
     platform = table.platform.name
+    unsaid = unwritten and bool(axis_rows(plan, table, axis) & universe(plan, table))
     for c in plan.on_axis(axis):
-        if rendering is None or platform in c.inexpressible:
-            plan.remark("BERTH-205", f"{c.text} can't be expressed on {platform}: not written and not judged there", "node_affinity", (c.policy,))
+        if unsaid or platform in c.inexpressible:
+            plan.remark("BERTH-205", f"{c.text} can't be expressed on {platform}: not written and not judged there", "node_affinity", _who([c]))
 
 
 def _implied(plan: Plan, cell: Cell, axis: Axis) -> bool:

@@ -9,6 +9,8 @@ A case file has two parts. Above ``expect:`` is the input, all of it optional bu
     remarks     what is said beside
     would       per Audit or Warn policy, what Enforce would add: edits, violations, remarks
     validate    what /validate refuses on the pod as edited, where it is not admitted
+    unmatched   true where no policy is for the pod
+    uncounted   Audit and Warn policies past the sixteenth
     unjudged    true for a pod that Berth has nothing to do with
     bad         the sentence for a review that can't be judged
 """
@@ -167,7 +169,9 @@ def _plain(verdict: Verdict) -> dict[str, Any]:
             {"policy": w.policy, "mode": w.mode, **_said(w.edits, w.violations, w.remarks)} for w in verdict.would
         ],
     }  # fmt: skip
-    return {name: part for name, part in parts.items() if part}
+    unmatched = {} if verdict.matched else {"unmatched": True}
+    uncounted = {"uncounted": verdict.uncounted} if verdict.uncounted else {}
+    return {**{name: part for name, part in parts.items() if part}, **unmatched, **uncounted}
 
 
 def _said(edits: Sequence[Edit], violations: Iterable[object], remarks: Iterable[object]) -> dict[str, Any]:
@@ -187,8 +191,12 @@ def _edit(edit: Edit) -> dict[str, Any]:
 # --- rewriting ---------------------------------------------------------------------------------------------------------
 
 
+class _Row(dict[str, Any]):
+    """A map that is written on one line."""
+
+
 class _Dumper(yaml.SafeDumper):
-    """Lists indented, sentences on one line."""
+    """Lists indented, sentences and edits on one line."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002
         super().increase_indent(flow, indentless=False)
@@ -197,8 +205,18 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+_Dumper.add_representer(_Row, lambda dumper, row: dumper.represent_mapping("tag:yaml.org,2002:map", row, flow_style=True))
+
+
+def _rows(value: Any) -> Any:
+    """Edits and operations as rows, wherever they stand."""
+    if isinstance(value, dict):
+        return _Row(value) if "op" in value else {key: _rows(item) for key, item in value.items()}
+    return [_rows(item) for item in value] if isinstance(value, list) else value
+
+
 def rewrite(case: Case, found: Mapping[str, Any]) -> None:
     """Put ``found`` under ``expect:``; what stands above is kept to the byte."""
     above = case.path.read_text().partition(MARK)[0].rstrip("\n")
-    below = yaml.dump({"expect": found}, Dumper=_Dumper, sort_keys=False, width=10_000, default_flow_style=None) if found else "expect: {}\n"
+    below = yaml.dump({"expect": _rows(found)}, Dumper=_Dumper, sort_keys=False, width=10_000) if found else "expect: {}\n"
     case.path.write_text(f"{above}\n{below}")

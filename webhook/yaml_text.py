@@ -22,7 +22,7 @@ from policies.document import Document as Document
 from policies.document import InputError as InputError
 from policies.document import kind_of
 from policies.verdict import Path
-from webhook import yaml_scalar
+from webhook import yaml_errors, yaml_scalar
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the pure one gives the same events, ten times slower
 _MOST_COPIED = 10_000
@@ -34,20 +34,6 @@ _TOO_DEEP = f"is nested deeper than {_DEEPEST} levels"
 _JSON = re.compile(r'\s*[\[{]\s*["\[{\]}]')
 _MARKER = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _NOTHING = re.compile(r"(?:\s*(?:[#%][^\n]*)?\n)*\s*(?:[#%][^\n]*)?")
-_PLAINER = (
-    ("mapping values are not allowed", 'found ": " where no key can be; check the indentation, or put the text in quotes'),
-    ("did not find expected '-' indicator", "found something other than the next list item; indent it like the items before"),
-    ("did not find expected key", "found something that is no key of this map; indent it like the keys before"),
-    ("could not find expected ':'", 'found a key without ":"; write key: value'),
-    ("did not find expected ',' or '}'", 'found a "{" that is not closed; close it with "}"'),
-    ("did not find expected ',' or ']'", 'found a "[" that is not closed; close it with "]"'),
-    ("found unexpected ':'", 'found ":" with nothing after it; write null, or a value'),
-    ("unexpected end of stream", "found the end of the text inside quotes; close them"),
-    ("unexpected document indicator", "found --- inside quotes; close them"),
-    ("cannot start any token", "found a character that cannot begin a value; put the text in quotes"),
-    ("control characters are not allowed", "found a control character; remove it"),
-)
-"""libyaml's words, and what to type; the others pass as they are."""
 
 
 class _Stop(Exception):
@@ -135,26 +121,11 @@ def _reads(text: str, before: int = 0) -> Iterator[Read]:
                 builder = _Builder(following, before)
                 yield builder.value(following()), builder.problems
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise _Stop(_plainer(error.problem, _line_text(text, mark)), mark.line + 1 + before if mark else None) from None
+        message, line = yaml_errors.told(error, text)
+        raise _Stop(message, line + before) from None
     except yaml.reader.ReaderError as error:
-        raise _Stop(_plainer(str(error.reason), ""), _line_at(text, error.position) + before) from None
-
-
-def _line_at(text: str, position: int) -> int:
-    return text.encode().count(b"\n", 0, position) + 1
-
-
-def _line_text(text: str, mark: Any) -> str:
-    lines = text.splitlines()
-    return lines[mark.line] if mark and mark.line < len(lines) else ""
-
-
-def _plainer(problem: str | None, line: str) -> str:
-    if "\t" in line[: len(line) - len(line.lstrip())]:
-        return "found a tab where YAML wants spaces; indent with spaces"
-    words = problem or "is not YAML"
-    return next((plain for theirs, plain in _PLAINER if theirs in words), f"is not YAML: {words}")
+        message, line = yaml_errors.unreadable(error, text)
+        raise _Stop(message, line + before) from None
 
 
 class _Builder:

@@ -9,7 +9,8 @@ Never   judges a count that it can't read
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 from policies.nearest import nearest
 from policies.pod import asks, dotted
@@ -43,10 +44,9 @@ def _per_pod(plan: Plan) -> Iterator[Violation]:
         fact, fix = f"the pod asks for {count} GPUs; at most {most} are allowed here", f"ask for at most {most}, or split the work over more pods"
         yield Violation(code="BERTH-111", fact=fact, fix=fix, rule=NAME, policies=wishes.gpus_max.policies)
     elif wishes.one_of is not None and count not in wishes.one_of:
-        allowed = ", ".join(map(str, wishes.one_of)) or "none (the policies contradict each other)"
-        more = next((n for n in wishes.one_of if n > count), None)
-        fix = f"ask for {more if more is not None else max(wishes.one_of, default=0)}"
-        fact = f"the pod asks for {count} GPUs; allowed here: {allowed}"
+        more = next((n for n in wishes.one_of if n > count), max(wishes.one_of, default=0))
+        fact = f"the pod asks for {count} GPUs; allowed here: {', '.join(map(str, wishes.one_of)) or 'none, the policies contradict each other'}"
+        fix = f"ask for {more}" if more else "ask the platform team to mend the policies"
         yield Violation(code="BERTH-112", fact=fact, fix=fix, rule=NAME, policies=wishes.one_of_by)
 
 
@@ -88,7 +88,20 @@ def _no_such_slice(plan: Plan) -> Iterator[Violation]:
         plain = name.removesuffix(".shared")
         profiles = {p.resource for gpu in plan.snapshot.catalog.gpus for p in gpu.mig}
         if plain not in profiles:
-            near = nearest(plain, profiles)
-            fix = f"write {near}" if near else "see `berth gpus` for the slices that exist"
+            near = _nearest_slice(plain, profiles)
+            fix = f"write {near}{name.removeprefix(plain)}" if near else "see `berth gpus` for the slices that exist"
             fact = f'container "{asked.containers[0].name}" asks for {name}, a slice that no GPU model has'
             yield Violation(code="BERTH-115", fact=fact, fix=fix, rule=NAME, policies=policies)
+
+
+_SIZE = re.compile(r"nvidia\.com/mig-(\d+g)\.(\d+)gb")
+
+
+def _nearest_slice(name: str, known: Iterable[str]) -> str | None:
+    """The slice of as much compute whose memory is nearest (3g.70gb: 3g.71gb), else the nearest name."""
+    known = list(known)
+    asked = _SIZE.fullmatch(name)
+    sizes = [m for one in known if asked is not None and (m := _SIZE.fullmatch(one)) and m[1] == asked[1]]
+    if asked is None or not sizes:
+        return nearest(name, known)
+    return min(sizes, key=lambda m: (abs(int(m[2]) - int(asked[2])), m[0]))[0]

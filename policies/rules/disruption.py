@@ -54,12 +54,15 @@ def _standing(plan: Plan, protection: Protection) -> dict[str, str]:
 
 def _value(plan: Plan, protection: Protection, seconds: int) -> str | None:
     """The value to write; None where only an endless one could be, and a maximum is in force."""
-    durations = protection.durations and any(
-        plan.snapshot.catalog.platforms[p].protect_durations for p in protection.platforms if p in plan.snapshot.tables
-    )
-    if durations and seconds < FOREVER:
+    if _knows_durations(plan, protection) and seconds < FOREVER:
         return written(seconds)
     return protection.value if plan.wishes.protect_max is None else None
+
+
+def _knows_durations(plan: Plan, protection: Protection) -> bool:
+    """Whether a platform in use reads a duration in it."""
+    catalog, tables = plan.snapshot.catalog, plan.snapshot.tables
+    return protection.durations and any(catalog.platforms[p].protect_durations for p in protection.platforms if p in tables)
 
 
 def written(seconds: int) -> str:
@@ -79,7 +82,7 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
         standing = _standing(plan, protection).get(protection.key)
         lasts = None if standing is None else _lasts(protection, str(standing))
         if lasts is not None and lasts > limit.value:
-            yield _too_long(protection, str(standing), limit)
+            yield _too_long(plan, protection, str(standing), limit)
 
 
 def _lasts(protection: Protection, value: str) -> int | None:
@@ -89,9 +92,9 @@ def _lasts(protection: Protection, value: str) -> int | None:
     return duration_seconds(value) if protection.durations else None
 
 
-def _too_long(protection: Protection, value: str, limit: Limit) -> Violation:
+def _too_long(plan: Plan, protection: Protection, value: str, limit: Limit) -> Violation:
     path = f'metadata.{protection.where}["{protection.key}"]'
-    fix = f'set it to "{written(limit.value)}" or remove it' if protection.durations else "remove it"
+    fix = f'set it to "{written(limit.value)}" or remove it' if _knows_durations(plan, protection) else "remove it"
     return Violation(
         code="BERTH-142",
         fact=f'{path} is "{value}", which protects for longer than the maximum of {written(limit.value)} here',

@@ -129,9 +129,18 @@ def _remarks(plan: Plan) -> None:
         plan.remark("BERTH-208", "a resource claim can't be read: where the pod may run is not judged", NAME)
     if plan.space.wanted and plan.constraints and plan.space.cells and not plan.space.possible_anywhere():
         plan.remark("BERTH-217", "no node type that is known here offers all that the pod asks for: it may stay Pending", NAME)
+    _unwritten(plan)
     _after_boot(plan)
     if plan.pod.preferred and plan.constraints:
         refusal.preferred(plan)
+
+
+def _unwritten(plan: Plan) -> None:
+    """A queue's flavors place the pod: say what is not written. Only once something was chosen, on mutate."""
+    constraints = [c for axis in AXES for c in plan.on_axis(axis)]
+    if plan.actor.affinity == "judge" and plan.space.wanted and constraints:
+        names, texts = sorted({c.policy for c in constraints}), " and ".join(c.text for c in constraints)
+        plan.remark("BERTH-215", f"it is {' and '.join(plan.actor.names)}: {texts} is judged and not written; the queue's flavors must carry it", NAME, names)
 
 
 def _after_boot(plan: Plan) -> None:

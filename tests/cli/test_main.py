@@ -59,6 +59,13 @@ def test_ctrl_c_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["serve"]) == 130
 
 
+def test_a_reader_that_stops_is_no_traceback() -> None:
+    """berth gpus | head -1 ends quietly."""
+    done = subprocess.run(f"{sys.executable} -m cli.main gpus | head -1", shell=True, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("MODEL")
+    assert done.stderr == ""
+
+
 def test_try_starts_without_the_server() -> None:
     """Start-up time counts: trying a manifest imports neither uvicorn nor Starlette nor cryptography."""
     program = (

@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -36,9 +36,6 @@ class Trial:
     command: str
     text: str
     diff: str
-    start: int
-    """offset in the page of what is shown"""
-    end: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +43,7 @@ class Recipe:
     title: str
     body: str
     files: dict[str, str]
-    trials: list[Trial] = field(default_factory=list)
+    trials: tuple[Trial, ...]
 
 
 def page() -> str:
@@ -61,23 +58,20 @@ def files_of(text: str) -> dict[str, str]:
 
 def recipes() -> list[Recipe]:
     """The numbered sections in their order."""
-    text = page()
-    heads = [*re.finditer(r"^## (.*)$", text, re.MULTILINE)]
-    ends = [*(head.start() for head in heads[1:]), len(text)]
-    return [
-        Recipe(title=head.group(1), body=text[head.end() : end], files=files_of(text[head.end() : end]), trials=list(trials(text, head.end(), end)))
-        for head, end in zip(heads, ends, strict=True)
-        if head.group(1)[0].isdigit()
-    ]
+    sections = re.split(r"^## ", page(), flags=re.MULTILINE)[1:]
+    found = [section.partition("\n") for section in sections if section[0].isdigit()]
+    return [Recipe(title=title, body=body, files=files_of(body), trials=tuple(trials(body))) for title, _, body in found]
 
 
-def trials(text: str, start: int, end: int) -> Iterator[Trial]:
-    for found in COMMAND.finditer(text, start, end):
+def trials(part: str) -> Iterator[Trial]:
+    for found in COMMAND.finditer(part):
         shown = dict(BLOCK.findall(found.group("shown")))
-        command = found.group("command").replace("\\\n", " ")
-        yield Trial(
-            command=command, text=shown.get("text", ""), diff=shown.get("diff", ""), start=found.start("shown"), end=found.end("shown")
-        )
+        yield Trial(command=command_of(found), text=shown.get("text", ""), diff=shown.get("diff", ""))
+
+
+def command_of(found: re.Match[str]) -> str:
+    """The command on one line."""
+    return found.group("command").replace("\\\n", " ")
 
 
 RECIPES = recipes()
@@ -98,6 +92,14 @@ def typed(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, s
     code = main(shlex.split(command)[1:])
     out, err = capsys.readouterr()
     return code, out, err
+
+
+def rewrite(command: str, text: str, diff: str) -> None:
+    """Puts what a command said and showed under it in the page."""
+    blocks = "".join(f"\n```{kind}\n{body}```\n" for kind, body in (("text", text), ("diff", diff)) if body)
+    old = page()
+    found = next(found for found in COMMAND.finditer(old) if command_of(found) == command)
+    PAGE.write_text(old[: found.start("shown")] + blocks + old[found.end("shown") :], encoding="utf-8")
 
 
 def test_the_page_has_its_recipes() -> None:
@@ -133,11 +135,12 @@ def test_each_policy_is_understood(name: str, folder: Path) -> None:
 @pytest.mark.parametrize("trial", TRIALS, ids=[trial.command for trial in TRIALS])
 def test_each_command_shows_what_the_page_shows(trial: Trial, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """To the letter. To rewrite what the page shows: BERTH_WRITE_RECIPES=1."""
-    if os.environ.get(SWITCH):
-        pytest.skip(f"{SWITCH} is set: the page is being written")
     code, out, err = typed(trial.command, capsys)
     assert code != BAD_INPUT, err
-    hint = f"docs/recipes.md shows something else; if the new one is right: {SWITCH}=1 python -m pytest {Path(__file__).name}"
+    if os.environ.get(SWITCH):
+        rewrite(trial.command, err, out)
+        return
+    hint = f"docs/recipes.md shows something else; if the new one is right: {SWITCH}=1 python -m pytest tests/docs/test_recipes.py"
     assert (err, out) == (trial.text, trial.diff), hint
 
 
@@ -159,21 +162,17 @@ def test_what_is_admitted_is_admitted_again_as_it_is(trial: Trial, folder: Path,
     assert "admitted with" not in said
 
 
-@pytest.mark.skipif(not os.environ.get(SWITCH), reason=f"{SWITCH}=1 writes what comes out into docs/recipes.md")
-def test_write_the_page(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Puts what each command says and shows under it, from the last to the first, so that offsets hold."""
-    text = page()
-    for trial in reversed(TRIALS):
-        code, out, err = typed(trial.command, capsys)
-        assert code != BAD_INPUT, err
-        blocks = "".join(f"\n```{kind}\n{body}```\n" for kind, body in (("text", err), ("diff", out)) if body)
-        text = text[: trial.start] + blocks + text[trial.end :]
-    PAGE.write_text(text, encoding="utf-8")
-
-
 def test_what_berth_cannot_say_names_what_can() -> None:
     """Each row has what is wanted, why not here, and what to use instead."""
     part = page().split("## What Berth can't say, and what can\n")[1]
     rows = [line.strip("|").split("|") for line in part.splitlines() if line.startswith("|")][2:]
     assert len(rows) >= 8
     assert [row for row in rows if len(row) != 3 or not all(cell.strip() for cell in row)] == []
+
+
+def test_every_link_on_the_page_leads_somewhere() -> None:
+    """Headings as GitHub names them, and files beside the page."""
+    heads = {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in re.findall(r"^#+ (.*)$", page(), re.MULTILINE)}
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", page()) if "://" not in link]
+    assert [link for link in links if link.startswith("#") and link[1:] not in heads] == []
+    assert [link for link in links if not link.startswith("#") and not (PAGE.parent / link).exists()] == []

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from policies import policy_parse
 from policies.catalog import Catalog
@@ -369,3 +371,20 @@ def test_nothing_verified(catalog: Catalog) -> None:
     assert told(parse(written("default: {mig: {usableMemory: 1Gi}}"), bare)[1]) == [
         'spec.default.mig.usableMemory: no MIG profile is verified to have "1Gi"; verified figures: none'
     ]
+
+
+FIELDS = [
+    "in", "notIn", "min", "max", "families", "models", "mode", "match", "require", "default", "allow", "gpus", "labels", "taints", "key",
+    "value", "effect", "mig", "slice", "longRuns", "over", "capacity", "tolerate", "forbid", "podSelector", "matchLabels", "operator",
+]  # fmt: skip
+LEAVES = st.sampled_from([None, True, 3, 0.5, "hopper", "A100", "2h", "10gb", "spot", "In", "Exists", "Always", ""])
+VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=5))
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(kind=st.sampled_from(["ClusterGPUPolicy", "GPUNodeTemplate"]), spec=st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=5))
+def test_any_value_is_understood_or_told(kind: str, spec: dict[str, object], catalog: Catalog) -> None:
+    """No value crashes the parser: an object is in the set exactly when nothing is wrong with it."""
+    value = {"apiVersion": "berth.dev/v1alpha1", "kind": kind, "metadata": {"name": "x"}, "spec": spec}
+    policy_set, errors, _ = policy_parse.parse_objects([Document(file="f", value=value)], catalog)
+    assert (len(policy_set.policies) + len(policy_set.templates) == 1) is not bool(errors)

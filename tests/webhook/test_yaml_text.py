@@ -6,6 +6,8 @@ import time
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from webhook.yaml_text import documents
 
@@ -161,3 +163,33 @@ def test_thousand_pods_are_read_in_time() -> None:
     before = time.monotonic()
     assert len(documents("---\n".join([pod] * 1000), "f.yaml")[0]) == 1000
     assert time.monotonic() - before < 6
+
+
+PIECES = [
+    "a",
+    "b: ",
+    "- ",
+    "\n",
+    "\n  ",
+    "---\n",
+    "...\n",
+    *"{}[],'\"|\t",
+    "&x ",
+    "*x",
+    "<<: ",
+    "!t ",
+    "%YAML 1.1\n",
+    "? ",
+    "1",
+    "yes",
+    "~",
+    "\x00",
+]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
+def test_any_text_is_read_or_told(text: str) -> None:
+    """No text crashes the reader: it gives documents or says what is wrong."""
+    found, wrong = documents(text, "f.yaml")
+    assert found or wrong

@@ -1,0 +1,324 @@
+"""Every kind of node that the catalog knows, one by one, and which of them a pod's selectors let it land on.
+
+Written apart from ``policies.offers`` and ``policies.placement``: lists of dicts, no bit sets. A label's values are those that
+such a node may carry; None: it may lack the label; ``*``: any value; ``?``: a value that the catalog does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from policies.catalog import Catalog, Gpu, MachineType, MigProfile, Platform, Variant
+from policies.policy import Machine, NodeTemplate
+
+Raw = dict[str, Any]
+Values = tuple[str | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Node:
+    """One kind of node, its capacity and what it offers under one resource name."""
+
+    platform: str
+    resource: str
+    vendor: str
+    devices: int | None
+    sharing: str
+    capacity: str
+    gpu: Gpu | None
+    """None: a model that the catalog does not know"""
+    machine_family: str | None
+    """None: not known, or no such thing on this platform"""
+    profile: str | None
+    labels: Mapping[str, Values]
+    only_in: frozenset[str] | None = None
+    """templates whose nodes alone are like this; None: such nodes are there anyway"""
+
+
+@dataclass(kw_only=True)
+class Table:
+    platform: Platform
+    nodes: list[Node]
+    keys: dict[str, set[str | None]] = field(default_factory=dict)
+    """label key -> every value on any node of this platform"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Host:
+    vendor: str
+    gpu: Gpu | None
+    machine: MachineType | None
+    product: str | None = None
+    family: str | None = None
+
+
+def tables(
+    catalog: Catalog, platforms: Sequence[str], mig_strategy: str, templates: Sequence[NodeTemplate], families: Sequence[str]
+) -> dict[str, Table]:
+    """One table per platform. ``families``: instance families that policies name and the catalog lacks."""
+    out = {}
+    for name in catalog.platforms:
+        if name in platforms or not platforms:
+            platform = catalog.platforms[name]
+            nodes = [n for host in _hosts(catalog, platform, families) for n in _nodes(catalog, platform, host, mig_strategy, templates)]
+            table = out[name] = Table(platform=platform, nodes=nodes)
+            for node in nodes:
+                for key, values in node.labels.items():
+                    table.keys.setdefault(key, set()).update(values)
+    return out
+
+
+def _hosts(catalog: Catalog, platform: Platform, families: Sequence[str]) -> Iterator[_Host]:
+    gpus = {gpu.model: gpu for gpu in catalog.gpus}
+    vendors = set()
+    if platform.cloud is None:
+        for gpu in catalog.gpus:
+            vendors.add(gpu.vendor)
+            for product in gpu.products or (None,):
+                yield _Host(vendor=gpu.vendor, gpu=gpu, machine=None, product=product)
+    for machine in catalog.machines:
+        if machine.cloud == platform.cloud and platform.name not in machine.not_on:
+            gpu = gpus[machine.model]
+            vendors.add(gpu.vendor)
+            yield _Host(vendor=gpu.vendor, gpu=gpu, machine=machine, family=machine.family)
+    for vendor in sorted(vendors):
+        yield _Host(vendor=vendor, gpu=None, machine=None)
+        if platform.cloud is not None:
+            for family in families:
+                yield _Host(vendor=vendor, gpu=None, machine=None, family=family)
+
+
+def _nodes(catalog: Catalog, platform: Platform, host: _Host, mig_strategy: str, templates: Sequence[NodeTemplate]) -> Iterator[Node]:
+    for variant in catalog.schemes[platform.sharing].variants:
+        if variant.vendor != host.vendor or variant.strategy not in (None, mig_strategy):
+            continue
+        for profile in _profiles(catalog, host, variant):
+            resource = _resource(catalog, host, variant, profile)
+            if resource is None:
+                continue
+            kind = catalog.resource(resource)
+            if kind is None or kind.kind == "other":
+                continue
+            scarce = not platform.makes_slices and kind.kind in ("mig", "shared", "partition") and resource not in platform.slices
+            for capacity, labels in platform.capacity.items():
+                node = Node(
+                    platform=platform.name,
+                    resource=resource,
+                    vendor=host.vendor,
+                    devices=_devices(host, variant, profile, kind.kind),
+                    sharing=variant.sharing,
+                    capacity=capacity,
+                    gpu=host.gpu,
+                    machine_family=host.family,
+                    profile=None if profile is None else profile.name,
+                    labels=_labels(catalog, platform, host, variant, profile, labels),
+                )
+                if scarce:
+                    only = frozenset(t.name for t in templates if makes(t, node))
+                    if not only:
+                        continue
+                    node = Node(**{**{f: getattr(node, f) for f in node.__dataclass_fields__}, "only_in": only})
+                yield node
+
+
+def _profiles(catalog: Catalog, host: _Host, variant: Variant) -> list[MigProfile | None]:
+    if not variant.per_profile:
+        return [None]
+    if host.gpu is not None:
+        return list(host.gpu.mig)
+    if variant.resource is None:
+        return [None]
+    every = {p.name: p for gpu in catalog.gpus if gpu.vendor == host.vendor for p in gpu.mig}
+    return list(every.values())
+
+
+def _resource(catalog: Catalog, host: _Host, variant: Variant, profile: MigProfile | None) -> str | None:
+    if variant.resource is not None:
+        return variant.resource.replace("{profile}", "" if profile is None else profile.name.replace("+", "."))
+    return host.machine.resource if host.machine is not None else catalog.whole.get(host.vendor)
+
+
+def _devices(host: _Host, variant: Variant, profile: MigProfile | None, kind: str) -> int | None:
+    if host.machine is None or host.machine.count is None or variant.sharing == "TimeSliced" or kind in ("shared", "partition"):
+        return None
+    return host.machine.count * (1 if profile is None else profile.count)
+
+
+def _labels(
+    catalog: Catalog, platform: Platform, host: _Host, variant: Variant, profile: MigProfile | None, capacity: Mapping[str, str]
+) -> dict[str, Values]:
+    spoken = "?" if profile is None else profile.name.replace("+", ".")
+    out: dict[str, Values] = {}
+    for key, attribute in platform.labels.items():
+        out[key] = _attribute(host, attribute, variant, spoken)
+    for key, attribute in platform.after_boot.items():
+        out[key] = _attribute(host, attribute, variant, spoken)
+    for scheme_variant in catalog.schemes[platform.sharing].variants:
+        for key in scheme_variant.labels:
+            out.setdefault(key, (None,))
+    for key, possible in variant.labels.items():
+        out[key] = tuple(None if v is None else ("?" if "{profile}" in v and spoken == "?" else v.replace("{profile}", spoken)) for v in possible)
+    for key in platform.capacity_keys:
+        out[key] = (capacity.get(key),)
+    for key, value in capacity.items():
+        out[key] = (value,)
+    out.setdefault(platform.anchor, ("*",))
+    return out
+
+
+def _attribute(host: _Host, attribute: str, variant: Variant, spoken: str) -> Values:
+    vendor, colon, what = attribute.rpartition(":")
+    if colon and vendor != host.vendor:
+        return (None,)
+    if what == "vendor" or what == "manufacturer":
+        return (host.vendor,)
+    if what == "product":
+        return _product(host, variant, spoken)
+    if host.gpu is None:
+        return (host.family,) if what == "family" and host.family is not None else ("?",)
+    if what == "gpuFamily":
+        return (host.gpu.family,)
+    assert host.machine is not None
+    if what == "type":
+        return ("*",) if host.machine.type is None else (host.machine.type,)
+    if what == "count":
+        return ("*",) if host.machine.count is None else (str(host.machine.count),)
+    if what == "family":
+        return (host.machine.family,)
+    return (host.machine.attributes.get(what),)
+
+
+def _product(host: _Host, variant: Variant, spoken: str) -> Values:
+    if host.gpu is None:
+        return ("?",)
+    names = [host.product] if host.product is not None else list(host.gpu.products)
+    return tuple(name + variant.suffix.replace("{profile}", spoken) for name in names) or ("?",)
+
+
+# --- what policies and templates say of a node --------------------------------------------------------------------------
+
+
+def in_machine(node: Node, machine: Machine, catalog: Catalog) -> bool:
+    """Whether a node is inside machine fields: an unknown model is inside ``notIn`` and outside ``in`` and bounds."""
+    gpu = node.gpu
+    if machine.families is not None and not _in_not_in(machine.families, set() if gpu is None else {gpu.family}):
+        return False
+    if machine.models is not None and not _in_not_in(machine.models, set() if gpu is None else {gpu.model, *gpu.groups}):
+        return False
+    named = set() if node.machine_family is None else {node.machine_family}
+    has_families = catalog.platforms[node.platform].cloud is not None
+    if has_families and machine.instance_families is not None and not _in_not_in(machine.instance_families, named):
+        return False
+    if machine.gpu_memory is None:
+        return True
+    size = None if gpu is None else gpu.memory_gb
+    low, high = machine.gpu_memory.min, machine.gpu_memory.max
+    return size is not None and (low is None or size >= low) and (high is None or size <= high)
+
+
+def _in_not_in(wanted: Any, names: set[str]) -> bool:
+    return (not wanted.in_ or bool(names & set(wanted.in_))) and not names & set(wanted.not_in)
+
+
+def in_capacity(node: Node, wanted: Sequence[str]) -> bool:
+    """``on-demand`` includes reserved."""
+    return node.capacity in wanted or (node.capacity == "reserved" and "on-demand" in wanted)
+
+
+def in_template(node: Node, template: NodeTemplate, catalog: Catalog) -> bool:
+    """Whether a node may be one of the template's."""
+    return (
+        in_machine(node, template.machine, catalog)
+        and (not template.vendors or node.vendor in template.vendors)
+        and (not template.capacity or in_capacity(node, template.capacity))
+        and (not template.sharing or node.sharing in template.sharing)
+    )
+
+
+def makes(template: NodeTemplate, node: Node) -> bool:
+    """Whether a template says that its nodes offer this slice or shared name, where the platform makes none by itself."""
+    if node.sharing not in template.sharing:
+        return False
+    return node.profile is None or node.sharing != "MIG" or node.profile in template.mig_profiles
+
+
+# --- selectors ----------------------------------------------------------------------------------------------------------
+
+
+def holds(value: str | None, expression: Raw, known: set[str | None]) -> bool:
+    """kube-scheduler's operators on one value that a node may have."""
+    operator, wanted = expression["operator"], [str(v) for v in expression.get("values") or ()]
+    match operator:
+        case "In":
+            return value == "*" or value in wanted or (value == "?" and any(w not in known for w in wanted))
+        case "NotIn":
+            return value is None or value not in wanted
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+    if value is None:
+        return False
+    if value in ("*", "?"):
+        return True
+    try:
+        found, bound = int(value), int(wanted[0])
+    except ValueError:
+        return False
+    return found > bound if operator == "Gt" else found < bound
+
+
+@dataclass(kw_only=True)
+class Atlas:
+    """All tables together, with the templates."""
+
+    catalog: Catalog
+    tables: dict[str, Table]
+    templates: dict[str, NodeTemplate]
+
+    def known(self, key: str) -> set[str | None]:
+        return set().union(*(t.keys.get(key, set()) for t in self.tables.values()))
+
+    def undecided(self, table: Table, expression: Raw) -> bool:
+        """An In with a value that nobody knows, on a key that this platform has."""
+        key = expression["key"]
+        if expression["operator"] != "In" or key not in table.keys or "*" in table.keys[key]:
+            return False
+        return any(str(v) not in self.known(key) for v in expression.get("values") or ())
+
+    def demanded(self, expressions: Sequence[Raw]) -> set[str]:
+        """Templates all of whose labels the expressions demand."""
+        said = {(e["key"], str(e["values"][0])) for e in expressions if e["operator"] == "In" and len(set(map(str, e.get("values") or ()))) == 1}
+        return {t.name for t in self.templates.values() if t.labels and all(label in said for label in t.labels)}
+
+    def lands(self, node: Node, expressions: Sequence[Raw]) -> bool:
+        """Whether a pod with these expressions (ANDed) may land on this kind of node."""
+        table = self.tables[node.platform]
+        demanded = self.demanded(expressions)
+        if node.only_in is not None and not node.only_in & demanded:
+            return False
+        if not all(in_template(node, self.templates[name], self.catalog) for name in demanded):
+            return False
+        return all(self._may(table, node, e) for e in expressions)
+
+    def _may(self, table: Table, node: Node, expression: Raw) -> bool:
+        key = expression["key"]
+        if key not in table.keys:
+            elsewhere = any(key in t.keys for t in self.tables.values())
+            return not (elsewhere and expression["operator"] in ("In", "Exists", "Gt", "Lt"))
+        if self.undecided(table, expression):
+            return True
+        return any(holds(value, expression, self.known(key)) for value in node.labels.get(key, (None,)))
+
+
+def terms_of(pod: Raw) -> list[list[Raw]]:
+    """Each ORed alternative as ANDed expressions, nodeSelector first; an empty term selects nothing and is left out."""
+    spec = pod.get("spec") or {}
+    selector = [{"key": k, "operator": "In", "values": [v]} for k, v in (spec.get("nodeSelector") or {}).items()]
+    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    terms = required.get("nodeSelectorTerms")
+    if not terms:
+        return [selector]
+    return [selector + list(t.get("matchExpressions") or ()) for t in terms if t.get("matchExpressions") or t.get("matchFields")]

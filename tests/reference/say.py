@@ -1,0 +1,70 @@
+"""Whether a set of nodes can be said in node labels on a platform, tried out form by form (design section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any
+
+from tests.reference.nodes import Atlas, Node, holds
+
+Raw = dict[str, Any]
+
+
+def can_say(atlas: Atlas, platform: str, axis: str, nodes: Sequence[Node], inside: Sequence[Node]) -> str:
+    """``all``: some form selects exactly ``inside`` of ``nodes``; ``part``: some only a part of it; ``no``: none does."""
+    if len(inside) == len(nodes):
+        return "all"
+    want = set(inside)
+    best = "no"
+    for form in _forms(atlas, platform, axis, nodes, want):
+        selected = {n for n in nodes if all(_selects(atlas, n, e) for e in form)}
+        if selected == want:
+            return "all"
+        if selected and selected <= want:
+            best = "part"
+    return best
+
+
+def _selects(atlas: Atlas, node: Node, expression: Raw) -> bool:
+    """A node that may lack what the expression wants may still be matched: any of its values will do."""
+    return any(holds(v, expression, atlas.known(expression["key"])) for v in node.labels.get(expression["key"], (None,)))
+
+
+def _forms(atlas: Atlas, platform: str, axis: str, nodes: Sequence[Node], want: set[Node]) -> Iterator[list[Raw]]:
+    entry = atlas.catalog.platforms[platform]
+    if axis == "sharing":
+        yield from _sharing_forms(atlas, platform, want)
+        return
+    lists = entry.machine_keys if axis == "machine" else [(key,) for key in entry.capacity_keys]
+    for keys in lists:
+        yield from map(list, product(*(_key_forms(key, nodes, want) for key in keys)))
+
+
+def _key_forms(key: str, nodes: Sequence[Node], want: set[Node]) -> list[Raw]:
+    """In and NotIn over what the wanted nodes carry, and over what they alone carry."""
+    mine = {v for n in want for v in n.labels.get(key, (None,))}
+    others = {v for n in nodes if n not in want for v in n.labels.get(key, (None,))}
+    forms = []
+    for values in (mine, mine - others):
+        named = sorted(v for v in values if v not in (None, "*", "?"))
+        if named:
+            forms.append({"key": key, "operator": "In", "values": named})
+    for values in (others, others - mine):
+        named = sorted(v for v in values if v not in (None, "*", "?"))
+        forms.append({"key": key, "operator": "NotIn", "values": named} if named else {"key": key, "operator": "Exists"})
+    return [*forms, {"key": key, "operator": "DoesNotExist"}]
+
+
+def _sharing_forms(atlas: Atlas, platform: str, want: set[Node]) -> Iterator[list[Raw]]:
+    entry = atlas.catalog.platforms[platform]
+    scheme = atlas.catalog.schemes[entry.sharing]
+    kinds = {n.sharing for n in want}
+    early = not entry.creates_nodes or scheme.slice_key is not None
+    yield [_raw(e) for kind, es in scheme.exclude.items() if kind not in kinds for e in es]
+    for kind in kinds if early else ():
+        yield [_raw(e) for e in scheme.only.get(kind, ())] or [{"key": "-", "operator": "Exists"}]
+
+
+def _raw(expression: Any) -> Raw:
+    return {"key": expression.key, "operator": expression.operator, "values": list(expression.values)}
