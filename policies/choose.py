@@ -31,9 +31,9 @@ def choose(plan: Plan) -> None:
     _template(plan)
     _slice(plan)
     if not _speaks(plan, _machine_keys(plan)):
-        _keep(plan, "machine", lambda c: c.machine or None, key=lambda c: tuple((x.field, x.text) for x in c.machine))
+        _keep(plan, "machine", lambda c: c.machine or None, key=lambda c: tuple((x.field, *sorted(x.rows.items())) for x in c.machine))
     if not _speaks(plan, _capacity_keys(plan)):
-        _keep(plan, "capacity", lambda c: _capacity(plan, c), key=lambda c: tuple(x.text for x in _capacity(plan, c) or ()))
+        _keep(plan, "capacity", lambda c: _capacity(plan, c), key=lambda c: tuple((*sorted(x.rows.items()),) for x in _capacity(plan, c) or ()))
     plan.spot = _who_named_spot(plan)
 
 
@@ -162,6 +162,8 @@ def _template(plan: Plan) -> None:
     if spoken is None:
         return
     name, names = spoken
+    if not plan.space.wanted:  # without offers there is no placement: BERTH-208 says so
+        return
     own = [c for c in plan.policies if c.policy.id in names and c.policy.namespace is not None]
     template = plan.snapshot.templates.get(name)
     if template is None or (own and name not in plan.wishes.allowed_templates):
@@ -174,17 +176,17 @@ def _template(plan: Plan) -> None:
 
 def _template_by_annotation(plan: Plan, name: str) -> None:
     allowed = sorted(plan.wishes.allowed_templates & plan.snapshot.templates.keys())
-    fact = f'metadata.annotations["{TEMPLATE}"] asks for the node template "{name[:60]}"'
+    fact = f'metadata.annotations["{TEMPLATE}"] is "{name[:40]}"'
     if name not in allowed:
         known = name in plan.snapshot.templates
         fix = "ask the platform team to add it to allow.nodeTemplates" if known else _guess(name, allowed)
         detail = f"Allowed here: {', '.join(allowed)}." if allowed else "No template is allowed in this namespace."
-        why = "which no policy allows here" if known else "which does not exist"
+        why = "a template that no policy allows here" if known else "a template that does not exist"
         plan.violations.append(Violation(code="BERTH-152", fact=f"{fact}, {why}", fix=fix, detail=detail, rule="node_affinity"))
-    elif not _take(plan, plan.snapshot.templates[name], _granters(plan, name)) and plan.space.possible_anywhere():
-        fix = "choose another template or remove what the pod asks for besides"
+    elif plan.space.wanted and not _take(plan, plan.snapshot.templates[name], _granters(plan, name)) and plan.space.possible_anywhere():
+        fix = "choose another, or remove what else the pod asks for"
         detail = f"{name} means {' and '.join(c.text for c in plan.snapshot.templates[name].constraints) or 'any GPU'}."
-        fact = f"{fact}, which leaves no node inside what is required and asked for"
+        fact = f"{fact}, a template that leaves no node here"
         plan.violations.append(Violation(code="BERTH-152", fact=fact, fix=fix, detail=detail, rule="node_affinity", policies=_requirers(plan)))
 
 
@@ -206,7 +208,7 @@ def _take(plan: Plan, template: CompiledTemplate, names: tuple[str, ...]) -> boo
     before = plan.space, plan.inside
     plan.space, plan.inside = with_template(plan, template), meet(plan.inside, template.rows)
     possible = before[0].possible_anywhere() or plan.space.possible_anywhere()
-    if plan.space.wanted and possible and not plan.space.left(plan.inside) and not _slice_is_left(plan):
+    if possible and not plan.space.left(plan.inside) and not _slice_is_left(plan):
         plan.space, plan.inside = before
         return False
     plan.template, plan.template_by = template, names

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from policies import refusal
 from policies.offers import Table
 from policies.plan import Plan
 from policies.verdict import Violation
@@ -28,8 +29,9 @@ def check(plan: Plan) -> Iterator[Violation]:
     if carried and not any(rows & plan.required[table.platform.name] for table, rows in carried):
         yield Violation(
             code="BERTH-124",
-            fact=f"the node that {_where(plan)} names has {_shown(carried[0][0], labels)}, outside {' and '.join(c.text for c in plan.constraints)}",
-            fix="name another node, or none and let kube-scheduler find one",
+            fact=f"the node that {_where(plan)} names has {_shown(carried[0][0], labels)}, outside {refusal.joined(plan.constraints)}",
+            fix="name another node, or none",
+            detail=refusal.required(plan.constraints),
             rule=RULE,
             policies=policies,
         )

@@ -202,7 +202,7 @@ def everything(snapshot: Snapshot) -> dict[str, int]:
 def smallest(inputs: Iterable[tuple[str, int]], all_rows: int) -> tuple[int, ...]:
     """Indices of the smallest group of sets that have nothing in common; () if they have something.
 
-    Groups of one, two, then three are tried in order; larger ones are found by dropping what is not needed.
+    Groups of one, then two are tried in order; larger ones are found by dropping what is not needed.
     """
     sets = [rows for _, rows in inputs]
     everything_ = range(len(sets))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from policies.catalog import Expression
 from policies.nearest import nearest
 from policies.offers import Axis
-from policies.placement import Cell, Said, demands, smallest
+from policies.placement import Cell, Said, demands, listed, smallest
 from policies.plan import Plan
 from policies.render import natural
 from policies.snapshot import Constraint
@@ -25,10 +25,11 @@ def contradiction(plan: Plan) -> Violation:
     wishes = [i for i in inputs if i.constraint is None]
     policies = tuple(sorted({c.policy for c in demands}))
     if not wishes:
-        fact = f"{' and '.join(f'{_cut(c.policy, 40)} ({_cut(c.text, 40)})' for c in demands)} {'leaves' if len(demands) == 1 else 'leave'} no GPU: this is a policy conflict, not your pod"
-        return Violation(code="BERTH-122", fact=fact, fix="ask the platform team to mend it", detail=_required(demands), rule=RULE, policies=policies)
-    fact = f"{' and '.join(i.words for i in wishes)} {'is' if len(wishes) == 1 else 'are'} outside {_and(demands)}"
-    detail = _required(demands) + (" Every node affinity term fails." if len(plan.space.cells) > 1 else "")
+        named = " and ".join(_cut(f"{c.policy.rpartition('/')[2]} ({c.text})", 98 // len(demands) - 5) for c in demands)
+        fact = f"{named} {'leaves' if len(demands) == 1 else 'leave'} no GPU: this is a policy conflict, not your pod"
+        return Violation(code="BERTH-122", fact=fact, fix="ask the platform team to mend it", detail=required(demands), rule=RULE, policies=policies)
+    fact = f"{' and '.join(i.words for i in wishes)} {'is' if len(wishes) == 1 else 'are'} outside {joined(demands)}"
+    detail = required(demands) + (" Every node affinity term fails." if len(plan.space.cells) > 1 else "")
     return Violation(code="BERTH-121", fact=fact, fix=_fix(plan, cell, wishes), detail=detail, rule=RULE, policies=policies)
 
 
@@ -47,11 +48,11 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-def _and(constraints: Sequence[Constraint]) -> str:
+def joined(constraints: Sequence[Constraint]) -> str:
     return " and ".join(_cut(c.text, 48) for c in constraints)
 
 
-def _required(constraints: Sequence[Constraint]) -> str:
+def required(constraints: Sequence[Constraint]) -> str:
     """Every constraint in full, with the policy and the field it stands in."""
     return f"Required: {' and '.join(f'{c.policy} {c.field} ({c.text})' for c in constraints)}."
 
@@ -105,7 +106,8 @@ def _fix(plan: Plan, cell: Cell, wishes: Sequence[_Input]) -> str:
         return "ask for fewer per pod"
     names = [name for name, rows in sorted(cell.table.by_resource.items()) if rows & inside]
     whole = [name for name in names if name in plan.snapshot.catalog.whole.values()] or names
-    return f"ask for {_one_of(whole)}" if whole else "ask the platform team which GPUs are allowed here"
+    same = [name for name in whole if (known := plan.snapshot.catalog.resource(name)) and known.vendor in plan.vendors] or whole
+    return f"ask for {_one_of(same)}" if same else "ask the platform team which GPUs are allowed here"
 
 
 def _besides(plan: Plan, cell: Cell, said: Said) -> int:
@@ -131,16 +133,16 @@ def _values(cell: Cell, key: str, inside: int) -> list[str]:
 
 def clash(plan: Plan, cell: Cell, said: Said, expression: Expression) -> Violation:
     """An unknown value on the very key that R is written on, and no value in common."""
-    required = [c for c in plan.constraints if c.axis == "machine"] or list(plan.constraints)
+    asked = [c for c in plan.constraints if c.axis == "machine"] or list(plan.constraints)
     allowed = _values(cell, said.key, plan.required[cell.platform])
     return Violation(
         code="BERTH-125",
-        fact=f"{said} is not known, and {_and(required)} admits only known values",
+        fact=f"{said} is not known, and {joined(asked)} admits only known values",
         fix=f"use {_one_of(allowed)}" if allowed else "remove it",
-        detail=f"{_required(required)} Berth would write {expression.key} {expression.operator} [{', '.join(expression.values)}]. "
+        detail=f"{required(asked)} Berth would write {expression.key} {expression.operator} [{', '.join(expression.values)}]. "
         "A new GPU is added to the catalog with --catalog.",
         rule=RULE,
-        policies=tuple(sorted({c.policy for c in required})),
+        policies=tuple(sorted({c.policy for c in asked})),
     )
 
 
@@ -152,7 +154,7 @@ def outside(plan: Plan, cell: Cell, axis: Axis) -> Violation:
     likely = "another webhook removed the node affinity that Berth wrote" if ours else "the policies changed while the pod was being created, or Berth was not called before"
     return Violation(
         code="BERTH-123",
-        fact=f"{where} selects nodes outside {_and(constraints)}",
+        fact=f"{where} selects nodes outside {joined(constraints)}",
         fix="create the pod again (controllers do so by themselves)",
         detail=f"Likely: {likely}.",
         rule=RULE,
@@ -165,7 +167,7 @@ def unknown_value(cell: Cell, said: Said) -> str:
     known = cell.table.known.get(said.key, frozenset())
     value = next(v for v in said.values if v not in known)
     near = nearest(value, known)
-    hint = f'; did you mean "{near}"?' if near else f"; known: {', '.join(sorted(known)[:12])}"
+    hint = f'; did you mean "{near}"?' if near else f"; known: {listed(sorted(known), 8)}"
     return f'{said.where} {said.key}: "{value}" is no value that is known{hint}'
 
 

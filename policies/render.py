@@ -72,14 +72,12 @@ def _classes(table: Table, key: str, universe: int) -> dict[str | None, int]:
 
 def _by_key(table: Table, key: str, inside: int, universe: int) -> Rendering | None:
     classes = _classes(table, key, universe)
-    if classes.get(None, 0) & inside or classes.get("*", 0):
+    if classes.get("*", 0):
         return None
     unknown = classes.get("?", 0)
     named = {value: rows for value, rows in classes.items() if value is not None and value != "?"}
     kept = sorted((v for v, rows in named.items() if rows & ~inside == 0), key=natural)
-    if unknown & inside:
-        if unknown & ~inside:
-            return None
+    if unknown & inside and not unknown & ~inside:
         out = sorted((v for v in named if v not in kept), key=natural)
         exists = Expression(key=key, operator="Exists")
         expressions = (exists, Expression(key=key, operator="NotIn", values=tuple(out))) if out else (exists,)

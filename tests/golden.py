@@ -118,7 +118,7 @@ def catalog_with(overlays: str = "[]") -> Catalog:
     return from_mappings(shipped[0].value, *json.loads(overlays))
 
 
-def policies_of(objects: str | Sequence[Mapping[str, Any]], catalog: Catalog) -> PolicySet:
+def policies_of(objects: Any, catalog: Catalog) -> PolicySet:
     """``library``, or objects inline, whose apiVersion may be left out. A mistake in one is an error of the case."""
     if objects == "library":
         found, errors, warnings = read_policies([str(LIBRARY)], catalog)
@@ -198,10 +198,10 @@ class _Row(dict[str, Any]):
 class _Dumper(yaml.SafeDumper):
     """Lists indented, sentences and edits on one line."""
 
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, indentless=False)
 
-    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002
+    def ignore_aliases(self, data: object) -> bool:
         return True
 
 

@@ -44,8 +44,9 @@ def _per_pod(plan: Plan) -> Iterator[Violation]:
         fact, fix = f"the pod asks for {count} GPUs; at most {most} are allowed here", f"ask for at most {most}, or split the work over more pods"
         yield Violation(code="BERTH-111", fact=fact, fix=fix, rule=NAME, policies=wishes.gpus_max.policies)
     elif wishes.one_of is not None and count not in wishes.one_of:
-        more = next((n for n in wishes.one_of if n > count), max(wishes.one_of, default=0))
-        fact = f"the pod asks for {count} GPUs; allowed here: {', '.join(map(str, wishes.one_of)) or 'none, the policies contradict each other'}"
+        allowed = [n for n in wishes.one_of if wishes.gpus_max is None or n <= wishes.gpus_max.value]
+        more = next((n for n in allowed if n > count), max(allowed, default=0))
+        fact = f"the pod asks for {count} GPUs; allowed here: {', '.join(map(str, allowed)) or 'none, the policies contradict each other'}"
         fix = f"ask for {more}" if more else "ask the platform team to mend the policies"
         yield Violation(code="BERTH-112", fact=fact, fix=fix, rule=NAME, policies=wishes.one_of_by)
 

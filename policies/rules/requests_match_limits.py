@@ -89,30 +89,39 @@ def _zero(container: Container, name: str) -> bool:
     return parse(container.limits.get(name, 0)) == parse(container.requests.get(name, 0)) == 0
 
 
-def _path(container: Container, side: str, name: str) -> str:
+_ROOM = 200 - len("BERTH-101: ; .")
+"""characters for fact and fix together (design section 1, law 9)"""
+
+
+def _fix(fact: str, container: Container, side: str, name: str, value: Any) -> str:
+    """Long resource names are not said twice."""
     path: Path = (*container.path, "resources", side, name)
-    return dotted(path)
+    fix = f"set {dotted(path)} to {value}"
+    return fix if len(fact) + len(fix) <= _ROOM else f"set it to {value} in {dotted(path[:-1])}"
+
+
+def _short(text: object, most: int) -> str:
+    return str(text) if len(str(text)) <= most else f"{str(text)[: most - 3]}..."
+
+
+def _container(container: Container) -> str:
+    return f'container "{_short(container.name, 20)}"'
 
 
 def _no_count(container: Container, name: str, wrong: tuple[str, Any], policies: tuple[str, ...]) -> Violation:
     side, value = wrong
-    return Violation(
-        code="BERTH-102",
-        fact=f'container "{container.name}": {name} {side} is "{str(value)[:40]}", which is no whole number of devices',
-        fix=f"set {_path(container, side, name)} to a whole number such as 1",
-        rule=NAME,
-        policies=policies,
-    )
+    fact = f'{_container(container)}: "{_short(value, 12)}" of {name} is no whole number'
+    return Violation(code="BERTH-102", fact=fact, fix=_fix(fact, container, side, name, "a whole number"), rule=NAME, policies=policies)
 
 
 def _mismatch(container: Container, name: str, policies: tuple[str, ...]) -> Iterator[Violation]:
     limit, asked = container.limits.get(name), container.requests.get(name)
     if limit is None:
-        fact = f'container "{container.name}" requests {asked} {name} and sets no limit'
-        yield Violation(code="BERTH-101", fact=fact, fix=f"set {_path(container, 'limits', name)} to {asked}", rule=NAME, policies=policies)
+        fact = f"{_container(container)} requests {_short(asked, 12)} {name} and sets no limit"
+        yield Violation(code="BERTH-101", fact=fact, fix=_fix(fact, container, "limits", name, asked), rule=NAME, policies=policies)
     elif asked is not None and not _equal(limit, asked):
-        fact = f'container "{container.name}" requests {asked} {name} but its limit is {limit}'
-        fix = f"set {_path(container, 'requests', name)} to {limit}"
+        fact = f"{_container(container)} requests {_short(asked, 12)} {name} but its limit is {_short(limit, 12)}"
+        fix = _fix(fact, container, "requests", name, limit)
         yield Violation(code="BERTH-101", fact=fact, fix=fix, detail="Devices can't be overcommitted.", rule=NAME, policies=policies)
 
 
@@ -124,11 +133,13 @@ def _cpu_and_memory(plan: Plan, container: Container) -> Iterator[Violation]:
         except QuantityError:
             continue  # wrong by Kubernetes' own rules: the API server says so
         if not equal:
-            have = f"request {asked}, limit {limit}" if limit is not None else f"request {asked or 'none'}, no limit"
+            have = f"request {asked or 'none'}, limit {limit or 'none'}"
+            fact = f"{_container(container)}: {name} has {have}; GPU pods here must be of QoS class Guaranteed"
+            side, value = ("limits", asked) if limit is None else ("requests", limit)
             yield Violation(
                 code="BERTH-103",
-                fact=f'container "{container.name}": {name} has {have}; GPU pods here must be of QoS class Guaranteed',
-                fix=f"set {_path(container, 'limits' if limit is None else 'requests', name)} to {asked if limit is None and asked else limit or 'an amount'}",
+                fact=fact,
+                fix=_fix(fact, container, side, name, value or "an amount"),
                 rule=NAME,
                 policies=plan.wishes.equal["cpuAndMemory"],
             )

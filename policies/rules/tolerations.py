@@ -33,6 +33,8 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
         if _never(plan, toleration["key"]):
             text = f"toleration {toleration['key']} is not added: that taint marks nodes which no workload may use"
             plan.remark("BERTH-219", text, NAME, policies)
+        elif who := sorted(policy for pattern, policy in plan.wishes.forbid if tolerates(toleration, pattern)):
+            plan.remark("BERTH-203", f"default toleration {toleration['key']} is not added: {' and '.join(who)} forbids it", NAME, policies)
         elif not any(covers(t, toleration) for t in standing):
             standing.append(toleration)
             yield Edit(op="add", path=("spec", "tolerations", "-"), value=toleration, rule=NAME, policies=policies)

@@ -10,7 +10,10 @@ from tests import golden
 from tests.golden import Case
 
 REWRITE = os.environ.get("BERTH_WRITE_CASES") == "1"
-ADVICE = "if this is what the design wants, BERTH_WRITE_CASES=1 pytest tests/policies/test_cases.py rewrites the part under expect:; read the diff"
+ADVICE = (
+    "if this is what the design wants, BERTH_WRITE_CASES=1 python -m pytest tests/policies/test_cases.py "
+    "rewrites the part under expect:; read the diff"
+)
 
 
 @pytest.mark.parametrize("case", golden.cases(), ids=lambda case: case.name)

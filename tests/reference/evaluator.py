@@ -6,13 +6,13 @@ It shares with the engine only the typed inputs (policies, catalog, cluster fact
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from policies.catalog import Catalog
 from policies.cluster_facts import ClusterFacts, duration_seconds
-from policies.policy import LongRuns, Machine, NodeTemplate, Policy, PolicySet, TolerationPattern
+from policies.policy import InNotIn, LongRuns, Machine, Policy, PolicySet, TolerationPattern
 from policies.request import Request
 from tests.reference import pods
 from tests.reference.nodes import Atlas, Node, in_capacity, in_machine, tables, terms_of
@@ -51,6 +51,8 @@ class Expected:
     """the same where some axis can only be said by a part of it: never outside these"""
     counts: dict[str, int | None] = field(default_factory=dict)
     """how many devices of each of these names"""
+    undecided: bool = False
+    """whether every term that is left names a value that nobody knows: then BERTH-125 may be the answer"""
     slice: str | None = None
     template: str | None = None
 
@@ -94,7 +96,8 @@ class _Case:
         self.now: dict[str, int | None] = {}
         self.chosen: list[Callable[[Node], bool]] = []
         self.axes: list[tuple[str, Callable[[Node], bool]]] = []
-        self.named_capacity = False
+        self.named_capacity: list[Policy] = []
+        self.template_by: list[Policy] = []
         self.slice_resource = ""
 
     # -- who is asked ----------------------------------------------------------------------------------------------------
@@ -290,20 +293,25 @@ class _Case:
 
     def placement(self) -> set[str]:
         names = self.now = self.wanted()
+        mutating = self.request.phase == "mutate"
+        codes = self.chosen_by_all() if mutating else set()
         if self.row.affinity == "no":
-            return self.known_node() | (self.annotated(set()) if self.request.phase == "mutate" else set())
+            return codes | self.known_node()
         if not names:
-            return self.annotated(set()) if self.request.phase == "mutate" else set()
-        out = set()
-        possible = self.platforms_left(lambda n: True, names, self.terms)
-        left = self.platforms_left(self.in_require, names, self.terms)
+            return codes
+        possible = self.platforms_left(lambda n: True, names, terms_of(self.pod))
+        left = self.platforms_left(self.in_require, self.now, terms_of(self.pod) if self.out.template is None else self.terms)
         if possible and not left:
-            out.add(PLACEMENT)
-        elif self.request.phase == "validate" and self.row.affinity == "write" and self.reference.placed and possible:
-            out |= self.outside(names)
-        if self.request.phase == "mutate":
-            out |= self.annotated(out)
-        return out
+            codes.add(PLACEMENT)
+        else:
+            self.out.undecided = self.all_undecided()
+        if PLACEMENT not in codes and not mutating and self.row.affinity == "write" and self.reference.placed and possible:
+            codes |= self.outside(names)
+        return codes
+
+    def all_undecided(self) -> bool:
+        live = [t for t in self.terms if self.platforms_left(lambda n: True, self.now, [t])]
+        return all(any(self.atlas.undecided(table, e) for table in self.atlas.tables.values() for e in t) for t in live)
 
     def known_node(self) -> set[str]:
         """A known node whose labels fit only offers outside what is required."""
@@ -338,24 +346,23 @@ class _Case:
 
     def say(self, platform: str, axis: str, inside: Callable[[Node], bool], names: Iterable[str]) -> str:
         """Whether an axis can be said on a platform: ``all``, ``part`` or ``no``."""
-        nodes = [n for n in self.atlas.tables[platform].nodes if n.resource in names]
+        every = self.atlas.tables[platform].nodes
+        vendors = {n.vendor for n in every if n.resource in names}
+        nodes = [n for n in every if n.resource in names or (axis != "sharing" and n.vendor in vendors)]
         return can_say(self.atlas, platform, axis, nodes, [n for n in nodes if inside(n)])
 
     # -- what authors and defaults choose --------------------------------------------------------------------------------
 
     def keys(self, axis: str) -> set[str]:
-        """Label keys that speak of an axis, on the platforms in use."""
-        out: set[str] = set()
-        for table in self.atlas.tables.values():
-            platform = table.platform
-            scheme = self.catalog.schemes[platform.sharing]
-            if axis == "machine":
-                out |= {*platform.labels, *platform.after_boot}
-            elif axis == "capacity":
-                out |= {*platform.capacity_keys, *(k for labels in platform.capacity.values() for k in labels)}
-            elif axis == "sharing":
-                out |= {k for v in scheme.variants for k in v.labels} | ({scheme.slice_key} if scheme.slice_key else set())
-        return out | ({k for t in self.atlas.templates.values() for k, _ in t.labels} if axis == "template" else set())
+        """Label keys that speak of an axis, on any platform."""
+        if axis == "template":
+            return {k for t in self.atlas.templates.values() for k, _ in t.labels}
+        if axis == "sharing":
+            return {k for s in self.catalog.schemes.values() for v in s.variants for k in v.labels}
+        platforms = self.catalog.platforms.values()
+        if axis == "capacity":
+            return {k for p in platforms for k in p.capacity_keys}
+        return {k for p in platforms for k in (*p.labels, *p.after_boot)} - self.keys("capacity")
 
     def silent(self, axis: str) -> bool:
         return not any(e["key"] in self.keys(axis) for term in self.terms for e in term)
@@ -368,12 +375,10 @@ class _Case:
                 return said[0] if all(w == said[0] for w in said) else None
         return None
 
-    def annotated(self, before: set[str]) -> set[str]:
-        """Templates and slices, defaults last; refusals of what the author names and cannot have."""
-        codes = self.choose_template(bool(before))
-        if not before:
-            codes |= self.choose_slice()
-            self.choose_rest()
+    def chosen_by_all(self) -> set[str]:
+        """Templates and slices, then the other defaults; refusals of what the author names and cannot have."""
+        codes = self.choose_template() | self.choose_slice()
+        self.choose_rest()
         return codes
 
     def left(self, more: Callable[[Node], bool] = lambda n: True, terms: list[list[Raw]] | None = None, names: dict[str, int | None] | None = None) -> set[str]:
@@ -382,87 +387,116 @@ class _Case:
 
         return self.platforms_left(inside, self.now if names is None else names, self.terms if terms is None else terms)
 
-    def choose_template(self, refused: bool) -> set[str]:
+    def choose_template(self) -> set[str]:
         allowed = {n for p in self.policies if p.namespace is None for n in p.allow.node_templates}
         said = self.annotations.get("berth.dev/node-template")
         if said is not None:
             if said not in self.atlas.templates or said not in allowed:
                 return {"BERTH-152"}
-            if self.row.affinity != "write" or refused or not self.left():
-                return {"BERTH-152"} if self.row.affinity == "write" and refused else set()
-            return set() if self.take_template(said) else {"BERTH-152"}
-        if refused or self.row.affinity != "write" or not self.silent("template"):
-            return set()
-        wish = self.speaker(lambda p: p.default.node_template)
+            impossible = not self.platforms_left(lambda n: True, self.now, self.terms)
+            self.template_by = [p for p in self.policies if said in p.allow.node_templates]
+            return set() if self.take_template(said) or impossible else {"BERTH-152"}
+        wish = self.speaker(lambda p: p.default.node_template) if self.silent("template") else None
         own = any(p.namespace is not None and p.default.node_template for p in self.policies)
-        if wish is not None and not (own and wish not in allowed) and self.left():
+        self.template_by = [p for p in self.policies if p.default.node_template and (p.namespace is not None or not own)]
+        if wish is not None and not (own and wish not in allowed):
             self.take_template(wish)
         return set()
 
     def take_template(self, name: str) -> bool:
-        labels = [{"key": k, "operator": "In", "values": [v]} for k, v in self.atlas.templates[name].labels]
-        terms = [[*t, *labels] for t in self.terms]
-        if self.now and not self.left(terms=terms):
+        """Nothing left, but a slice would be: taken. Nothing there at all, policies aside: taken, to no effect."""
+        if not self.now:
             return False
-        self.terms, self.out.template = terms, name
+        before = self.terms
+        possible = self.platforms_left(lambda n: True, self.now, before)
+        self.terms = [[*t, *({"key": k, "operator": "In", "values": [v]} for k, v in self.atlas.templates[name].labels)] for t in before]
+        possible |= self.platforms_left(lambda n: True, self.now, self.terms)
+        if possible and not self.left() and not self.slices():
+            self.terms = before
+            return False
+        self.out.template = name
         return True
+
+    def slice_wish(self) -> tuple[int | None, int | None] | None:
+        """(nominal GB, usable MiB) of the slice wished for; None: no wish, or not for this pod."""
+        said = self.annotations.get("berth.dev/mig-slice")
+        kinds = {(r.vendor, r.kind) for r in self.asked.values()}
+        if ("nvidia", "gpu") not in kinds or kinds & {("nvidia", "mig"), ("nvidia", "shared")} or not self.silent("sharing") or self.names_shared():
+            return None
+        if said is not None and said.endswith("gb") and said[:-2].isdigit():
+            return int(said[:-2]), None
+        wish = self.speaker(lambda p: p.default.mig)
+        return None if wish is None else (wish.slice_gb, wish.usable_mib)
+
+    def names_shared(self) -> bool:
+        """A product label of sliced or shared GPUs alone also speaks of sharing."""
+        for table in self.atlas.tables.values():
+            for term in self.terms if table.platform.cloud is None else ():
+                products = [e for e in term if e["key"].endswith("gpu.product") and e["operator"] == "In"]
+                mine = [n for n in table.nodes if n.sharing == "Exclusive" and self.atlas.lands(n, term)]
+                if products and not mine:
+                    return True
+        return False
+
+    def slices(self, judged: bool = True) -> list[tuple[str, str]]:
+        """(profile, resource) of the slices that fit the wish and leave something, best first."""
+        wish = self.slice_wish()
+        whole = [c for c in pods.containers(self.pod) if c.asks("nvidia.com/gpu")]
+        if wish is None or not self.row.rename or any(pods.number(c.amount("nvidia.com/gpu")) != 1 for c in whole):
+            return []
+        gb, usable = wish
+        found = {}
+        for table in self.atlas.tables.values():
+            for node in table.nodes:
+                if node.gpu is None or node.sharing != "MIG" or node.profile is None:
+                    continue
+                profile = next(p for p in node.gpu.mig if p.name == node.profile)
+                enough = usable is not None and profile.usable_mib is not None and profile.usable_mib >= usable
+                if profile.attribute is None and (profile.memory_gb == gb or enough):
+                    found.setdefault((profile.name, node.resource), profile)
+        order = sorted(found.items(), key=lambda f: (f[1].usable_mib or 0 if usable else 0, f[1].compute, f[1].name, f[0][1]))
+        return [key for key, _ in order if self.slice_left(*key, judged=judged)]
+
+    def slice_left(self, profile: str, resource: str, judged: bool) -> bool:
+        names = {resource if n == "nvidia.com/gpu" else n: c for n, c in self.now.items()}
+        inside = self.in_slice(profile, resource)
+        return bool(self.left(more=inside, names=names) if judged else self.platforms_left(inside, names, self.terms))
+
+    def in_slice(self, profile: str, resource: str) -> Callable[[Node], bool]:
+        return lambda n: (n.resource, n.profile, n.sharing) == (resource, profile, "MIG") and (resource != "nvidia.com/gpu" or self.by_label(n))
+
+    def by_label(self, node: Node) -> bool:
+        """Whether a slice can be chosen by a label there: GKE's partition size, the product on nodes that nobody makes."""
+        platform = self.atlas.tables[node.platform].platform
+        return self.catalog.schemes[platform.sharing].slice_key is not None or platform.cloud is None
 
     def choose_slice(self) -> set[str]:
-        said = self.annotations.get("berth.dev/mig-slice")
-        gb = int(said[:-2]) if said is not None and said.endswith("gb") and said[:-2].isdigit() else None
-        usable = None
-        if gb is None:
-            wish = self.speaker(lambda p: p.default.mig)
-            if said is not None or wish is None or not self.silent("sharing"):
-                return set()
-            gb, usable = wish.slice_gb, wish.usable_mib
-        failed = {"BERTH-153"} if said is not None and self.row.affinity == "write" else set()
-        whole = [c for c in pods.containers(self.pod) if c.asks("nvidia.com/gpu")]
-        if not self.row.rename or self.row.affinity != "write" or not whole or any(pods.number(c.amount("nvidia.com/gpu")) != 1 for c in whole):
+        found = self.slices()
+        if found:
+            profile, resource = found[0]
+            self.now = {resource if n == "nvidia.com/gpu" else n: c for n, c in self.now.items()}
+            self.out.slice, self.slice_resource = profile, resource
+            self.chosen.append(self.in_slice(profile, resource))
             return set()
-        if not self.left():
-            return failed if self.now else set()
-        profiles = [(gpu, p) for gpu in self.catalog.gpus for p in gpu.mig if p.attribute is None]
-        fitting = [(gpu, p) for gpu, p in profiles if p.memory_gb == gb or (usable is not None and p.usable_mib is not None and p.usable_mib >= usable)]
-        order = sorted({(p.compute, p.memory_gb, p.name) for _, p in fitting} if usable is None else {(p.memory_gb, p.compute, p.name) for _, p in fitting})
-        for _, _, profile in order:
-            models = {gpu.model for gpu, p in fitting if p.name == profile} if usable is not None else None
-            if self.take_slice(profile, models):
-                return set()
-        return failed
-
-    def take_slice(self, profile: str, models: set[str] | None) -> bool:
-        spoken = profile.replace("+", ".")
-        resource = next((n.resource for t in self.atlas.tables.values() for n in t.nodes if n.profile == profile and n.sharing == "MIG"), None)
-        if resource is None:
-            return False
-        names = {k: v for k, v in self.now.items() if k != "nvidia.com/gpu"} | {resource: self.now.get("nvidia.com/gpu")}
-
-        def inside(node: Node) -> bool:
-            if node.resource != resource:
-                return True
-            return node.profile == profile and (models is None or (node.gpu is not None and node.gpu.model in models))
-
-        if not self.left(more=inside, names=names):
-            return False
-        self.now, self.out.slice, self.slice_resource = names, spoken, resource
-        self.chosen.append(inside)
-        return True
+        said = self.annotations.get("berth.dev/mig-slice")
+        return {"BERTH-153"} if said is not None and said[:-2].isdigit() and self.slices(judged=False) else set()
 
     def choose_rest(self) -> None:
-        if self.row.affinity != "write" or not self.now:
-            return
-        machine = self.speaker(lambda p: None if p.default.machine == Machine() else p.default.machine)
+        machine = self.speaker(lambda p: None if p.default.machine == Machine() else as_sets(p.default.machine))
         if machine is not None and self.silent("machine"):
             self.keep("machine", lambda n: in_machine(n, machine, self.catalog))
-        wish = self.speaker(lambda p: (p.default.capacity, p.default.long_runs) if p.default.capacity or p.default.long_runs else None)
-        if wish is not None and self.silent("capacity"):
-            wanted = wish[1].capacity if self.is_long(wish[1]) else wish[0]
-            if wanted and self.keep("capacity", lambda n: in_capacity(n, wanted)):
-                self.named_capacity = True
+        wanted = self.speaker(self.capacity_wish)
+        if wanted is not None and self.silent("capacity") and self.keep("capacity", lambda n: in_capacity(n, wanted)):
+            own = [p for p in self.policies if p.namespace is not None and self.capacity_wish(p)]
+            self.named_capacity = own or self.policies
+
+    def capacity_wish(self, policy: Policy) -> frozenset[str] | None:
+        """longRuns beats capacity where the run is long."""
+        default = policy.default
+        return frozenset(default.long_runs.capacity) if default.long_runs and self.is_long(default.long_runs) else frozenset(default.capacity) or None
 
     def keep(self, axis: str, inside: Callable[[Node], bool]) -> bool:
-        if not self.left() or not self.left(more=inside):
+        if not self.now or (self.left() and not self.left(more=inside)):
             return False
         self.chosen.append(inside)
         self.axes.append((axis, inside))
@@ -481,10 +515,13 @@ class _Case:
     def place(self) -> None:
         """Where the pod may land in the end: never outside, and everywhere inside that can be said."""
         alive = self.left()
+        possible = self.platforms_left(lambda n: True, self.now, self.terms)
         self.out.counts = dict(self.now)
         everywhere = {p for p in self.atlas.tables}
         for name, count in self.now.items():
             here = [n for n in self.offers(name, count) if any(self.atlas.lands(n, t) for t in self.terms)]
+            if self.out.slice is not None:
+                here = [n for n in here if self.in_slice(self.out.slice, self.slice_resource)(n)]
             most, least = set(here), set(here)
             for axis in AXES:
                 for platform in everywhere:
@@ -495,9 +532,16 @@ class _Case:
                     if how == "part":
                         least -= {n for n in here if n.platform == platform}
             if alive:
-                most = {n for n in most if n.platform in alive}
+                dead = possible - alive
+                free = {n for n in here if n.platform in dead and self.undecided_there(n)}  # nobody knows what these terms select
+                most = {n for n in most if n.platform not in dead} | free
+                least = {n for n in least if n.platform in alive}
             self.out.at_most[name] = most
             self.out.inside[name] = least & most
+
+    def undecided_there(self, node: Node) -> bool:
+        table = self.atlas.tables[node.platform]
+        return any(any(self.atlas.undecided(table, e) for e in t) for t in self.terms if self.atlas.lands(node, t))
 
     def on_axis(self, node: Node, axis: str) -> bool:
         return self.required(node, axis) and all(inside(node) for a, inside in self.axes if a == axis)
@@ -519,24 +563,30 @@ class _Case:
         vendors = self.vendors()
         if not self.row.tolerations or (self.row.driver_only and not vendors):
             return
+        granted = [t for p in self.policies if p.namespace is None for t in p.allow.tolerations]
         platforms = set(self.atlas.tables) if self.reference.placed else None
         wanted: list[Raw] = []
         if any(p.default.accelerator_taints for p in self.policies):
             for entry in self.catalog.taints:
                 if entry.vendor in vendors and (not entry.platforms or platforms is None or platforms & set(entry.platforms)):
-                    wanted.append(toleration(entry.taint.key, entry.taint.value or None, entry.taint.effect))
+                    pattern = TolerationPattern(key=entry.taint.key, value=entry.taint.value or None, effect=entry.taint.effect)
+                    asked_by = [p for p in self.policies if p.default.accelerator_taints]
+                    if any(p.namespace is None for p in asked_by) or any(grants(g, pattern) for g in granted):
+                        wanted.append(toleration(pattern.key, pattern.value, pattern.effect))
         if self.out.template is not None:
             for taint in self.atlas.templates[self.out.template].taints:
                 wanted.append(toleration(taint.key, taint.value, taint.effect))
-        granted = [t for p in self.policies if p.namespace is None for t in p.allow.tolerations]
-        for policy in self.policies:
-            for pattern in policy.default.tolerate:
-                if policy.namespace is None or any(grants(g, pattern) for g in granted):
-                    wanted.append(toleration(pattern.key, pattern.value, pattern.effect))
-        if self.capacity_named() and self.spot_platforms():
+        tolerate = [(pattern, policy) for policy in self.policies for pattern in policy.default.tolerate]
+        for pattern, policy in sorted(tolerate, key=lambda t: (t[0].key, t[0].value or "", t[0].effect or "")):
+            if policy.namespace is None or any(grants(g, pattern) for g in granted):
+                wanted.append(toleration(pattern.key, pattern.value, pattern.effect))
+        if self.capacity_named() and self.spot_left():
             for entry in self.catalog.spot_taints:
-                if not entry.platforms or self.spot_platforms() & set(entry.platforms):
-                    wanted.append(toleration(entry.taint.key, entry.taint.value or None, entry.taint.effect))
+                pattern = TolerationPattern(key=entry.taint.key, value=entry.taint.value or None, effect=entry.taint.effect)
+                if (not entry.platforms or platforms is None or platforms & set(entry.platforms)) and (
+                    self.capacity_named(cluster=True) or any(grants(g, pattern) for g in granted)
+                ):
+                    wanted.append(toleration(pattern.key, pattern.value, pattern.effect))
         standing = list(self.pod["spec"].get("tolerations") or ())
         forbidden = [t for p in self.policies for t in p.require.forbid_tolerations]
         for one in wanted:
@@ -545,18 +595,20 @@ class _Case:
                 standing.append(one)
                 self.out.tolerations.add((one["key"], one["operator"], one.get("value"), one.get("effect")))
 
-    def capacity_named(self) -> bool:
-        if self.named_capacity or not self.silent("capacity"):
+    def capacity_named(self, *, cluster: bool = False) -> bool:
+        """By a policy, or by the pod where a policy asks for accelerators' taints. ``cluster``: by one of the cluster's."""
+        policies = [p for p in self.policies if p.namespace is None or not cluster]
+        if not self.silent("capacity") and any(p.default.accelerator_taints for p in policies):
             return True
-        if self.out.template is not None and self.atlas.templates[self.out.template].capacity:
+        if self.named_capacity and any(self.capacity_wish(p) for p in self.named_capacity if p in policies):
             return True
-        return any(p.require.capacity or self.is_long(p.require.long_runs) for p in self.policies)
+        if self.out.template is not None and self.atlas.templates[self.out.template].capacity and any(p in policies for p in self.template_by):
+            return True
+        return any(p.require.capacity or self.is_long(p.require.long_runs) for p in policies)
 
-    def spot_platforms(self) -> set[str]:
-        """Platforms where what is left holds spot."""
-        if not self.now:
-            return set()
-        return {p for p in self.left() if self.left(more=lambda n, p=p: n.platform == p and n.capacity == "spot")}
+    def spot_left(self) -> bool:
+        """For some name: each is judged by itself."""
+        return any(self.left(more=lambda n: n.capacity == "spot", names={name: count}) for name, count in self.now.items())
 
     def raise_grace(self) -> None:
         wishes = [p.default.grace for p in self.acting(self.row.grace) if p.default.grace is not None]
@@ -570,16 +622,13 @@ class _Case:
         if seconds <= former:
             return
         self.out.grace = seconds
-        probes = [c.raw[p] for c in pods.containers(self.pod) for p in ("livenessProbe", "startupProbe") if p in c.raw]
+        probes = [c.raw[p] for c in pods.containers(self.pod) for p in ("livenessProbe", "startupProbe") if p in c.raw and former]
         self.out.probes = sum("terminationGracePeriodSeconds" not in p for p in probes)
 
     def nodepools(self) -> set[str]:
-        """NodePools that the pod may land on, where its terms name them; any otherwise."""
-        named = []
-        for term in self.terms:
-            values = [set(e["values"]) for e in term if e["key"] == "karpenter.sh/nodepool" and e["operator"] == "In"]
-            named.append(set.intersection(*values) if values else set(self.cluster.nodepool_grace))
-        return set().union(*named)
+        """The known NodePools that the terms name; all of them where they name none."""
+        named = {v for term in self.terms for e in term if e["key"] == "karpenter.sh/nodepool" for v in e.get("values") or ()}
+        return named & set(self.cluster.nodepool_grace) or set(self.cluster.nodepool_grace)
 
     def acting(self, calm: str) -> list[Policy]:
         if calm == "named":
@@ -593,8 +642,8 @@ class _Case:
             return
         limit = self.least(lambda p: p.require.protection_max)
         for protection in self.catalog.protections:
-            here = [t.platform for t in self.atlas.tables.values() if not protection.platforms or t.platform.name in protection.platforms]
-            if not here or protection.key in pods.metadata(self.pod, protection.where) or limit is not None:
+            here = {t.platform.name for t in self.atlas.tables.values()} & set(protection.platforms)
+            if not (here or not protection.platforms or not self.reference.placed) or protection.key in pods.metadata(self.pod, protection.where) or limit is not None:
                 continue
             self.out.marks[protection.key] = protection.value
 
@@ -616,7 +665,7 @@ class _Case:
                 for side in pods.SIDES:
                     out[side].pop(name, None)
                     out[side][self.slice_resource] = "1"
-            elif repairs and not ("limits" in (s for s in pods.SIDES if name in out[s]) and name not in out["requests"] and False):
+            elif repairs and all(pods.is_count(out[side][name]) for side in pods.SIDES if name in out[side]):
                 if name not in out["limits"]:
                     out["limits"][name] = out["requests"][name]
                 elif name not in out["requests"] or pods.number(out["requests"][name]) != pods.number(out["limits"][name]):
@@ -643,6 +692,17 @@ def covers(standing: Raw, wanted: Raw) -> bool:
 
 def grants(grant: TolerationPattern, pattern: TolerationPattern) -> bool:
     return grant.key == pattern.key and grant.value in (None, pattern.value) and grant.effect in (None, pattern.effect)
+
+
+def as_sets(machine: Machine) -> Machine:
+    """The same fields with sorted lists, so that the order they are written in makes no conflict."""
+
+    def ordered(wanted: InNotIn | None) -> InNotIn | None:
+        return None if wanted is None else InNotIn(in_=tuple(sorted(wanted.in_)), not_in=tuple(sorted(wanted.not_in)))
+
+    return replace(
+        machine, families=ordered(machine.families), models=ordered(machine.models), instance_families=ordered(machine.instance_families)
+    )
 
 
 def fits(node: Node, expression: Raw, atlas: Atlas) -> bool:

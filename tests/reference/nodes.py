@@ -15,6 +15,8 @@ from policies.policy import Machine, NodeTemplate
 
 Raw = dict[str, Any]
 Values = tuple[str | None, ...]
+LONGEST = 63
+"""characters of a label's value: there is no node of a longer product name"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -96,12 +98,13 @@ def _nodes(catalog: Catalog, platform: Platform, host: _Host, mig_strategy: str,
             continue
         for profile in _profiles(catalog, host, variant):
             resource = _resource(catalog, host, variant, profile)
-            if resource is None:
+            suffix = "" if profile is None else variant.suffix.replace("{profile}", profile.name)
+            if resource is None or (suffix and host.product is not None and len(host.product + suffix) > LONGEST):
                 continue
             kind = catalog.resource(resource)
-            if kind is None or kind.kind == "other":
-                continue
-            scarce = not platform.makes_slices and kind.kind in ("mig", "shared", "partition") and resource not in platform.slices
+            assert kind is not None
+            special = kind.kind in ("mig", "shared", "partition") or variant.per_profile
+            scarce = not platform.makes_slices and special and resource not in platform.slices
             for capacity, labels in platform.capacity.items():
                 node = Node(
                     platform=platform.name,
@@ -193,8 +196,10 @@ def _attribute(host: _Host, attribute: str, variant: Variant, spoken: str) -> Va
 def _product(host: _Host, variant: Variant, spoken: str) -> Values:
     if host.gpu is None:
         return ("?",)
+    if host.machine is None and host.product is None:
+        return (None,)
     names = [host.product] if host.product is not None else list(host.gpu.products)
-    return tuple(name + variant.suffix.replace("{profile}", spoken) for name in names) or ("?",)
+    return tuple(name + variant.suffix.replace("{profile}", spoken) for name in names) or ("*",)
 
 
 # --- what policies and templates say of a node --------------------------------------------------------------------------
@@ -239,9 +244,9 @@ def in_template(node: Node, template: NodeTemplate, catalog: Catalog) -> bool:
 
 def makes(template: NodeTemplate, node: Node) -> bool:
     """Whether a template says that its nodes offer this slice or shared name, where the platform makes none by itself."""
-    if node.sharing not in template.sharing:
-        return False
-    return node.profile is None or node.sharing != "MIG" or node.profile in template.mig_profiles
+    if node.profile is not None:
+        return node.profile in template.mig_profiles
+    return node.sharing in template.sharing
 
 
 # --- selectors ----------------------------------------------------------------------------------------------------------

@@ -44,6 +44,11 @@ def number(value: object) -> Fraction | None:
         return None
 
 
+def is_count(value: object) -> bool:
+    amount = number(value)
+    return amount is not None and amount >= 0 and amount.denominator == 1
+
+
 def containers(pod: Raw) -> list[Container]:
     spec = pod.get("spec") or {}
     init = [Container(raw=c, init=True, sidecar=c.get("restartPolicy") == "Always") for c in spec.get("initContainers") or ()]

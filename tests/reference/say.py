@@ -42,7 +42,7 @@ def _forms(atlas: Atlas, platform: str, axis: str, nodes: Sequence[Node], want: 
 
 
 def _key_forms(key: str, nodes: Sequence[Node], want: set[Node]) -> list[Raw]:
-    """In and NotIn over what the wanted nodes carry, and over what they alone carry."""
+    """In and NotIn over what the wanted nodes carry, and over what they alone carry; absence where that is all there is to say."""
     mine = {v for n in want for v in n.labels.get(key, (None,))}
     others = {v for n in nodes if n not in want for v in n.labels.get(key, (None,))}
     forms = []

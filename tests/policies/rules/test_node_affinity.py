@@ -1,0 +1,62 @@
+"""Node affinity: where it is written in pods of every shape, and that what we do not know passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonpatch
+import pytest
+
+from policies.engine import evaluate
+from policies.request import Request
+from policies.snapshot import build
+from tests import golden
+
+CATALOG = golden.catalog_with()
+POLICY = {"kind": "ClusterGPUPolicy", "metadata": {"name": "x"}, "spec": {"mode": "Enforce", "require": {"models": {"in": ["L4"]}}}}
+FACTS = build(golden.policies_of([POLICY], CATALOG), CATALOG, platforms=("karpenter-aws",)).facts_for("ml")
+L4 = {"key": "karpenter.k8s.aws/instance-gpu-name", "operator": "In", "values": ["l4"]}
+ZONE = {"key": "zone", "operator": "In", "values": ["a"]}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def edited(affinity: object) -> Any:
+    """The pod's affinity after the patch."""
+    pod = {"spec": {"affinity": affinity, "containers": [{"resources": {"limits": {"nvidia.com/gpu": 1}}}]}}
+    patch = evaluate(Request(namespace="ml", pod=pod), FACTS).patch
+    return jsonpatch.apply_patch(pod, list(patch))["spec"]["affinity"]
+
+
+def terms(*items: dict[str, Any]) -> dict[str, Any]:
+    return {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": list(items)}}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (None, terms({"matchExpressions": [L4]})),
+        ({}, terms({"matchExpressions": [L4]})),
+        ({"nodeAffinity": None}, terms({"matchExpressions": [L4]})),
+        ({"nodeAffinity": {REQUIRED: None}}, terms({"matchExpressions": [L4]})),
+        ({"podAffinity": {"x": 1}}, {"podAffinity": {"x": 1}, **terms({"matchExpressions": [L4]})}),
+        (
+            {"nodeAffinity": {"new-field": [1]}},
+            {"nodeAffinity": {"new-field": [1], REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [L4]}]}}},
+        ),
+        (terms({"matchExpressions": [ZONE]}), terms({"matchExpressions": [ZONE, L4]})),
+        (terms({"matchExpressions": [ZONE], "new-field": 1}), terms({"matchExpressions": [ZONE, L4], "new-field": 1})),
+        (
+            terms({"matchExpressions": None, "matchFields": [{**ZONE, "key": "metadata.name", "operator": "NotIn"}]}),
+            terms({"matchExpressions": [L4], "matchFields": [{**ZONE, "key": "metadata.name", "operator": "NotIn"}]}),
+        ),
+        (
+            terms({}, {"matchExpressions": []}, {"matchExpressions": [ZONE]}),
+            terms({}, {"matchExpressions": []}, {"matchExpressions": [ZONE, L4]}),
+        ),
+        (terms({"matchExpressions": [L4, ZONE]}), terms({"matchExpressions": [L4, ZONE]})),
+    ],
+    ids=str,
+)
+def test_the_requirement_is_put_where_the_pod_has_room_for_it(before: object, after: object) -> None:
+    """Null and absent are the same; fields that Berth does not know stay; empty terms stay empty."""
+    assert edited(before) == after

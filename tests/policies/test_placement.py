@@ -1,0 +1,125 @@
+"""Placement: terms as the scheduler reads them, and the smallest group of sets that have nothing in common."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.catalog import Expression
+from policies.placement import Said, Term, axes_of, listed, names_other_platform, smallest, terms_of
+from policies.pod import Pod
+from policies.snapshot import build
+from tests import golden
+
+CATALOG = golden.catalog_with()
+SNAPSHOT = build(golden.policies_of([], CATALOG), CATALOG, platforms=("karpenter-aws", "gke", "gfd"))
+
+
+def pod(terms: list[dict[str, Any]] | None, **selector: str) -> Pod:
+    affinity = {} if terms is None else {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    return Pod({"spec": {"nodeSelector": selector, "affinity": affinity}})
+
+
+def expression(key: str, operator: str = "In", *values: str) -> dict[str, Any]:
+    return {"key": key, "operator": operator, "values": list(values)}
+
+
+def test_a_pod_without_terms_has_one_made_of_its_node_selector() -> None:
+    """The nodeSelector alone."""
+    (term,) = terms_of(pod(None, zone="a"))
+    assert (term.index, [str(s) for s in term.said]) == (None, ["spec.nodeSelector zone=a"])
+
+
+def test_the_node_selector_is_in_every_term() -> None:
+    """It is ANDed to each; empty terms select nothing and are left out, and their index stays."""
+    terms = terms_of(
+        pod([{}, {"matchExpressions": [expression("x", "Exists")]}, {"matchFields": [expression("metadata.name", "In", "n")]}], zone="a")
+    )
+    assert [t.index for t in terms] == [1, 2]
+    assert [[s.key for s in t.said] for t in terms] == [["zone", "x"], ["zone"]]
+
+
+def test_where_all_terms_are_empty_there_is_none() -> None:
+    """Such a pod is scheduled nowhere."""
+    assert terms_of(pod([{}])) == ()
+
+
+def test_said_names_its_place_and_a_few_values() -> None:
+    """Long lists are cut in messages."""
+    said = Said("k", "In", tuple("abcdefg"), "nodeSelectorTerms[0].matchExpressions[1]")
+    assert str(said) == "nodeSelectorTerms[0].matchExpressions[1] k In [a, b, c, d and 3 more]"
+    assert str(Said("k", "Exists", (), "there")) == "there k Exists"
+    assert listed(["a"]) == "[a]"
+
+
+def test_a_term_demands_a_label_only_where_nothing_else_can_match() -> None:
+    """One value, In."""
+    term = Term(0, {}, (Said("pool", "In", ("a",), ""), Said("x", "In", ("a", "b"), ""), Said("y", "NotIn", ("a",), "")))
+    assert term.demands("pool", "a")
+    assert not any(term.demands(key, "a") for key in ("x", "y", "z"))
+    assert not term.demands("pool", "b")
+
+
+def test_a_term_has_an_expression_whatever_the_order_of_its_values() -> None:
+    """Key, operator and the set of values."""
+    term = Term(0, {}, (Said("k", "In", ("b", "a"), ""),))
+    assert term.has(Expression(key="k", operator="In", values=("a", "b")))
+    assert not term.has(Expression(key="k", operator="NotIn", values=("a", "b")))
+
+
+@pytest.mark.parametrize(
+    ("said", "foreign"),
+    [
+        (Said("cloud.google.com/gke-accelerator", "In", ("nvidia-l4",), ""), True),
+        (Said("cloud.google.com/gke-accelerator", "NotIn", ("nvidia-l4",), ""), False),
+        (Said("karpenter.k8s.aws/instance-gpu-name", "Exists", (), ""), False),
+        (Said("team", "In", ("a",), ""), False),
+    ],
+    ids=str,
+)
+def test_a_positive_expression_on_anothers_key_is_the_others(said: Said, foreign: bool) -> None:
+    """Only a positive one: NotIn also matches where the key is missing."""
+    assert names_other_platform(SNAPSHOT, SNAPSHOT.tables["karpenter-aws"], Term(0, {}, (said,))) is foreign
+
+
+@pytest.mark.parametrize(
+    ("platform", "key", "axes"),
+    [
+        ("karpenter-aws", "karpenter.sh/capacity-type", ("capacity",)),
+        ("karpenter-aws", "karpenter.k8s.aws/instance-gpu-name", ("machine",)),
+        ("karpenter-aws", "nvidia.com/gpu.product", ()),
+        ("karpenter-aws", "nvidia.com/gpu.sharing-strategy", ()),
+        ("gke", "cloud.google.com/gke-gpu-partition-size", ("sharing",)),
+        ("gke", "cloud.google.com/gke-accelerator", ("machine",)),
+        ("gfd", "nvidia.com/gpu.product", ("machine", "sharing")),
+        ("gfd", "nvidia.com/gpu.sharing-strategy", ("sharing",)),
+        ("gke", "team", ()),
+    ],
+)
+def test_the_axes_that_a_key_speaks_of(platform: str, key: str, axes: tuple[str, ...]) -> None:
+    """Keys that come only after boot speak of none on platforms that make nodes."""
+    assert axes_of(SNAPSHOT, SNAPSHOT.tables[platform], key) == axes
+
+
+@given(st.lists(st.integers(0, 255), max_size=6))
+def test_smallest_is_a_smallest_group(sets: list[int]) -> None:
+    """It is empty exactly where all have something in common, has nothing in common itself, and no member to spare;
+    up to two it is the smallest there is."""
+    group = smallest([("", rows) for rows in sets], 255)
+
+    def common(indices: tuple[int, ...]) -> int:
+        rows = 255
+        for i in indices:
+            rows &= sets[i]
+        return rows
+
+    assert (group == ()) is bool(common(tuple(range(len(sets)))))
+    if group:
+        assert not common(group)
+        assert all(common(tuple(i for i in group if i != left)) for left in group)
+        if len(group) > 2:
+            assert all(common(pair) for pair in combinations(range(len(sets)), 2))

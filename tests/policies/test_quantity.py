@@ -1,0 +1,61 @@
+"""Quantities: Kubernetes' grammar, exact values, nothing else."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.quantity import QuantityError, parse, whole
+
+ONE = ["1", 1, 1.0, "1000m", "1e0", "1E0", "+1", "1.", "0.001k", "1000000u", "1000000000n", ".1e1"]
+
+
+@pytest.mark.parametrize("value", ONE, ids=str)
+def test_one_is_one_however_it_is_written(value: object) -> None:
+    """Quantities are equal by value."""
+    assert parse(value) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1Ki", 1024),
+        ("16Gi", 16 * 2**30),
+        ("1E", 10**18),
+        ("1Ei", 2**60),
+        ("500m", Fraction(1, 2)),
+        ("-2", -2),
+        ("1e3", 1000),
+        ("1e-2", Fraction(1, 100)),
+    ],
+    ids=str,
+)
+def test_suffixes_and_exponents(text: str, value: Fraction) -> None:
+    """E is exa without digits behind it and an exponent with them."""
+    assert parse(text) == value
+
+
+@pytest.mark.parametrize(
+    "value", [None, True, [], {}, "", " 1", "1 ", "one", "$GPUS", "1K", "1mi", "1e", "0x1", "1" * 65, "١", "1\n"], ids=repr
+)
+def test_what_is_no_quantity_is_refused(value: object) -> None:
+    """Nothing is guessed: a boolean, a blank, an Arabic digit, a text without end."""
+    with pytest.raises(QuantityError):
+        parse(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "count"), [("8", 8), ("8000m", 8), (0, 0), ("500m", None), ("-1", None), ("x", None), (None, None)], ids=repr
+)
+def test_whole_numbers_of_devices(value: object, count: int | None) -> None:
+    """A fraction, a negative and an unreadable amount are no number of devices."""
+    assert whole(value) == count
+
+
+@given(st.integers(-(10**12), 10**12))
+def test_an_integer_is_itself(number: int) -> None:
+    """As number, as text and in thousandths."""
+    assert parse(number) == parse(str(number)) == parse(f"{number * 1000}m") == number
