@@ -16,12 +16,12 @@ from policies.nearest import nearest
 from policies.placement import Space, meet
 from policies.plan import Asked, Plan, Slice
 from policies.pod import Container
-from policies.policy import MigDefault
+from policies.policy import MigDefault, TolerationPattern
 from policies.quantity import whole as whole_number
 from policies.render import slice_by_label
 from policies.snapshot import Compiled, CompiledTemplate, Constraint
 from policies.verdict import Violation
-from policies.wishes import SLICE, TEMPLATE, is_long
+from policies.wishes import SLICE, TEMPLATE, grants, is_long
 
 T = TypeVar("T")
 
@@ -171,7 +171,9 @@ def _template(plan: Plan) -> None:
         plan.remark("BERTH-204", f"default nodeTemplate {name} {why}: it does not act", "node_affinity", names)
         return
     if not _take(plan, template, names) and plan.space.left(plan.inside):
-        plan.remark("BERTH-204", f"default nodeTemplate {name} leaves nothing inside what is required and asked for: it does not act", "node_affinity", names)
+        forbidders = _forbidders(plan, template)
+        why = f"has a taint that {' and '.join(forbidders)} forbids" if forbidders else "leaves nothing inside what is required and asked for"
+        plan.remark("BERTH-204", f"default nodeTemplate {name} {why}: it does not act", "node_affinity", names)
 
 
 def _template_by_annotation(plan: Plan, name: str) -> None:
@@ -186,8 +188,10 @@ def _template_by_annotation(plan: Plan, name: str) -> None:
     elif plan.space.wanted and not _take(plan, plan.snapshot.templates[name], _granters(plan, name)) and plan.space.possible_anywhere():
         fix = "choose another, or remove what else the pod asks for"
         detail = f"{name} means {' and '.join(c.text for c in plan.snapshot.templates[name].constraints) or 'any GPU'}."
-        fact = f"{fact}, a template that leaves no node here"
-        plan.violations.append(Violation(code="BERTH-152", fact=fact, fix=fix, detail=detail, rule="node_affinity", policies=_requirers(plan)))
+        forbidders = _forbidders(plan, plan.snapshot.templates[name])
+        fact = f"{fact}, a template {'whose taint is forbidden' if forbidders else 'that leaves no node'} here"
+        policies = forbidders or _requirers(plan)
+        plan.violations.append(Violation(code="BERTH-152", fact=fact, fix=fix, detail=detail, rule="node_affinity", policies=policies))
 
 
 def _guess(name: str, allowed: Sequence[str]) -> str:
@@ -205,6 +209,8 @@ def _requirers(plan: Plan) -> tuple[str, ...]:
 
 def _take(plan: Plan, template: CompiledTemplate, names: tuple[str, ...]) -> bool:
     """Choose the template if something is left; from here on its nodes' own offers exist."""
+    if _forbidders(plan, template):
+        return False
     before = plan.space, plan.inside
     plan.space, plan.inside = with_template(plan, template), meet(plan.inside, template.rows)
     possible = before[0].possible_anywhere() or plan.space.possible_anywhere()
@@ -213,6 +219,12 @@ def _take(plan: Plan, template: CompiledTemplate, names: tuple[str, ...]) -> boo
         return False
     plan.template, plan.template_by = template, names
     return True
+
+
+def _forbidders(plan: Plan, template: CompiledTemplate) -> tuple[str, ...]:
+    """Who forbids to tolerate a taint of its nodes; its labels alone would leave the pod Pending."""
+    taints = [TolerationPattern(key=t.key, value=t.value, effect=t.effect) for t in template.template.taints]
+    return tuple(sorted({who for pattern, who in plan.wishes.forbid if any(grants(pattern, taint) for taint in taints)}))
 
 
 def with_template(plan: Plan, template: CompiledTemplate) -> Space:
@@ -271,7 +283,7 @@ def _find_slice(plan: Plan, wish: MigDefault, size: str, old: str, names: tuple[
     if options:
         profile, resource = options[0]
         plan.slice = Slice(profile=profile.name, old=old, resource=resource, policies=names)
-        rows = {name: _slice_rows(plan, name, profile.name, resource) for name in plan.inside}
+        rows = {name: _sayable(plan, name, profile.name, old, resource) for name in plan.inside}
         plan.inside = meet(plan.inside, rows)
         plan.space = replace(plan.space, wanted={(resource if n == old else n): c for n, c in plan.space.wanted.items()})
     elif by_author and list(_options(plan, wish, old, placement.everything(plan.snapshot))):
@@ -289,6 +301,13 @@ def _find_slice(plan: Plan, wish: MigDefault, size: str, old: str, names: tuple[
 def _slice_rows(plan: Plan, platform: str, profile: str, resource: str) -> int:
     table = plan.snapshot.tables[platform]
     return table.where(o.profile == profile and o.resource == resource and o.sharing == "MIG" for o in table.offers)
+
+
+def _sayable(plan: Plan, platform: str, profile: str, old: str, resource: str) -> int:
+    """The slice's rows; none where it would be chosen by a label that the platform does not have."""
+    rows = _slice_rows(plan, platform, profile, resource)
+    table = plan.snapshot.tables[platform]
+    return 0 if resource == old and slice_by_label(plan.snapshot.catalog, table, profile, rows) is None else rows
 
 
 def _options(plan: Plan, wish: MigDefault, old: str, inside: dict[str, int]) -> Iterator[tuple[MigProfile, str]]:

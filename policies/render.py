@@ -41,6 +41,8 @@ def render(catalog: Catalog, table: Table, axis: Axis, inside: int, universe: in
 def _render(catalog: Catalog, table: Table, axis: Axis, inside: int, universe: int) -> Rendering | None:
     if inside == universe:
         return Rendering((), universe, True)
+    if not inside:
+        return _nowhere(catalog, table, axis)
     if axis == "sharing":
         return _sharing(catalog, table, inside, universe)
     lists = table.platform.machine_keys if axis == "machine" else tuple((key,) for key in table.platform.capacity_keys)
@@ -49,6 +51,16 @@ def _render(catalog: Catalog, table: Table, axis: Axis, inside: int, universe: i
         options += [option for key in table.platform.capacity_keys if (option := _by_absence(table, key, inside, universe)) is not None]
     best = next((option for option in options if option.exact), None)
     return best or max(options, key=lambda option: option.rows.bit_count(), default=None)
+
+
+def _nowhere(catalog: Catalog, table: Table, axis: Axis) -> Rendering:
+    """What no node satisfies: a term that R leaves nothing of must not select what is outside R either."""
+    keys = {
+        "machine": table.platform.machine_keys[0],
+        "capacity": table.platform.capacity_keys,
+        "sharing": tuple(e.key for sentences in catalog.schemes[table.platform.sharing].exclude.values() for e in sentences),
+    }[axis] or (table.platform.anchor,)
+    return Rendering((Expression(key=keys[0], operator="Exists"), Expression(key=keys[0], operator="DoesNotExist")), 0, True)
 
 
 # --- machine and capacity: by the values of keys ---------------------------------------------------------------------

@@ -108,9 +108,13 @@ def _slice_label(plan: Plan, table: Table) -> list[Written]:
 
 def _axis(plan: Plan, cell: Cell, axis: Axis) -> list[Written]:
     """What one axis adds to one term; nothing where it is unconstrained, implied, or can't be said here."""
+    rows = axis_rows(plan, cell.table, axis)
     rendering = rendered(plan, cell.table, axis)
-    implied = _implied(plan, cell, axis)
+    implied = _implied(plan, cell, axis, rows)
     _say_inexpressible(plan, cell.table, axis, unwritten=rendering is None and not implied)
+    if rendering is None and plan.chosen:  # a default that can't be said takes nothing from what is required
+        rows = _rows(cell.table, plan.constraints, axis)
+        rendering, implied = _render(plan, cell.table, axis, rows), _implied(plan, cell, axis, rows)
     if rendering is None or implied:
         return []
     policies = _who(plan.on_axis(axis))
@@ -123,9 +127,13 @@ def _who(constraints: Sequence[Constraint]) -> tuple[str, ...]:
 
 def axis_rows(plan: Plan, table: Table, axis: Axis) -> int:
     """R on one axis, on one table."""
+    return _rows(table, plan.on_axis(axis), axis)
+
+
+def _rows(table: Table, constraints: Sequence[Constraint], axis: Axis) -> int:
     rows = table.all
-    for constraint in plan.on_axis(axis):
-        rows &= constraint.rows[table.platform.name]
+    for constraint in constraints:
+        rows &= constraint.rows[table.platform.name] if constraint.axis == axis else table.all
     return rows
 
 
@@ -139,7 +147,11 @@ def rendered(plan: Plan, table: Table, axis: Axis) -> Rendering | None:
     """R on one axis as expressions; None where this platform can't say it: not written and not judged there."""
     if not plan.on_axis(axis):
         return Rendering((), table.all, True)
-    return render(plan.snapshot.catalog, table, axis, axis_rows(plan, table, axis), universe(plan, table))
+    return _render(plan, table, axis, axis_rows(plan, table, axis))
+
+
+def _render(plan: Plan, table: Table, axis: Axis, rows: int) -> Rendering | None:
+    return render(plan.snapshot.catalog, table, axis, rows, universe(plan, table))
 
 
 def _say_inexpressible(plan: Plan, table: Table, axis: Axis, *, unwritten: bool) -> None:
@@ -150,9 +162,9 @@ def _say_inexpressible(plan: Plan, table: Table, axis: Axis, *, unwritten: bool)
             plan.remark("BERTH-205", f"{c.text} can't be expressed on {platform}: not written and not judged there", "node_affinity", _who([c]))
 
 
-def _implied(plan: Plan, cell: Cell, axis: Axis) -> bool:
+def _implied(plan: Plan, cell: Cell, axis: Axis, inside: int) -> bool:
     """Whether the term already lies inside R: by a positive expression of the platform, or by resource name alone."""
-    outside = ~axis_rows(plan, cell.table, axis)
+    outside = ~inside
     names = {name: cell.table.enough(name, count) for name, count in plan.space.wanted.items()}
     if not plan.space.possible(cell):
         return False

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from policies import snapshot
 from policies.catalog import Catalog
@@ -168,6 +168,10 @@ def mig(random: Random) -> MigDefault:
     return MigDefault(slice_gb=random.choice((5, 10, 10, 20, 40, 71, 12, 24)))
 
 
+def equal(random: Random) -> tuple[Literal["accelerators", "cpuAndMemory"], ...]:
+    return random.choice((("accelerators",), ("accelerators",), ("accelerators",), ("accelerators",), ("cpuAndMemory", "accelerators")))
+
+
 def require(random: Random, part: float) -> Require:
     return Require(
         machine=machine(random, part * 0.6),
@@ -175,7 +179,7 @@ def require(random: Random, part: float) -> Require:
         long_runs=maybe(random, part * 0.5, long_runs),
         sharing=some(random, SHARINGS, 1, 2) if chance(random, part) else (),
         gpus_per_pod=maybe(random, part * 0.7, device_limit),
-        requests_equal_limits=some(random, ("accelerators", "accelerators", "cpuAndMemory"), 1, 2) if chance(random, part) else (),
+        requests_equal_limits=equal(random) if chance(random, part) else (),
         grace_max=random.choice((60, 600, 3600)) if chance(random, part * 0.6) else None,
         protection_max=random.choice((3600, 86400)) if chance(random, part * 0.6) else None,
         forbid_tolerations=patterns(random, part * 0.6),

@@ -41,7 +41,7 @@ def _per_pod(plan: Plan) -> Iterator[Violation]:
         return
     if wishes.gpus_max is not None and count > wishes.gpus_max.value:
         most = wishes.gpus_max.value
-        fact, fix = f"the pod asks for {count} GPUs; at most {most} are allowed here", f"ask for at most {most}, or split the work over more pods"
+        fact, fix = f"the pod asks for {count} GPUs, more than the {most} allowed here", f"ask for at most {most}, or split the work over more pods"
         yield Violation(code="BERTH-111", fact=fact, fix=fix, rule=NAME, policies=wishes.gpus_max.policies)
     elif wishes.one_of is not None and count not in wishes.one_of:
         allowed = [n for n in wishes.one_of if wishes.gpus_max is None or n <= wishes.gpus_max.value]

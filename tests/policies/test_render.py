@@ -103,7 +103,7 @@ def added_bytes(model: str) -> int:
 
 LONG = {"A100-40GB", "RTX-PRO-6000"}
 """models of so many or so long product strings that one exclusion is longer, each with its -SHARED twin"""
-PLACED = [gpu.model for gpu in CATALOG.gpus if gpu.vendor in ("nvidia", "intel") and gpu.products]
+PLACED = [gpu.model for gpu in CATALOG.gpus if gpu.vendor in ("nvidia", "amd", "intel") and gpu.products]
 
 
 @pytest.mark.parametrize("model", PLACED)

@@ -24,10 +24,8 @@ def cluster(name: str, **spec: Any) -> dict[str, Any]:
 
 def read(*objects: Any, actor: Actor = PLAIN, spec: Any = None, said: Mapping[str, str] | None = None) -> Wishes:
     snapshot = build(golden.policies_of(objects, CATALOG), CATALOG)
-    raw = {
-        "metadata": {"annotations": {f"berth.dev/{key.replace('_', '-')}": text for key, text in annotations.items()}},
-        "spec": pod or {},
-    }
+    written = {f"berth.dev/{key}": text for key, text in (said or {}).items()}
+    raw = {"metadata": {"annotations": written}, "spec": spec or {}}
     return wishes.read(Pod(raw), snapshot.facts_for("ml").policies, snapshot, actor)
 
 

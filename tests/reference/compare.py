@@ -113,10 +113,9 @@ def _resources(pod: Raw) -> dict[tuple[str, int, str], Raw]:
 
 
 def _lands(name: str, final: Raw, expected: Expected, reference: Reference) -> Iterator[Difference]:
-    terms, atlas = terms_of(final), reference.atlas
     count = expected.counts[name]
-    offers = [n for t in atlas.tables.values() for n in t.nodes if n.resource == name and (None in (n.devices, count) or (n.devices or 0) >= (count or 0))]
-    lands = {n for n in offers if any(atlas.lands(n, term) for term in terms)}
+    selected = reference.atlas.selected(terms_of(final))
+    lands = {n for n in selected if n.resource == name and (None in (n.devices, count) or (n.devices or 0) >= (count or 0))}
     if beyond := lands - expected.at_most[name]:
         yield Difference("mutate", f"{name} may land outside", _shown(beyond), "nothing")
     if short := expected.inside[name] - lands:

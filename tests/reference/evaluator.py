@@ -75,7 +75,12 @@ class Reference:
             templates=templates,
         )
 
+        self.by_resource: dict[str, list[Node]] = {}
+        for node in (n for table in self.atlas.tables.values() for n in table.nodes):
+            self.by_resource.setdefault(node.resource, []).append(node)
+
     def evaluate(self, request: Request) -> Expected:
+        """What should happen. The request's pod is well formed."""
         return _Case(self, request).decide()
 
 
@@ -99,6 +104,7 @@ class _Case:
         self.named_capacity: list[Policy] = []
         self.template_by: list[Policy] = []
         self.slice_resource = ""
+        self.remembered: dict[tuple[Node, str], bool] = {}
 
     # -- who is asked ----------------------------------------------------------------------------------------------------
 
@@ -255,6 +261,11 @@ class _Case:
 
     def required(self, node: Node, axis: str) -> bool:
         """Whether a node is inside what policies require on one axis."""
+        if (node, axis) not in self.remembered:
+            self.remembered[node, axis] = self.judged(node, axis)
+        return self.remembered[node, axis]
+
+    def judged(self, node: Node, axis: str) -> bool:
         for require in (p.require for p in self.policies):
             if axis == "machine" and not in_machine(node, require.machine, self.catalog):
                 return False
@@ -269,23 +280,22 @@ class _Case:
 
     def offers(self, name: str, count: int | None) -> list[Node]:
         """Nodes with enough devices under a resource name."""
-        every = (n for table in self.atlas.tables.values() for n in table.nodes if n.resource == name)
+        every = self.reference.by_resource.get(name, [])
         return [n for n in every if n.devices is None or count is None or n.devices >= count]
 
     def wanted(self) -> dict[str, int | None]:
         """The resource names that are placed, with their counts: those that some listed platform offers."""
         found = {}
         for name in self.asked:
-            if any(n.resource == name for t in self.atlas.tables.values() for n in t.nodes):
+            if name in self.reference.by_resource:
                 found[name] = pods.devices(self.pod, name)
         return found
 
     def platforms_left(self, inside: Callable[[Node], bool], names: dict[str, int | None], terms: list[list[Raw]]) -> set[str]:
         """Platforms where every name has a node that the terms select and ``inside`` keeps."""
-        left = []
+        left, selected = [], self.atlas.selected(terms)
         for name, count in names.items():
-            nodes = [n for n in self.offers(name, count) if inside(n)]
-            left.append({n.platform for n in nodes if any(self.atlas.lands(n, t) for t in terms)})
+            left.append({n.platform for n in self.offers(name, count) if n in selected and inside(n)})
         return set.intersection(*left) if left else set()
 
     def in_require(self, node: Node) -> bool:
@@ -324,23 +334,22 @@ class _Case:
             if not set(labels) & set(table.platform.labels):
                 continue
             said = [{"key": key, "operator": "In", "values": [value]} for key, value in labels.items() if key in table.keys]
-            demanded = self.atlas.demanded([{"key": k, "operator": "In", "values": [v]} for k, v in labels.items()])
             for node in table.nodes:
-                there = node.only_in is None or node.only_in & demanded
-                if node.resource in self.asked and there and all(fits(node, e, self.atlas) for e in said):
+                if node.resource in self.asked and all(fits(node, e, self.atlas) for e in said):
                     carried.append(node)
         return {"BERTH-124"} if carried and not any(self.in_require(n) for n in carried) else set()
 
     def outside(self, names: dict[str, int | None]) -> set[str]:
         """What the stored terms still select outside what is required, on an axis that could be written there."""
         alive = self.platforms_left(lambda n: True, names, self.terms)
+        selected = self.atlas.selected(self.terms)
         for axis in AXES:
             for platform in alive:
                 if self.say(platform, axis, lambda n, a=axis: self.required(n, a), names) == "no":
                     continue
                 for name, count in names.items():
                     for node in self.offers(name, count):
-                        if node.platform == platform and not self.required(node, axis) and any(self.atlas.lands(node, t) for t in self.terms):
+                        if node.platform == platform and node in selected and not self.required(node, axis):
                             return {"BERTH-123"}
         return set()
 
@@ -517,27 +526,35 @@ class _Case:
         alive = self.left()
         possible = self.platforms_left(lambda n: True, self.now, self.terms)
         self.out.counts = dict(self.now)
+        selected = self.atlas.selected(self.terms)
         everywhere = {p for p in self.atlas.tables}
         for name, count in self.now.items():
-            here = [n for n in self.offers(name, count) if any(self.atlas.lands(n, t) for t in self.terms)]
+            here = [n for n in self.offers(name, count) if n in selected]
             if self.out.slice is not None:
                 here = [n for n in here if self.in_slice(self.out.slice, self.slice_resource)(n)]
             most, least = set(here), set(here)
             for axis in AXES:
                 for platform in everywhere:
-                    how = self.say(platform, axis, lambda n, a=axis: self.on_axis(n, a), self.now)
-                    out = {n for n in here if n.platform == platform and not self.on_axis(n, axis)}
-                    least -= out if how == "all" or alive else set()
+                    on_axis, how = self.sayable(platform, axis)
+                    out = {n for n in here if n.platform == platform and not on_axis(n)}
                     most -= out if how != "no" else set()
-                    if how == "part":
-                        least -= {n for n in here if n.platform == platform}
+                    least -= {n for n in here if n.platform == platform} if how == "part" else out
             if alive:
                 dead = possible - alive
                 free = {n for n in here if n.platform in dead and self.undecided_there(n)}  # nobody knows what these terms select
                 most = {n for n in most if n.platform not in dead} | free
-                least = {n for n in least if n.platform in alive}
+                least = {n for n in least if n.platform in alive and not self.undecided_there(n)}
+            if self.slice_resource == "nvidia.com/gpu":
+                least = {n for n in least if n.gpu is not None}  # a product that nobody knows can't be named
             self.out.at_most[name] = most
             self.out.inside[name] = least & most
+
+    def sayable(self, platform: str, axis: str) -> tuple[Callable[[Node], bool], str]:
+        """All that was chosen on an axis, or what is required alone where no more can be said."""
+        how = self.say(platform, axis, lambda n: self.on_axis(n, axis), self.now)
+        if how != "no":
+            return lambda n: self.on_axis(n, axis), how
+        return lambda n: self.required(n, axis), self.say(platform, axis, lambda n: self.required(n, axis), self.now)
 
     def undecided_there(self, node: Node) -> bool:
         table = self.atlas.tables[node.platform]

@@ -35,8 +35,8 @@ class Node:
     """None: not known, or no such thing on this platform"""
     profile: str | None
     labels: Mapping[str, Values]
-    only_in: frozenset[str] | None = None
-    """templates whose nodes alone are like this; None: such nodes are there anyway"""
+    scarce: bool
+    """only templates have such nodes: the platform makes none by itself"""
 
 
 @dataclass(kw_only=True)
@@ -63,13 +63,25 @@ def tables(
     out = {}
     for name in catalog.platforms:
         if name in platforms or not platforms:
-            platform = catalog.platforms[name]
-            nodes = [n for host in _hosts(catalog, platform, families) for n in _nodes(catalog, platform, host, mig_strategy, templates)]
-            table = out[name] = Table(platform=platform, nodes=nodes)
+            every = _every(catalog, name, mig_strategy, tuple(families))
+            nodes = [n for n in every if not n.scarce or any(makes(t, n) and in_template(n, t, catalog) for t in templates)]
+            table = out[name] = Table(platform=catalog.platforms[name], nodes=nodes)
             for node in nodes:
                 for key, values in node.labels.items():
                     table.keys.setdefault(key, set()).update(values)
     return out
+
+
+_LISTED: dict[tuple[int, str, str, tuple[str, ...]], tuple[Catalog, list[Node]]] = {}
+"""lists that were made, with their catalog, so that its id stays its own"""
+
+
+def _every(catalog: Catalog, name: str, mig_strategy: str, families: tuple[str, ...]) -> list[Node]:
+    key = (id(catalog), name, mig_strategy, families)
+    if key not in _LISTED:
+        platform = catalog.platforms[name]
+        _LISTED[key] = catalog, [n for host in _hosts(catalog, platform, families) for n in _nodes(catalog, platform, host, mig_strategy)]
+    return _LISTED[key][1]
 
 
 def _hosts(catalog: Catalog, platform: Platform, families: Sequence[str]) -> Iterator[_Host]:
@@ -92,7 +104,7 @@ def _hosts(catalog: Catalog, platform: Platform, families: Sequence[str]) -> Ite
                 yield _Host(vendor=vendor, gpu=None, machine=None, family=family)
 
 
-def _nodes(catalog: Catalog, platform: Platform, host: _Host, mig_strategy: str, templates: Sequence[NodeTemplate]) -> Iterator[Node]:
+def _nodes(catalog: Catalog, platform: Platform, host: _Host, mig_strategy: str) -> Iterator[Node]:
     for variant in catalog.schemes[platform.sharing].variants:
         if variant.vendor != host.vendor or variant.strategy not in (None, mig_strategy):
             continue
@@ -106,7 +118,7 @@ def _nodes(catalog: Catalog, platform: Platform, host: _Host, mig_strategy: str,
             special = kind.kind in ("mig", "shared", "partition") or variant.per_profile
             scarce = not platform.makes_slices and special and resource not in platform.slices
             for capacity, labels in platform.capacity.items():
-                node = Node(
+                yield Node(
                     platform=platform.name,
                     resource=resource,
                     vendor=host.vendor,
@@ -117,13 +129,8 @@ def _nodes(catalog: Catalog, platform: Platform, host: _Host, mig_strategy: str,
                     machine_family=host.family,
                     profile=None if profile is None else profile.name,
                     labels=_labels(catalog, platform, host, variant, profile, labels),
+                    scarce=scarce,
                 )
-                if scarce:
-                    only = frozenset(t.name for t in templates if makes(t, node))
-                    if not only:
-                        continue
-                    node = Node(**{**{f: getattr(node, f) for f in node.__dataclass_fields__}, "only_in": only})
-                yield node
 
 
 def _profiles(catalog: Catalog, host: _Host, variant: Variant) -> list[MigProfile | None]:
@@ -131,8 +138,6 @@ def _profiles(catalog: Catalog, host: _Host, variant: Variant) -> list[MigProfil
         return [None]
     if host.gpu is not None:
         return list(host.gpu.mig)
-    if variant.resource is None:
-        return [None]
     every = {p.name: p for gpu in catalog.gpus if gpu.vendor == host.vendor for p in gpu.mig}
     return list(every.values())
 
@@ -152,7 +157,7 @@ def _devices(host: _Host, variant: Variant, profile: MigProfile | None, kind: st
 def _labels(
     catalog: Catalog, platform: Platform, host: _Host, variant: Variant, profile: MigProfile | None, capacity: Mapping[str, str]
 ) -> dict[str, Values]:
-    spoken = "?" if profile is None else profile.name.replace("+", ".")
+    spoken = "" if profile is None else profile.name.replace("+", ".")
     out: dict[str, Values] = {}
     for key, attribute in platform.labels.items():
         out[key] = _attribute(host, attribute, variant, spoken)
@@ -162,7 +167,7 @@ def _labels(
         for key in scheme_variant.labels:
             out.setdefault(key, (None,))
     for key, possible in variant.labels.items():
-        out[key] = tuple(None if v is None else ("?" if "{profile}" in v and spoken == "?" else v.replace("{profile}", spoken)) for v in possible)
+        out[key] = tuple(None if v is None else v.replace("{profile}", spoken) for v in possible)
     for key in platform.capacity_keys:
         out[key] = (capacity.get(key),)
     for key, value in capacity.items():
@@ -282,9 +287,14 @@ class Atlas:
     catalog: Catalog
     tables: dict[str, Table]
     templates: dict[str, NodeTemplate]
+    _landing: dict[str, frozenset[Node]] = field(default_factory=dict)
+    _known: dict[str, set[str | None]] = field(default_factory=dict)
 
     def known(self, key: str) -> set[str | None]:
-        return set().union(*(t.keys.get(key, set()) for t in self.tables.values()))
+        """Every value that some listed platform's nodes have for a key."""
+        if key not in self._known:
+            self._known[key] = set().union(*(t.keys.get(key, set()) for t in self.tables.values()))
+        return self._known[key]
 
     def undecided(self, table: Table, expression: Raw) -> bool:
         """An In with a value that nobody knows, on a key that this platform has."""
@@ -300,13 +310,27 @@ class Atlas:
 
     def lands(self, node: Node, expressions: Sequence[Raw]) -> bool:
         """Whether a pod with these expressions (ANDed) may land on this kind of node."""
-        table = self.tables[node.platform]
+        return node in self.landing(expressions)
+
+    def selected(self, terms: Sequence[Sequence[Raw]]) -> set[Node]:
+        """Where any of the terms lets a pod land."""
+        return set().union(*(self.landing(term) for term in terms))
+
+    def landing(self, expressions: Sequence[Raw]) -> frozenset[Node]:
+        """Every kind of node that a pod with these expressions (ANDed) may land on. Remembered: terms come again and again."""
+        key = repr(expressions)
+        if key not in self._landing:
+            self._landing[key] = frozenset(self._find(expressions))
+        return self._landing[key]
+
+    def _find(self, expressions: Sequence[Raw]) -> Iterator[Node]:
         demanded = self.demanded(expressions)
-        if node.only_in is not None and not node.only_in & demanded:
-            return False
-        if not all(in_template(node, self.templates[name], self.catalog) for name in demanded):
-            return False
-        return all(self._may(table, node, e) for e in expressions)
+        for table in self.tables.values():
+            for node in table.nodes:
+                there = not node.scarce or any(makes(self.templates[name], node) for name in demanded)
+                if there and all(in_template(node, self.templates[name], self.catalog) for name in demanded):
+                    if all(self._may(table, node, e) for e in expressions):
+                        yield node
 
     def _may(self, table: Table, node: Node, expression: Raw) -> bool:
         key = expression["key"]

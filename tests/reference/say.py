@@ -16,7 +16,7 @@ def can_say(atlas: Atlas, platform: str, axis: str, nodes: Sequence[Node], insid
     if len(inside) == len(nodes):
         return "all"
     want = set(inside)
-    best = "no"
+    best = "no" if inside else "all"
     for form in _forms(atlas, platform, axis, nodes, want):
         selected = {n for n in nodes if all(_selects(atlas, n, e) for e in form)}
         if selected == want:
@@ -39,10 +39,12 @@ def _forms(atlas: Atlas, platform: str, axis: str, nodes: Sequence[Node], want: 
     lists = entry.machine_keys if axis == "machine" else [(key,) for key in entry.capacity_keys]
     for keys in lists:
         yield from map(list, product(*(_key_forms(key, nodes, want) for key in keys)))
+        if axis == "capacity":  # on-demand is said by absence where only spot is labelled
+            yield [{"key": key, "operator": "DoesNotExist"} for key in keys]
 
 
 def _key_forms(key: str, nodes: Sequence[Node], want: set[Node]) -> list[Raw]:
-    """In and NotIn over what the wanted nodes carry, and over what they alone carry; absence where that is all there is to say."""
+    """In and NotIn over what the wanted nodes carry, and over what they alone carry."""
     mine = {v for n in want for v in n.labels.get(key, (None,))}
     others = {v for n in nodes if n not in want for v in n.labels.get(key, (None,))}
     forms = []
@@ -53,7 +55,7 @@ def _key_forms(key: str, nodes: Sequence[Node], want: set[Node]) -> list[Raw]:
     for values in (others, others - mine):
         named = sorted(v for v in values if v not in (None, "*", "?"))
         forms.append({"key": key, "operator": "NotIn", "values": named} if named else {"key": key, "operator": "Exists"})
-    return [*forms, {"key": key, "operator": "DoesNotExist"}]
+    return forms
 
 
 def _sharing_forms(atlas: Atlas, platform: str, want: set[Node]) -> Iterator[list[Raw]]:
