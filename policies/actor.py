@@ -57,6 +57,8 @@ FLAVORED = Actor(names=("a pod whose queue's flavors place it",), affinity="judg
 FRACTION = Actor(names=("a fraction of a GPU by annotation",), affinity="no", resources="no", refuses=frozenset())
 CLAIMED = Actor(names=("a pod with resource claims only",), by_driver=True, affinity="no", resources="repair", refuses=frozenset({"counts"}))
 
+_FLAVORED = {system: replace(FLAVORED, names=(f"a pod that {system} places",)) for system in ("kueue", "slurm-bridge", "")}
+
 _AFFINITY: tuple[Affinity, ...] = ("no", "judge", "write")
 _RESOURCES: tuple[Resources, ...] = ("no", "repair", "yes")
 _CALM: tuple[Calm, ...] = ("no", "named", "yes")
@@ -91,11 +93,12 @@ def actor_of(pod: Pod, catalog: Catalog, queues: tuple[str, ...], asked: bool) -
 
 def _rows(pod: Pod, catalog: Catalog, queues: tuple[str, ...], asked: bool) -> list[tuple[Actor, bool]]:
     fraction = not asked and any(name in pod.annotations for name in FRACTIONS)
+    flavored = _flavored(pod)
     return [
         (PLACED, bool(pod.node_name)),
         (DAEMON, pod.owner.get("kind") == "DaemonSet" or pod.pinned_node is not None),
         (SERVICE, any(w.service for w in workloads_of(pod, catalog)) or pod.owner.get("kind") in ("ReplicaSet", "StatefulSet")),
-        (replace(FLAVORED, names=(f"a pod that {_flavored(pod)} places",)), _flavored(pod) in queues),
+        (_FLAVORED[flavored], flavored in queues),
         (QUEUED, _queued(pod, catalog)),
         (FRACTION, fraction),
         (CLAIMED, not asked and not fraction and bool(pod.claims)),

@@ -19,7 +19,7 @@ from policies.pod import Container
 from policies.policy import MigDefault, TolerationPattern
 from policies.quantity import whole as whole_number
 from policies.render import slice_by_label
-from policies.snapshot import Compiled, CompiledTemplate, Constraint
+from policies.snapshot import Compiled, CompiledTemplate, Constraint, who
 from policies.verdict import Violation
 from policies.wishes import SLICE, TEMPLATE, grants, is_long
 
@@ -30,9 +30,9 @@ def choose(plan: Plan) -> None:
     """Fill in the defaults of the plan, in order."""
     _template(plan)
     _slice(plan)
-    if not _speaks(plan, _machine_keys(plan)):
+    if not _speaks(plan, plan.snapshot.vocabulary.machine):
         _keep(plan, "machine", lambda c: c.machine or None, key=lambda c: tuple((x.field, *sorted(x.rows.items())) for x in c.machine))
-    if not _speaks(plan, _capacity_keys(plan)):
+    if not _speaks(plan, plan.snapshot.vocabulary.capacity):
         _keep(plan, "capacity", lambda c: _capacity(plan, c), key=lambda c: tuple((*sorted(x.rows.items()),) for x in _capacity(plan, c) or ()))
     plan.spot = _who_named_spot(plan)
 
@@ -42,25 +42,12 @@ def choose(plan: Plan) -> None:
 
 def _speaks(plan: Plan, keys: frozenset[str]) -> bool:
     """Whether the pod has a nodeSelector key or required expression on one of these keys."""
-    return any(said.key in keys for term in placement.terms_of(plan.pod) for said in term.said)
-
-
-def _machine_keys(plan: Plan) -> frozenset[str]:
-    platforms = plan.snapshot.catalog.platforms.values()
-    return frozenset(key for p in platforms for key in (*p.labels, *p.after_boot)) - _capacity_keys(plan)
-
-
-def _capacity_keys(plan: Plan) -> frozenset[str]:
-    return frozenset(key for p in plan.snapshot.catalog.platforms.values() for key in p.capacity_keys)
-
-
-def _sharing_keys(plan: Plan) -> frozenset[str]:
-    return frozenset(key for s in plan.snapshot.catalog.schemes.values() for v in s.variants for key in v.labels)
+    return any(said.key in keys for term in plan.terms for said in term.said)
 
 
 def _speaks_of_sharing(plan: Plan) -> bool:
     """By a sharing key, or by a product label that only shared or sliced GPUs carry (``...-MIG-1g.10gb``)."""
-    if _speaks(plan, _sharing_keys(plan)):
+    if _speaks(plan, plan.snapshot.vocabulary.sharing):
         return True
     return any(
         cell.table.platform.cloud is None and "sharing" in cell.positive and not cell.rows & cell.table.by_sharing.get("Exclusive", 0)
@@ -119,7 +106,7 @@ def _keep(
         return
     _say_clipped(plan, constraints, names)
     plan.inside = rows
-    plan.chosen.extend(replace(c, policy=", ".join(names)) for c in constraints)
+    plan.chosen.extend(replace(c, by=names) for c in constraints)
 
 
 def _say_clipped(plan: Plan, constraints: Sequence[Constraint], names: Sequence[str]) -> None:
@@ -140,14 +127,13 @@ def _loses(plan: Plan, platform: str, constraint: Constraint) -> bool:
 
 def _who_named_spot(plan: Plan) -> tuple[str, ...]:
     """Who named a capacity, by policy or as the pod itself, if what is left holds spot."""
-    who = [c.policy for c in (*plan.constraints, *plan.chosen) if c.axis == "capacity"]
+    named = set(who(c for c in (*plan.constraints, *plan.chosen) if c.axis == "capacity"))
     if plan.template is not None and plan.template.template.capacity:
-        who.extend(plan.template_by)
-    if _speaks(plan, _capacity_keys(plan)):
-        who.extend(plan.wishes.taints)
+        named.update(plan.template_by)
+    if _speaks(plan, plan.snapshot.vocabulary.capacity):
+        named.update(plan.wishes.taints)
     spot = {name: table.by_capacity.get("spot", 0) for name, table in plan.snapshot.tables.items()}
-    names = {name for policies in who for name in policies.split(", ")}
-    return tuple(sorted(names)) if names and plan.space.holds(plan.inside, spot) else ()
+    return tuple(sorted(named)) if named and plan.space.holds(plan.inside, spot) else ()
 
 
 # --- nodeTemplate ------------------------------------------------------------------------------------------------------
@@ -157,8 +143,7 @@ def _template(plan: Plan) -> None:
     if plan.wishes.template is not None:
         _template_by_annotation(plan, plan.wishes.template)
         return
-    keys = frozenset(key for t in plan.snapshot.templates.values() for key, _ in t.template.labels)
-    spoken = None if _speaks(plan, keys) else _spoken(plan, "nodeTemplate", lambda c: c.policy.default.node_template, lambda c: c.policy.default.node_template)
+    spoken = None if _speaks(plan, plan.snapshot.vocabulary.template) else _spoken(plan, "nodeTemplate", lambda c: c.policy.default.node_template, lambda c: c.policy.default.node_template)
     if spoken is None:
         return
     name, names = spoken
@@ -190,7 +175,7 @@ def _template_by_annotation(plan: Plan, name: str) -> None:
         detail = f"{name} means {' and '.join(c.text for c in plan.snapshot.templates[name].constraints) or 'any GPU'}."
         forbidders = _forbidders(plan, plan.snapshot.templates[name])
         fact = f"{fact}, a template {'whose taint is forbidden' if forbidders else 'that leaves no node'} here"
-        policies = forbidders or _requirers(plan)
+        policies = forbidders or who(plan.constraints)
         plan.violations.append(Violation(code="BERTH-152", fact=fact, fix=fix, detail=detail, rule="node_affinity", policies=policies))
 
 
@@ -201,10 +186,6 @@ def _guess(name: str, allowed: Sequence[str]) -> str:
 
 def _granters(plan: Plan, name: str) -> tuple[str, ...]:
     return tuple(c.policy.id for c in plan.policies if name in c.policy.allow.node_templates)
-
-
-def _requirers(plan: Plan) -> tuple[str, ...]:
-    return tuple(sorted({c.policy for c in plan.constraints}))
 
 
 def _take(plan: Plan, template: CompiledTemplate, names: tuple[str, ...]) -> bool:
@@ -230,7 +211,7 @@ def _forbidders(plan: Plan, template: CompiledTemplate) -> tuple[str, ...]:
 def with_template(plan: Plan, template: CompiledTemplate) -> Space:
     """The space in which every term also demands the template's labels."""
     said = tuple(placement.Said(key, "In", (value,), f"GPUNodeTemplate/{template.template.name}") for key, value in template.template.labels)
-    terms = [replace(term, said=(*term.said, *said)) for term in placement.terms_of(plan.pod)]
+    terms = [replace(term, said=(*term.said, *said)) for term in plan.terms]
     return Space(placement.read(plan.snapshot, terms), plan.space.wanted)
 
 
@@ -289,7 +270,7 @@ def _find_slice(plan: Plan, wish: MigDefault, size: str, old: str, names: tuple[
     elif by_author and list(_options(plan, wish, old, placement.everything(plan.snapshot))):
         fact = f'metadata.annotations["{SLICE}"] asks for a slice of {size}, which the policies here do not admit'
         fix = "remove the annotation, or ask for another size"
-        plan.violations.append(Violation(code="BERTH-153", fact=fact, fix=fix, rule="mig_resources", policies=_requirers(plan)))
+        plan.violations.append(Violation(code="BERTH-153", fact=fact, fix=fix, rule="mig_resources", policies=who(plan.constraints)))
     else:
         where = ", ".join(plan.snapshot.tables) if plan.snapshot.placed else "any platform"
         plan.remark(

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from policies import duration
+
 Claim = tuple[tuple[str, int], ...]
 """((device class, count), ...); count 0 stands for 'all', which can't be counted"""
 
@@ -77,7 +79,7 @@ def _node(thing: Mapping[str, Any], facts: ClusterFacts) -> None:
 def _nodepool(thing: Mapping[str, Any], facts: ClusterFacts) -> None:
     assert isinstance(facts.nodepool_grace, dict)
     template = _map(thing, "spec", "template", "spec")
-    facts.nodepool_grace[_name(thing)] = duration_seconds(template.get("terminationGracePeriod"))
+    facts.nodepool_grace[_name(thing)] = duration.read(template.get("terminationGracePeriod"))
 
 
 _DRIVER = re.compile(r"""device\.driver\s*==\s*["']([^"']+)["']""")
@@ -109,16 +111,3 @@ def _request(request: Mapping[str, Any]) -> tuple[str, int]:
     count = exact.get("count", 1)
     every = exact.get("allocationMode") == "All" or not isinstance(count, int)
     return str(exact.get("deviceClassName", "")), 0 if every else count
-
-
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s|m|h)")
-_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
-
-
-def duration_seconds(value: object) -> int | None:
-    """A Go duration (``1h30m``; time.ParseDuration without sign) in whole seconds, rounded down; None if it is none."""
-    text = str(value)
-    parts = _PART.findall(text)
-    if value is None or not parts or "".join(n + u for n, u in parts) != text:
-        return None
-    return int(sum(float(n) * _SECONDS[u] for n, u in parts))

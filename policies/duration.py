@@ -35,12 +35,23 @@ def seconds(value: object) -> int:
         raise DurationError(f"wants a duration with its unit, found the number {value}; write {value}s")
     if not isinstance(value, str) or len(value) > _MOST_CHARACTERS or not _WHOLE.fullmatch(value):
         raise DurationError(f"wants a duration; {_advice(value)}")
-    total = sum((Fraction(number) * _SECONDS[unit] for number, unit in _PART.findall(value)), Fraction(0))
+    total = _total(value)
     if total.denominator != 1 or total < 1:
         raise DurationError(f'wants whole seconds, at least 1s; found "{value}"')
     if total > _MOST_SECONDS:
         raise DurationError(f'"{value}" is more than a year (8784h)')
     return int(total)
+
+
+def read(value: object) -> int | None:
+    """As others write it, whole seconds rounded down: ``0s`` and ``500ms`` too. None if it is no duration."""
+    if not isinstance(value, str) or len(value) > _MOST_CHARACTERS or not _WHOLE.fullmatch(value):
+        return None
+    return int(_total(value))
+
+
+def _total(value: str) -> Fraction:
+    return sum((Fraction(number) * _SECONDS[unit] for number, unit in _PART.findall(value)), Fraction(0))
 
 
 def _advice(value: object) -> str:

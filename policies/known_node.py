@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from policies import refusal
 from policies.offers import Table
 from policies.plan import Plan
+from policies.snapshot import who
 from policies.verdict import Violation
 
 RULE = "node_affinity"
@@ -21,7 +22,7 @@ def check(plan: Plan) -> Iterator[Violation]:
         _daemon(plan)
         return
     labels = plan.snapshot.cluster.nodes.get(node)
-    policies = tuple(sorted({c.policy for c in plan.constraints}))
+    policies = who(plan.constraints)
     if labels is None:
         plan.remark("BERTH-213", "the pod names its node, whose labels are not known: where it runs is not judged", RULE, policies)
         return

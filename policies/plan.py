@@ -13,7 +13,7 @@ from policies import wishes
 from policies.actor import FRACTIONS, Actor, actor_of, workloads_of
 from policies.catalog import Resource
 from policies.offers import Axis
-from policies.placement import Space, everything, meet, read, terms_of
+from policies.placement import Space, Term, everything, meet, read, terms_of
 from policies.pod import Container, Pod, asks
 from policies.policy import Policy
 from policies.request import Request
@@ -57,6 +57,8 @@ class Plan:
     vendors: tuple[str, ...]
     """of the devices asked for, by resource name or by a readable claim's driver"""
     wishes: Wishes
+    terms: tuple[Term, ...]
+    """required terms that select something; one without index where the pod has none"""
     space: Space
     constraints: tuple[Constraint, ...]
     """of every ``require``"""
@@ -77,9 +79,8 @@ class Plan:
 
     def on_axis(self, axis: Axis) -> list[Constraint]:
         """Every constraint of R on one axis: required, chosen by default, of the chosen template."""
-        by = ", ".join(self.template_by)  # who chose it stands for it, as in ``chosen``
-        template = [replace(c, policy=by) for c in self.template.constraints] if self.template is not None else []
-        return [c for c in (*self.constraints, *self.chosen, *template) if c.axis == axis]
+        template = [replace(c, by=self.template_by) for c in self.template.constraints if c.axis == axis] if self.template is not None else []
+        return [c for c in self.constraints if c.axis == axis] + [c for c in self.chosen if c.axis == axis] + template
 
     @property
     def snapshot(self) -> Snapshot:
@@ -159,6 +160,7 @@ def make(facts: Facts, pod: Pod, policies: tuple[Compiled, ...], asked: tuple[As
     actor = actor_of(pod, snapshot.catalog, snapshot.queues, bool(asked))
     placed = {a.resource.name: a.count for a in asked if any(a.resource.name in t.by_resource for t in snapshot.tables.values())}
     wanted = wishes.read(pod, policies, snapshot, actor)
+    terms = terms_of(pod)
     constraints = tuple(_constraints(policies, wanted.seconds))
     plan = Plan(
         pod=pod,
@@ -168,7 +170,8 @@ def make(facts: Facts, pod: Pod, policies: tuple[Compiled, ...], asked: tuple[As
         asked=asked,
         vendors=_vendors(pod, facts, asked),
         wishes=wanted,
-        space=Space(read(snapshot, terms_of(pod)), placed),
+        terms=terms,
+        space=Space(read(snapshot, terms), placed),
         constraints=constraints,
     )
     plan.violations.extend(wanted.violations)

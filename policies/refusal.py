@@ -11,7 +11,7 @@ from policies.offers import Axis
 from policies.placement import Cell, Said, demands, listed, smallest
 from policies.plan import Plan
 from policies.render import natural
-from policies.snapshot import Constraint
+from policies.snapshot import Constraint, who
 from policies.verdict import Violation
 
 RULE = "node_affinity"
@@ -23,9 +23,9 @@ def contradiction(plan: Plan) -> Violation:
     cell, inputs = min(groups, key=lambda item: len(item[1]))
     demands = [i.constraint for i in inputs if i.constraint is not None]
     wishes = [i for i in inputs if i.constraint is None]
-    policies = tuple(sorted({c.policy for c in demands}))
+    policies = who(demands)
     if not wishes:
-        named = " and ".join(_cut(f"{c.policy.rpartition('/')[2]} ({c.text})", 98 // len(demands) - 5) for c in demands)
+        named = " and ".join(_cut(f"{c.by[0].rpartition('/')[2]} ({c.text})", 98 // len(demands) - 5) for c in demands)
         fact = f"{named} {'leaves' if len(demands) == 1 else 'leave'} no GPU: this is a policy conflict, not your pod"
         return Violation(code="BERTH-122", fact=fact, fix="ask the platform team to mend it", detail=required(demands), rule=RULE, policies=policies)
     fact = f"{' and '.join(i.words for i in wishes)} {'is' if len(wishes) == 1 else 'are'} outside {joined(demands)}"
@@ -54,7 +54,7 @@ def joined(constraints: Sequence[Constraint]) -> str:
 
 def required(constraints: Sequence[Constraint]) -> str:
     """Every constraint in full, with the policy and the field it stands in."""
-    return f"Required: {' and '.join(f'{c.policy} {c.field} ({c.text})' for c in constraints)}."
+    return f"Required: {' and '.join(f'{c.by[0]} {c.field} ({c.text})' for c in constraints)}."
 
 
 def _groups(plan: Plan, cell: Cell) -> Iterator[list[_Input]]:
@@ -142,7 +142,7 @@ def clash(plan: Plan, cell: Cell, said: Said, expression: Expression) -> Violati
         detail=f"{required(asked)} Berth would write {expression.key} {expression.operator} [{', '.join(expression.values)}]. "
         "A new GPU is added to the catalog with --catalog.",
         rule=RULE,
-        policies=tuple(sorted({c.policy for c in asked})),
+        policies=who(asked),
     )
 
 
@@ -158,7 +158,7 @@ def outside(plan: Plan, cell: Cell, axis: Axis) -> Violation:
         fix="create the pod again (controllers do so by themselves)",
         detail=f"Likely: {likely}.",
         rule=RULE,
-        policies=tuple(sorted({c.policy for c in constraints})),
+        policies=who(constraints),
     )
 
 

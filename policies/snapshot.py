@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from policies import offers
@@ -26,7 +26,8 @@ class Constraint:
     """One field of one policy as sets of rows, with the words to name it."""
 
     axis: Axis
-    policy: str
+    by: tuple[str, ...]
+    """who asks: the policy; for a default that several give alike, all of them; for a template, who chose it"""
     field: str
     """``spec.require.families``"""
     text: str
@@ -62,6 +63,28 @@ class CompiledTemplate:
     """platform -> rows inside all of them"""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vocabulary:
+    """Label keys by the axis that they speak of, of every platform, listed or not: who uses one is not silent there."""
+
+    machine: frozenset[str]
+    capacity: frozenset[str]
+    sharing: frozenset[str]
+    template: frozenset[str]
+    """labels of the node templates"""
+
+
+def _vocabulary(catalog: Catalog, templates: Iterable[NodeTemplate]) -> Vocabulary:
+    platforms = catalog.platforms.values()
+    capacity = frozenset(key for p in platforms for key in p.capacity_keys)
+    return Vocabulary(
+        machine=frozenset(key for p in platforms for key in (*p.labels, *p.after_boot)) - capacity,
+        capacity=capacity,
+        sharing=frozenset(key for scheme in catalog.schemes.values() for v in scheme.variants for key in v.labels),
+        template=frozenset(key for t in templates for key, _ in t.labels),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything a decision may know. ``facts_for`` is one dict look-up once a namespace has been seen."""
@@ -77,6 +100,7 @@ class Snapshot:
     policies: tuple[Compiled, ...]
     templates: Mapping[str, CompiledTemplate]
     cluster: ClusterFacts
+    vocabulary: Vocabulary
     _facts: dict[str, Facts] = field(default_factory=dict)
 
     def facts_for(self, namespace: str) -> Facts:
@@ -101,6 +125,11 @@ class Facts:
     labels: Mapping[str, str]
     policies: tuple[Compiled, ...]
     snapshot: Snapshot
+
+
+def who(constraints: Iterable[Constraint]) -> tuple[str, ...]:
+    """Everyone who asks for one of these, sorted."""
+    return tuple(sorted({name for constraint in constraints for name in constraint.by}))
 
 
 def _in_scope(policy: Policy, namespace: str, labels: Mapping[str, str]) -> bool:
@@ -139,6 +168,7 @@ def build(
         policies=tuple(sorted((compiler.policy(p, max_mode) for p in policy_set.policies), key=lambda c: c.policy.id)),
         templates={t.name: compiler.template(t) for t in sorted(policy_set.templates, key=lambda t: t.name)},
         cluster=cluster or ClusterFacts(),
+        vocabulary=_vocabulary(catalog, policy_set.templates),
     )
 
 
@@ -210,20 +240,20 @@ class _Compiler:
         self, policy: str, where: str, text: str, inside: _HostTest, lacking: tuple[str, ...] = (), narrows: bool = True
     ) -> Constraint:
         rows = {name: table.all if name in lacking else _host_rows(table, inside) for name, table in self.tables.items()}
-        return Constraint(axis="machine", policy=policy, field=where, text=text, rows=rows, inexpressible=lacking, narrows=narrows)
+        return Constraint(axis="machine", by=(policy,), field=where, text=text, rows=rows, inexpressible=lacking, narrows=narrows)
 
     def capacity(self, policy: str, where: str, wanted: Sequence[Capacity]) -> Constraint:
         """``on-demand`` includes reserved: Karpenter marks paid reservations so."""
         names = {*wanted, *(("reserved",) if "on-demand" in wanted else ())}
         rows = {name: sum(table.by_capacity.get(c, 0) for c in names) for name, table in self.tables.items()}
-        return Constraint(axis="capacity", policy=policy, field=where, text=f"capacity {_list(wanted)}", rows=rows, narrows=True)
+        return Constraint(axis="capacity", by=(policy,), field=where, text=f"capacity {_list(wanted)}", rows=rows, narrows=True)
 
     def long(self, policy: str, where: str, long_runs: LongRuns | None) -> Constraint | None:
         return None if long_runs is None else self.capacity(policy, f"{where}.capacity", long_runs.capacity)
 
     def sharing(self, policy: str, where: str, wanted: Sequence[Sharing]) -> Constraint:
         rows = {name: sum(table.by_sharing.get(s, 0) for s in set(wanted)) for name, table in self.tables.items()}
-        return Constraint(axis="sharing", policy=policy, field=where, text=f"sharing {_list(wanted)}", rows=rows, narrows=True)
+        return Constraint(axis="sharing", by=(policy,), field=where, text=f"sharing {_list(wanted)}", rows=rows, narrows=True)
 
 
 def _host_rows(table: Table, inside: _HostTest) -> int:

@@ -15,7 +15,7 @@ from policies.offers import AXES, Axis, Table
 from policies.placement import Cell, Said, Term
 from policies.plan import Plan
 from policies.render import Rendering, render, slice_by_label
-from policies.snapshot import Constraint
+from policies.snapshot import Constraint, who
 
 MOST_TERMS = 16
 """Past this the first platform alone is written. The scheduler evaluates every term on every node."""
@@ -52,9 +52,9 @@ class TermPlan:
 
 def term_plans(plan: Plan) -> tuple[TermPlan, ...]:
     """One per non-empty term, in order."""
-    plans = [_term_plan(plan, term) for term in placement.terms_of(plan.pod)]
+    plans = [_term_plan(plan, term) for term in plan.terms]
     if sum(max(1, len(p.alternatives)) for p in plans) > MOST_TERMS and any(len(p.alternatives) > 1 for p in plans):
-        names = tuple(sorted({c.policy for c in plan.constraints}))
+        names = who(plan.constraints)
         plan.remark("BERTH-209", f"over {MOST_TERMS} node affinity terms: only the first platform is written", "node_affinity", names)
         plans = [replace(p, alternatives=p.alternatives[:1]) for p in plans]
     return tuple(plans)
@@ -117,12 +117,8 @@ def _axis(plan: Plan, cell: Cell, axis: Axis) -> list[Written]:
         rendering, implied = _render(plan, cell.table, axis, rows), _implied(plan, cell, axis, rows)
     if rendering is None or implied:
         return []
-    policies = _who(plan.on_axis(axis))
+    policies = who(plan.on_axis(axis))
     return [Written(e, "node_affinity", policies) for e in rendering.expressions]
-
-
-def _who(constraints: Sequence[Constraint]) -> tuple[str, ...]:
-    return tuple(sorted({name for c in constraints for name in c.policy.split(", ")}))
 
 
 def axis_rows(plan: Plan, table: Table, axis: Axis) -> int:
@@ -159,7 +155,7 @@ def _say_inexpressible(plan: Plan, table: Table, axis: Axis, *, unwritten: bool)
     unsaid = unwritten and bool(axis_rows(plan, table, axis) & universe(plan, table))
     for c in plan.on_axis(axis):
         if unsaid or platform in c.inexpressible:
-            plan.remark("BERTH-205", f"{c.text} can't be expressed on {platform}: not written and not judged there", "node_affinity", _who([c]))
+            plan.remark("BERTH-205", f"{c.text} can't be expressed on {platform}: not written and not judged there", "node_affinity", who([c]))
 
 
 def _implied(plan: Plan, cell: Cell, axis: Axis, inside: int) -> bool:
@@ -196,7 +192,7 @@ def _held(plan: Plan, option: Alternative) -> list[Written]:
     """What holds an alternative to its platform: a positive expression on a key that no other listed platform has."""
     table = option.cell.table
     others = [t for t in plan.snapshot.tables.values() if t is not table]
-    policies = _who([c for axis in AXES for c in plan.on_axis(axis)])
+    policies = who([c for axis in AXES for c in plan.on_axis(axis)])
     term = option.cell.term
     if table.platform.cloud is None:
         absent = [Expression(key=t.platform.anchor, operator="DoesNotExist") for t in others]

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from policies import duration
 from policies.actor import Actor, Calm
-from policies.cluster_facts import duration_seconds
 from policies.pod import Pod
 from policies.policy import GROUP, LongRuns, TolerationPattern
 from policies.snapshot import Compiled, Snapshot
@@ -162,7 +162,7 @@ def _text(pod: Pod, key: str) -> str | None:
 
 
 def _seconds(pod: Pod) -> int | None:
-    said = duration_seconds(_text(pod, DURATION))
+    said = duration.read(_text(pod, DURATION))
     if said is not None:
         return said
     deadline = pod.spec.get("activeDeadlineSeconds")
@@ -179,9 +179,9 @@ def _opted_out(pod: Pod) -> list[str]:
 
 
 def _unreadable(pod: Pod, snapshot: Snapshot) -> Iterator[Violation]:
-    duration, slice_text = _text(pod, DURATION), _text(pod, SLICE)
-    if duration is not None and duration_seconds(duration) is None:
-        yield _wrong(DURATION, duration, "write a duration such as 90m, 6h or 1h30m", "node_affinity")
+    lasts, slice_text = _text(pod, DURATION), _text(pod, SLICE)
+    if lasts is not None and duration.read(lasts) is None:
+        yield _wrong(DURATION, lasts, "write a duration such as 90m, 6h or 1h30m", "node_affinity")
     sizes = sorted({p.memory_gb for gpu in snapshot.catalog.gpus for p in gpu.mig})
     if slice_text is not None and _slice_gb(pod) not in sizes:
         nearest = min(sizes, key=lambda gb: (abs(gb - (_slice_gb(pod) or 10)), gb), default=10)

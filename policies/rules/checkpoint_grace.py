@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.placement import terms_of
 from policies.plan import Plan
 from policies.pod import mapping_at
 from policies.request import Request
@@ -65,7 +64,7 @@ def _pools(plan: Plan) -> dict[str, int | None]:
     pools = dict(plan.snapshot.cluster.nodepool_grace)
     labels = dict(plan.template.template.labels) if plan.template is not None else {}
     named = {labels.get("karpenter.sh/nodepool")}
-    named |= {v for term in terms_of(plan.pod) for said in term.said if said.key == "karpenter.sh/nodepool" for v in said.values}
+    named |= {v for term in plan.terms for said in term.said if said.key == "karpenter.sh/nodepool" for v in said.values}
     return {name: grace for name, grace in pools.items() if name in named} if named & pools.keys() else pools
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies import duration
 from policies.catalog import Protection
-from policies.cluster_facts import duration_seconds
 from policies.plan import Plan
 from policies.request import Request
 from policies.verdict import Edit, Violation
@@ -34,7 +34,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
         if value is None:
             assert limit is not None
             plan.remark(
-                "BERTH-212", f"{protection.key} is not written: it knows no duration here, and at most {written(limit.value)} of protection is allowed",
+                "BERTH-212", f"{protection.key} is not written: it knows no duration here, and at most {duration.text(limit.value)} of protection is allowed",
                 NAME, wish.policies,
             )  # fmt: skip
             continue
@@ -55,7 +55,7 @@ def _standing(plan: Plan, protection: Protection) -> dict[str, str]:
 def _value(plan: Plan, protection: Protection, seconds: int) -> str | None:
     """The value to write; None where only an endless one could be, and a maximum is in force."""
     if _knows_durations(plan, protection) and seconds < FOREVER:
-        return written(seconds)
+        return duration.text(seconds)
     return protection.value if plan.wishes.protect_max is None else None
 
 
@@ -63,14 +63,6 @@ def _knows_durations(plan: Plan, protection: Protection) -> bool:
     """Whether a platform in use reads a duration in it."""
     catalog, tables = plan.snapshot.catalog, plan.snapshot.tables
     return protection.durations and any(catalog.platforms[p].protect_durations for p in protection.platforms if p in tables)
-
-
-def written(seconds: int) -> str:
-    """A Go duration: ``12h``, ``1h30m0s`` is written ``90m``."""
-    for unit, size in (("h", 3600), ("m", 60)):
-        if seconds and seconds % size == 0:
-            return f"{seconds // size}{unit}"
-    return f"{seconds}s"
 
 
 def check(request: Request, plan: Plan) -> Iterator[Violation]:
@@ -89,15 +81,15 @@ def _lasts(protection: Protection, value: str) -> int | None:
     """Seconds that this value protects for; None if it does not protect."""
     if value == protection.value:
         return FOREVER
-    return duration_seconds(value) if protection.durations else None
+    return duration.read(value) if protection.durations else None
 
 
 def _too_long(plan: Plan, protection: Protection, value: str, limit: Limit) -> Violation:
     path = f'metadata.{protection.where}["{protection.key}"]'
-    fix = f'set it to "{written(limit.value)}" or remove it' if _knows_durations(plan, protection) else "remove it"
+    fix = f'set it to "{duration.text(limit.value)}" or remove it' if _knows_durations(plan, protection) else "remove it"
     return Violation(
         code="BERTH-142",
-        fact=f'{path} is "{value}", which protects for longer than the maximum of {written(limit.value)} here',
+        fact=f'{path} is "{value}", which protects for longer than the maximum of {duration.text(limit.value)} here',
         fix=fix,
         rule=NAME,
         policies=limit.policies,

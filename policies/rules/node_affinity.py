@@ -14,11 +14,12 @@ from collections.abc import Iterator
 
 from policies import known_node, refusal
 from policies.offers import AXES
-from policies.placement import Cell, Said, terms_of
+from policies.placement import Cell, Said
 from policies.plan import Plan, claimed
 from policies.pod import TERMS, Raw
 from policies.render import Rendering
 from policies.request import Request
+from policies.snapshot import who
 from policies.terms import Alternative, Written, axis_rows, rendered, term_plans
 from policies.verdict import Edit, Violation
 
@@ -98,7 +99,7 @@ def _clashes(plan: Plan) -> Iterator[Violation]:
         return
     alternatives = [a for term in term_plans(plan) for a in term.alternatives]
     found = [(a.cell, *a.clash) for a in alternatives if a.clash is not None]
-    if found and not any(a.alive for a in alternatives) and len(terms_of(plan.pod)) == len({a.cell.term.index for a in alternatives}):
+    if found and not any(a.alive for a in alternatives) and len(plan.terms) == len({a.cell.term.index for a in alternatives}):
         yield refusal.clash(plan, *found[0])
 
 
@@ -139,7 +140,7 @@ def _unwritten(plan: Plan) -> None:
     """A queue's flavors place the pod: say what is not written. Only once something was chosen, on mutate."""
     constraints = [c for axis in AXES for c in plan.on_axis(axis)]
     if plan.actor.affinity == "judge" and plan.space.wanted and constraints:
-        names, texts = sorted({c.policy for c in constraints}), " and ".join(c.text for c in constraints)
+        names, texts = who(constraints), " and ".join(c.text for c in constraints)
         plan.remark("BERTH-215", f"it is {' and '.join(plan.actor.names)}: {texts} is judged and not written; the queue's flavors must carry it", NAME, names)
 
 

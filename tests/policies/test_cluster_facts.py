@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.cluster_facts import ClusterFacts, duration_seconds
+from policies.cluster_facts import ClusterFacts
 
 
 def read(*objects: dict[str, Any]) -> ClusterFacts:
@@ -73,24 +73,3 @@ def test_what_a_claim_asks_for(request_: dict[str, Any], claim: tuple[str, int])
     }
     template = thing("ResourceClaimTemplate", spec={"spec": {"devices": {"requests": [request_]}}})
     assert read(template).claims == {("ResourceClaimTemplate", "default", "x"): (claim,)}
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("1h30m", 5400),
-        ("90s", 90),
-        ("1.5m", 90),
-        ("1500ms", 1),
-        ("0s", 0),
-        ("", None),
-        ("2", None),
-        ("-1h", None),
-        ("1 h", None),
-        ("1h!", None),
-    ],
-    ids=repr,
-)
-def test_durations_in_gos_grammar(text: str, seconds: int | None) -> None:
-    """Rounded down; None for what is none."""
-    assert duration_seconds(text) == seconds

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from policies import duration
 
@@ -43,3 +45,30 @@ def test_refuses(value: object, message: str) -> None:
 def test_text(seconds: int, text: str) -> None:
     """Seconds are shown in the shortest form that people write."""
     assert duration.text(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("1h30m", 5400),
+        ("90s", 90),
+        ("1.5m", 90),
+        ("1500ms", 1),
+        ("0s", 0),
+        ("", None),
+        ("2", None),
+        ("-1h", None),
+        ("1 h", None),
+        ("1h!", None),
+    ],
+    ids=repr,
+)
+def test_what_others_wrote(text: str, seconds: int | None) -> None:
+    """Rounded down; None for what is none."""
+    assert duration.read(text) == seconds
+
+
+@given(st.integers(0, 10**8))
+def test_what_is_written_is_read_back(seconds: int) -> None:
+    """By the grammar that Karpenter reads it with."""
+    assert duration.read(duration.text(seconds)) == seconds

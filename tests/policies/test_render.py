@@ -69,10 +69,13 @@ def test_what_is_everything_needs_no_expression() -> None:
     assert found.expressions == ()
 
 
-def test_nothing_can_say_nothing() -> None:
-    """There is no expression for the empty set."""
+def test_the_empty_set_is_said_by_what_no_node_satisfies() -> None:
+    """A dead ORed term must not select what is outside R: its key is there and is not."""
     table = TABLES["gfd"]
-    assert render(CATALOG, table, "machine", 0, table.by_vendor["nvidia"]) is None
+    for axis, key in (("machine", "nvidia.com/gpu.family"), ("sharing", "nvidia.com/gpu.sharing-strategy")):
+        rendering = render(CATALOG, table, axis, 0, table.by_vendor["nvidia"])
+        assert rendering is not None
+        assert [(e.key, e.operator) for e in rendering.expressions] == [(key, "Exists"), (key, "DoesNotExist")]
 
 
 def test_a_slice_by_label_needs_a_label() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -42,6 +43,15 @@ def number(value: object) -> Fraction | None:
         return parse(value)
     except QuantityError:
         return None
+
+
+def duration(text: str | None) -> int | None:
+    """Whole seconds of a Go duration; None: it is none."""
+    found, units = 0.0, {"h": 3600, "m": 60, "s": 1}
+    parts = re.findall(r"(\d+(?:\.\d+)?)([hms])", text or "")
+    for amount, unit in parts:
+        found += float(amount) * units[unit]
+    return int(found) if parts and "".join(map("".join, parts)) == text else None
 
 
 def is_count(value: object) -> bool:

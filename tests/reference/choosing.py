@@ -1,0 +1,153 @@
+"""What authors name and policies default: template, slice, machine, capacity, in that order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from policies.policy import Machine, Policy
+from tests.reference import pods
+from tests.reference.nodes import Node, in_capacity, in_machine
+from tests.reference.placing import Placing
+from tests.reference.tolerations import tolerates, toleration
+
+
+Raw = dict[str, Any]
+
+
+class Choosing(Placing):
+    def chosen_by_all(self) -> set[str]:
+        """Templates and slices, then the other defaults; refusals of what the author names and cannot have."""
+        codes = self.choose_template() | self.choose_slice()
+        self.choose_rest()
+        return codes
+
+    def choose_template(self) -> set[str]:
+        allowed = {n for p in self.policies if p.namespace is None for n in p.allow.node_templates}
+        said = self.annotations.get("berth.dev/node-template")
+        if said is not None:
+            if said not in self.atlas.templates or said not in allowed:
+                return {"BERTH-152"}
+            impossible = not self.platforms_left(lambda n: True, self.now, self.terms)
+            self.template_by = [p for p in self.policies if said in p.allow.node_templates]
+            return set() if self.take_template(said) or impossible else {"BERTH-152"}
+        wish = self.speaker(lambda p: p.default.node_template) if self.silent("template") else None
+        own = any(p.namespace is not None and p.default.node_template for p in self.policies)
+        self.template_by = [p for p in self.policies if p.default.node_template and (p.namespace is not None or not own)]
+        if wish is not None and not (own and wish not in allowed):
+            self.take_template(wish)
+        return set()
+
+    def take_template(self, name: str) -> bool:
+        """Nothing left, but a slice would be: taken. Nothing there at all, policies aside: taken, to no effect."""
+        forbidden = [f for p in self.policies for f in p.require.forbid_tolerations]
+        taints = [toleration(t.key, t.value, t.effect) for t in self.atlas.templates[name].taints]
+        if not self.now or any(tolerates(t, f) for t in taints for f in forbidden):
+            return False
+        before = self.terms
+        possible = self.platforms_left(lambda n: True, self.now, before)
+        self.terms = [[*t, *({"key": k, "operator": "In", "values": [v]} for k, v in self.atlas.templates[name].labels)] for t in before]
+        possible |= self.platforms_left(lambda n: True, self.now, self.terms)
+        if possible and not self.left() and not self.slices():
+            self.terms = before
+            return False
+        self.out.template = name
+        return True
+
+    def slice_wish(self) -> tuple[int | None, int | None] | None:
+        """(nominal GB, usable MiB) of the slice wished for; None: no wish, or not for this pod."""
+        said = self.annotations.get("berth.dev/mig-slice")
+        kinds = {(r.vendor, r.kind) for r in self.asked.values()}
+        if ("nvidia", "gpu") not in kinds or kinds & {("nvidia", "mig"), ("nvidia", "shared")} or not self.silent("sharing") or self.names_shared():
+            return None
+        if said is not None and said.endswith("gb") and said[:-2].isdigit():
+            return int(said[:-2]), None
+        wish = self.speaker(lambda p: p.default.mig)
+        return None if wish is None else (wish.slice_gb, wish.usable_mib)
+
+    def names_shared(self) -> bool:
+        """A product label of sliced or shared GPUs alone also speaks of sharing."""
+        for table in self.atlas.tables.values():
+            for term in self.terms if table.platform.cloud is None else ():
+                products = [e for e in term if e["key"].endswith("gpu.product") and e["operator"] == "In"]
+                mine = [n for n in table.nodes if n.sharing == "Exclusive" and self.atlas.lands(n, term)]
+                if products and not mine:
+                    return True
+        return False
+
+    def slices(self, judged: bool = True) -> list[tuple[str, str]]:
+        """(profile, resource) of the slices that fit the wish and leave something, best first."""
+        wish = self.slice_wish()
+        whole = [c for c in pods.containers(self.pod) if c.asks("nvidia.com/gpu")]
+        if wish is None or not self.row.rename or any(pods.number(c.amount("nvidia.com/gpu")) != 1 for c in whole):
+            return []
+        gb, usable = wish
+        found = {}
+        for table in self.atlas.tables.values():
+            for node in table.nodes:
+                if node.gpu is None or node.sharing != "MIG" or node.profile is None:
+                    continue
+                profile = next(p for p in node.gpu.mig if p.name == node.profile)
+                enough = usable is not None and profile.usable_mib is not None and profile.usable_mib >= usable
+                if profile.attribute is None and (profile.memory_gb == gb or enough):
+                    found.setdefault((profile.name, node.resource), profile)
+        order = sorted(found.items(), key=lambda f: (f[1].usable_mib or 0 if usable else 0, f[1].compute, f[1].name, f[0][1]))
+        return [key for key, _ in order if self.slice_left(*key, judged=judged)]
+
+    def slice_left(self, profile: str, resource: str, judged: bool) -> bool:
+        names = {resource if n == "nvidia.com/gpu" else n: c for n, c in self.now.items()}
+        inside = self.in_slice(profile, resource)
+        return bool(self.left(more=inside, names=names) if judged else self.platforms_left(inside, names, self.terms))
+
+    def in_slice(self, profile: str, resource: str) -> Callable[[Node], bool]:
+        return lambda n: (n.resource, n.profile, n.sharing) == (resource, profile, "MIG") and (resource != "nvidia.com/gpu" or self.by_label(n))
+
+    def by_label(self, node: Node) -> bool:
+        """Whether a slice can be chosen by a label there: GKE's partition size, the product on nodes that nobody makes."""
+        platform = self.atlas.tables[node.platform].platform
+        return self.catalog.schemes[platform.sharing].slice_key is not None or platform.cloud is None
+
+    def choose_slice(self) -> set[str]:
+        found = self.slices()
+        if found:
+            profile, resource = found[0]
+            self.now = {resource if n == "nvidia.com/gpu" else n: c for n, c in self.now.items()}
+            self.out.slice, self.slice_resource = profile, resource
+            self.chosen.append(self.in_slice(profile, resource))
+            return set()
+        said = self.annotations.get("berth.dev/mig-slice")
+        return {"BERTH-153"} if said is not None and said[:-2].isdigit() and self.slices(judged=False) else set()
+
+    def choose_rest(self) -> None:
+        machine = self.speaker(lambda p: None if p.default.machine == Machine() else p.default.machine, self.same_machines)
+        if machine is not None and self.silent("machine"):
+            self.keep("machine", lambda n: in_machine(n, machine, self.catalog))
+        wanted = self.speaker(self.capacity_wish)
+        if wanted is not None and self.silent("capacity") and self.keep("capacity", lambda n: in_capacity(n, wanted)):
+            own = [p for p in self.policies if p.namespace is not None and self.capacity_wish(p)]
+            self.named_capacity = own or self.policies
+
+    def same_machines(self, one: Machine, other: Machine) -> bool:
+        """Field by field the same nodes, however the lists are written."""
+        for name in ("families", "models", "instance_families", "gpu_memory"):
+            alone = [replace(Machine(), **{name: getattr(machine, name)}) for machine in (one, other)]
+            if (getattr(one, name) is None) != (getattr(other, name) is None):
+                return False
+            nodes = (n for table in self.atlas.tables.values() for n in table.nodes)
+            if any(in_machine(n, alone[0], self.catalog) != in_machine(n, alone[1], self.catalog) for n in nodes):
+                return False
+        return True
+
+    def capacity_wish(self, policy: Policy) -> frozenset[str] | None:
+        """longRuns beats capacity where the run is long."""
+        default = policy.default
+        said = default.long_runs.capacity if default.long_runs and self.is_long(default.long_runs) else default.capacity
+        return frozenset(c for c in ("spot", "on-demand", "reserved") if c in said or (c == "reserved" and "on-demand" in said)) or None
+
+    def keep(self, axis: str, inside: Callable[[Node], bool]) -> bool:
+        if not self.now or (self.left() and not self.left(more=inside)):
+            return False
+        self.chosen.append(inside)
+        self.axes.append((axis, inside))
+        return True

@@ -1,0 +1,177 @@
+"""What is edited in the end."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Any
+
+from policies.policy import TolerationPattern
+from tests.reference import pods
+from tests.reference.case import AXES, FOREVER
+from tests.reference.choosing import Choosing
+from tests.reference.nodes import Node
+from tests.reference.tolerations import covers, grants, tolerates, toleration
+
+
+Raw = dict[str, Any]
+
+
+class Editing(Choosing):
+    def edit(self) -> None:
+        self.add_tolerations()
+        self.raise_grace()
+        self.mark()
+        self.set_resources()
+        if self.row.affinity == "write" and self.world.placed:
+            self.place()
+
+    def place(self) -> None:
+        """Where the pod may land in the end: never outside, and everywhere inside that can be said."""
+        alive = self.left()
+        possible = self.platforms_left(lambda n: True, self.now, self.terms)  # elsewhere some name has no offer: never landed on
+        self.out.counts = dict(self.now)
+        selected = self.atlas.selected(self.terms)
+        everywhere = {p for p in self.atlas.tables}
+        for name, count in self.now.items():
+            here = [n for n in self.offers(name, count) if n in selected]
+            whole: set[Node] = set()
+            if self.out.slice is not None:  # by label: a whole one where a term names a platform without such a label
+                whole = {n for n in here if self.slice_resource == "nvidia.com/gpu" and not self.by_label(n) and self.in_require(n)}
+                here = [n for n in here if self.in_slice(self.out.slice, self.slice_resource)(n)]
+            most, least = set(here), set(here)
+            for axis in AXES:
+                for platform in everywhere:
+                    on_axis, how = self.sayable(platform, axis)
+                    out = {n for n in here if n.platform == platform and not on_axis(n)}
+                    most -= out if how != "no" and platform in possible else set()
+                    least -= {n for n in here if n.platform == platform} if how == "part" else out
+            if alive:
+                dead = possible - alive
+                free = {n for n in here if n.platform in dead and self.undecided_there(n)}  # nobody knows what these terms select
+                most = {n for n in most if n.platform not in dead} | free
+                least = {n for n in least if n.platform in alive and not self.undecided_there(n)}
+            if self.slice_resource == "nvidia.com/gpu":
+                least = {n for n in least if n.gpu is not None}  # a product that nobody knows can't be named
+            self.out.at_most[name] = most | whole
+            self.out.inside[name] = least & most
+
+    def vendors(self) -> set[str]:
+        out = {r.vendor for r in self.asked.values() if r.kind != "dra"}
+        classes = [n.partition("/")[2] for n, r in self.asked.items() if r.kind == "dra"]
+        for claim in self.pod["spec"].get("resourceClaims") or ():
+            one = {**self.pod, "spec": {"resourceClaims": [claim]}}
+            kind = "ResourceClaimTemplate" if claim.get("resourceClaimTemplateName") else "ResourceClaim"
+            name = claim.get("resourceClaimTemplateName") or claim.get("resourceClaimName")
+            classes += [c for c, _ in self.cluster.claims.get((kind, self.request.namespace, name), ())]
+            assert one
+        out |= {v for c in classes if (v := pods.vendor_of_class(c, self.catalog, self.cluster))}
+        fraction = "gpu-fraction" in self.annotations or "gpu-memory" in self.annotations
+        return out | ({"nvidia"} if fraction and not self.asked else set())
+
+    def add_tolerations(self) -> None:
+        vendors = self.vendors()
+        if not self.row.tolerations or (self.row.driver_only and not vendors):
+            return
+        granted = [t for p in self.policies if p.namespace is None for t in p.allow.tolerations]
+        platforms = set(self.atlas.tables) if self.world.placed else None
+        wanted: list[Raw] = []
+        if any(p.default.accelerator_taints for p in self.policies):
+            for entry in self.catalog.taints:
+                if entry.vendor in vendors and (not entry.platforms or platforms is None or platforms & set(entry.platforms)):
+                    pattern = TolerationPattern(key=entry.taint.key, value=entry.taint.value or None, effect=entry.taint.effect)
+                    asked_by = [p for p in self.policies if p.default.accelerator_taints]
+                    if any(p.namespace is None for p in asked_by) or any(grants(g, pattern) for g in granted):
+                        wanted.append(toleration(pattern.key, pattern.value, pattern.effect))
+        if self.out.template is not None:
+            for taint in self.atlas.templates[self.out.template].taints:
+                wanted.append(toleration(taint.key, taint.value, taint.effect))
+        tolerate = [(pattern, policy) for policy in self.policies for pattern in policy.default.tolerate]
+        for pattern, policy in sorted(tolerate, key=lambda t: (t[0].key, t[0].value or "", t[0].effect or "")):
+            if policy.namespace is None or any(grants(g, pattern) for g in granted):
+                wanted.append(toleration(pattern.key, pattern.value, pattern.effect))
+        if self.capacity_named() and self.spot_left():
+            for entry in self.catalog.spot_taints:
+                pattern = TolerationPattern(key=entry.taint.key, value=entry.taint.value or None, effect=entry.taint.effect)
+                if (not entry.platforms or platforms is None or platforms & set(entry.platforms)) and (
+                    self.capacity_named(cluster=True) or any(grants(g, pattern) for g in granted)
+                ):
+                    wanted.append(toleration(pattern.key, pattern.value, pattern.effect))
+        standing = list(self.pod["spec"].get("tolerations") or ())
+        forbidden = [t for p in self.policies for t in p.require.forbid_tolerations]
+        for one in wanted:
+            never = any(fnmatchcase(one["key"], glob) for glob in self.catalog.never_tolerate)
+            if not never and not any(tolerates(one, f) for f in forbidden) and not any(covers(t, one) for t in standing):
+                standing.append(one)
+                self.out.tolerations.add((one["key"], one["operator"], one.get("value"), one.get("effect")))
+
+    def capacity_named(self, *, cluster: bool = False) -> bool:
+        """By a policy, or by the pod where a policy asks for accelerators' taints. ``cluster``: by one of the cluster's."""
+        policies = [p for p in self.policies if p.namespace is None or not cluster]
+        if not self.silent("capacity") and any(p.default.accelerator_taints for p in policies):
+            return True
+        if self.named_capacity and any(self.capacity_wish(p) for p in self.named_capacity if p in policies):
+            return True
+        if self.out.template is not None and self.atlas.templates[self.out.template].capacity and any(p in policies for p in self.template_by):
+            return True
+        return any(p.require.capacity or self.is_long(p.require.long_runs) for p in policies)
+
+    def spot_left(self) -> bool:
+        """For some name: each is judged by itself."""
+        return any(self.left(more=lambda n: n.capacity == "spot", names={name: count}) for name, count in self.now.items())
+
+    def raise_grace(self) -> None:
+        wishes = [p.default.grace for p in self.acting(self.row.grace) if p.default.grace is not None]
+        opted = "grace" in [o.strip() for o in self.annotations.get("berth.dev/opt-out", "").split(",")]
+        if not wishes or opted:
+            return
+        limits = [p.require.grace_max for p in self.policies if p.require.grace_max is not None]
+        pools = [self.cluster.nodepool_grace.get(n) for n in self.nodepools()]
+        seconds = min([max(wishes), *limits, *(p for p in pools if p is not None)])
+        former = self.pod["spec"].get("terminationGracePeriodSeconds", 30)
+        if seconds <= former:
+            return
+        self.out.grace = seconds
+        probes = [c.raw[p] for c in pods.containers(self.pod) for p in ("livenessProbe", "startupProbe") if p in c.raw and former]
+        self.out.probes = sum("terminationGracePeriodSeconds" not in p for p in probes)
+
+    def nodepools(self) -> set[str]:
+        """The known NodePools that the terms name; all of them where they name none."""
+        named = {v for term in self.terms for e in term if e["key"] == "karpenter.sh/nodepool" for v in e.get("values") or ()}
+        return named & set(self.cluster.nodepool_grace) or set(self.cluster.nodepool_grace)
+
+    def mark(self) -> None:
+        wishes = [FOREVER if p.default.protect_for == "Always" else p.default.protect_for for p in self.acting(self.row.annotations)]
+        wanted = [w for w in wishes if w is not None]
+        if not wanted:
+            return
+        limit = self.least(lambda p: p.require.protection_max)
+        for protection in self.catalog.protections:
+            here = {t.platform.name for t in self.atlas.tables.values()} & set(protection.platforms)
+            if not (here or not protection.platforms or not self.world.placed) or protection.key in pods.metadata(self.pod, protection.where) or limit is not None:
+                continue
+            self.out.marks[protection.key] = protection.value
+
+    def set_resources(self) -> None:
+        repairs = self.row.repair and any(p.default.repair for p in self.policies)
+        for field_name in ("initContainers", "containers"):
+            for index, raw in enumerate(self.pod["spec"].get(field_name) or ()):
+                sides = self.sides(pods.Container(raw=raw, init=False, sidecar=False), repairs)
+                for side in pods.SIDES:
+                    self.out.resources[field_name, index, side] = sides[side]
+
+    def sides(self, container: pods.Container, repairs: bool) -> dict[str, Raw]:
+        out = {side: dict(container.side(side)) for side in pods.SIDES}
+        renamed = self.slice_resource not in ("", "nvidia.com/gpu")
+        for name in container.names():
+            if name not in self.asked or not container.asks(name):
+                continue
+            if renamed and name == "nvidia.com/gpu":
+                for side in pods.SIDES:
+                    out[side].pop(name, None)
+                    out[side][self.slice_resource] = "1"
+            elif repairs and all(pods.is_count(out[side][name]) for side in pods.SIDES if name in out[side]):
+                if name not in out["limits"]:
+                    out["limits"][name] = out["requests"][name]
+                elif name not in out["requests"] or pods.number(out["requests"][name]) != pods.number(out["limits"][name]):
+                    out["requests"][name] = out["limits"][name]
+        return out

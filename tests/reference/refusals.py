@@ -1,0 +1,97 @@
+"""Refusals that have nothing to do with where a pod runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.reference import pods
+from tests.reference.case import Case
+from tests.reference.tolerations import tolerates
+
+
+Raw = dict[str, Any]
+
+
+class Refusals(Case):
+    def unreadable(self) -> set[str]:
+        duration, size, out = self.annotations.get("berth.dev/expected-duration"), self.annotations.get("berth.dev/mig-slice"), set()
+        if duration is not None and pods.duration(duration) is None:
+            out.add("BERTH-151")
+        sizes = {f"{p.memory_gb}gb" for gpu in self.catalog.gpus for p in gpu.mig}
+        if size is not None and size not in sizes:
+            out.add("BERTH-151")
+        opted = [o.strip() for o in self.annotations.get("berth.dev/opt-out", "").split(",") if o.strip()]
+        return out | ({"BERTH-151"} if any(o != "grace" for o in opted) else set())
+
+    def mismatches(self) -> set[str]:
+        out: set[str] = set()
+        mends = self.request.phase == "mutate" and self.row.repair and any(p.default.repair for p in self.policies)
+        if any("accelerators" in p.require.requests_equal_limits for p in self.policies):
+            for container in pods.containers(self.pod):
+                for name in container.names():
+                    if name in self.asked and container.asks(name):
+                        out |= self.mismatch(container, name, mends)
+        if self.asked and any("cpuAndMemory" in p.require.requests_equal_limits for p in self.policies):
+            for container in pods.containers(self.pod):
+                for name in ("cpu", "memory"):
+                    limit = container.side("limits").get(name)
+                    asked = container.side("requests").get(name, limit)
+                    if limit is None or pods.number(limit) != pods.number(asked):
+                        out.add("BERTH-103")
+        return out
+
+    def mismatch(self, container: pods.Container, name: str, mends: bool) -> set[str]:
+        limit, asked = container.side("limits").get(name), container.side("requests").get(name)
+        values = [v for v in (limit, asked) if v is not None]
+        read = [pods.number(v) for v in values]
+        if any(v is None or v < 0 or v.denominator != 1 for v in read):
+            return {"BERTH-102"}
+        if mends or asked is None:
+            return set()
+        return {"BERTH-101"} if limit is None or read[0] != read[1] else set()
+
+    def counts(self) -> set[str]:
+        out = set()
+        count = self.count(("gpu", "dra"))
+        for limit in (p.require.gpus_per_pod for p in self.policies):
+            if limit is not None and count:
+                out |= {"BERTH-111"} if limit.max is not None and count > limit.max else set()
+                out |= {"BERTH-112"} if limit.one_of and count not in limit.one_of else set()
+        if "BERTH-111" in out:
+            out.discard("BERTH-112")  # one of the two says what to type
+        for container in pods.containers(self.pod):
+            kinds = {r.kind for n, r in self.asked.items() if container.asks(n)}
+            if {"gpu", "mig"} <= kinds:
+                out.add("BERTH-113")
+        return out
+
+    def names(self) -> set[str]:
+        out = set()
+        if any(n in self.catalog.misspellings and c.asks(n) for c in pods.containers(self.pod) for n in c.names()):
+            out.add("BERTH-114")
+        profiles = {p.name.replace("+", ".") for gpu in self.catalog.gpus for p in gpu.mig}
+        if any(r.profile is not None and r.profile not in profiles for r in self.asked.values()):
+            out.add("BERTH-115")
+        return out
+
+    def forbidden(self) -> set[str]:
+        standing = self.pod["spec"].get("tolerations") or ()
+        for pattern in (t for p in self.policies for t in p.require.forbid_tolerations):
+            if any(tolerates(t, pattern) for t in standing):
+                return {"BERTH-131"}
+        return set()
+
+    def too_long(self) -> set[str]:
+        out = set()
+        grace, most = self.pod["spec"].get("terminationGracePeriodSeconds", 30), self.least(lambda p: p.require.grace_max)
+        if most is not None and grace > most:
+            out.add("BERTH-141")
+        most = self.least(lambda p: p.require.protection_max)
+        for protection in self.catalog.protections if most is not None else ():
+            value = pods.metadata(self.pod, protection.where).get(protection.key)
+            if value is None:
+                continue
+            seconds = FOREVER if value == protection.value else pods.duration(value) if protection.durations else None
+            if seconds is not None and most is not None and seconds > most:
+                out.add("BERTH-142")
+        return out
