@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from policies.reference import reference_markdown
+from policies.objects.reference import reference_markdown
 
 DOCS = Path(__file__).parent.parent / "docs"
 

@@ -4,8 +4,11 @@ Nothing under this package reads a clock, an environment, a file, a socket or a 
 ``kubernetes``, ``webhook``, ``cli`` or ``cluster`` (``tests/test_layers.py`` holds it): it takes text and
 mappings, and returns values.
 
-Reading order: ``quantity``, ``pod`` (what came in); ``catalog``, ``policy`` (what is known and wanted);
-``offers`` (the table of what nodes offer, as bit sets); ``snapshot`` (all of it, for one moment); ``plan``
-(one decision per pod); ``render`` (the decision as node affinity); ``rules/`` (one edit and one check each);
-``engine`` (plan, then rules); ``patch`` (edits as JSON Patch); ``verdict`` (what comes out).
+Reading order, as one request goes:
+
+- what came in: ``request``, ``pod``, ``quantity``; what comes out: ``verdict``
+- what is known and wanted: ``catalog``, ``policy`` (its table, parser and reference are ``objects``), ``cluster_facts``
+- as sets of rows: ``offers``, ``tables`` (built once), ``compiled`` (policies as sets), ``snapshot`` (all of it, for one moment)
+- one decision per pod: ``engine``, ``plan`` (with ``actor``, ``wishes``, ``placement``), ``choose`` (with ``silence``, ``slices``)
+- written down or refused: ``rules``, ``terms``, ``render``, ``known_node``, ``refusal``, ``patch``
 """

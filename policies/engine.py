@@ -10,11 +10,12 @@ from collections.abc import Iterator
 
 from policies import choose, patch, plan
 from policies.actor import FRACTIONS, MIRRORED
+from policies.compiled import Compiled
 from policies.plan import Asked, Plan
 from policies.pod import Pod
 from policies.request import Request
 from policies.rules import RULES
-from policies.snapshot import Compiled, Facts
+from policies.snapshot import Facts
 from policies.verdict import Edit, Path, Remark, Verdict, Violation, Would
 
 __all__ = ["Request", "evaluate"]

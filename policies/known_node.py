@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from policies import refusal
+from policies.compiled import who
 from policies.offers import Table
 from policies.plan import Plan
-from policies.snapshot import who
 from policies.verdict import Violation
 
 RULE = "node_affinity"

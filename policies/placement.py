@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from policies.catalog import Expression
+from policies.compiled import CompiledTemplate
 from policies.offers import AXES, Axis, Table
 from policies.pod import Pod, Raw
-from policies.snapshot import CompiledTemplate, Snapshot
+from policies.snapshot import Snapshot
 
 SELECTOR = "spec.nodeSelector"
 POSITIVE = frozenset({"In", "Exists", "Gt", "Lt"})

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from policies import wishes
 from policies.actor import FRACTIONS, Actor, actor_of, workloads_of
 from policies.catalog import Resource
+from policies.compiled import Compiled, CompiledTemplate, Constraint
 from policies.offers import Axis
 from policies.placement import Space, Term, everything, meet, read, terms_of
 from policies.pod import Container, Pod, asks
 from policies.policy import Policy
 from policies.request import Request
-from policies.snapshot import Compiled, CompiledTemplate, Constraint, Facts, Snapshot
+from policies.snapshot import Facts, Snapshot
 from policies.verdict import Remark, Violation
 from policies.wishes import Wishes
 

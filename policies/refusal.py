@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from policies.catalog import Expression
+from policies.compiled import Constraint, who
 from policies.nearest import nearest
 from policies.offers import Axis
 from policies.placement import Cell, Said, demands, listed, smallest
 from policies.plan import Plan
 from policies.render import natural
-from policies.snapshot import Constraint, who
 from policies.verdict import Violation
 
 RULE = "node_affinity"

@@ -14,7 +14,6 @@ from policies.catalog import Catalog, Expression
 from policies.offers import ABSENT, ANY, NEW, Axis, Table
 from policies.policy import Sharing
 
-
 SHARINGS: tuple[Sharing, ...] = ("Exclusive", "MIG", "TimeSliced")
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 from policies import placement
 from policies.catalog import Expression
+from policies.compiled import Constraint, who
 from policies.offers import AXES, Axis, Table
 from policies.placement import Cell, Said, Term
 from policies.plan import Plan
 from policies.render import Rendering, render, slice_by_label
-from policies.snapshot import Constraint, who
 
 MOST_TERMS = 16
 """Past this the first platform alone is written. The scheduler evaluates every term on every node."""

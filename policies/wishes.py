@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from policies import duration
 from policies.actor import Actor, Calm
+from policies.compiled import Compiled
 from policies.pod import Pod
 from policies.policy import GROUP, LongRuns, TolerationPattern
-from policies.snapshot import Compiled, Snapshot
+from policies.snapshot import Snapshot
 from policies.verdict import Violation
 
 TEMPLATE = f"{GROUP}/node-template"

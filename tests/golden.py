@@ -29,13 +29,13 @@ import yaml
 
 from policies import snapshot
 from policies.catalog import Catalog
-from policies.catalog_parse import from_mappings
+from policies.catalog.parse import from_mappings
 from policies.cluster_facts import ClusterFacts
 from policies.document import Document
 from policies.engine import evaluate
+from policies.objects.parse import parse_objects
 from policies.patch import pointer
 from policies.policy import API_VERSION, PolicySet
-from policies.policy_parse import parse_objects
 from policies.request import Request
 from policies.snapshot import Facts
 from policies.verdict import Edit, Verdict

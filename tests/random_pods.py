@@ -6,32 +6,66 @@ from random import Random
 from typing import Any
 
 from policies.request import Request
-from tests.random_worlds import NAMESPACES, USERS, World, catalog, chance, some
+from tests.random_fields import chance, some
+from tests.random_terms import affinity, key_of, value_of
+from tests.random_worlds import NAMESPACES, USERS, World
 
 Raw = dict[str, Any]
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 _AMOUNTS = ("1", "1", "1", "1", "1", "2", "4", "8", 1, "1000m", "1e0", "2k", "0", "3")
 _ODD_AMOUNTS = ("500m", "-1", "$GPUS", "", "1.5", "0.5", True, "16")
 _NAMES = ("nvidia.com/gpu",) * 12 + (
-    "nvidia.com/mig-1g.10gb", "nvidia.com/mig-1g.5gb", "nvidia.com/mig-3g.40gb", "nvidia.com/mig-9g.99gb", "nvidia.com/mig-1g.10gb.shared",
-    "nvidia.com/mig-1g.10gb.me", "nvidia.com/mig-1c.3g.20gb", "nvidia.com/gpu.shared", "nvidia.com/gpu.shared", "amd.com/gpu", "amd.com/gpu",
-    "amd.com/cpx_nps4", "aws.amazon.com/neuron", "gpu.intel.com/i915", "gpu.intel.com/xe", "google.com/tpu", "habana.ai/gaudi",
-    "deviceclass.resource.kubernetes.io/gpu.nvidia.com", "deviceclass.resource.kubernetes.io/odd", "nvdia.com/gpu", "nvidia.com/gpus",
-    "nvidia.com/gpumem", "alpha.kubernetes.io/nvidia-gpu", "example.com/foo",
-)  # fmt: skip
+    "nvidia.com/mig-1g.10gb",
+    "nvidia.com/mig-1g.5gb",
+    "nvidia.com/mig-3g.40gb",
+    "nvidia.com/mig-9g.99gb",
+    "nvidia.com/mig-1g.10gb.shared",
+    "nvidia.com/mig-1g.10gb.me",
+    "nvidia.com/mig-1c.3g.20gb",
+    "nvidia.com/gpu.shared",
+    "nvidia.com/gpu.shared",
+    "amd.com/gpu",
+    "amd.com/gpu",
+    "amd.com/cpx_nps4",
+    "aws.amazon.com/neuron",
+    "gpu.intel.com/i915",
+    "gpu.intel.com/xe",
+    "google.com/tpu",
+    "habana.ai/gaudi",
+    "deviceclass.resource.kubernetes.io/gpu.nvidia.com",
+    "deviceclass.resource.kubernetes.io/odd",
+    "nvdia.com/gpu",
+    "nvidia.com/gpus",
+    "nvidia.com/gpumem",
+    "alpha.kubernetes.io/nvidia-gpu",
+    "example.com/foo",
+)
 _USUAL = ("nvidia.com/gpu",) * 14 + ("amd.com/gpu", "nvidia.com/mig-1g.10gb", "nvidia.com/gpu.shared", "gpu.intel.com/i915")
 _OWNERS: tuple[tuple[str, str], ...] = (
-    ("batch/v1", "Job"), ("batch/v1", "Job"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"), ("apps/v1", "DaemonSet"),
-    ("v1", "Node"), ("kubeflow.org/v1", "PyTorchJob"), ("ray.io/v1", "RayCluster"), ("apps.other.io/v1", "ReplicaSet"), ("argoproj.io/v1alpha1", "Workflow"),
+    ("batch/v1", "Job"),
+    ("batch/v1", "Job"),
+    ("apps/v1", "ReplicaSet"),
+    ("apps/v1", "StatefulSet"),
+    ("apps/v1", "DaemonSet"),
+    ("v1", "Node"),
+    ("kubeflow.org/v1", "PyTorchJob"),
+    ("ray.io/v1", "RayCluster"),
+    ("apps.other.io/v1", "ReplicaSet"),
+    ("argoproj.io/v1alpha1", "Workflow"),
     ("v1", "ReplicationController"),
-)  # fmt: skip
+)
 _LABELS: tuple[tuple[str, str], ...] = (
-    ("tier", "batch"), ("app", "x"), ("notebook-name", "n"), ("ray.io/cluster", "c"), ("kueue.x-k8s.io/queue-name", "q"),
-    ("kueue.x-k8s.io/pod-group-name", "g"), ("kueue.x-k8s.io/podset", "main"), ("training.kubeflow.org/operator-name", "pytorchjob-controller"),
-    ("serving.kserve.io/inferenceservice", "s"), ("nvidia.com/gpu-driver-upgrade-drain.skip", "false"),
-)  # fmt: skip
+    ("tier", "batch"),
+    ("app", "x"),
+    ("notebook-name", "n"),
+    ("ray.io/cluster", "c"),
+    ("kueue.x-k8s.io/queue-name", "q"),
+    ("kueue.x-k8s.io/pod-group-name", "g"),
+    ("kueue.x-k8s.io/podset", "main"),
+    ("training.kubeflow.org/operator-name", "pytorchjob-controller"),
+    ("serving.kserve.io/inferenceservice", "s"),
+    ("nvidia.com/gpu-driver-upgrade-drain.skip", "false"),
+)
 _SCHEDULERS = ("default-scheduler", "default-scheduler", "kai-scheduler", "volcano", "runai-scheduler", "slurm-bridge-scheduler", "mine")
 
 
@@ -72,9 +106,8 @@ def _containers(random: Random, calm: bool) -> tuple[list[Raw], list[Raw]]:
     """Calm: what most people write, so that a fair part of all pods gets past every refusal."""
     names = _USUAL if calm else _NAMES
     asked = some(random, names, 1, 1) if calm or chance(random, 0.85) else some(random, names, 0, 2)
-    main = [_container(random, 0, asked, calm)]
-    for i in range(1, random.choice((1, 1, 2, 3))):
-        main.append(_container(random, i, asked if chance(random, 0.3) else (), calm))
+    more = random.choice((0, 0, 1, 2))
+    main = [_container(random, i, asked if i == 0 or chance(random, 0.3) else (), calm) for i in range(more + 1)]
     init = []
     for i in range(random.choice((0, 0, 0, 1, 2))):
         one = _container(random, 10 + i, asked if chance(random, 0.4) else (), calm)
@@ -84,142 +117,47 @@ def _containers(random: Random, calm: bool) -> tuple[list[Raw], list[Raw]]:
     return main, init
 
 
-# --- node selection ----------------------------------------------------------------------------------------------------
-
-
-def _vocabulary() -> dict[str, tuple[str, ...]]:
-    """Label key -> values that nodes of some platform carry, and a few that none does."""
-    found: dict[str, set[str]] = {}
-    for platform in catalog().platforms.values():
-        for key, attribute in {**platform.labels, **platform.after_boot}.items():
-            found.setdefault(key, set()).update(_values(attribute))
-        for labels in platform.capacity.values():
-            for key, value in labels.items():
-                found.setdefault(key, set()).add(value)
-    for key, values in {
-        "nvidia.com/gpu.sharing-strategy": ("none", "time-slicing", "mps"),
-        "nvidia.com/gpu.slices.gi": ("1", "3"),
-        "cloud.google.com/gke-gpu-sharing-strategy": ("time-sharing", "mps"),
-        "cloud.google.com/gke-gpu-partition-size": ("1g.10gb", "1g.5gb", "3g.20gb"),
-    }.items():
-        found[key] = set(values)
-    return {key: tuple(sorted(values)) for key, values in sorted(found.items()) if values}
-
-
-def _values(attribute: str) -> set[str]:
-    vendor, colon, what = attribute.rpartition(":")
-    gpus = {g.model: g for g in catalog().gpus if not colon or g.vendor == vendor}
-    if what == "product":
-        return {p for g in gpus.values() for p in g.products} | {"NVIDIA-L4-SHARED", "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb"}
-    if what == "gpuFamily":
-        return {g.family for g in gpus.values()}
-    if what == "vendor":
-        return {vendor}
-    read = {"type": lambda m: m.type, "family": lambda m: m.family, "count": lambda m: None if m.count is None else str(m.count)}
-    take = read.get(what, lambda m: m.attributes.get(what))
-    return {value for m in catalog().machines if (value := take(m)) is not None}
-
-
-VOCABULARY = _vocabulary()
-_COMMON = (
-    "karpenter.k8s.aws/instance-gpu-name", "karpenter.k8s.aws/instance-family", "node.kubernetes.io/instance-type", "karpenter.sh/capacity-type",
-    "cloud.google.com/gke-accelerator", "nvidia.com/gpu.product", "nvidia.com/gpu.family", "eks.amazonaws.com/capacityType",
-)  # fmt: skip
-_OTHERS: dict[str, tuple[str, ...]] = {
-    "topology.kubernetes.io/zone": ("us-west-2a", "us-west-2b"), "disk": ("ssd",), "karpenter.sh/nodepool": ("gpu-a100", "gpu-t0", "gpu-t1", "cpu"),
-    "pool": ("t0", "t1"), "tier": ("gpu", "web"), "kubernetes.io/arch": ("amd64",),
-}  # fmt: skip
-_TELLING = {
-    "karpenter.k8s.aws/instance-gpu-name": ("t4", "a100", "h100", "l4", "a10g"), "karpenter.k8s.aws/instance-gpu-memory": ("40960", "81920", "16384"),
-    "karpenter.k8s.aws/instance-family": ("p4d", "p5", "g4dn", "g5", "g6"), "nvidia.com/gpu.product": ("Tesla-T4", "NVIDIA-L4", "NVIDIA-H100-80GB-HBM3"),
-    "node.kubernetes.io/instance-type": ("p5.48xlarge", "g4dn.xlarge", "g5.xlarge", "a2-highgpu-1g", "g2-standard-4", "Standard_NC24ads_A100_v4"),
-}  # fmt: skip
-
-
-def _keys(world: World) -> tuple[str, ...]:
-    """Keys of the platforms in use, so that terms mean something."""
-    found: list[str] = []
-    for name in world.platforms or tuple(catalog().platforms):
-        platform = catalog().platforms[name]
-        found += [*platform.labels, *platform.after_boot, *platform.capacity_keys, *platform.capacity_keys]
-        found += ["nvidia.com/gpu.sharing-strategy", "nvidia.com/gpu.slices.gi"] if platform.sharing == "gfd" else [
-            "cloud.google.com/gke-gpu-sharing-strategy", "cloud.google.com/gke-gpu-partition-size"]  # fmt: skip
-    return tuple(found)
-
-
-def _key(random: Random, world: World) -> str:
-    kind = random.random()
-    if kind < 0.5:
-        return random.choice(_keys(world))
-    if kind < 0.65:
-        return random.choice(_COMMON)
-    if kind < 0.72:
-        return random.choice(tuple(VOCABULARY))
-    return random.choice(tuple(_OTHERS))
-
-
-def _value(random: Random, key: str) -> str:
-    if chance(random, 0.06):
-        return random.choice(("x999", "unknown", "NVIDIA-Z1"))
-    if key in _TELLING and chance(random, 0.7):
-        return random.choice(_TELLING[key])
-    return random.choice(VOCABULARY.get(key) or _OTHERS.get(key) or ("x",))
-
-
-def expression(random: Random, world: World) -> Raw:
-    key = _key(random, world)
-    operator = random.choice(("In",) * 5 + ("NotIn",) * 3 + ("Exists", "DoesNotExist", "Gt", "Lt"))
-    if operator in ("Exists", "DoesNotExist"):
-        return {"key": key, "operator": operator}
-    if operator in ("Gt", "Lt"):
-        key = random.choice((key, "karpenter.k8s.aws/instance-gpu-memory", "karpenter.k8s.aws/instance-gpu-count", "karpenter.k8s.aws/instance-generation"))
-        return {"key": key, "operator": operator, "values": [random.choice(("1", "3", "20000", "50000"))]}
-    return {"key": key, "operator": operator, "values": [_value(random, key) for _ in range(random.randint(1, 3))]}
-
-
-def term(random: Random, world: World) -> Raw:
-    if chance(random, 0.08):
-        return {}
-    out: Raw = {"matchExpressions": [expression(random, world) for _ in range(random.choice((1, 1, 2, 3)))]}
-    if chance(random, 0.06):
-        node = random.choice(("node-t4", "node-p5", "node-gfd", "node-gke", "node-new"))
-        out["matchFields"] = [{"key": "metadata.name", "operator": random.choice(("In", "In", "NotIn")), "values": [node]}]
-        if chance(random, 0.5):
-            del out["matchExpressions"]
-    return out
-
-
-def affinity(random: Random, world: World) -> Raw:
-    out: Raw = {}
-    node: Raw = {}
-    if chance(random, 0.8):
-        terms = [term(random, world) for _ in range(random.choice((1, 1, 1, 2, 2, 3, 6)))]
-        node[REQUIRED] = {"nodeSelectorTerms": random.choice((terms, terms, terms, terms, [{}]))}
-    if chance(random, 0.15):
-        node[PREFERRED] = [{"weight": 1, "preference": term(random, world)}]
-    out["nodeAffinity"] = node
-    if chance(random, 0.2):
-        out["podAntiAffinity"] = {REQUIRED: []}
-    return out
-
-
 # --- the whole ---------------------------------------------------------------------------------------------------------
 
 _TOLERATIONS: tuple[Raw, ...] = (
-    {"operator": "Exists"}, {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}, {"key": "nvidia.com/gpu", "operator": "Exists"},
-    {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}, {"key": "team", "operator": "Equal", "value": "research", "effect": "NoSchedule"},
-    {"key": "team", "operator": "Exists"}, {"key": "pool", "value": "t0"}, {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
-    {"operator": "Exists", "tolerationSeconds": 60, "effect": "NoExecute"}, {"operator": "Exists", "effect": "NoSchedule"}, {"key": "sku", "value": "gpu", "effect": "NoSchedule"},
+    {"operator": "Exists"},
+    {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+    {"key": "nvidia.com/gpu", "operator": "Exists"},
+    {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},
+    {"key": "team", "operator": "Equal", "value": "research", "effect": "NoSchedule"},
+    {"key": "team", "operator": "Exists"},
+    {"key": "pool", "value": "t0"},
+    {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
+    {"operator": "Exists", "tolerationSeconds": 60, "effect": "NoExecute"},
+    {"operator": "Exists", "effect": "NoSchedule"},
+    {"key": "sku", "value": "gpu", "effect": "NoSchedule"},
     {"key": "dedicated", "operator": "Exists", "effect": "NoExecute"},
-)  # fmt: skip
+)
 _ANNOTATIONS: tuple[tuple[str, str], ...] = (
-    ("berth.dev/mig-slice", "10gb"), ("berth.dev/mig-slice", "20gb"), ("berth.dev/mig-slice", "5gb"), ("berth.dev/mig-slice", "11gb"), ("berth.dev/mig-slice", "ten"),
-    ("berth.dev/node-template", "t0"), ("berth.dev/node-template", "t1"), ("berth.dev/node-template", "nope"), ("berth.dev/expected-duration", "30m"),
-    ("berth.dev/expected-duration", "6h"), ("berth.dev/expected-duration", "6 hours"), ("berth.dev/opt-out", "grace"), ("berth.dev/opt-out", "everything"),
-    ("karpenter.sh/do-not-disrupt", "true"), ("karpenter.sh/do-not-disrupt", "2h"), ("karpenter.sh/do-not-disrupt", "48h"), ("karpenter.sh/do-not-disrupt", "no"),
-    ("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"), ("cluster-autoscaler.kubernetes.io/safe-to-evict", "true"), ("gpu-fraction", "0.5"),
-    ("gpu-memory", "4000"), ("other", "é\n"), ("kubernetes.io/config.mirror", "h"),
-)  # fmt: skip
+    ("berth.dev/mig-slice", "10gb"),
+    ("berth.dev/mig-slice", "20gb"),
+    ("berth.dev/mig-slice", "5gb"),
+    ("berth.dev/mig-slice", "11gb"),
+    ("berth.dev/mig-slice", "ten"),
+    ("berth.dev/node-template", "t0"),
+    ("berth.dev/node-template", "t1"),
+    ("berth.dev/node-template", "nope"),
+    ("berth.dev/expected-duration", "30m"),
+    ("berth.dev/expected-duration", "6h"),
+    ("berth.dev/expected-duration", "6 hours"),
+    ("berth.dev/opt-out", "grace"),
+    ("berth.dev/opt-out", "everything"),
+    ("karpenter.sh/do-not-disrupt", "true"),
+    ("karpenter.sh/do-not-disrupt", "2h"),
+    ("karpenter.sh/do-not-disrupt", "48h"),
+    ("karpenter.sh/do-not-disrupt", "no"),
+    ("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"),
+    ("cluster-autoscaler.kubernetes.io/safe-to-evict", "true"),
+    ("gpu-fraction", "0.5"),
+    ("gpu-memory", "4000"),
+    ("other", "é\n"),
+    ("kubernetes.io/config.mirror", "h"),
+)
 _ANNOTATION_WEIGHTS = tuple(1 if key == "kubernetes.io/config.mirror" else 4 for key, _ in _ANNOTATIONS)
 
 
@@ -244,7 +182,7 @@ def pod(random: Random, world: World) -> Raw:
     if chance(random, 0.45):
         spec["affinity"] = affinity(random, world)
     if chance(random, 0.2):
-        spec["nodeSelector"] = {(key := _key(random, world)): _value(random, key) for _ in range(random.randint(0, 2))}
+        spec["nodeSelector"] = {(key := key_of(random, world)): value_of(random, key) for _ in range(random.randint(0, 2))}
     if chance(random, 0.35):
         spec["tolerations"] = [dict(t) for t in some(random, _TOLERATIONS, 0, 2)]
     if chance(random, 0.7):
@@ -256,14 +194,35 @@ def pod(random: Random, world: World) -> Raw:
     if chance(random, 0.1 if calm else 0.35):
         spec["schedulerName"] = random.choice(_SCHEDULERS)
     if not calm and chance(random, 0.1):
-        spec["resourceClaims"] = [{"name": "g", **dict([random.choice((("resourceClaimTemplateName", "single-gpu"), ("resourceClaimName", "pair"),
-            ("resourceClaimName", "odd"), ("resourceClaimTemplateName", "every")))])}]  # fmt: skip
+        spec["resourceClaims"] = [
+            {
+                "name": "g",
+                **dict(
+                    [
+                        random.choice(
+                            (
+                                ("resourceClaimTemplateName", "single-gpu"),
+                                ("resourceClaimName", "pair"),
+                                ("resourceClaimName", "odd"),
+                                ("resourceClaimTemplateName", "every"),
+                            )
+                        )
+                    ]
+                ),
+            }
+        ]
         if chance(random, 0.6):
             for container in main + init:
                 container.pop("resources", None)
     if chance(random, 0.3):
         spec["x-unknown"] = {"deep": [{"é": "\u2028", "n": None, "f": 1.0}], "e": []}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": _metadata(random, calm), "spec": spec, **({"x-top": [1]} if chance(random, 0.2) else {})}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": _metadata(random, calm),
+        "spec": spec,
+        **({"x-top": [1]} if chance(random, 0.2) else {}),
+    }
 
 
 def request(random: Random, world: World) -> Request:

@@ -7,13 +7,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from policies import catalog_parse
 from policies.catalog import Catalog
-from policies.catalog_parse import CatalogError, from_mappings
+from policies.catalog import parse as catalog_parse
+from policies.catalog.parse import CatalogError, from_mappings
 from policies.document import Document, InputError
 from policies.nearest import nearest
+from policies.objects.parse import parse_objects
 from policies.policy import PolicySet
-from policies.policy_parse import parse_objects
 from webhook.yaml_text import documents
 
 SHIPPED_CATALOG = Path(catalog_parse.__file__).with_name("catalog.yaml")

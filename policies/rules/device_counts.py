@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from policies.nearest import nearest
-from policies.pod import asks, dotted
 from policies.plan import WHOLE, Plan, claimed, devices
+from policies.pod import asks, dotted
 from policies.request import Request
 from policies.verdict import Edit, Violation
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies import known_node, refusal
+from policies.compiled import who
 from policies.offers import AXES
 from policies.placement import Cell, Said
 from policies.plan import Plan, claimed
 from policies.pod import TERMS, Raw
 from policies.render import Rendering
 from policies.request import Request
-from policies.snapshot import who
 from policies.terms import Alternative, Written, axis_rows, rendered, term_plans
 from policies.verdict import Edit, Violation
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from policies.pod import Container, dotted
 from policies.plan import Plan
+from policies.pod import Container, dotted
 from policies.quantity import QuantityError, parse
 from policies.request import Request
 from policies.verdict import Edit, Path, Violation

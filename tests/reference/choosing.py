@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from policies.catalog import MigProfile
 from policies.policy import Machine, Policy
 from tests.reference import pods
 from tests.reference.nodes import Node, in_capacity, in_machine
 from tests.reference.placing import Placing
 from tests.reference.tolerations import tolerates, toleration
-
 
 Raw = dict[str, Any]
 
@@ -59,7 +59,12 @@ class Choosing(Placing):
         """(nominal GB, usable MiB) of the slice wished for; None: no wish, or not for this pod."""
         said = self.annotations.get("berth.dev/mig-slice")
         kinds = {(r.vendor, r.kind) for r in self.asked.values()}
-        if ("nvidia", "gpu") not in kinds or kinds & {("nvidia", "mig"), ("nvidia", "shared")} or not self.silent("sharing") or self.names_shared():
+        if (
+            ("nvidia", "gpu") not in kinds
+            or kinds & {("nvidia", "mig"), ("nvidia", "shared")}
+            or not self.silent("sharing")
+            or self.names_shared()
+        ):
             return None
         if said is not None and said.endswith("gb") and said[:-2].isdigit():
             return int(said[:-2]), None
@@ -83,7 +88,7 @@ class Choosing(Placing):
         if wish is None or not self.row.rename or any(pods.number(c.amount("nvidia.com/gpu")) != 1 for c in whole):
             return []
         gb, usable = wish
-        found = {}
+        found: dict[tuple[str, str], MigProfile] = {}
         for table in self.atlas.tables.values():
             for node in table.nodes:
                 if node.gpu is None or node.sharing != "MIG" or node.profile is None:
@@ -93,7 +98,7 @@ class Choosing(Placing):
                 if profile.attribute is None and (profile.memory_gb == gb or enough):
                     found.setdefault((profile.name, node.resource), profile)
         order = sorted(found.items(), key=lambda f: (f[1].usable_mib or 0 if usable else 0, f[1].compute, f[1].name, f[0][1]))
-        return [key for key, _ in order if self.slice_left(*key, judged=judged)]
+        return [key for key, _ in order if self.slice_left(key[0], key[1], judged)]
 
     def slice_left(self, profile: str, resource: str, judged: bool) -> bool:
         names = {resource if n == "nvidia.com/gpu" else n: c for n, c in self.now.items()}
@@ -101,7 +106,9 @@ class Choosing(Placing):
         return bool(self.left(more=inside, names=names) if judged else self.platforms_left(inside, names, self.terms))
 
     def in_slice(self, profile: str, resource: str) -> Callable[[Node], bool]:
-        return lambda n: (n.resource, n.profile, n.sharing) == (resource, profile, "MIG") and (resource != "nvidia.com/gpu" or self.by_label(n))
+        return lambda n: (
+            (n.resource, n.profile, n.sharing) == (resource, profile, "MIG") and (resource != "nvidia.com/gpu" or self.by_label(n))
+        )
 
     def by_label(self, node: Node) -> bool:
         """Whether a slice can be chosen by a label there: GKE's partition size, the product on nodes that nobody makes."""

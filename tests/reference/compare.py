@@ -14,7 +14,8 @@ from policies.request import Request
 from policies.snapshot import Facts
 from policies.verdict import Verdict
 from tests.reference import pods
-from tests.reference.evaluator import PLACEMENT, Expected, Reference
+from tests.reference.case import PLACEMENT, Expected
+from tests.reference.evaluator import Reference
 from tests.reference.nodes import Node, terms_of
 
 Raw = dict[str, Any]
@@ -36,8 +37,8 @@ class Compared:
     """What came out, so that a test can also see that something happened at all."""
 
     mutated: Verdict
-    validated: Verdict | None
-    """of the patched pod, where it was admitted"""
+    validated: Verdict
+    """of the patched pod, or of a refused one as it came"""
     differences: tuple[Difference, ...]
 
 
@@ -58,7 +59,7 @@ def compare(request: Request, facts: Facts, reference: Reference) -> Compared:
     validated = evaluate(again, facts)
     if not found:
         found += _codes("validate", validated, reference.evaluate(again))
-    return Compared(mutated, None if mutated.violations else validated, tuple(found))
+    return Compared(mutated, validated, tuple(found))
 
 
 def _codes(phase: str, verdict: Verdict, expected: Expected) -> Iterator[Difference]:
@@ -82,7 +83,7 @@ def _code(code: str, expected: Expected) -> str:
 def _edits(request: Request, verdict: Verdict, expected: Expected, reference: Reference) -> Iterator[Difference]:
     final = patched(request.pod, verdict)
     graces = [e.value for e in verdict.edits if e.rule == "checkpoint_grace" and len(e.path) == 2]
-    parts = {
+    parts: dict[str, tuple[object, object]] = {
         "tolerations": (_added_tolerations(request.pod, final), expected.tolerations),
         "grace": (graces[0] if graces else None, expected.grace),
         "probes": (sum(e.rule == "checkpoint_grace" and len(e.path) > 2 for e in verdict.edits), expected.probes),
@@ -114,7 +115,7 @@ def _resources(pod: Raw) -> dict[tuple[str, int, str], Raw]:
 
 def _lands(name: str, final: Raw, expected: Expected, reference: Reference) -> Iterator[Difference]:
     count = expected.counts[name]
-    selected = reference.atlas.selected(terms_of(final))
+    selected = reference.world.atlas.selected(terms_of(final))
     lands = {n for n in selected if n.resource == name and (None in (n.devices, count) or (n.devices or 0) >= (count or 0))}
     if beyond := lands - expected.at_most[name]:
         yield Difference("mutate", f"{name} may land outside", _shown(beyond), "nothing")
@@ -122,7 +123,7 @@ def _lands(name: str, final: Raw, expected: Expected, reference: Reference) -> I
         yield Difference("mutate", f"{name} can't land inside", "nothing", _shown(short))
 
 
-def _shown(nodes: set[Node]) -> list[tuple[object, ...]]:
+def _shown(nodes: set[Node]) -> object:
     """A few of them."""
     rows = ((n.platform, n.machine_family, n.gpu and n.gpu.model, n.capacity, n.sharing, n.profile) for n in nodes)
     return sorted(rows, key=str)[:4]

@@ -12,7 +12,6 @@ from tests.reference.choosing import Choosing
 from tests.reference.nodes import Node
 from tests.reference.tolerations import covers, grants, tolerates, toleration
 
-
 Raw = dict[str, Any]
 
 
@@ -31,7 +30,6 @@ class Editing(Choosing):
         possible = self.platforms_left(lambda n: True, self.now, self.terms)  # elsewhere some name has no offer: never landed on
         self.out.counts = dict(self.now)
         selected = self.atlas.selected(self.terms)
-        everywhere = {p for p in self.atlas.tables}
         for name, count in self.now.items():
             here = [n for n in self.offers(name, count) if n in selected]
             whole: set[Node] = set()
@@ -40,7 +38,7 @@ class Editing(Choosing):
                 here = [n for n in here if self.in_slice(self.out.slice, self.slice_resource)(n)]
             most, least = set(here), set(here)
             for axis in AXES:
-                for platform in everywhere:
+                for platform in self.atlas.tables:
                     on_axis, how = self.sayable(platform, axis)
                     out = {n for n in here if n.platform == platform and not on_axis(n)}
                     most -= out if how != "no" and platform in possible else set()
@@ -83,8 +81,7 @@ class Editing(Choosing):
                     if any(p.namespace is None for p in asked_by) or any(grants(g, pattern) for g in granted):
                         wanted.append(toleration(pattern.key, pattern.value, pattern.effect))
         if self.out.template is not None:
-            for taint in self.atlas.templates[self.out.template].taints:
-                wanted.append(toleration(taint.key, taint.value, taint.effect))
+            wanted += [toleration(t.key, t.value, t.effect) for t in self.atlas.templates[self.out.template].taints]
         tolerate = [(pattern, policy) for policy in self.policies for pattern in policy.default.tolerate]
         for pattern, policy in sorted(tolerate, key=lambda t: (t[0].key, t[0].value or "", t[0].effect or "")):
             if policy.namespace is None or any(grants(g, pattern) for g in granted):
@@ -111,7 +108,11 @@ class Editing(Choosing):
             return True
         if self.named_capacity and any(self.capacity_wish(p) for p in self.named_capacity if p in policies):
             return True
-        if self.out.template is not None and self.atlas.templates[self.out.template].capacity and any(p in policies for p in self.template_by):
+        if (
+            self.out.template is not None
+            and self.atlas.templates[self.out.template].capacity
+            and any(p in policies for p in self.template_by)
+        ):
             return True
         return any(p.require.capacity or self.is_long(p.require.long_runs) for p in policies)
 
@@ -147,7 +148,11 @@ class Editing(Choosing):
         limit = self.least(lambda p: p.require.protection_max)
         for protection in self.catalog.protections:
             here = {t.platform.name for t in self.atlas.tables.values()} & set(protection.platforms)
-            if not (here or not protection.platforms or not self.world.placed) or protection.key in pods.metadata(self.pod, protection.where) or limit is not None:
+            if (
+                not (here or not protection.platforms or not self.world.placed)
+                or protection.key in pods.metadata(self.pod, protection.where)
+                or limit is not None
+            ):
                 continue
             self.out.marks[protection.key] = protection.value
 

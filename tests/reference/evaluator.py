@@ -21,23 +21,30 @@ class Reference:
     """One set of policies, compiled into nothing: nodes are listed once, the rest is worked out for each pod."""
 
     def __init__(
-        self, policy_set: PolicySet, catalog: Catalog, *, platforms: Sequence[str], mig_strategy: str, queues: tuple[str, ...], cluster: ClusterFacts
+        self,
+        policy_set: PolicySet,
+        catalog: Catalog,
+        *,
+        platforms: Sequence[str],
+        mig_strategy: str,
+        queues: tuple[str, ...],
+        cluster: ClusterFacts,
     ) -> None:
-        self.catalog, self.cluster, self.queues, self.mig_strategy = catalog, cluster, queues, mig_strategy
-        self.policies = sorted(policy_set.policies, key=lambda p: p.id)
-        self.placed = bool(platforms)
         listed = {f for m in _machines(policy_set) if m.instance_families for f in (*m.instance_families.in_, *m.instance_families.not_in)}
-        known = {m.family for m in catalog.machines}
-        templates = {t.name: t for t in policy_set.templates}
-        self.atlas = Atlas(
+        unknown = sorted(listed - {m.family for m in catalog.machines})
+        found = tables(catalog, platforms, mig_strategy, policy_set.templates, unknown)
+        by_resource: dict[str, list[Node]] = {}
+        for node in (n for table in found.values() for n in table.nodes):
+            by_resource.setdefault(node.resource, []).append(node)
+        self.world = World(
             catalog=catalog,
-            tables=tables(catalog, platforms, mig_strategy, policy_set.templates, sorted(listed - known)),
-            templates=templates,
+            cluster=cluster,
+            queues=queues,
+            placed=bool(platforms),
+            policies=sorted(policy_set.policies, key=lambda p: p.id),
+            atlas=Atlas(catalog=catalog, tables=found, templates={t.name: t for t in policy_set.templates}),
+            by_resource=by_resource,
         )
-
-        self.by_resource: dict[str, list[Node]] = {}
-        for node in (n for table in self.atlas.tables.values() for n in table.nodes):
-            self.by_resource.setdefault(node.resource, []).append(node)
 
     def evaluate(self, request: Request) -> Expected:
         """What should happen. The request's pod is well formed."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from policies.catalog import Catalog, Gpu, MachineType, MigProfile, Platform, Variant
-from policies.policy import Machine, NodeTemplate
+from policies.policy import Machine, NodeTemplate, Sharing
 
 Raw = dict[str, Any]
 Values = tuple[str | None, ...]
@@ -27,7 +27,7 @@ class Node:
     resource: str
     vendor: str
     devices: int | None
-    sharing: str
+    sharing: Sharing
     capacity: str
     gpu: Gpu | None
     """None: a model that the catalog does not know"""
@@ -305,7 +305,9 @@ class Atlas:
 
     def demanded(self, expressions: Sequence[Raw]) -> set[str]:
         """Templates all of whose labels the expressions demand."""
-        said = {(e["key"], str(e["values"][0])) for e in expressions if e["operator"] == "In" and len(set(map(str, e.get("values") or ()))) == 1}
+        said = {
+            (e["key"], str(e["values"][0])) for e in expressions if e["operator"] == "In" and len(set(map(str, e.get("values") or ()))) == 1
+        }
         return {t.name for t in self.templates.values() if t.labels and all(label in said for label in t.labels)}
 
     def lands(self, node: Node, expressions: Sequence[Raw]) -> bool:
@@ -328,9 +330,9 @@ class Atlas:
         for table in self.tables.values():
             for node in table.nodes:
                 there = not node.scarce or any(makes(self.templates[name], node) for name in demanded)
-                if there and all(in_template(node, self.templates[name], self.catalog) for name in demanded):
-                    if all(self._may(table, node, e) for e in expressions):
-                        yield node
+                inside = there and all(in_template(node, self.templates[name], self.catalog) for name in demanded)
+                if inside and all(self._may(table, node, e) for e in expressions):
+                    yield node
 
     def _may(self, table: Table, node: Node, expression: Raw) -> bool:
         key = expression["key"]

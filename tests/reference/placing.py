@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tests.reference import pods
-from tests.reference.case import AXES, PLACEMENT
+from tests.reference.case import AXES
 from tests.reference.nodes import Atlas, Node, in_capacity, in_machine
 from tests.reference.refusals import Refusals
 from tests.reference.say import can_say
-
 
 Raw = dict[str, Any]
 
@@ -58,7 +57,12 @@ class Placing(Refusals):
     def in_require(self, node: Node) -> bool:
         return all(self.required(node, axis) for axis in AXES)
 
-    def left(self, more: Callable[[Node], bool] = lambda n: True, terms: list[list[Raw]] | None = None, names: dict[str, int | None] | None = None) -> set[str]:
+    def left(
+        self,
+        more: Callable[[Node], bool] = lambda n: True,
+        terms: list[list[Raw]] | None = None,
+        names: dict[str, int | None] | None = None,
+    ) -> set[str]:
         def inside(node: Node) -> bool:
             return self.in_require(node) and all(chosen(node) for chosen in self.chosen) and more(node)
 
@@ -74,14 +78,12 @@ class Placing(Refusals):
         labels = self.cluster.nodes.get(name or "")
         if labels is None:
             return set()
-        carried = []
+        carried: list[Node] = []
         for table in self.atlas.tables.values():
             if not set(labels) & set(table.platform.labels):
                 continue
             said = [{"key": key, "operator": "In", "values": [value]} for key, value in labels.items() if key in table.keys]
-            for node in table.nodes:
-                if node.resource in self.asked and all(fits(node, e, self.atlas) for e in said):
-                    carried.append(node)
+            carried += [n for n in table.nodes if n.resource in self.asked and all(fits(n, e, self.atlas) for e in said)]
         return {"BERTH-124"} if carried and not any(self.in_require(n) for n in carried) else set()
 
     def outside(self, names: dict[str, int | None]) -> set[str]:
@@ -122,4 +124,6 @@ class Placing(Refusals):
 
 def fits(node: Node, expression: Raw, atlas: Atlas) -> bool:
     value = expression["values"][0]
-    return any(v in (value, "*") or (v == "?" and value not in atlas.known(expression["key"])) for v in node.labels.get(expression["key"], (None,)))
+    return any(
+        v in (value, "*") or (v == "?" and value not in atlas.known(expression["key"])) for v in node.labels.get(expression["key"], (None,))
+    )

@@ -93,7 +93,7 @@ def devices(pod: Raw, name: str) -> int | None:
 
 def claims(pod: Raw, namespace: str, cluster: ClusterFacts) -> list[tuple[str, int]] | None:
     """(device class, count) of every resource claim; None where one is not known or asks for all."""
-    out = []
+    out: list[tuple[str, int]] = []
     for claim in (pod.get("spec") or {}).get("resourceClaims") or ():
         template = claim.get("resourceClaimTemplateName")
         kind = "ResourceClaimTemplate" if template else "ResourceClaim"
@@ -122,7 +122,9 @@ def workloads(pod: Raw, catalog: Catalog) -> set[str]:
     group = str(who.get("apiVersion", "")).rpartition("/")[0]
     found = set()
     for workload in catalog.workloads:
-        by_label = any(key in labels and (not equals or labels[key] == value) for key, equals, value in (one.partition("=") for one in workload.labels))
+        by_label = any(
+            key in labels and (not equals or labels[key] == value) for key, equals, value in (one.partition("=") for one in workload.labels)
+        )
         if (group, who.get("kind", "")) in workload.owners or by_label:
             found.add(workload.name)
     return found
@@ -159,12 +161,12 @@ class Row:
 def row(pod: Raw, catalog: Catalog, queues: tuple[str, ...], asked: bool) -> Row:
     """Of the edits the least, of the refusals the most."""
     spec, labels, annotations = pod.get("spec") or {}, metadata(pod, "labels"), metadata(pod, "annotations")
-    who, out, refusals = owner(pod), Row(), []
+    who, out = owner(pod), Row()
+    refusals: list[set[str] | None] = []
     if "kubernetes.io/config.mirror" in annotations or who.get("kind") == "Node":
         return Row(mirror=True)
     kinds = {w.name: w for w in catalog.workloads}
     scheduler = spec.get("schedulerName")
-    order = ("no", "named", "yes")
     if any(kinds[w].service for w in workloads(pod, catalog)) or who.get("kind") in ("ReplicaSet", "StatefulSet"):
         out.grace = out.annotations = "named"
         refusals.append(None)
@@ -189,17 +191,21 @@ def row(pod: Raw, catalog: Catalog, queues: tuple[str, ...], asked: bool) -> Row
     elif not asked and spec.get("resourceClaims"):
         out.affinity, out.rename, out.driver_only = "no", False, True
         refusals.append({"counts"})
-    assert out.grace in order
     if refusals and None not in refusals:
-        out.refuses = set().union(*refusals)
+        out.refuses = set().union(*(r for r in refusals if r is not None))
     return out
 
 
 def pinned(pod: Raw) -> str | None:
     """The one node that every required term names."""
-    terms = (((pod.get("spec") or {}).get("affinity") or {}).get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    terms = (((pod.get("spec") or {}).get("affinity") or {}).get("nodeAffinity") or {}).get(
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ) or {}
     names = set()
     for term in terms.get("nodeSelectorTerms") or ():
-        field = next((f for f in term.get("matchFields") or () if f["key"] == "metadata.name" and f["operator"] == "In" and len(f["values"]) == 1), None)
+        field = next(
+            (f for f in term.get("matchFields") or () if f["key"] == "metadata.name" and f["operator"] == "In" and len(f["values"]) == 1),
+            None,
+        )
         names.add(None if field is None else field["values"][0])
     return names.pop() if len(names) == 1 else None

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.reference import pods
-from tests.reference.case import Case
+from tests.reference.case import FOREVER, Case
 from tests.reference.tolerations import tolerates
-
 
 Raw = dict[str, Any]
 

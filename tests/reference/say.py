@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
+from policies.policy import Sharing
 from tests.reference.nodes import Atlas, Node, holds
 
 Raw = dict[str, Any]
@@ -61,11 +62,11 @@ def _key_forms(key: str, nodes: Sequence[Node], want: set[Node]) -> list[Raw]:
 def _sharing_forms(atlas: Atlas, platform: str, want: set[Node]) -> Iterator[list[Raw]]:
     entry = atlas.catalog.platforms[platform]
     scheme = atlas.catalog.schemes[entry.sharing]
-    kinds = {n.sharing for n in want}
+    kinds: set[Sharing] = {n.sharing for n in want}
     early = not entry.creates_nodes or scheme.slice_key is not None
     yield [_raw(e) for kind, es in scheme.exclude.items() if kind not in kinds for e in es]
     for kind in kinds if early else ():
-        yield [_raw(e) for e in scheme.only.get(kind, ())] or [{"key": "-", "operator": "Exists"}]
+        yield [_raw(e) for e in scheme.only.get(kind) or ()] or [{"key": "-", "operator": "Exists"}]
 
 
 def _raw(expression: Any) -> Raw:

@@ -23,7 +23,7 @@ def covers(standing: Raw, wanted: Raw) -> bool:
     if standing.get("operator") == "Exists":
         return standing.get("key") in (None, "", wanted["key"])
     same = standing.get("key") == wanted["key"]
-    return same and wanted["operator"] == "Equal" and (standing.get("value") or "") == wanted["value"]
+    return bool(same and wanted["operator"] == "Equal" and (standing.get("value") or "") == wanted["value"])
 
 
 def grants(grant: TolerationPattern, pattern: TolerationPattern) -> bool:

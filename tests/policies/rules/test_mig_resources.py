@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from policies.document import Document
+from policies.objects.parse import parse_objects
 from policies.policy import API_VERSION
-from policies.policy_parse import parse_objects
 from tests import golden
 
 CATALOG = golden.catalog_with()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from policies.catalog import Catalog, Resource
-from policies.catalog_parse import CatalogError, from_mappings
+from policies.catalog.parse import CatalogError, from_mappings
 from webhook.files import SHIPPED_CATALOG, CatalogFilesError, read_catalog, read_documents
 
 BASE: dict[str, Any] = read_documents([str(SHIPPED_CATALOG)])[0][0].value

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 
 from policies.catalog import Catalog, MigProfile
-from policies.shape import Known
+from policies.objects.shape import Known
 
 
 class Names:

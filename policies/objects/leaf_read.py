@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import Any
 
 from policies import duration, quantity
-from policies.catalog_names import Names
+from policies.catalog.names import Names
 from policies.document import kind_of
 from policies.nearest import hint, nearest
-from policies.shape import Choice, Flag, Name, SliceSize, Span, Template, Text, UsableMemory, Whole
+from policies.objects.shape import Choice, Flag, Name, SliceSize, Span, Template, Text, UsableMemory, Whole
 
 Leaf = Text | Name | Template | Choice | Flag | Whole | Span | SliceSize | UsableMemory
 

@@ -1,6 +1,6 @@
 """What is known about GPUs, MIG profiles, machines, platforms and workloads: types and look-ups.
 
-The data is ``catalog.yaml``; ``catalog_parse`` reads it, and the files laid over it, into a ``Catalog``.
+The data is ``catalog.yaml``; ``parse`` reads it, and the files laid over it, into a ``Catalog``.
 """
 
 from __future__ import annotations

@@ -9,15 +9,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from policies import definition
 from policies.catalog import Catalog
-from policies.catalog_names import Names
+from policies.catalog.names import Names
 from policies.document import Document, InputError, kind_of, objects
-from policies.leaf_read import matches
 from policies.nearest import hint
+from policies.objects import definition
+from policies.objects.leaf_read import matches
+from policies.objects.shape import Kind
+from policies.objects.shape_read import Reader
 from policies.policy import API_VERSION, GROUP, NodeTemplate, Policy, PolicySet
-from policies.shape import Kind
-from policies.shape_read import Reader
 from policies.verdict import Path
 
 _ENVELOPE = ("apiVersion", "kind", "metadata", "spec", "status")

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies import definition, duration
-from policies import definition_parts as part
-from policies.policy import API_VERSION
-from policies.shape import (
+from policies import duration
+from policies.objects import definition
+from policies.objects import parts as part
+from policies.objects.shape import (
     Choice,
     Field,
     Flag,
@@ -29,6 +29,7 @@ from policies.shape import (
     UsableMemory,
     Whole,
 )
+from policies.policy import API_VERSION
 
 Schema = dict[str, Any]
 _NAME_LENGTH = 253

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from policies import policy
-from policies.shape import Kind
+from policies.objects.shape import Kind
 from policies.verdict import Path
 
 Given = Mapping[str, Any]

@@ -26,10 +26,10 @@ from policies.catalog import (
     Variant,
     Workload,
 )
-from policies.catalog_check import checked
-from policies.catalog_devices import gpus, machines
-from policies.catalog_merge import layered
-from policies.catalog_reader import Fields, Notes, label_value, meant, record, shown
+from policies.catalog.check import checked
+from policies.catalog.devices import gpus, machines
+from policies.catalog.merge import layered
+from policies.catalog.reader import Fields, Notes, label_value, meant, record, shown
 from policies.policy import Capacity, Sharing, Taint
 
 T = TypeVar("T")

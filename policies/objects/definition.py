@@ -9,10 +9,10 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import get_args
 
-from policies import between_fields as between
-from policies import definition_parts as part
 from policies import policy
-from policies.shape import Choice, Field, Items, Kind, Labels, Name, SliceSize, Span, Struct, Template, Text, UsableMemory, Whole
+from policies.objects import between_fields as between
+from policies.objects import parts as part
+from policies.objects.shape import Choice, Field, Items, Kind, Labels, Name, SliceSize, Span, Struct, Template, Text, UsableMemory, Whole
 from policies.verdict import MODES
 
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from policies import definition_parts as part
-from policies import leaf_read
-from policies.catalog_names import Names
-from policies.leaf_read import Leaf, Mistake, wants
+from policies.catalog.names import Names
 from policies.nearest import hint
-from policies.shape import Field, Items, Kind, Labels, Shape, Struct, Template
+from policies.objects import leaf_read
+from policies.objects import parts as part
+from policies.objects.leaf_read import Leaf, Mistake, wants
+from policies.objects.shape import Field, Items, Kind, Labels, Shape, Struct, Template
 from policies.verdict import Path
 
 

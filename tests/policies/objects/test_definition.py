@@ -1,4 +1,4 @@
-"""policies.definition: parser, JSON schema, reference page and shipped library all say the same."""
+"""policies.objects.definition: parser, JSON schema, reference page and shipped library all say the same."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from typing import Any
 import jsonschema
 import pytest
 
-from policies import definition, policy_schema
+from policies.objects import definition
+from policies.objects import schema as policy_schema
+from policies.objects.parse import parse_objects
+from policies.objects.reference import reference_markdown
+from policies.objects.shape import Field, Items, Kind, Struct
 from policies.policy import PolicySet
-from policies.policy_parse import parse_objects
-from policies.reference import reference_markdown
-from policies.shape import Field, Items, Kind, Struct
 from webhook.files import read_catalog, read_documents, read_policies
 from webhook.yaml_text import documents
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 LIBRARY = ROOT / "policies" / "library"
 EXAMPLE = Path(__file__).parent / "example.yaml"
 """every field of a ClusterGPUPolicy and a GPUNodeTemplate, as the documentation explains them"""

@@ -1,4 +1,4 @@
-"""policies.policy_parse: every message word by word, and what is kept when something is wrong."""
+"""policies.objects.parse: every message word by word, and what is kept when something is wrong."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from policies import policy_parse
 from policies.catalog import Catalog
 from policies.document import Document
+from policies.objects import parse as policy_parse
 from policies.policy import (
     Bounds,
     InNotIn,

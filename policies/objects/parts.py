@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from policies import between_fields as between
 from policies import policy
-from policies.shape import (
+from policies.objects import between_fields as between
+from policies.objects.shape import (
     Choice,
     Field,
     Flag,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from policies.catalog import Catalog, Platform
-from policies.catalog_reader import Notes
+from policies.catalog.reader import Notes
 from policies.nearest import hint
 
 BUILT_IN = ("type", "family", "count", "product", "gpuFamily", "vendor")

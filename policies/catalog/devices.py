@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from policies.catalog import Gpu, MachineType, MigProfile
-from policies.catalog_reader import MARKS, Fields, Notes, label_value
+from policies.catalog.reader import MARKS, Fields, Notes, label_value
 from policies.nearest import hint
 
 _PROFILE = re.compile(r"(\d+)g\.(\d+)gb([+-][a-z]+(?:\.[a-z]+)*)?", re.ASCII)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from policies.catalog import Gpu, MigProfile
-from policies.catalog_merge import LISTS, MAPS
-from policies.catalog_reader import MARKS
+from policies.catalog.merge import LISTS, MAPS
+from policies.catalog.reader import MARKS
 from webhook.files import SHIPPED_CATALOG, read_catalog, read_documents
 
 RAW: dict[str, Any] = read_documents([str(SHIPPED_CATALOG)])[0][0].value

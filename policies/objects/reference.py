@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies import definition
-from policies.policy import API_VERSION
-from policies.shape import (
+from policies.objects import definition
+from policies.objects.shape import (
     Choice,
     Field,
     Flag,
@@ -24,6 +23,7 @@ from policies.shape import (
     UsableMemory,
     Whole,
 )
+from policies.policy import API_VERSION
 
 _HEAD = f"""# Reference: the objects of `{API_VERSION}`
 

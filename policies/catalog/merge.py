@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from policies.catalog_reader import Notes, Record
+from policies.catalog.reader import Notes, Record
 from policies.nearest import hint
 
 Key = Callable[[Mapping[str, Any]], object]

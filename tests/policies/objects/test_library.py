@@ -19,7 +19,7 @@ from policies.snapshot import Snapshot
 from policies.verdict import Verdict
 from webhook.files import read_catalog, read_policies
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 CATALOG = read_catalog()
 CONFLICT = "BERTH-202"
 

@@ -1,0 +1,51 @@
+"""Who speaks on an axis: the pod, then the namespace's own policies, then the cluster's. The first that does decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from policies.compiled import Compiled
+from policies.plan import Plan
+
+T = TypeVar("T")
+
+
+def speaks(plan: Plan, keys: frozenset[str]) -> bool:
+    """Whether the pod has a nodeSelector key or required expression on one of these keys."""
+    return any(said.key in keys for term in plan.terms for said in term.said)
+
+
+def speaks_of_sharing(plan: Plan) -> bool:
+    """By a sharing key, or by a product label that only shared or sliced GPUs carry (``...-MIG-1g.10gb``)."""
+    if speaks(plan, plan.snapshot.vocabulary.sharing):
+        return True
+    return any(
+        cell.table.platform.cloud is None and "sharing" in cell.positive and not cell.rows & cell.table.by_sharing.get("Exclusive", 0)
+        for cell in plan.space.cells
+    )
+
+
+def _scopes(plan: Plan) -> Iterator[list[Compiled]]:
+    """The namespace's own policies, then the cluster's."""
+    yield [c for c in plan.policies if c.policy.namespace is not None]
+    yield [c for c in plan.policies if c.policy.namespace is None]
+
+
+def spoken(plan: Plan, axis: str, value: Callable[[Compiled], T | None], key: Callable[[Compiled], object]) -> tuple[T, tuple[str, ...]] | None:
+    """The value of the first scope that has one, with who says it; None when none does or they disagree."""
+    for scope in _scopes(plan):
+        given = [c for c in scope if value(c) is not None]
+        if not given:
+            continue
+        names = tuple(c.policy.id for c in given)
+        if len({key(c) for c in given}) > 1:
+            plan.remark(
+                "BERTH-202", f"the defaults of {' and '.join(names)} differ on {axis}: neither acts; make them equal or let one match fewer pods",
+                "node_affinity", names,
+            )  # fmt: skip
+            return None
+        found = value(given[0])
+        assert found is not None
+        return found, names
+    return None

@@ -1,0 +1,207 @@
+"""The tables: from the catalog's machines, sharing variants and capacities to rows of offers.
+
+Hosts are machines as kinds; an offer is a host times a way of sharing times a capacity. Built once per snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from policies.catalog import Catalog, Gpu, Platform, Possible, Variant
+from policies.offers import ABSENT, ANY, NEW, Host, Offer, Table, in_machine
+from policies.policy import NodeTemplate
+
+MOST_LABEL = 63
+"""characters of a label value (k8s.io/apimachinery validation.LabelValueMaxLength)"""
+
+
+def build(
+    platform: Platform, catalog: Catalog, *, mig_strategy: str, families: frozenset[str] = frozenset(), templates: Sequence[NodeTemplate] = ()
+) -> Table:
+    """The table of one platform. ``families``: instance families that policies name and the catalog lacks: each
+    gets a row of unknown model, so that naming it excludes or admits it."""
+    hosts = list(_hosts(platform, catalog, families))
+    offers = tuple(_offers(platform, catalog, hosts, mig_strategy, templates))
+    return index(platform, offers)
+
+
+def index(platform: Platform, offers: tuple[Offer, ...]) -> Table:
+    """A table over these rows; ``known`` is filled in by ``share_known``."""
+    keys = {key for offer in offers for key in offer.labels}
+    values: dict[str, dict[Possible, int]] = {key: {} for key in keys}
+    groups: dict[str, dict[str, int]] = {"resource": {}, "vendor": {}, "capacity": {}, "sharing": {}, "template": {}}
+    unknown = 0
+    for i, offer in enumerate(offers):
+        bit = 1 << i
+        for key in keys:
+            possible = offer.labels.get(key, ABSENT)
+            values[key][possible] = values[key].get(possible, 0) | bit
+        unknown |= bit if offer.host.gpu is None else 0
+        for group, name in _group_names(offer):
+            groups[group][name] = groups[group].get(name, 0) | bit
+    return Table(
+        platform=platform,
+        offers=offers,
+        all=(1 << len(offers)) - 1,
+        known={},
+        by_resource=groups["resource"],
+        by_vendor=groups["vendor"],
+        by_capacity=groups["capacity"],
+        by_sharing=groups["sharing"],
+        templated=groups["template"],
+        unknown=unknown,
+        values=values,
+    )
+
+
+def _group_names(offer: Offer) -> Iterator[tuple[str, str]]:
+    yield "resource", offer.resource
+    yield "vendor", offer.host.vendor
+    yield "capacity", offer.capacity
+    yield "sharing", offer.sharing
+    if offer.template is not None:
+        yield "template", offer.template
+
+
+def share_known(tables: Iterable[Table]) -> None:
+    """Tell every table the values that all of them know: a type of another cloud is known, and not here."""
+    tables = list(tables)
+    known: dict[str, set[str]] = {}
+    for table in tables:
+        for key, classes in table.values.items():
+            known.setdefault(key, set()).update(v for possible in classes for v in possible if v not in (None, "*", "?"))
+    frozen = {key: frozenset(values) for key, values in known.items()}
+    for table in tables:
+        table.known = frozen
+
+
+# --- hosts: machines as kinds ---------------------------------------------------------------------------------------
+
+
+def _hosts(platform: Platform, catalog: Catalog, families: frozenset[str]) -> Iterator[Host]:
+    by_model = {gpu.model: gpu for gpu in catalog.gpus}
+    vendors: dict[str, str] = {}
+    if platform.cloud is None:
+        yield from _product_hosts(catalog)
+        vendors = dict(catalog.whole)
+    for machine in catalog.machines:
+        if machine.cloud != platform.cloud or platform.name in machine.not_on:
+            continue
+        gpu = by_model[machine.model]
+        vendors.setdefault(gpu.vendor, machine.resource)
+        attributes: dict[str, Possible] = {name: (value,) for name, value in machine.attributes.items()}
+        attributes |= _known(gpu, type=machine.type, family=machine.family, count=machine.count)
+        name = machine.type or f"{machine.family} with {machine.model}"
+        yield Host(vendor=gpu.vendor, gpu=gpu, family=machine.family, count=machine.count, resource=machine.resource, attributes=attributes, name=name)
+    for vendor, resource in vendors.items():
+        yield _unknown_host(vendor, resource, None)
+        for family in sorted(families if platform.cloud is not None else ()):
+            yield _unknown_host(vendor, resource, family)
+
+
+def _product_hosts(catalog: Catalog) -> Iterator[Host]:
+    for gpu in catalog.gpus:
+        if gpu.vendor in catalog.whole:
+            for product in gpu.products or (None,):
+                attributes = _known(gpu, type=None, family=None, count=None) | {"product": (product,)}
+                resource = catalog.whole[gpu.vendor]
+                yield Host(vendor=gpu.vendor, gpu=gpu, family=None, count=None, resource=resource, attributes=attributes, name=product or gpu.model)
+
+
+def _known(gpu: Gpu, *, type: str | None, family: str | None, count: int | None) -> dict[str, Possible]:
+    return {
+        "type": ANY if type is None else (type,),
+        "family": ABSENT if family is None else (family,),
+        "count": ANY if count is None else (str(count),),
+        "product": gpu.products or ANY,
+        "gpuFamily": (gpu.family,),
+        "vendor": (gpu.vendor,),
+        "manufacturer": (gpu.vendor,),
+    }
+
+
+def _unknown_host(vendor: str, resource: str, family: str | None) -> Host:
+    attributes: dict[str, Possible] = {"vendor": (vendor,), "manufacturer": (vendor,), "family": NEW if family is None else (family,)}
+    return Host(vendor=vendor, gpu=None, family=family, count=None, resource=resource, attributes=attributes, name="unknown")
+
+
+# --- offers: machines times sharing times capacity -------------------------------------------------------------------
+
+
+def _offers(platform: Platform, catalog: Catalog, hosts: Sequence[Host], strategy: str, templates: Sequence[NodeTemplate]) -> Iterator[Offer]:
+    scheme = catalog.schemes[platform.sharing]
+    profiles = sorted({p.name for gpu in catalog.gpus for p in gpu.mig})
+    for host in hosts:
+        for variant in scheme.variants:
+            if variant.vendor != host.vendor or variant.strategy not in (None, strategy):
+                continue
+            for profile in _profiles(host, profiles) if variant.per_profile else (None,):
+                resource = _resource(variant, host, profile, catalog)
+                for template in _where_it_exists(platform, host, variant, resource, profile, templates, catalog):
+                    yield from _capacities(platform, host, variant, resource, profile, template)
+
+
+def _profiles(host: Host, every: Sequence[str]) -> Sequence[str]:
+    return every if host.gpu is None else [p.name for p in host.gpu.mig]
+
+
+def _in_name(profile: str) -> str:
+    return profile.replace("+", ".")
+
+
+def _resource(variant: Variant, host: Host, profile: str | None, catalog: Catalog) -> str:
+    if variant.resource is None:
+        return host.resource
+    if profile is None:
+        return variant.resource
+    renamed = catalog.renamed.get(profile) if variant.sharing == "MIG" else None
+    return renamed or variant.resource.replace("{profile}", _in_name(profile))
+
+
+def _where_it_exists(
+    platform: Platform, host: Host, variant: Variant, resource: str, profile: str | None, templates: Sequence[NodeTemplate], catalog: Catalog
+) -> Iterator[str | None]:
+    """None: on the platform's own nodes; a name: only on that template's nodes."""
+    if _too_long(platform, host, variant, profile):
+        return
+    sliced = variant.sharing == "MIG" or variant.per_profile or variant.resource is not None
+    if platform.makes_slices or not sliced or resource in platform.slices:
+        yield None
+        return
+    for template in templates:
+        names_it = _in_name(profile) in map(_in_name, template.mig_profiles) if profile else variant.sharing in template.sharing
+        if names_it and in_machine(host, template.machine, catalog) and (not template.vendors or host.vendor in template.vendors):
+            yield template.name
+
+
+def _too_long(platform: Platform, host: Host, variant: Variant, profile: str | None) -> bool:
+    """Whether GFD's product label would be longer than a label value may be, so that no such node can be labelled."""
+    products = host.attributes.get("product", ())
+    suffix = variant.suffix.replace("{profile}", _in_name(profile or ""))
+    return bool(suffix) and platform.cloud is None and any(p and len(p + suffix) > MOST_LABEL for p in products)
+
+
+def _capacities(
+    platform: Platform, host: Host, variant: Variant, resource: str, profile: str | None, template: str | None
+) -> Iterator[Offer]:
+    suffix = variant.suffix.replace("{profile}", _in_name(profile or ""))
+    labels = {key: _label(host, attribute, suffix) for key, attribute in {**platform.labels, **platform.after_boot}.items()}
+    if platform.cloud is not None:
+        labels.setdefault(platform.anchor, ANY)
+    for key, possible in variant.labels.items():
+        labels[key] = tuple(v.replace("{profile}", _in_name(profile or "")) if v else v for v in possible)
+    for capacity, of_capacity in platform.capacity.items():
+        on_node = labels | {key: (of_capacity[key],) if key in of_capacity else ABSENT for key in platform.capacity_keys}
+        yield Offer(
+            host=host, resource=resource, sharing=variant.sharing, capacity=capacity, profile=profile, template=template, labels=on_node
+        )
+
+
+def _label(host: Host, attribute: str, suffix: str) -> Possible:
+    vendor, _, name = attribute.rpartition(":")
+    if vendor and vendor != host.vendor:
+        return ABSENT
+    possible = host.attributes.get(name, NEW if host.gpu is None else ABSENT)
+    if name == "product" and suffix:
+        return tuple(f"{v}{suffix}" if v and v not in ("*", "?") else v for v in possible)
+    return possible

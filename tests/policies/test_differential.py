@@ -1,0 +1,78 @@
+"""The engine against the reference evaluator, on random policies and pods of every field on every platform."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+
+from policies.request import Request
+from policies.rules import RULES
+from tests import random_pods, random_worlds
+from tests.counts import count
+from tests.random_worlds import World
+from tests.reference.compare import Compared, compare
+from tests.reference.evaluator import Reference
+
+PODS_PER_WORLD = 10
+REFUSALS = {
+    "BERTH-101", "BERTH-102", "BERTH-103", "BERTH-111", "BERTH-112", "BERTH-113", "BERTH-114", "BERTH-115", "BERTH-121", "BERTH-122", "BERTH-123",
+    "BERTH-124", "BERTH-125", "BERTH-131", "BERTH-141", "BERTH-142", "BERTH-151", "BERTH-152", "BERTH-153",
+}  # fmt: skip
+SEED = 1
+
+
+def compared(pods: int) -> Iterator[tuple[int, World, Request, Compared]]:
+    """The seed says the world and its pods: ``Random(seed)``."""
+    for seed in range(SEED, SEED + pods // PODS_PER_WORLD):
+        random = Random(seed)
+        world = random_worlds.world(random)
+        snapshot = world.snapshot()
+        reference = Reference(
+            world.policy_set,
+            random_worlds.catalog(),
+            platforms=world.platforms,
+            mig_strategy=world.mig_strategy,
+            queues=world.queues,
+            cluster=world.cluster,
+        )
+        for _ in range(PODS_PER_WORLD):
+            request = random_pods.request(random, world)
+            yield seed, world, request, compare(request, snapshot.facts_for(request.namespace), reference)
+
+
+def reproduction(seed: int, world: World, request: Request, found: Compared) -> str:
+    """All that is needed to see it again: paste it into a test."""
+    matched = [p for p in world.policy_set.policies if p.id in found.mutated.matched]
+    lines = [f"Random({seed}), platforms {world.platforms}, {world.mig_strategy}, queues {world.queues}, namespace {request.namespace}, {request.user}"]
+    lines += [*map(str, found.differences), json.dumps(request.pod), *map(str, matched), *map(str, world.policy_set.templates)]
+    return "\n".join([*lines, *map(str, found.mutated.violations), *map(str, found.mutated.remarks)])
+
+
+def test_the_engine_does_what_the_reference_says() -> None:
+    """No difference in who matches, what is refused, what is edited and where the pod may land; and all of it happens."""
+    seen: Counter[str] = Counter()
+    for seed, world, request, found in compared(count(2_000, 100_000)):
+        assert not found.differences, reproduction(seed, world, request, found)
+        for verdict in (found.mutated, found.validated):
+            seen.update({v.code for v in verdict.violations})
+        seen.update({edit.rule for edit in found.mutated.edits})
+        seen.update(part for part, there in _parts(found).items() if there)
+    print(", ".join(f"{part} {times}" for part, times in sorted(seen.items())))
+    assert REFUSALS - set(seen) == set()
+    assert {rule.name for rule in RULES if rule.name != "device_counts"} - set(seen) == set()
+    assert seen["refused"] > seen["pods"] / 10
+    assert seen["edited"] > seen["pods"] / 10
+
+
+def _parts(found: Compared) -> dict[str, bool]:
+    verdict = found.mutated
+    return {
+        "pods": True,
+        "not judged": not verdict.judged,
+        "matched": bool(verdict.matched),
+        "refused": bool(verdict.violations),
+        "edited": bool(verdict.edits),
+        "affinity written": any(e.rule == "node_affinity" for e in verdict.edits),
+    }

@@ -1,0 +1,64 @@
+"""Hypothesis strategies over the random worlds and pods: its own ``Random`` draws them, so that what fails is made small."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from policies.policy import Policy
+from policies.request import Request
+from policies.verdict import MODES, Mode
+from tests import random_pods, random_worlds
+from tests.counts import count
+from tests.random_worlds import World
+
+ENFORCE: tuple[Mode, ...] = ("Enforce",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One request under one world."""
+
+    world: World
+    request: Request
+
+
+def _case(random: Random, modes: Sequence[Mode]) -> Case:
+    world = random_worlds.world(random, modes)
+    return Case(world=world, request=random_pods.request(random, world))
+
+
+def cases(modes: Sequence[Mode] = ENFORCE) -> st.SearchStrategy[Case]:
+    """A world and a pod for it, every policy in one of the modes."""
+    return st.randoms(use_true_random=False).map(lambda random: _case(random, modes))
+
+
+def audited() -> st.SearchStrategy[Case]:
+    """The same, with policies in every mode."""
+    return cases(MODES)
+
+
+def hostile() -> st.SearchStrategy[tuple[Case, tuple[Policy, ...]]]:
+    """A case under the cluster's policies alone, and what its namespace adds to them."""
+
+    def make(random: Random) -> tuple[Case, tuple[Policy, ...]]:
+        case = _case(random, ENFORCE)
+        names = [t.name for t in case.world.policy_set.templates]
+        own = tuple(
+            random_worlds.policy(random, i, names, namespace=case.request.namespace, eager=True) for i in range(random.randint(1, 3))
+        )
+        guards = [p for p in case.world.policy_set.policies if p.namespace is None]
+        return Case(world=random_worlds.with_policies(case.world, guards), request=case.request), own
+
+    return st.randoms(use_true_random=False).map(make)
+
+
+def examples(small: int, full: int) -> Callable[[Any], Any]:
+    """How often a law is tried; no deadline, and in CI the same examples every time."""
+    decorator: Callable[[Any], Any] = settings(max_examples=count(small, full), deadline=None, derandomize=True, database=None)
+    return decorator
