@@ -55,7 +55,9 @@ MIRRORED = Actor(
 QUEUED = Actor(names=("a queue system's pod",), resources="repair")
 FLAVORED = Actor(names=("a pod whose queue's flavors place it",), affinity="judge", resources="repair", refuses=frozenset({"left"}))
 FRACTION = Actor(names=("a fraction of a GPU by annotation",), affinity="no", resources="no", refuses=frozenset())
-CLAIMED = Actor(names=("a pod with resource claims only",), by_driver=True, affinity="no", resources="repair", refuses=frozenset({"counts"}))
+CLAIMED = Actor(
+    names=("a pod with resource claims only",), by_driver=True, affinity="no", resources="repair", refuses=frozenset({"counts"})
+)
 
 _FLAVORED = {system: replace(FLAVORED, names=(f"a pod that {system} places",)) for system in ("kueue", "slurm-bridge", "")}
 

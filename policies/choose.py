@@ -28,7 +28,12 @@ def choose(plan: Plan) -> None:
     if not speaks(plan, plan.snapshot.vocabulary.machine):
         _keep(plan, "machine", lambda c: c.machine or None, key=lambda c: tuple((x.field, *sorted(x.rows.items())) for x in c.machine))
     if not speaks(plan, plan.snapshot.vocabulary.capacity):
-        _keep(plan, "capacity", lambda c: _capacity(plan, c), key=lambda c: tuple((*sorted(x.rows.items()),) for x in _capacity(plan, c) or ()))
+        _keep(
+            plan,
+            "capacity",
+            lambda c: _capacity(plan, c),
+            key=lambda c: tuple((*sorted(x.rows.items()),) for x in _capacity(plan, c) or ()),
+        )
     plan.spot = _who_named_spot(plan)
 
 
@@ -43,9 +48,7 @@ def _capacity(plan: Plan, compiled: Compiled) -> tuple[Constraint, ...] | None:
     return None if compiled.capacity is None else (compiled.capacity,)
 
 
-def _keep(
-    plan: Plan, axis: str, value: Callable[[Compiled], tuple[Constraint, ...] | None], key: Callable[[Compiled], object]
-) -> None:
+def _keep(plan: Plan, axis: str, value: Callable[[Compiled], tuple[Constraint, ...] | None], key: Callable[[Compiled], object]) -> None:
     said = spoken(plan, axis, value, key)
     if said is None or not plan.space.wanted:
         return
@@ -54,7 +57,9 @@ def _keep(
     if plan.space.left(plan.inside) and not plan.space.left(rows):
         wish = " and ".join(c.text for c in constraints)
         if plan.slice is None:  # beside a slice, machine fields say where a whole GPU goes instead: nothing is lost
-            plan.remark("BERTH-204", f"default {wish} leaves nothing inside what is required and asked for: it does not act", "node_affinity", names)
+            plan.remark(
+                "BERTH-204", f"default {wish} leaves nothing inside what is required and asked for: it does not act", "node_affinity", names
+            )
         return
     _say_clipped(plan, constraints, names)
     plan.inside = rows
@@ -95,7 +100,11 @@ def _template(plan: Plan) -> None:
     if plan.wishes.template is not None:
         _template_by_annotation(plan, plan.wishes.template)
         return
-    said = None if speaks(plan, plan.snapshot.vocabulary.template) else spoken(plan, "nodeTemplate", lambda c: c.policy.default.node_template, lambda c: c.policy.default.node_template)
+    said = (
+        None
+        if speaks(plan, plan.snapshot.vocabulary.template)
+        else spoken(plan, "nodeTemplate", lambda c: c.policy.default.node_template, lambda c: c.policy.default.node_template)
+    )
     if said is None:
         return
     name, names = said
@@ -109,7 +118,9 @@ def _template(plan: Plan) -> None:
         return
     if not _take(plan, template, names) and plan.space.left(plan.inside):
         forbidders = _forbidders(plan, template)
-        why = f"has a taint that {' and '.join(forbidders)} forbids" if forbidders else "leaves nothing inside what is required and asked for"
+        why = (
+            f"has a taint that {' and '.join(forbidders)} forbids" if forbidders else "leaves nothing inside what is required and asked for"
+        )
         plan.remark("BERTH-204", f"default nodeTemplate {name} {why}: it does not act", "node_affinity", names)
 
 
@@ -162,6 +173,8 @@ def _forbidders(plan: Plan, template: CompiledTemplate) -> tuple[str, ...]:
 
 def with_template(plan: Plan, template: CompiledTemplate) -> Space:
     """The space in which every term also demands the template's labels."""
-    said = tuple(placement.Said(key, "In", (value,), f"GPUNodeTemplate/{template.template.name}") for key, value in template.template.labels)
+    said = tuple(
+        placement.Said(key, "In", (value,), f"GPUNodeTemplate/{template.template.name}") for key, value in template.template.labels
+    )
     terms = [replace(term, said=(*term.said, *said)) for term in plan.terms]
     return Space(placement.read(plan.snapshot, terms), plan.space.wanted)

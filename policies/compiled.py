@@ -87,7 +87,9 @@ class Compiler:
         name = f"GPUNodeTemplate/{template.name}"
         constraints = list(self.machine(name, "spec.gpus", template.machine))
         if template.vendors:
-            constraints.append(self.hosts(name, "spec.gpus.vendors", f"vendors {_list(template.vendors)}", lambda h: h.vendor in template.vendors))
+            constraints.append(
+                self.hosts(name, "spec.gpus.vendors", f"vendors {_list(template.vendors)}", lambda h: h.vendor in template.vendors)
+            )
         if template.capacity:
             constraints.append(self.capacity(name, "spec.capacity", template.capacity))
         if template.sharing:

@@ -84,12 +84,10 @@ def _change(parent: Any, op: str, key: str | int, value: Any) -> str | int:
 def value_at(pod: Any, path: Path) -> Any:
     """What stands at a path, or a private marker where nothing does."""
     for part in path:
-        if isinstance(pod, dict) and part in pod:
-            pod = pod[part]
-        elif isinstance(pod, list) and isinstance(part, int) and part < len(pod):
-            pod = pod[part]
-        else:
+        here = part in pod if isinstance(pod, dict) else isinstance(pod, list) and isinstance(part, int) and part < len(pod)
+        if not here:
             return _MISSING
+        pod = pod[part]
     return pod
 
 
@@ -138,7 +136,10 @@ def _entries(standing: Any) -> list[dict[str, Any]]:
         return []
     shape = {"by": list, "rule": str, "path": str, "is": str}
     whole = isinstance(entries, list) and all(
-        isinstance(e, dict) and e.keys() == shape.keys() and all(isinstance(e[k], t) for k, t in shape.items()) and all(isinstance(p, str) for p in e["by"])
+        isinstance(e, dict)
+        and e.keys() == shape.keys()
+        and all(isinstance(e[k], t) for k, t in shape.items())
+        and all(isinstance(p, str) for p in e["by"])
         for e in entries
     )
     return entries if whole else []

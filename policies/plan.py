@@ -80,7 +80,9 @@ class Plan:
 
     def on_axis(self, axis: Axis) -> list[Constraint]:
         """Every constraint of R on one axis: required, chosen by default, of the chosen template."""
-        template = [replace(c, by=self.template_by) for c in self.template.constraints if c.axis == axis] if self.template is not None else []
+        template = (
+            [replace(c, by=self.template_by) for c in self.template.constraints if c.axis == axis] if self.template is not None else []
+        )
         return [c for c in self.constraints if c.axis == axis] + [c for c in self.chosen if c.axis == axis] + template
 
     @property

@@ -127,7 +127,8 @@ class Pod:
     """The view. Everything is read once, in the constructor; raises PodError."""
 
     __slots__ = (
-        "annotations", "containers", "labels", "metadata", "node_name", "node_selector", "owner", "raw", "required", "scheduler", "spec", "terms", "tolerations",
+        "annotations", "containers", "labels", "metadata", "node_name", "node_selector", "owner",
+        "raw", "required", "scheduler", "spec", "terms", "tolerations",
     )  # fmt: skip
 
     def __init__(self, raw: Raw) -> None:

@@ -9,6 +9,7 @@ from policies.catalog import Expression
 from policies.compiled import Constraint, who
 from policies.nearest import nearest
 from policies.offers import Axis
+from policies.patch import APPLIED
 from policies.placement import Cell, Said, demands, listed, smallest
 from policies.plan import Plan
 from policies.render import natural
@@ -27,7 +28,9 @@ def contradiction(plan: Plan) -> Violation:
     if not wishes:
         named = " and ".join(_cut(f"{c.by[0].rpartition('/')[2]} ({c.text})", 98 // len(demands) - 5) for c in demands)
         fact = f"{named} {'leaves' if len(demands) == 1 else 'leave'} no GPU: this is a policy conflict, not your pod"
-        return Violation(code="BERTH-122", fact=fact, fix="ask the platform team to mend it", detail=required(demands), rule=RULE, policies=policies)
+        return Violation(
+            code="BERTH-122", fact=fact, fix="ask the platform team to mend it", detail=required(demands), rule=RULE, policies=policies
+        )
     fact = f"{' and '.join(i.words for i in wishes)} {'is' if len(wishes) == 1 else 'are'} outside {joined(demands)}"
     detail = required(demands) + (" Every node affinity term fails." if len(plan.space.cells) > 1 else "")
     return Violation(code="BERTH-121", fact=fact, fix=_fix(plan, cell, wishes), detail=detail, rule=RULE, policies=policies)
@@ -150,8 +153,12 @@ def outside(plan: Plan, cell: Cell, axis: Axis) -> Violation:
     """The final pod still selects what the policies leave out."""
     constraints = [c for c in plan.constraints if c.axis == axis]
     where = "the pod has no required node affinity, so it" if cell.term.index is None else f"nodeSelectorTerms[{cell.term.index}]"
-    ours = any("berth.dev/applied" == key for key in plan.pod.annotations)
-    likely = "another webhook removed the node affinity that Berth wrote" if ours else "the policies changed while the pod was being created, or Berth was not called before"
+    ours = APPLIED in plan.pod.annotations
+    likely = (
+        "another webhook removed the node affinity that Berth wrote"
+        if ours
+        else "the policies changed while the pod was being created, or Berth was not called before"
+    )
     return Violation(
         code="BERTH-123",
         fact=f"{where} selects nodes outside {joined(constraints)}",
@@ -181,5 +188,3 @@ def preferred(plan: Plan) -> None:
             if rows & plan.required[table.platform.name]:
                 return
     plan.remark("BERTH-214", "no preferred node affinity term is inside what is required here: none will count", RULE)
-
-

@@ -170,7 +170,7 @@ def slice_by_label(catalog: Catalog, table: Table, profile: str, machines: int) 
         key = next((k for k, attribute in table.platform.labels.items() if attribute.rpartition(":")[2] == "product"), None)
     if not rows or key is None:
         return None
-    values = sorted({v for v in _single_values(table, key, rows)})
+    values = sorted(set(_single_values(table, key, rows)))
     return Rendering((Expression(key=key, operator="In", values=tuple(values)),), rows, True) if values else None
 
 
@@ -178,5 +178,3 @@ def _single_values(table: Table, key: str, rows: int) -> Iterator[str]:
     for possible, of_value in table.values.get(key, {}).items():
         if of_value & rows and possible not in (NEW, ANY, ABSENT):
             yield from (v for v in possible if v is not None)
-
-

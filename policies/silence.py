@@ -32,7 +32,9 @@ def _scopes(plan: Plan) -> Iterator[list[Compiled]]:
     yield [c for c in plan.policies if c.policy.namespace is None]
 
 
-def spoken(plan: Plan, axis: str, value: Callable[[Compiled], T | None], key: Callable[[Compiled], object]) -> tuple[T, tuple[str, ...]] | None:
+def spoken(
+    plan: Plan, axis: str, value: Callable[[Compiled], T | None], key: Callable[[Compiled], object]
+) -> tuple[T, tuple[str, ...]] | None:
     """The value of the first scope that has one, with who says it; None when none does or they disagree."""
     for scope in _scopes(plan):
         given = [c for c in scope if value(c) is not None]
@@ -40,10 +42,8 @@ def spoken(plan: Plan, axis: str, value: Callable[[Compiled], T | None], key: Ca
             continue
         names = tuple(c.policy.id for c in given)
         if len({key(c) for c in given}) > 1:
-            plan.remark(
-                "BERTH-202", f"the defaults of {' and '.join(names)} differ on {axis}: neither acts; make them equal or let one match fewer pods",
-                "node_affinity", names,
-            )  # fmt: skip
+            text = f"the defaults of {' and '.join(names)} differ on {axis}: neither acts; make them equal or let one match fewer pods"
+            plan.remark("BERTH-202", text, "node_affinity", names)
             return None
         found = value(given[0])
         assert found is not None

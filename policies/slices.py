@@ -65,7 +65,10 @@ def slice_is_left(plan: Plan) -> bool:
 
 
 def _find_slice(plan: Plan, wish: MigDefault, size: str, old: str, names: tuple[str, ...], by_author: bool) -> None:
-    options = sorted(_options(plan, wish, old, plan.inside), key=lambda o: (o[0].usable_mib or 0 if wish.usable_mib else 0, o[0].compute, o[0].name, o[1]))
+    options = sorted(
+        _options(plan, wish, old, plan.inside),
+        key=lambda o: (o[0].usable_mib or 0 if wish.usable_mib else 0, o[0].compute, o[0].name, o[1]),
+    )
     if options:
         profile, resource = options[0]
         plan.slice = Slice(profile=profile.name, old=old, resource=resource, policies=names)
@@ -78,10 +81,10 @@ def _find_slice(plan: Plan, wish: MigDefault, size: str, old: str, names: tuple[
         plan.violations.append(Violation(code="BERTH-153", fact=fact, fix=fix, rule="mig_resources", policies=who(plan.constraints)))
     else:
         where = ", ".join(plan.snapshot.tables) if plan.snapshot.placed else "any platform"
+        says = "a GPUNodeTemplate (gpus.migProfiles) or --catalog says where such nodes exist"
         plan.remark(
-            "BERTH-210", f"MIG slice {size} skipped: no node on {where} inside what is required has one; a GPUNodeTemplate (gpus.migProfiles) "
-            "or --catalog says where such nodes exist", "mig_resources", names,
-        )  # fmt: skip
+            "BERTH-210", f"MIG slice {size} skipped: no node on {where} inside what is required has one; {says}", "mig_resources", names
+        )
 
 
 def _slice_rows(plan: Plan, platform: str, profile: str, resource: str) -> int:
@@ -120,7 +123,7 @@ def _fits(profile: MigProfile, wish: MigDefault) -> bool:
 
 def _is_left(plan: Plan, platform: str, profile: str, old: str, resource: str, inside: dict[str, int]) -> bool:
     table = plan.snapshot.tables[platform]
-    rows = {name: 0 for name in inside} | {platform: inside[platform] & _slice_rows(plan, platform, profile, resource)}
+    rows = dict.fromkeys(inside, 0) | {platform: inside[platform] & _slice_rows(plan, platform, profile, resource)}
     if resource == old and slice_by_label(plan.snapshot.catalog, table, profile, rows[platform]) is None:
         return False
     space = replace(plan.space, wanted={(resource if n == old else n): c for n, c in plan.space.wanted.items()})

@@ -16,7 +16,12 @@ MOST_LABEL = 63
 
 
 def build(
-    platform: Platform, catalog: Catalog, *, mig_strategy: str, families: frozenset[str] = frozenset(), templates: Sequence[NodeTemplate] = ()
+    platform: Platform,
+    catalog: Catalog,
+    *,
+    mig_strategy: str,
+    families: frozenset[str] = frozenset(),
+    templates: Sequence[NodeTemplate] = (),
 ) -> Table:
     """The table of one platform. ``families``: instance families that policies name and the catalog lacks: each
     gets a row of unknown model, so that naming it excludes or admits it."""
@@ -92,7 +97,15 @@ def _hosts(platform: Platform, catalog: Catalog, families: frozenset[str]) -> It
         attributes: dict[str, Possible] = {name: (value,) for name, value in machine.attributes.items()}
         attributes |= _known(gpu, type=machine.type, family=machine.family, count=machine.count)
         name = machine.type or f"{machine.family} with {machine.model}"
-        yield Host(vendor=gpu.vendor, gpu=gpu, family=machine.family, count=machine.count, resource=machine.resource, attributes=attributes, name=name)
+        yield Host(
+            vendor=gpu.vendor,
+            gpu=gpu,
+            family=machine.family,
+            count=machine.count,
+            resource=machine.resource,
+            attributes=attributes,
+            name=name,
+        )
     for vendor, resource in vendors.items():
         yield _unknown_host(vendor, resource, None)
         for family in sorted(families if platform.cloud is not None else ()):
@@ -105,7 +118,9 @@ def _product_hosts(catalog: Catalog) -> Iterator[Host]:
             for product in gpu.products or (None,):
                 attributes = _known(gpu, type=None, family=None, count=None) | {"product": (product,)}
                 resource = catalog.whole[gpu.vendor]
-                yield Host(vendor=gpu.vendor, gpu=gpu, family=None, count=None, resource=resource, attributes=attributes, name=product or gpu.model)
+                yield Host(
+                    vendor=gpu.vendor, gpu=gpu, family=None, count=None, resource=resource, attributes=attributes, name=product or gpu.model
+                )
 
 
 def _known(gpu: Gpu, *, type: str | None, family: str | None, count: int | None) -> dict[str, Possible]:
@@ -128,7 +143,9 @@ def _unknown_host(vendor: str, resource: str, family: str | None) -> Host:
 # --- offers: machines times sharing times capacity -------------------------------------------------------------------
 
 
-def _offers(platform: Platform, catalog: Catalog, hosts: Sequence[Host], strategy: str, templates: Sequence[NodeTemplate]) -> Iterator[Offer]:
+def _offers(
+    platform: Platform, catalog: Catalog, hosts: Sequence[Host], strategy: str, templates: Sequence[NodeTemplate]
+) -> Iterator[Offer]:
     scheme = catalog.schemes[platform.sharing]
     profiles = sorted({p.name for gpu in catalog.gpus for p in gpu.mig})
     for host in hosts:
@@ -159,7 +176,13 @@ def _resource(variant: Variant, host: Host, profile: str | None, catalog: Catalo
 
 
 def _where_it_exists(
-    platform: Platform, host: Host, variant: Variant, resource: str, profile: str | None, templates: Sequence[NodeTemplate], catalog: Catalog
+    platform: Platform,
+    host: Host,
+    variant: Variant,
+    resource: str,
+    profile: str | None,
+    templates: Sequence[NodeTemplate],
+    catalog: Catalog,
 ) -> Iterator[str | None]:
     """None: on the platform's own nodes; a name: only on that template's nodes."""
     if _too_long(platform, host, variant, profile):

@@ -108,28 +108,56 @@ def _slice_label(plan: Plan, table: Table) -> list[Written]:
 
 def _axis(plan: Plan, cell: Cell, axis: Axis) -> list[Written]:
     """What one axis adds to one term; nothing where it is unconstrained, implied, or can't be said here."""
-    rows = axis_rows(plan, cell.table, axis)
-    rendering = rendered(plan, cell.table, axis)
-    implied = _implied(plan, cell, axis, rows)
-    _say_inexpressible(plan, cell.table, axis, unwritten=rendering is None and not implied)
-    if rendering is None and plan.chosen:  # a default that can't be said takes nothing from what is required
-        rows = _rows(cell.table, plan.constraints, axis)
-        rendering, implied = _render(plan, cell.table, axis, rows), _implied(plan, cell, axis, rows)
-    if rendering is None or implied:
+    said = sayable(plan, cell.table, axis)
+    _say_inexpressible(plan, cell, axis, said.unsaid)
+    if not said.rendering.expressions or _implied(plan, cell, axis, said.rows):
         return []
-    policies = who(plan.on_axis(axis))
-    return [Written(e, "node_affinity", policies) for e in rendering.expressions]
+    policies = who([c for c in plan.on_axis(axis) if c not in said.unsaid])
+    return [Written(e, "node_affinity", policies) for e in said.rendering.expressions]
 
 
-def axis_rows(plan: Plan, table: Table, axis: Axis) -> int:
-    """R on one axis, on one table."""
-    return _rows(table, plan.on_axis(axis), axis)
+@dataclass(frozen=True, slots=True)
+class Sayable:
+    """R on one axis, as far as one platform can say it: what is written there, and what is judged there."""
+
+    rows: int
+    rendering: Rendering
+    """no expressions: nothing needs to be said, or nothing can be"""
+    unsaid: tuple[Constraint, ...]
+    """left out, because with them R could not be said"""
 
 
-def _rows(table: Table, constraints: Sequence[Constraint], axis: Axis) -> int:
-    rows = table.all
+def sayable(plan: Plan, table: Table, axis: Axis) -> Sayable:
+    """All of R; where that can't be said, constraint by constraint what can: the cluster's first, so that a namespace's own
+    policy or a default which can't be said never takes away what the cluster requires (law 5)."""
+    rows, unsaid = table.all, []
+    for group in _by_scope(plan, axis):
+        together = _rows(table, group, rows)
+        if _render(plan, table, axis, together) is not None:
+            rows = together
+            continue
+        for constraint in group:
+            narrowed = _rows(table, (constraint,), rows)
+            if _render(plan, table, axis, narrowed) is None:
+                unsaid.append(constraint)
+            else:
+                rows = narrowed
+    rendering = _render(plan, table, axis, rows)
+    assert rendering is not None  # with nothing taken away there is nothing to say
+    return Sayable(rows, rendering, tuple(unsaid))
+
+
+def _by_scope(plan: Plan, axis: Axis) -> Iterator[list[Constraint]]:
+    required = [c for c in plan.constraints if c.axis == axis]
+    cluster = [c for c in required if c.by[0].startswith("ClusterGPUPolicy/")]
+    yield cluster
+    yield [c for c in required if c not in cluster]
+    yield plan.on_axis(axis)[len(required) :]
+
+
+def _rows(table: Table, constraints: Sequence[Constraint], rows: int) -> int:
     for constraint in constraints:
-        rows &= constraint.rows[table.platform.name] if constraint.axis == axis else table.all
+        rows &= constraint.rows[table.platform.name]
     return rows
 
 
@@ -139,23 +167,19 @@ def universe(plan: Plan, table: Table) -> int:
     return sum(table.by_vendor[vendor] for vendor in names)
 
 
-def rendered(plan: Plan, table: Table, axis: Axis) -> Rendering | None:
-    """R on one axis as expressions; None where this platform can't say it: not written and not judged there."""
-    if not plan.on_axis(axis):
-        return Rendering((), table.all, True)
-    return _render(plan, table, axis, axis_rows(plan, table, axis))
-
-
 def _render(plan: Plan, table: Table, axis: Axis, rows: int) -> Rendering | None:
     return render(plan.snapshot.catalog, table, axis, rows, universe(plan, table))
 
 
-def _say_inexpressible(plan: Plan, table: Table, axis: Axis, *, unwritten: bool) -> None:
-    platform = table.platform.name
-    unsaid = unwritten and bool(axis_rows(plan, table, axis) & universe(plan, table))
+def _say_inexpressible(plan: Plan, cell: Cell, axis: Axis, unsaid: Sequence[Constraint]) -> None:
+    """Silent where the term lies inside R anyway."""
+    platform = cell.table.platform.name
+    if unsaid and _implied(plan, cell, axis, _rows(cell.table, plan.on_axis(axis), cell.table.all)):
+        unsaid = ()
     for c in plan.on_axis(axis):
-        if unsaid or platform in c.inexpressible:
-            plan.remark("BERTH-205", f"{c.text} can't be expressed on {platform}: not written and not judged there", "node_affinity", who([c]))
+        if c in unsaid or platform in c.inexpressible:
+            text = f"{c.text} can't be expressed on {platform}: not written and not judged there"
+            plan.remark("BERTH-205", text, "node_affinity", who([c]))
 
 
 def _implied(plan: Plan, cell: Cell, axis: Axis, inside: int) -> bool:

@@ -89,7 +89,9 @@ def read(pod: Pod, policies: Sequence[Compiled], snapshot: Snapshot, actor: Acto
         violations=tuple(_unreadable(pod, snapshot)),
         grace=_most((c.policy.default.grace, c.policy.id) for c in _for(actor.grace, policies)),
         grace_max=_least((c.policy.require.grace_max, c.policy.id) for c in policies),
-        protect=_most((FOREVER if p == "Always" else p, c.policy.id) for c in _for(actor.disruption, policies) for p in [c.policy.default.protect_for]),
+        protect=_most(
+            (FOREVER if p == "Always" else p, c.policy.id) for c in _for(actor.disruption, policies) for p in [c.policy.default.protect_for]
+        ),
         protect_max=_least((c.policy.require.protection_max, c.policy.id) for c in policies),
         gpus_max=_least((limit.max, c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod)),
         one_of=tuple(sorted(set.intersection(*(values for values, _ in one_of)))) if one_of else None,
@@ -135,7 +137,9 @@ def _extreme(values: Iterable[tuple[int | None, str]], *, largest: bool) -> Limi
 _Granted = tuple[tuple[TolerationPattern, tuple[str, ...]], ...]
 
 
-def _tolerate(policies: Sequence[Compiled], granted: Sequence[TolerationPattern]) -> tuple[_Granted, tuple[tuple[TolerationPattern, str], ...]]:
+def _tolerate(
+    policies: Sequence[Compiled], granted: Sequence[TolerationPattern]
+) -> tuple[_Granted, tuple[tuple[TolerationPattern, str], ...]]:
     by_pattern: dict[TolerationPattern, list[str]] = {}
     refused: list[tuple[TolerationPattern, str]] = []
     for compiled in policies:
@@ -187,7 +191,13 @@ def _unreadable(pod: Pod, snapshot: Snapshot) -> Iterator[Violation]:
     if slice_text is not None and _slice_gb(pod) not in sizes:
         nearest = min(sizes, key=lambda gb: (abs(gb - (_slice_gb(pod) or 10)), gb), default=10)
         known = ", ".join(f"{gb}gb" for gb in sizes)
-        yield _wrong(SLICE, slice_text, f"write the nominal size of a slice that exists, such as {nearest}gb", "mig_resources", f"Known sizes: {known}.")
+        yield _wrong(
+            SLICE,
+            slice_text,
+            f"write the nominal size of a slice that exists, such as {nearest}gb",
+            "mig_resources",
+            f"Known sizes: {known}.",
+        )
     for part in _opted_out(pod):
         if part != "grace":
             yield _wrong(OPT_OUT, part, "write grace, the only thing to opt out of", "checkpoint_grace")

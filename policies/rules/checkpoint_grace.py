@@ -46,7 +46,12 @@ def _capped(plan: Plan, seconds: int) -> int:
     wishes = plan.wishes
     assert wishes.grace is not None
     if wishes.grace_max is not None and wishes.grace_max.value < seconds:
-        plan.remark("BERTH-203", f"default gracePeriod {seconds} s is clipped to the maximum {wishes.grace_max.value} s", NAME, wishes.grace.policies)
+        plan.remark(
+            "BERTH-203",
+            f"default gracePeriod {seconds} s is clipped to the maximum {wishes.grace_max.value} s",
+            NAME,
+            wishes.grace.policies,
+        )
         seconds = wishes.grace_max.value
     pools = {name: grace for name, grace in _pools(plan).items() if grace is not None and grace < seconds}
     if pools:

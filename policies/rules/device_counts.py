@@ -41,7 +41,10 @@ def _per_pod(plan: Plan) -> Iterator[Violation]:
         return
     if wishes.gpus_max is not None and count > wishes.gpus_max.value:
         most = wishes.gpus_max.value
-        fact, fix = f"the pod asks for {count} GPUs, more than the {most} allowed here", f"ask for at most {most}, or split the work over more pods"
+        fact, fix = (
+            f"the pod asks for {count} GPUs, more than the {most} allowed here",
+            f"ask for at most {most}, or split the work over more pods",
+        )
         yield Violation(code="BERTH-111", fact=fact, fix=fix, rule=NAME, policies=wishes.gpus_max.policies)
     elif wishes.one_of is not None and count not in wishes.one_of:
         allowed = [n for n in wishes.one_of if wishes.gpus_max is None or n <= wishes.gpus_max.value]
@@ -56,9 +59,10 @@ def _mixed(plan: Plan) -> Iterator[Violation]:
     for container in plan.pod.containers:
         kinds = {a.resource.kind: a.resource.name for a in plan.asked if container in a.containers}
         if "gpu" in kinds and "mig" in kinds:
+            both = f"{kinds['gpu']} and {kinds['mig']}"
             yield Violation(
                 code="BERTH-113",
-                fact=f'container "{container.name}" asks for {kinds["gpu"]} and {kinds["mig"]} at once, which no container can use together',
+                fact=f'container "{container.name}" asks for {both} at once, which no container can use together',
                 fix=f"remove one of the two from {dotted((*container.path, 'resources'))}",
                 rule=NAME,
                 policies=policies,

@@ -33,10 +33,8 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
         value = _value(plan, protection, seconds)
         if value is None:
             assert limit is not None
-            plan.remark(
-                "BERTH-212", f"{protection.key} is not written: it knows no duration here, and at most {duration.text(limit.value)} of protection is allowed",
-                NAME, wish.policies,
-            )  # fmt: skip
+            most = f"at most {duration.text(limit.value)} of protection is allowed"
+            plan.remark("BERTH-212", f"{protection.key} is not written: it knows no duration here, and {most}", NAME, wish.policies)
             continue
         yield Edit(op="add", path=("metadata", protection.where, protection.key), value=value, rule=NAME, policies=wish.policies)
 

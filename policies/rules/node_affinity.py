@@ -18,9 +18,8 @@ from policies.offers import AXES
 from policies.placement import Cell, Said
 from policies.plan import Plan, claimed
 from policies.pod import TERMS, Raw
-from policies.render import Rendering
 from policies.request import Request
-from policies.terms import Alternative, Written, axis_rows, rendered, term_plans
+from policies.terms import Alternative, Written, sayable, term_plans
 from policies.verdict import Edit, Violation
 
 NAME = "node_affinity"
@@ -45,7 +44,9 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
 
 def _new_terms(alternatives: tuple[Alternative, ...]) -> Edit:
     terms = [{"matchExpressions": [_raw(w) for w in a.added]} for a in alternatives]
-    return Edit(op="add", path=TERMS[:4], value={"nodeSelectorTerms": terms}, rule=NAME, policies=_who([w for a in alternatives for w in a.added]))
+    return Edit(
+        op="add", path=TERMS[:4], value={"nodeSelectorTerms": terms}, rule=NAME, policies=_who([w for a in alternatives for w in a.added])
+    )
 
 
 def _append(raw: Raw, index: int, added: tuple[Written, ...]) -> Iterator[Edit]:
@@ -106,13 +107,13 @@ def _clashes(plan: Plan) -> Iterator[Violation]:
 def _outside(plan: Plan) -> Iterator[Violation]:
     for cell in plan.space.cells:
         for axis in AXES:
-            rendering = rendered(plan, cell.table, axis)
-            if rendering is not None and rendering.expressions and _selects_outside(plan, cell, axis_rows(plan, cell.table, axis), rendering):
+            said = sayable(plan, cell.table, axis)
+            if said.rendering.expressions and _selects_outside(plan, cell, said.rows):
                 yield refusal.outside(plan, cell, axis)
                 return
 
 
-def _selects_outside(plan: Plan, cell: Cell, inside: int, rendering: Rendering) -> bool:
+def _selects_outside(plan: Plan, cell: Cell, inside: int) -> bool:
     return plan.space.possible(cell) and any(offered & ~inside for offered in plan.space.offered(cell))
 
 
@@ -141,18 +142,30 @@ def _unwritten(plan: Plan) -> None:
     constraints = [c for axis in AXES for c in plan.on_axis(axis)]
     if plan.actor.affinity == "judge" and plan.space.wanted and constraints:
         names, texts = who(constraints), " and ".join(c.text for c in constraints)
-        plan.remark("BERTH-215", f"it is {' and '.join(plan.actor.names)}: {texts} is judged and not written; the queue's flavors must carry it", NAME, names)
+        plan.remark(
+            "BERTH-215",
+            f"it is {' and '.join(plan.actor.names)}: {texts} is judged and not written; the queue's flavors must carry it",
+            NAME,
+            names,
+        )
 
 
 def _after_boot(plan: Plan) -> None:
     for cell in plan.space.cells:
         platform = cell.table.platform
         for said in cell.term.said:
-            if said.key in platform.after_boot and said.operator in ("In", "Exists", "Gt", "Lt") and platform.creates_nodes and plan.snapshot.placed:
+            if (
+                said.key in platform.after_boot
+                and said.operator in ("In", "Exists", "Gt", "Lt")
+                and platform.creates_nodes
+                and plan.snapshot.placed
+            ):
                 _say_after_boot(plan, said, platform.name, platform.machine_keys[0][0])
 
 
 def _say_after_boot(plan: Plan, said: Said, platform: str, key: str) -> None:
-    plan.remark("BERTH-206", f"{said.where}: {said.key} is set only after a node has booted, so {platform} makes no new node for this pod; use {key}", NAME)
-
-
+    plan.remark(
+        "BERTH-206",
+        f"{said.where}: {said.key} is set only after a node has booted, so {platform} makes no new node for this pod; use {key}",
+        NAME,
+    )
