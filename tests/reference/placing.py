@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
+from policies.policy import Machine, NodeTemplate, Require
 from tests.reference import pods
 from tests.reference.case import AXES
 from tests.reference.nodes import Atlas, Node, in_capacity, in_machine
@@ -12,6 +13,12 @@ from tests.reference.refusals import Refusals
 from tests.reference.say import can_say
 
 Raw = dict[str, Any]
+Inside = Callable[[Node], bool]
+
+
+def every(tests: list[Inside]) -> Inside:
+    """Whether a node passes all."""
+    return lambda node: all(test(node) for test in tests)
 
 
 class Placing(Refusals):
@@ -22,17 +29,7 @@ class Placing(Refusals):
         return self.remembered[node, axis]
 
     def judged(self, node: Node, axis: str) -> bool:
-        for require in (p.require for p in self.policies):
-            if axis == "machine" and not in_machine(node, require.machine, self.catalog):
-                return False
-            if axis == "capacity" and require.capacity and not in_capacity(node, require.capacity):
-                return False
-            runs = require.long_runs
-            if axis == "capacity" and runs is not None and self.is_long(runs) and not in_capacity(node, runs.capacity):
-                return False
-            if axis == "sharing" and require.sharing and node.sharing not in require.sharing:
-                return False
-        return True
+        return all(inside(node) for policy in self.policies for inside in self.required_by(policy.require, axis))
 
     def offers(self, name: str, count: int | None) -> list[Node]:
         """Nodes with enough devices under a resource name."""
@@ -90,32 +87,64 @@ class Placing(Refusals):
         """What the stored terms still select outside what is required, on an axis that could be written there."""
         alive = self.platforms_left(lambda n: True, names, self.terms)
         selected = self.atlas.selected(self.terms)
-        for axis in AXES:
-            for platform in alive:
-                if self.say(platform, axis, lambda n, a=axis: self.required(n, a), names) == "no":
-                    continue
-                for name, count in names.items():
-                    for node in self.offers(name, count):
-                        if node.platform == platform and node in selected and not self.required(node, axis):
-                            return {"BERTH-123"}
+        lands = [n for name, count in names.items() for n in self.offers(name, count) if n in selected]
+        for platform in alive:
+            for axis in AXES:
+                inside, _ = self.sayable(platform, axis)
+                if any(n.platform == platform and not inside(n) for n in lands):
+                    return {"BERTH-123"}
         return set()
 
-    def say(self, platform: str, axis: str, inside: Callable[[Node], bool], names: Iterable[str]) -> str:
-        """Whether an axis can be said on a platform: ``all``, ``part`` or ``no``."""
+    def say(self, platform: str, axis: str, inside: Inside) -> str:
+        """Whether a set can be said on a platform: ``all``, ``part`` or ``no``."""
         every = self.atlas.tables[platform].nodes
-        vendors = {n.vendor for n in every if n.resource in names}
-        nodes = [n for n in every if n.resource in names or (axis != "sharing" and n.vendor in vendors)]
+        vendors = {n.vendor for n in every if n.resource in self.now}
+        nodes = [n for n in every if n.resource in self.now or (axis != "sharing" and n.vendor in vendors)]
         return can_say(self.atlas, platform, axis, nodes, [n for n in nodes if inside(n)])
 
-    def sayable(self, platform: str, axis: str) -> tuple[Callable[[Node], bool], str]:
-        """All that was chosen on an axis, or what is required alone where no more can be said."""
-        how = self.say(platform, axis, lambda n: self.on_axis(n, axis), self.now)
-        if how != "no":
-            return lambda n: self.on_axis(n, axis), how
-        return lambda n: self.required(n, axis), self.say(platform, axis, lambda n: self.required(n, axis), self.now)
+    def constraints(self, axis: str) -> list[list[Inside]]:
+        """What narrows an axis, by scope: the cluster's policies, the namespace's own, what was chosen."""
+        scopes: list[list[Inside]] = [[], [], []]
+        for policy in self.policies:
+            scopes[policy.namespace is not None] += self.required_by(policy.require, axis)
+        if self.out.template is not None:
+            scopes[2] += self.of_template(self.atlas.templates[self.out.template], axis)
+        scopes[2] += [inside for a, inside in self.axes if a == axis]
+        return scopes
 
-    def on_axis(self, node: Node, axis: str) -> bool:
-        return self.required(node, axis) and all(inside(node) for a, inside in self.axes if a == axis)
+    def required_by(self, require: Require, axis: str) -> list[Inside]:
+        if axis == "machine":
+            return self.of_machine(require.machine)
+        if axis == "sharing":
+            return [lambda n: n.sharing in require.sharing] if require.sharing else []
+        runs = require.long_runs
+        wanted = [require.capacity] if require.capacity else []
+        wanted += [runs.capacity] if runs is not None and self.is_long(runs) else []
+        return [lambda n, w=w: in_capacity(n, w) for w in wanted]
+
+    def of_machine(self, machine: Machine) -> list[Inside]:
+        names = ("families", "models", "instance_families", "gpu_memory")
+        alone = [Machine(**{name: getattr(machine, name)}) for name in names if getattr(machine, name) is not None]
+        return [lambda n, m=m: in_machine(n, m, self.catalog) for m in alone]
+
+    def of_template(self, template: NodeTemplate, axis: str) -> list[Inside]:
+        if axis == "machine":
+            vendors: list[Inside] = [lambda n: n.vendor in template.vendors] if template.vendors else []
+            return self.of_machine(template.machine) + vendors
+        if axis == "sharing":
+            return [lambda n: n.sharing in template.sharing] if template.sharing else []
+        return [lambda n: in_capacity(n, template.capacity)] if template.capacity else []
+
+    def sayable(self, platform: str, axis: str) -> tuple[Inside, str]:
+        """All that narrows an axis; what can't be said is left out one by one, of the narrowest scope first."""
+        taken: list[Inside] = []
+        how = "all"
+        for scope in self.constraints(axis):
+            for group in [scope] if self.say(platform, axis, every(taken + scope)) != "no" else [[one] for one in scope]:
+                found = self.say(platform, axis, every(taken + group))
+                if found != "no":
+                    taken, how = taken + group, found
+        return every(taken), how
 
     def undecided_there(self, node: Node) -> bool:
         table = self.atlas.tables[node.platform]
