@@ -12,11 +12,13 @@ from dataclasses import replace
 from policies import placement
 from policies.compiled import Compiled, CompiledTemplate, Constraint, who
 from policies.nearest import nearest
-from policies.placement import Space, meet
+from policies.offers import AXES
+from policies.placement import Cell, Space, meet
 from policies.plan import Plan
 from policies.policy import TolerationPattern
 from policies.silence import speaks, spoken
 from policies.slices import choose_slice, slice_is_left
+from policies.terms import sayable
 from policies.verdict import Violation
 from policies.wishes import TEMPLATE, grants, is_long
 
@@ -50,11 +52,14 @@ def _capacity(plan: Plan, compiled: Compiled) -> tuple[Constraint, ...] | None:
 
 def _keep(plan: Plan, axis: str, value: Callable[[Compiled], tuple[Constraint, ...] | None], key: Callable[[Compiled], object]) -> None:
     said = spoken(plan, axis, value, key)
-    if said is None or not plan.space.wanted:
+    if said is None or not plan.space.wanted or not plan.space.left(plan.inside):
         return
     constraints, names = said
-    rows = meet(plan.inside, *(c.rows for c in constraints))
-    if plan.space.left(plan.inside) and not plan.space.left(rows):
+    before = plan.inside, plan.chosen
+    plan.inside = meet(plan.inside, *(c.rows for c in constraints))
+    plan.chosen = [*plan.chosen, *(replace(c, by=names) for c in constraints)]
+    if not _can_be_had(plan):
+        plan.inside, plan.chosen = before
         wish = " and ".join(c.text for c in constraints)
         if plan.slice is None:  # beside a slice, machine fields say where a whole GPU goes instead: nothing is lost
             plan.remark(
@@ -62,8 +67,19 @@ def _keep(plan: Plan, axis: str, value: Callable[[Compiled], tuple[Constraint, .
             )
         return
     _say_clipped(plan, constraints, names)
-    plan.inside = rows
-    plan.chosen.extend(replace(c, by=names) for c in constraints)
+
+
+def _can_be_had(plan: Plan) -> bool:
+    """Whether something of R is left in some term, by what can be said there: on AKS spot alone of [spot, reserved]."""
+    return any(plan.space.leaves(cell, plan.inside) and _said_too(plan, cell) for cell in plan.space.cells)
+
+
+def _said_too(plan: Plan, cell: Cell) -> bool:
+    platform, rows = cell.table.platform.name, plan.inside[cell.table.platform.name]
+    for axis in AXES if plan.snapshot.placed and plan.actor.affinity == "write" else ():
+        said = sayable(plan, cell, axis)
+        rows &= said.rendering.rows if said.rendering.expressions else cell.table.all
+    return plan.space.leaves(cell, plan.inside | {platform: rows})
 
 
 def _say_clipped(plan: Plan, constraints: Sequence[Constraint], names: Sequence[str]) -> None:
@@ -116,6 +132,8 @@ def _template(plan: Plan) -> None:
         why = "is not defined" if template is None else "is in no ClusterGPUPolicy's allow.nodeTemplates for this namespace"
         plan.remark("BERTH-204", f"default nodeTemplate {name} {why}: it does not act", "node_affinity", names)
         return
+    if not plan.space.possible_anywhere() and not with_template(plan, template).possible_anywhere():
+        return  # a pod that fits nowhere gets no defaults
     if not _take(plan, template, names) and plan.space.left(plan.inside):
         forbidders = _forbidders(plan, template)
         why = (

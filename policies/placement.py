@@ -59,6 +59,22 @@ class Term:
             s.key == expression.key and s.operator == expression.operator and set(s.values) == set(expression.values) for s in self.said
         )
 
+    def implies(self, expression: Expression) -> bool:
+        """Whether an expression of the author on the same key holds only where this one does, whatever nodes there are."""
+        return any(_implies(said, expression) for said in self.said if said.key == expression.key)
+
+
+def _implies(said: Said, expression: Expression) -> bool:
+    mine, values = set(said.values), set(expression.values)
+    match expression.operator:
+        case "In":
+            return said.operator == "In" and mine <= values
+        case "NotIn":
+            return {"In": mine.isdisjoint(values), "NotIn": values <= mine}.get(said.operator, said.operator == "DoesNotExist")
+        case "Exists":
+            return said.operator in POSITIVE
+    return said.operator == "DoesNotExist"
+
 
 def terms_of(pod: Pod) -> tuple[Term, ...]:
     """The terms that select something. An empty term selects nothing (kube-scheduler) and is left out; where all are

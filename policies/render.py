@@ -58,7 +58,7 @@ def _nowhere(catalog: Catalog, table: Table, axis: Axis) -> Rendering:
         "machine": table.platform.machine_keys[0],
         "capacity": table.platform.capacity_keys,
         "sharing": tuple(e.key for sentences in catalog.schemes[table.platform.sharing].exclude.values() for e in sentences),
-    }[axis] or (table.platform.anchor,)
+    }[axis] or table.platform.machine_keys[0]
     return Rendering((Expression(key=keys[0], operator="Exists"), Expression(key=keys[0], operator="DoesNotExist")), 0, True)
 
 

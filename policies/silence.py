@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from policies.compiled import Compiled
+from policies.placement import Cell
 from policies.plan import Plan
 
 T = TypeVar("T")
@@ -21,9 +22,16 @@ def speaks_of_sharing(plan: Plan) -> bool:
     if speaks(plan, plan.snapshot.vocabulary.sharing):
         return True
     return any(
-        cell.table.platform.cloud is None and "sharing" in cell.positive and not cell.rows & cell.table.by_sharing.get("Exclusive", 0)
+        cell.table.platform.cloud is None and "sharing" in cell.positive and _shared_alone(cell, name)
         for cell in plan.space.cells
+        for name in plan.space.wanted
     )
+
+
+def _shared_alone(cell: Cell, name: str) -> bool:
+    """Whether the term leaves devices of this name, and none that is exclusive."""
+    rows = cell.rows & cell.table.by_resource.get(name, 0)
+    return bool(rows) and not rows & cell.table.by_sharing.get("Exclusive", 0)
 
 
 def _scopes(plan: Plan) -> Iterator[list[Compiled]]:

@@ -80,8 +80,9 @@ def _alternative(plan: Plan, table: Table, term: Term) -> Alternative | None:
     added = [w for w in added if not term.has(w.expression)]
     completed = replace(term, said=(*term.said, *(_as_said(w) for w in added)))
     cell = placement.read_one(plan.snapshot, table, completed)
+    there = term.has if plan.space.possible(cell) else term.implies  # in a term that selects nothing, sets tell nothing
     for axis in AXES:
-        added += [w for w in _axis(plan, cell, axis) if not term.has(w.expression)]
+        added += [w for w in _axis(plan, cell, axis) if not there(w.expression)]
     alive = plan.space.leaves(cell, plan.inside)
     clash = _clash(cell, added)
     return Alternative(cell, tuple(added), alive and clash is None, clash)
@@ -108,7 +109,7 @@ def _slice_label(plan: Plan, table: Table) -> list[Written]:
 
 def _axis(plan: Plan, cell: Cell, axis: Axis) -> list[Written]:
     """What one axis adds to one term; nothing where it is unconstrained, implied, or can't be said here."""
-    said = sayable(plan, cell.table, axis)
+    said = sayable(plan, cell, axis)
     _say_inexpressible(plan, cell, axis, said.unsaid)
     if not said.rendering.expressions or _implied(plan, cell, axis, said.rows):
         return []
@@ -127,32 +128,44 @@ class Sayable:
     """left out, because with them R could not be said"""
 
 
-def sayable(plan: Plan, table: Table, axis: Axis) -> Sayable:
+def sayable(plan: Plan, cell: Cell, axis: Axis) -> Sayable:
     """All of R; where that can't be said, constraint by constraint what can: the cluster's first, so that a namespace's own
     policy or a default which can't be said never takes away what the cluster requires (law 5)."""
-    rows, unsaid = table.all, []
-    for group in _by_scope(plan, axis):
-        together = _rows(table, group, rows)
-        if _render(plan, table, axis, together) is not None:
+    rows, unsaid = cell.table.all, []
+    for group, inside in _by_scope(plan, axis):
+        together = _rows(cell.table, group, rows)
+        if _said(plan, cell, axis, together, inside) is not None:
             rows = together
             continue
         for constraint in group:
-            narrowed = _rows(table, (constraint,), rows)
-            if _render(plan, table, axis, narrowed) is None:
+            narrowed = _rows(cell.table, (constraint,), rows)
+            if _said(plan, cell, axis, narrowed, inside) is None:
                 unsaid.append(constraint)
             else:
                 rows = narrowed
-    rendering = _render(plan, table, axis, rows)
+    rendering = _render(plan, cell.table, axis, rows)
     assert rendering is not None  # with nothing taken away there is nothing to say
     return Sayable(rows, rendering, tuple(unsaid))
 
 
-def _by_scope(plan: Plan, axis: Axis) -> Iterator[list[Constraint]]:
+def _said(plan: Plan, cell: Cell, axis: Axis, rows: int, inside: dict[str, int]) -> Rendering | None:
+    """None also where only a part can be said, and that part would leave this term nothing of ``inside``, which has something."""
+    rendering = _render(plan, cell.table, axis, rows)
+    if rendering is None or rendering.exact or not plan.space.leaves(cell, inside):
+        return rendering
+    offered, left = list(plan.space.offered(cell)), rendering.rows & inside[cell.table.platform.name]
+    lost = [rows for rows in offered if not rows & left]
+    useless = len(lost) == len(offered) or all(rows & rendering.rows for rows in offered)
+    return None if lost and useless else rendering
+
+
+def _by_scope(plan: Plan, axis: Axis) -> Iterator[tuple[list[Constraint], dict[str, int]]]:
+    """The cluster's constraints, the namespace's own, what was chosen; each with R as far as it was known then."""
     required = [c for c in plan.constraints if c.axis == axis]
     cluster = [c for c in required if c.by[0].startswith("ClusterGPUPolicy/")]
-    yield cluster
-    yield [c for c in required if c not in cluster]
-    yield plan.on_axis(axis)[len(required) :]
+    yield cluster, plan.required
+    yield [c for c in required if c not in cluster], plan.required
+    yield plan.on_axis(axis)[len(required) :], plan.inside
 
 
 def _rows(table: Table, constraints: Sequence[Constraint], rows: int) -> int:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from random import Random
 
-from policies import snapshot
 from policies.catalog import Catalog
 from policies.cluster_facts import ClusterFacts
 from policies.policy import (
@@ -24,6 +23,7 @@ from policies.policy import (
     Sharing,
     Taint,
 )
+from policies.snapshot import Snapshot, build
 from policies.verdict import MODES, Mode
 from tests.random_fields import SHARINGS, capacities, chance, default, machine, patterns, require, some
 from webhook.files import read_catalog
@@ -80,9 +80,11 @@ class World:
     queues: tuple[str, ...]
     cluster: ClusterFacts
 
-    def snapshot(self, policy_set: PolicySet | None = None) -> snapshot.Snapshot:
-        return snapshot.build(
-            self.policy_set if policy_set is None else policy_set,
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """Built once: a law asks it several times."""
+        return build(
+            self.policy_set,
             catalog(),
             platforms=self.platforms,
             mig_strategy=self.mig_strategy,

@@ -107,7 +107,7 @@ def _clashes(plan: Plan) -> Iterator[Violation]:
 def _outside(plan: Plan) -> Iterator[Violation]:
     for cell in plan.space.cells:
         for axis in AXES:
-            said = sayable(plan, cell.table, axis)
+            said = sayable(plan, cell, axis)
             if said.rendering.expressions and _selects_outside(plan, cell, said.rows):
                 yield refusal.outside(plan, cell, axis)
                 return

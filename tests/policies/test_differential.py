@@ -16,10 +16,7 @@ from tests.reference.compare import Compared, compare
 from tests.reference.evaluator import Reference
 
 PODS_PER_WORLD = 10
-REFUSALS = {
-    "BERTH-101", "BERTH-102", "BERTH-103", "BERTH-111", "BERTH-112", "BERTH-113", "BERTH-114", "BERTH-115", "BERTH-121", "BERTH-122", "BERTH-123",
-    "BERTH-124", "BERTH-125", "BERTH-131", "BERTH-141", "BERTH-142", "BERTH-151", "BERTH-152", "BERTH-153",
-}  # fmt: skip
+REFUSALS = {f"BERTH-{number}" for number in (101, 102, 103, 111, 112, 113, 114, 115, 121, 122, 123, 124, 125, 131, 141, 142, 151, 152, 153)}
 SEED = 1
 
 
@@ -28,7 +25,6 @@ def compared(pods: int) -> Iterator[tuple[int, World, Request, Compared]]:
     for seed in range(SEED, SEED + pods // PODS_PER_WORLD):
         random = Random(seed)
         world = random_worlds.world(random)
-        snapshot = world.snapshot()
         reference = Reference(
             world.policy_set,
             random_worlds.catalog(),
@@ -39,13 +35,14 @@ def compared(pods: int) -> Iterator[tuple[int, World, Request, Compared]]:
         )
         for _ in range(PODS_PER_WORLD):
             request = random_pods.request(random, world)
-            yield seed, world, request, compare(request, snapshot.facts_for(request.namespace), reference)
+            yield seed, world, request, compare(request, world.snapshot.facts_for(request.namespace), reference)
 
 
 def reproduction(seed: int, world: World, request: Request, found: Compared) -> str:
     """All that is needed to see it again: paste it into a test."""
     matched = [p for p in world.policy_set.policies if p.id in found.mutated.matched]
-    lines = [f"Random({seed}), platforms {world.platforms}, {world.mig_strategy}, queues {world.queues}, namespace {request.namespace}, {request.user}"]
+    where = f"platforms {world.platforms}, {world.mig_strategy}, queues {world.queues}"
+    lines = [f"Random({seed}), {where}, namespace {request.namespace}, {request.user}"]
     lines += [*map(str, found.differences), json.dumps(request.pod), *map(str, matched), *map(str, world.policy_set.templates)]
     return "\n".join([*lines, *map(str, found.mutated.violations), *map(str, found.mutated.remarks)])
 

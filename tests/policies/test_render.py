@@ -72,7 +72,8 @@ def test_what_is_everything_needs_no_expression() -> None:
 def test_the_empty_set_is_said_by_what_no_node_satisfies() -> None:
     """A dead ORed term must not select what is outside R: its key is there and is not."""
     table = TABLES["gfd"]
-    for axis, key in (("machine", "nvidia.com/gpu.family"), ("sharing", "nvidia.com/gpu.sharing-strategy")):
+    keys: dict[Axis, str] = {"machine": "nvidia.com/gpu.family", "sharing": "nvidia.com/gpu.sharing-strategy"}
+    for axis, key in keys.items():
         rendering = render(CATALOG, table, axis, 0, table.by_vendor["nvidia"])
         assert rendering is not None
         assert [(e.key, e.operator) for e in rendering.expressions] == [(key, "Exists"), (key, "DoesNotExist")]

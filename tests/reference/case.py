@@ -85,6 +85,8 @@ class Case:
         self.named_capacity: list[Policy] = []
         self.template_by: list[Policy] = []
         self.slice_resource = ""
+        self.universes: dict[tuple[str, str], list[Node]] = {}
+        self.all_required: dict[Node, bool] = {}
         self.remembered: dict[tuple[Node, str], bool] = {}
 
     def matches(self, policy: Policy) -> bool:

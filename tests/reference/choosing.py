@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from policies.catalog import MigProfile
 from policies.policy import Machine, Policy
 from tests.reference import pods
 from tests.reference.nodes import Node, in_capacity, in_machine
-from tests.reference.placing import Placing
+from tests.reference.placing import Inside, Placing, every
 from tests.reference.tolerations import tolerates, toleration
 
 Raw = dict[str, Any]
@@ -31,16 +32,16 @@ class Choosing(Placing):
                 return {"BERTH-152"}
             impossible = not self.platforms_left(lambda n: True, self.now, self.terms)
             self.template_by = [p for p in self.policies if said in p.allow.node_templates]
-            return set() if self.take_template(said) or impossible else {"BERTH-152"}
+            return set() if self.take_template(said, by_default=False) or impossible else {"BERTH-152"}
         wish = self.speaker(lambda p: p.default.node_template) if self.silent("template") else None
         own = any(p.namespace is not None and p.default.node_template for p in self.policies)
         self.template_by = [p for p in self.policies if p.default.node_template and (p.namespace is not None or not own)]
         if wish is not None and not (own and wish not in allowed):
-            self.take_template(wish)
+            self.take_template(wish, by_default=True)
         return set()
 
-    def take_template(self, name: str) -> bool:
-        """Nothing left, but a slice would be: taken. Nothing there at all, policies aside: taken, to no effect."""
+    def take_template(self, name: str, *, by_default: bool) -> bool:
+        """Taken if something is left, or a slice would be; an author's where the pod fits nowhere anyway."""
         forbidden = [f for p in self.policies for f in p.require.forbid_tolerations]
         taints = [toleration(t.key, t.value, t.effect) for t in self.atlas.templates[name].taints]
         if not self.now or any(tolerates(t, f) for t in taints for f in forbidden):
@@ -49,7 +50,7 @@ class Choosing(Placing):
         possible = self.platforms_left(lambda n: True, self.now, before)
         self.terms = [[*t, *({"key": k, "operator": "In", "values": [v]} for k, v in self.atlas.templates[name].labels)] for t in before]
         possible |= self.platforms_left(lambda n: True, self.now, self.terms)
-        if possible and not self.left() and not self.slices():
+        if (possible or by_default) and not self.left() and not self.slices():
             self.terms = before
             return False
         self.out.template = name
@@ -129,14 +130,16 @@ class Choosing(Placing):
     def choose_rest(self) -> None:
         machine = self.speaker(lambda p: None if p.default.machine == Machine() else p.default.machine, self.same_machines)
         if machine is not None and self.silent("machine"):
-            self.keep("machine", lambda n: in_machine(n, machine, self.catalog))
+            self.keep("machine", self.of_machine(machine))
         wanted = self.speaker(self.capacity_wish)
-        if wanted is not None and self.silent("capacity") and self.keep("capacity", lambda n: in_capacity(n, wanted)):
+        if wanted is not None and self.silent("capacity") and self.keep("capacity", [partial(in_capacity, wanted=wanted)]):
             own = [p for p in self.policies if p.namespace is not None and self.capacity_wish(p)]
             self.named_capacity = own or self.policies
 
     def same_machines(self, one: Machine, other: Machine) -> bool:
         """Field by field the same nodes, however the lists are written."""
+        if one == other:
+            return True
         for name in ("families", "models", "instance_families", "gpu_memory"):
             alone = [replace(Machine(), **{name: getattr(machine, name)}) for machine in (one, other)]
             if (getattr(one, name) is None) != (getattr(other, name) is None):
@@ -152,9 +155,14 @@ class Choosing(Placing):
         said = default.long_runs.capacity if default.long_runs and self.is_long(default.long_runs) else default.capacity
         return frozenset(c for c in ("spot", "on-demand", "reserved") if c in said or (c == "reserved" and "on-demand" in said)) or None
 
-    def keep(self, axis: str, inside: Callable[[Node], bool]) -> bool:
-        if not self.now or (self.left() and not self.left(more=inside)):
+    def keep(self, axis: str, tests: list[Inside]) -> bool:
+        """Kept only if something is left; where nothing was left before, to no effect."""
+        if not self.now or not self.left():
             return False
-        self.chosen.append(inside)
-        self.axes.append((axis, inside))
+        chosen, axes = self.chosen, self.axes
+        self.chosen = [*chosen, every(tests)]
+        self.axes = [*axes, *((axis, test) for test in tests)]
+        if not self.can_be_had():
+            self.chosen, self.axes = chosen, axes
+            return False
         return True

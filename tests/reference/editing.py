@@ -26,32 +26,42 @@ class Editing(Choosing):
 
     def place(self) -> None:
         """Where the pod may land in the end: never outside, and everywhere inside that can be said."""
+        self.out.counts = dict(self.now)
+        self.out.at_most = {name: set() for name in self.now}
+        self.out.inside = {name: set() for name in self.now}
         alive = self.left()
         possible = self.platforms_left(lambda n: True, self.now, self.terms)  # elsewhere some name has no offer: never landed on
-        self.out.counts = dict(self.now)
-        selected = self.atlas.selected(self.terms)
-        for name, count in self.now.items():
-            here = [n for n in self.offers(name, count) if n in selected]
-            whole: set[Node] = set()
-            if self.out.slice is not None:  # by label: a whole one where a term names a platform without such a label
-                whole = {n for n in here if self.slice_resource == "nvidia.com/gpu" and not self.by_label(n) and self.in_require(n)}
-                here = [n for n in here if self.in_slice(self.out.slice, self.slice_resource)(n)]
-            most, least = set(here), set(here)
+        for term in self.terms:
+            for name, count in self.now.items():
+                most, least = self.by_term(term, name, count, alive, possible)
+                self.out.at_most[name] |= most
+                self.out.inside[name] |= least
+
+    def by_term(self, term: list[Raw], name: str, count: int | None, alive: set[str], possible: set[str]) -> tuple[set[Node], set[Node]]:
+        """(never outside these, at least these) that one term selects of one resource name."""
+        selected = self.atlas.landing(term)
+        here = {n for n in self.offers(name, count) if n in selected}
+        whole: set[Node] = set()
+        if self.out.slice is not None:  # by label: a whole one where a term names a platform without such a label
+            whole = {n for n in here if self.slice_resource == "nvidia.com/gpu" and not self.by_label(n) and self.in_require(n)}
+            here = {n for n in here if self.in_slice(self.out.slice, self.slice_resource)(n)}
+        most, least = set(here), set(here)
+        for platform in {n.platform for n in here}:
+            there = {n for n in here if n.platform == platform}
+            unsure = any(self.atlas.undecided(self.atlas.tables[platform], e) for e in term)  # nobody knows what it selects
             for axis in AXES:
-                for platform in self.atlas.tables:
-                    on_axis, how = self.sayable(platform, axis)
-                    out = {n for n in here if n.platform == platform and not on_axis(n)}
-                    most -= out if how != "no" and platform in possible else set()
-                    least -= {n for n in here if n.platform == platform} if how == "part" else out
-            if alive:
-                dead = possible - alive
-                free = {n for n in here if n.platform in dead and self.undecided_there(n)}  # nobody knows what these terms select
-                most = {n for n in most if n.platform not in dead} | free
-                least = {n for n in least if n.platform in alive and not self.undecided_there(n)}
-            if self.slice_resource == "nvidia.com/gpu":
-                least = {n for n in least if n.gpu is not None}  # a product that nobody knows can't be named
-            self.out.at_most[name] = most | whole
-            self.out.inside[name] = least & most
+                inside, said_whole, _ = self.sayable(platform, axis, term)
+                out = {n for n in there if not inside(n)}
+                most -= out if platform in possible else set()
+                least -= out if said_whole else there
+            if alive and platform not in alive:
+                most -= there if platform in possible and not unsure else set()
+                most |= there if unsure else set()
+                least -= there
+            least -= there if unsure else set()
+        if self.slice_resource == "nvidia.com/gpu":
+            least = {n for n in least if n.gpu is not None}  # a product that nobody knows can't be named
+        return most | whole, least & most
 
     def vendors(self) -> set[str]:
         out = {r.vendor for r in self.asked.values() if r.kind != "dra"}

@@ -48,14 +48,22 @@ class Reference:
 
     def evaluate(self, request: Request) -> Expected:
         """What should happen. The request's pod is well formed."""
-        return _Case(self.world, request).decide()
+        return Judged(self.world, request).decide()
+
+    def judged(self, request: Request) -> Judged:
+        """The case itself, once it is decided."""
+        case = Judged(self.world, request)
+        case.decide()
+        return case
 
 
 def _machines(policy_set: PolicySet) -> list[Machine]:
     return [m for p in policy_set.policies for m in (p.require.machine, p.default.machine)] + [t.machine for t in policy_set.templates]
 
 
-class _Case(Editing):
+class Judged(Editing):
+    """The whole decision about one pod, step by step."""
+
     def decide(self) -> Expected:
         spec = self.pod["spec"]
         misspelt = any(n in self.catalog.misspellings for c in pods.containers(self.pod) for n in c.names())

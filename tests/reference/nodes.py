@@ -6,7 +6,7 @@ such a node may carry; None: it may lack the label; ``*``: any value; ``?``: a v
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -280,6 +280,9 @@ def holds(value: str | None, expression: Raw, known: set[str | None]) -> bool:
     return found > bound if operator == "Gt" else found < bound
 
 
+Saying = Callable[["Atlas", str, str, Sequence[Node], Sequence[Node]], set[Node] | None]
+
+
 @dataclass(kw_only=True)
 class Atlas:
     """All tables together, with the templates."""
@@ -289,6 +292,7 @@ class Atlas:
     templates: dict[str, NodeTemplate]
     _landing: dict[str, frozenset[Node]] = field(default_factory=dict)
     _known: dict[str, set[str | None]] = field(default_factory=dict)
+    _saying: dict[tuple[str, str, frozenset[Node], frozenset[Node]], set[Node] | None] = field(default_factory=dict)
 
     def known(self, key: str) -> set[str | None]:
         """Every value that some listed platform's nodes have for a key."""
@@ -313,6 +317,13 @@ class Atlas:
     def lands(self, node: Node, expressions: Sequence[Raw]) -> bool:
         """Whether a pod with these expressions (ANDed) may land on this kind of node."""
         return node in self.landing(expressions)
+
+    def saying(self, can_say: Saying, platform: str, axis: str, nodes: list[Node], inside: list[Node]) -> set[Node] | None:
+        """``can_say``, remembered: the same sets come again and again."""
+        key = (platform, axis, frozenset(nodes), frozenset(inside))
+        if key not in self._saying:
+            self._saying[key] = can_say(self, platform, axis, nodes, inside)
+        return self._saying[key]
 
     def selected(self, terms: Sequence[Sequence[Raw]]) -> set[Node]:
         """Where any of the terms lets a pod land."""

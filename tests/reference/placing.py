@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from policies.policy import Machine, NodeTemplate, Require
@@ -52,7 +53,9 @@ class Placing(Refusals):
         return set.intersection(*left) if left else set()
 
     def in_require(self, node: Node) -> bool:
-        return all(self.required(node, axis) for axis in AXES)
+        if node not in self.all_required:
+            self.all_required[node] = all(self.required(node, axis) for axis in AXES)
+        return self.all_required[node]
 
     def left(
         self,
@@ -85,22 +88,24 @@ class Placing(Refusals):
 
     def outside(self, names: dict[str, int | None]) -> set[str]:
         """What the stored terms still select outside what is required, on an axis that could be written there."""
-        alive = self.platforms_left(lambda n: True, names, self.terms)
-        selected = self.atlas.selected(self.terms)
-        lands = [n for name, count in names.items() for n in self.offers(name, count) if n in selected]
-        for platform in alive:
-            for axis in AXES:
-                inside, _ = self.sayable(platform, axis)
-                if any(n.platform == platform and not inside(n) for n in lands):
-                    return {"BERTH-123"}
+        for term in self.terms:
+            selected = self.atlas.landing(term)
+            lands = [n for name, count in names.items() for n in self.offers(name, count) if n in selected]
+            for platform in self.platforms_left(lambda n: True, names, [term]):
+                for axis in AXES:
+                    inside, _, _ = self.sayable(platform, axis, term)
+                    if any(n.platform == platform and not inside(n) for n in lands):
+                        return {"BERTH-123"}
         return set()
 
-    def say(self, platform: str, axis: str, inside: Inside) -> str:
-        """Whether a set can be said on a platform: ``all``, ``part`` or ``no``."""
-        every = self.atlas.tables[platform].nodes
-        vendors = {n.vendor for n in every if n.resource in self.now}
-        nodes = [n for n in every if n.resource in self.now or (axis != "sharing" and n.vendor in vendors)]
-        return can_say(self.atlas, platform, axis, nodes, [n for n in nodes if inside(n)])
+    def universe(self, platform: str, axis: str) -> list[Node]:
+        """The nodes among which an axis is said: those of the vendors asked for; for sharing, of the names asked for."""
+        if (platform, axis) not in self.universes:
+            listed = self.atlas.tables[platform].nodes
+            vendors = {n.vendor for n in listed if n.resource in self.now}
+            nodes = [n for n in listed if n.resource in self.now or (axis != "sharing" and n.vendor in vendors)]
+            self.universes[platform, axis] = nodes
+        return self.universes[platform, axis]
 
     def constraints(self, axis: str) -> list[list[Inside]]:
         """What narrows an axis, by scope: the cluster's policies, the namespace's own, what was chosen."""
@@ -120,12 +125,12 @@ class Placing(Refusals):
         runs = require.long_runs
         wanted = [require.capacity] if require.capacity else []
         wanted += [runs.capacity] if runs is not None and self.is_long(runs) else []
-        return [lambda n, w=w: in_capacity(n, w) for w in wanted]
+        return [partial(in_capacity, wanted=one) for one in wanted]
 
     def of_machine(self, machine: Machine) -> list[Inside]:
         names = ("families", "models", "instance_families", "gpu_memory")
         alone = [Machine(**{name: getattr(machine, name)}) for name in names if getattr(machine, name) is not None]
-        return [lambda n, m=m: in_machine(n, m, self.catalog) for m in alone]
+        return [partial(in_machine, machine=one, catalog=self.catalog) for one in alone]
 
     def of_template(self, template: NodeTemplate, axis: str) -> list[Inside]:
         if axis == "machine":
@@ -135,20 +140,44 @@ class Placing(Refusals):
             return [lambda n: n.sharing in template.sharing] if template.sharing else []
         return [lambda n: in_capacity(n, template.capacity)] if template.capacity else []
 
-    def sayable(self, platform: str, axis: str) -> tuple[Inside, str]:
-        """All that narrows an axis; what can't be said is left out one by one, of the narrowest scope first."""
-        taken: list[Inside] = []
-        how = "all"
-        for scope in self.constraints(axis):
-            for group in [scope] if self.say(platform, axis, every(taken + scope)) != "no" else [[one] for one in scope]:
-                found = self.say(platform, axis, every(taken + group))
-                if found != "no":
-                    taken, how = taken + group, found
-        return every(taken), how
+    def sayable(self, platform: str, axis: str, term: list[Raw]) -> tuple[Inside, bool, Inside]:
+        """All that narrows an axis, whether that can be said whole, and what is said; what can't be said is left out one by
+        one, of the narrowest scope first. A part is said only if it leaves the term something."""
+        taken, whole, selected = list[Inside](), True, None
+        inside = self.universe(platform, axis)
+        for at, scope in enumerate(self.constraints(axis)):
+            said = self.said(platform, axis, term, [n for n in inside if every(scope)(n)], at)
+            for group in ([scope] if said is not None else [[one] for one in scope]) if scope else []:
+                narrowed = [n for n in inside if every(group)(n)]
+                said = self.said(platform, axis, term, narrowed, at)
+                if said is not None:
+                    taken, inside, whole, selected = taken + group, narrowed, len(said) == len(narrowed), said
+        return every(taken), whole, (lambda n: selected is None or n in selected)
 
-    def undecided_there(self, node: Node) -> bool:
-        table = self.atlas.tables[node.platform]
-        return any(any(self.atlas.undecided(table, e) for e in t) for t in self.terms if self.atlas.lands(node, t))
+    def can_be_had(self) -> bool:
+        """Whether all that is chosen so far leaves some term something, by what can be said there."""
+        if not (self.world.placed and self.row.affinity == "write"):
+            return bool(self.left())
+        for term in self.terms:
+            for platform in self.left(terms=[term]):
+                said = [self.sayable(platform, axis, term)[2] for axis in AXES]
+                if platform in self.left(more=every(said), terms=[term]):
+                    return True
+        return False
+
+    def said(self, platform: str, axis: str, term: list[Raw], inside: list[Node], scope: int) -> set[Node] | None:
+        found = self.atlas.saying(can_say, platform, axis, self.universe(platform, axis), inside)
+        if found is None or len(found) == len(inside):
+            return found
+        rest = every(self.chosen) if scope == 2 else (lambda n: True)
+        selected = self.atlas.landing(term)
+        offered = [{n for n in self.offers(*item) if n.platform == platform and n in selected} for item in self.now.items()]
+        left = [{n for n in nodes if self.in_require(n) and rest(n)} for nodes in offered]
+        if not all(left):
+            return found
+        lost = [nodes for nodes in left if not nodes & found]
+        useless = len(lost) == len(offered) or all(nodes & found for nodes in offered)
+        return None if lost and useless else found
 
 
 def fits(node: Node, expression: Raw, atlas: Atlas) -> bool:

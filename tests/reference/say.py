@@ -12,18 +12,17 @@ from tests.reference.nodes import Atlas, Node, holds
 Raw = dict[str, Any]
 
 
-def can_say(atlas: Atlas, platform: str, axis: str, nodes: Sequence[Node], inside: Sequence[Node]) -> str:
-    """``all``: some form selects exactly ``inside`` of ``nodes``; ``part``: some only a part of it; ``no``: none does."""
+def can_say(atlas: Atlas, platform: str, axis: str, nodes: Sequence[Node], inside: Sequence[Node]) -> set[Node] | None:
+    """What is selected by the form that says ``inside``, or the largest part of it; None where none does."""
     if len(inside) == len(nodes):
-        return "all"
-    want = set(inside)
-    best = "no" if inside else "all"
+        return set(nodes)
+    want, best = set(inside), None if inside else set[Node]()
     for form in _forms(atlas, platform, axis, nodes, want):
         selected = {n for n in nodes if all(_selects(atlas, n, e) for e in form)}
         if selected == want:
-            return "all"
-        if selected and selected <= want:
-            best = "part"
+            return want
+        if selected and selected <= want and len(selected) > len(best or ()):
+            best = selected
     return best
 
 
@@ -39,23 +38,23 @@ def _forms(atlas: Atlas, platform: str, axis: str, nodes: Sequence[Node], want: 
         return
     lists = entry.machine_keys if axis == "machine" else [(key,) for key in entry.capacity_keys]
     for keys in lists:
-        yield from map(list, product(*(_key_forms(key, nodes, want) for key in keys)))
+        yield from ([e for form in forms for e in form] for forms in product(*(_key_forms(key, nodes, want) for key in keys)))
         if axis == "capacity":  # on-demand is said by absence where only spot is labelled
             yield [{"key": key, "operator": "DoesNotExist"} for key in keys]
 
 
-def _key_forms(key: str, nodes: Sequence[Node], want: set[Node]) -> list[Raw]:
-    """In and NotIn over what the wanted nodes carry, and over what they alone carry."""
+def _key_forms(key: str, nodes: Sequence[Node], want: set[Node]) -> list[list[Raw]]:
+    """In and NotIn over what the wanted nodes carry, and over what they alone carry; the key must be there."""
     mine = {v for n in want for v in n.labels.get(key, (None,))}
     others = {v for n in nodes if n not in want for v in n.labels.get(key, (None,))}
     forms = []
     for values in (mine, mine - others):
         named = sorted(v for v in values if v not in (None, "*", "?"))
         if named:
-            forms.append({"key": key, "operator": "In", "values": named})
+            forms.append([{"key": key, "operator": "In", "values": named}])
     for values in (others, others - mine):
         named = sorted(v for v in values if v not in (None, "*", "?"))
-        forms.append({"key": key, "operator": "NotIn", "values": named} if named else {"key": key, "operator": "Exists"})
+        forms.append([{"key": key, "operator": "Exists"}, {"key": key, "operator": "NotIn", "values": named}])
     return forms
 
 

@@ -1,0 +1,240 @@
+"""The laws of the design as properties, on random worlds and pods. Each is one sentence; a failing example is made small."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import jsonpatch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.compiled import Compiled, Constraint
+from policies.engine import evaluate
+from policies.policy import NodeTemplate, Policy, PolicySet, TolerationPattern
+from policies.verdict import Verdict
+from tests.random_worlds import World, with_policies
+from tests.reference import node_law
+from tests.reference.tolerations import grants
+from tests.strategies import Case, audited, cases, examples, hostile
+
+Raw = dict[str, Any]
+_TERM = r"/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms"
+GOLDEN = (
+    r"/metadata/annotations(/(berth\.dev~1applied|karpenter\.sh~1do-not-disrupt|cluster-autoscaler\.kubernetes\.io~1safe-to-evict"
+    r"|autoscaling\.cast\.ai~1removal-disabled))?",
+    r"/metadata/labels(/nvidia\.com~1gpu-driver-upgrade-drain\.skip)?",
+    r"/spec/tolerations(/-)?",
+    r"/spec/affinity(/nodeAffinity(/requiredDuringSchedulingIgnoredDuringExecution)?)?",
+    _TERM + r"(/\d+(/matchExpressions(/-)?)?)?",
+    r"/spec/terminationGracePeriodSeconds",
+    r"/spec/(initContainers|containers)/\d+/(livenessProbe|startupProbe)/terminationGracePeriodSeconds",
+    r"/spec/(initContainers|containers)/\d+/resources(/(limits|requests)(/[a-z0-9.-]+~1[A-Za-z0-9._-]+)?)?",
+)
+"""every place that a patch may touch"""
+
+
+def judge(case: Case, *, phase: str = "mutate", world: World | None = None, pod: Raw | None = None) -> Verdict:
+    request = replace(case.request, phase="validate" if phase == "validate" else "mutate", pod=case.request.pod if pod is None else pod)
+    facts = (world or case.world).snapshot.facts_for(request.namespace)
+    return evaluate(request, facts)
+
+
+def patched(pod: Raw, verdict: Verdict) -> Raw:
+    result: Raw = jsonpatch.apply_patch(copy.deepcopy(pod), copy.deepcopy(list(verdict.patch)))
+    return result
+
+
+def said(verdict: Verdict) -> str:
+    """All that is answered, byte for byte."""
+    return json.dumps(
+        [list(verdict.patch), [str(v) for v in verdict.violations], [str(r) for r in verdict.remarks], verdict.matched, str(verdict.would)]
+    )
+
+
+@examples(120, 5_000)
+@given(cases())
+def test_a_second_mutate_changes_nothing(case: Case) -> None:
+    """``mutate(mutate(p)) == mutate(p)``: what was written is there, berth.dev/applied too."""
+    first = judge(case)
+    again = judge(case, pod=patched(case.request.pod, first))
+    assert first.violations or not again.violations
+    assert first.violations or list(again.patch) == []
+
+
+@examples(80, 5_000)
+@given(audited(), st.randoms(use_true_random=False))
+def test_order_never_shows(case: Case, random: Random) -> None:
+    """The same policies and templates in any order give the same bytes: patch, refusals, warnings."""
+    found, templates = list(case.world.policy_set.policies), list(case.world.policy_set.templates)
+    random.shuffle(found)
+    random.shuffle(templates)
+    shuffled = replace(case.world, policy_set=PolicySet(policies=tuple(found), templates=tuple(templates)))
+    assert said(judge(case)) == said(judge(case, world=shuffled))
+
+
+@examples(120, 10_000)
+@given(hostile())
+def test_a_namespace_only_tightens(drawn: tuple[Case, tuple[Policy, ...]]) -> None:
+    """Every pod that is admitted with the namespace's own policies is admitted without them, as it came and as mutated."""
+    case, own = drawn
+    both = with_policies(case.world, [*case.world.policy_set.policies, *own])
+    for pod in (case.request.pod, patched(case.request.pod, judge(case, world=both))):
+        if not judge(case, phase="validate", world=both, pod=pod).violations:
+            assert judge(case, phase="validate", pod=pod).violations == ()
+
+
+@examples(120, 10_000)
+@given(hostile())
+def test_a_namespace_brings_in_only_what_is_allowed(drawn: tuple[Case, tuple[Policy, ...]]) -> None:
+    """Tolerations, templates and grace that a namespace's policies add lie within the cluster's allow and caps."""
+    case, own = drawn
+    both = with_policies(case.world, [*case.world.policy_set.policies, *own])
+    verdict = judge(case, world=both)
+    matched = [p for p in case.world.policy_set.policies if p.id in verdict.matched]
+    templates = {t.name: t for t in case.world.policy_set.templates}
+    allowed = [templates[n] for p in matched for n in p.allow.node_templates]
+    grants_ = [t for p in matched for t in p.allow.tolerations]
+    grants_ += [TolerationPattern(key=t.key, value=t.value, effect=t.effect) for template in allowed for t in template.taints]
+    caps = [p.require.grace_max for p in matched if p.require.grace_max is not None]
+    for edit in verdict.edits:
+        mine = all(policy.startswith("GPUPolicy/") for policy in edit.policies)
+        if mine and edit.rule == "tolerations":
+            pattern = TolerationPattern(key=edit.value["key"], value=edit.value.get("value"), effect=edit.value.get("effect"))
+            assert any(grants(g, pattern) for g in grants_), edit
+        if mine and edit.path == ("spec", "terminationGracePeriodSeconds"):
+            assert all(edit.value <= cap for cap in caps)
+    for template in templates.values():
+        granted = template in allowed or any(p.default.node_template and p.namespace is None for p in matched)
+        assert granted or not _writes(verdict, template)
+
+
+def _writes(verdict: Verdict, template: NodeTemplate) -> bool:
+    """Whether all labels of a template are among what was written."""
+    written = {(e["key"], tuple(e.get("values", ()))) for e in _written(verdict)}
+    return all((key, (value,)) in written for key, value in template.labels)
+
+
+def _written(verdict: Verdict) -> Iterator[Raw]:
+    for edit in verdict.edits:
+        if edit.rule == "node_affinity" and isinstance(edit.value, dict):
+            terms = edit.value.get("nodeSelectorTerms", [edit.value])
+            yield from (e for term in terms for e in term.get("matchExpressions", [term]) if "key" in e)
+
+
+@examples(100, 5_000)
+@given(cases())
+def test_a_patch_applies_and_stays_in_its_places(case: Case) -> None:
+    """A library that knows nothing of ours applies it; no operation leaves the golden paths; nothing is removed but a rename."""
+    verdict = judge(case)
+    patched(case.request.pod, verdict)
+    for operation in verdict.patch:
+        assert any(re.fullmatch(path, operation["path"]) for path in GOLDEN), operation
+        assert operation["op"] != "remove" or "/resources/" in operation["path"] or operation["path"].endswith("applied")
+
+
+@examples(100, 5_000)
+@given(cases())
+def test_what_is_not_ours_survives_byte_for_byte(case: Case) -> None:
+    """Outside the golden paths the pod is the same bytes, key order too; what the author wrote in lists stands, in order."""
+    before = case.request.pod
+    after = patched(before, judge(case))
+    assert json.dumps(_without_ours(before)) == json.dumps(_without_ours(after))
+    old = before["spec"].get("tolerations") or []
+    assert (after["spec"].get("tolerations") or [])[: len(old)] == old
+    rest = map(json.dumps, _expressions(after))
+    assert all(expression in rest for expression in map(json.dumps, _expressions(before)))  # in order: each search goes on from the last
+
+
+def _expressions(pod: Raw) -> list[Raw]:
+    required = _required(pod).get("nodeSelectorTerms") or []
+    return [e for term in required for e in term.get("matchExpressions") or ()]
+
+
+def _required(pod: Raw) -> Raw:
+    node = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    required: Raw = node.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    return required
+
+
+def _without_ours(pod: Raw) -> Raw:
+    """The pod less what a patch may touch, empty parents included."""
+    out = copy.deepcopy(pod)
+    spec, metadata = out["spec"], out.get("metadata") or {}
+    for name in ("tolerations", "terminationGracePeriodSeconds"):
+        spec.pop(name, None)
+    affinity = spec.get("affinity") or {}
+    (affinity.get("nodeAffinity") or {}).pop("requiredDuringSchedulingIgnoredDuringExecution", None)
+    affinity.get("nodeAffinity") or affinity.pop("nodeAffinity", None)
+    affinity or spec.pop("affinity", None)
+    for part, ours in (("annotations", GOLDEN[0]), ("labels", GOLDEN[1])):
+        kept = {k: v for k, v in (metadata.get(part) or {}).items() if not re.fullmatch(ours, f"/metadata/{part}/{k.replace('/', '~1')}")}
+        metadata.pop(part, None)
+        metadata |= {part: kept} if kept else {}
+    for container in (*spec.get("containers", ()), *spec.get("initContainers", ())):
+        for probe in ("livenessProbe", "startupProbe"):
+            container.get(probe, {}).pop("terminationGracePeriodSeconds", None)
+        for side in ("limits", "requests"):
+            amounts = (container.get("resources") or {}).pop(side, {})
+            kept = {k: v for k, v in amounts.items() if "/" not in k}
+            container.setdefault("resources", {})
+            container["resources"] |= {side: kept} if kept else {}
+    return out
+
+
+@examples(60, 5_000)
+@given(audited())
+def test_audit_says_what_enforce_does(case: Case) -> None:
+    """A policy in Audit reports the very patch and refusals that switching it alone to Enforce gives, and edits nothing."""
+    verdict = judge(case)
+    assert {p for e in verdict.edits for p in e.policies} <= {p.id for p in case.world.policy_set.policies if p.mode == "Enforce"}
+    for would in verdict.would:
+        switched = [replace(p, mode="Enforce") if p.id == would.policy else p for p in case.world.policy_set.policies]
+        alone = judge(case, world=with_policies(case.world, switched))
+        assert would.patch == alone.patch
+        already = {(v.code, v.fact) for v in verdict.violations}
+        assert {(v.code, v.fact) for v in would.violations} == {(v.code, v.fact) for v in alone.violations} - already
+
+
+@examples(30, 1_000)
+@given(cases())
+def test_no_field_couples_two_axes(case: Case) -> None:
+    """What one field leaves is told by its own axis alone: R is a product of machine, capacity and sharing."""
+    built = case.world.snapshot
+    for constraint in (c for compiled in built.policies for c in _constraints(compiled)):
+        for name, table in built.tables.items():
+            sides: dict[object, bool] = {}
+            for i, offer in enumerate(table.offers):
+                side = {"machine": offer.host, "capacity": offer.capacity, "sharing": offer.sharing}[constraint.axis]
+                key = id(side) if constraint.axis == "machine" else side
+                inside = bool(constraint.rows[name] >> i & 1)
+                assert sides.setdefault(key, inside) == inside, (constraint.text, offer)
+
+
+def _constraints(compiled: Compiled) -> list[Constraint]:
+    more = (compiled.require_long, compiled.capacity, compiled.capacity_long)
+    return [*compiled.require, *compiled.machine, *(c for c in more if c is not None)]
+
+
+@examples(120, 10_000)
+@given(cases())
+def test_what_mutate_lets_through_validate_admits(case: Case) -> None:
+    """With no other webhook between them, a pod that mutate admits is never refused by validate."""
+    verdict = judge(case)
+    final = judge(case, phase="validate", pod=patched(case.request.pod, verdict))
+    assert verdict.violations or final.violations == ()
+
+
+@examples(100, 5_000)
+@given(cases(), st.randoms(use_true_random=False))
+def test_a_node_that_the_written_affinity_matches_is_allowed(case: Case, random: Random) -> None:
+    """Nodes made of offers and of the unknown-model row, and either with keys removed: matched, they carry an allowed offer."""
+    verdict = judge(case)
+    if not verdict.violations and any(e.rule == "node_affinity" for e in verdict.edits):
+        final = patched(case.request.pod, verdict)
+        assert node_law.broken(case.world, case.request, final, random) == []
