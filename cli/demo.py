@@ -64,7 +64,8 @@ class Server:
 def main() -> int:
     """Run the demo from the project's folder; 0 once stopped, the server's own code when it could not start."""
     os.chdir(ROOT)
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGTERM, signal.SIGINT):  # SIGINT too: a shell starts its background jobs deaf to it
+        signal.signal(number, _interrupt)
     port = free_port(PORT)
     if port != PORT:
         print(f"port {PORT} is in use here: taking {port} instead")

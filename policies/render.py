@@ -26,30 +26,38 @@ class Rendering:
 
 
 def render(catalog: Catalog, table: Table, axis: Axis, inside: int, universe: int) -> Rendering | None:
-    """Expressions that select ``inside`` among the rows ``universe`` (the vendor's), on one axis. Cached per table.
+    """Expressions that select ``inside`` among the rows ``universe`` (the vendor's), on one axis.
 
     None: this platform has no way to say it. No expressions: nothing needs to be said.
     """
+    return next(iter(renderings(catalog, table, axis, inside, universe)), None)
+
+
+def renderings(catalog: Catalog, table: Table, axis: Axis, inside: int, universe: int) -> tuple[Rendering, ...]:
+    """The exact one; where there is none, every part that can be said, the largest first. Cached per table."""
     key = (axis, inside & universe, universe)
     if key not in table.rendered:
         table.rendered[key] = _render(catalog, table, axis, inside & universe, universe)
-    found: Rendering | None = table.rendered[key]
+    found: tuple[Rendering, ...] = table.rendered[key]
     return found
 
 
-def _render(catalog: Catalog, table: Table, axis: Axis, inside: int, universe: int) -> Rendering | None:
+def _render(catalog: Catalog, table: Table, axis: Axis, inside: int, universe: int) -> tuple[Rendering, ...]:
     if inside == universe:
-        return Rendering((), universe, True)
+        return (Rendering((), universe, True),)
     if not inside:
-        return _nowhere(catalog, table, axis)
-    if axis == "sharing":
-        return _sharing(catalog, table, inside, universe)
+        return (_nowhere(catalog, table, axis),)
+    options = _sharing(catalog, table, inside, universe) if axis == "sharing" else _by_any_keys(table, axis, inside, universe)
+    exact = next((option for option in options if option.exact), None)
+    return (exact,) if exact is not None else tuple(sorted(options, key=lambda option: -option.rows.bit_count()))
+
+
+def _by_any_keys(table: Table, axis: Axis, inside: int, universe: int) -> list[Rendering]:
     lists = table.platform.machine_keys if axis == "machine" else tuple((key,) for key in table.platform.capacity_keys)
-    options = [option for keys in lists if (option := _by_keys(table, keys, inside, universe)) is not None]
+    options = [_by_keys(table, keys, inside, universe) for keys in lists]
     if axis == "capacity":
-        options += [option for key in table.platform.capacity_keys if (option := _by_absence(table, key, inside, universe)) is not None]
-    best = next((option for option in options if option.exact), None)
-    return best or max(options, key=lambda option: option.rows.bit_count(), default=None)
+        options += [_by_absence(table, key, inside, universe) for key in table.platform.capacity_keys]
+    return [option for option in options if option is not None]
 
 
 def _nowhere(catalog: Catalog, table: Table, axis: Axis) -> Rendering:
@@ -137,18 +145,17 @@ def _by_absence(table: Table, key: str, inside: int, universe: int) -> Rendering
 # --- sharing: by the catalog's sentences -----------------------------------------------------------------------------
 
 
-def _sharing(catalog: Catalog, table: Table, inside: int, universe: int) -> Rendering | None:
+def _sharing(catalog: Catalog, table: Table, inside: int, universe: int) -> list[Rendering]:
     scheme = catalog.schemes[table.platform.sharing]
     by_sharing = {s: rows & universe for s in SHARINGS if (rows := table.by_sharing.get(s, 0)) & universe}
     kept = {s for s, rows in by_sharing.items() if rows & ~inside == 0}
     if "Exclusive" in kept:
         out = [s for s in scheme.exclude if s not in kept]
         rows = sum(rows for s, rows in by_sharing.items() if s in kept)
-        return Rendering(tuple(e for s in out for e in scheme.exclude[s]), rows, rows == inside)
+        return [Rendering(tuple(e for s in out for e in scheme.exclude[s]), rows, rows == inside)]
     if not _known_before_boot(catalog, table):
-        return None
-    options = [Rendering(scheme.only[s], by_sharing[s], by_sharing[s] == inside) for s in sorted(kept) if s in scheme.only]
-    return max(options, key=lambda option: option.rows.bit_count(), default=None)
+        return []
+    return [Rendering(scheme.only[s], by_sharing[s], by_sharing[s] == inside) for s in sorted(kept) if s in scheme.only]
 
 
 def _known_before_boot(catalog: Catalog, table: Table) -> bool:

@@ -15,7 +15,7 @@ from policies.compiled import Constraint, who
 from policies.offers import AXES, Axis, Table
 from policies.placement import Cell, Said, Term
 from policies.plan import Plan
-from policies.render import Rendering, render, slice_by_label
+from policies.render import Rendering, renderings, slice_by_label
 
 MOST_TERMS = 16
 """Past this the first platform alone is written. The scheduler evaluates every term on every node."""
@@ -131,32 +131,38 @@ class Sayable:
 def sayable(plan: Plan, cell: Cell, axis: Axis) -> Sayable:
     """All of R; where that can't be said, constraint by constraint what can: the cluster's first, so that a namespace's own
     policy or a default which can't be said never takes away what the cluster requires (law 5)."""
-    rows, unsaid = cell.table.all, []
+    rows, rendering, unsaid = cell.table.all, Rendering((), cell.table.all, True), []
     for group, inside in _by_scope(plan, axis):
-        together = _rows(cell.table, group, rows)
-        if _said(plan, cell, axis, together, inside) is not None:
-            rows = together
-            continue
-        for constraint in group:
-            narrowed = _rows(cell.table, (constraint,), rows)
-            if _said(plan, cell, axis, narrowed, inside) is None:
-                unsaid.append(constraint)
+        for part in _together_or_one_by_one(plan, cell, axis, group, rows, inside):
+            narrowed = _rows(cell.table, part, rows)
+            said = _said(plan, cell, axis, narrowed, inside)
+            if said is None:
+                unsaid.extend(part)
             else:
-                rows = narrowed
-    rendering = _render(plan, cell.table, axis, rows)
-    assert rendering is not None  # with nothing taken away there is nothing to say
+                rows, rendering = narrowed, said
     return Sayable(rows, rendering, tuple(unsaid))
 
 
+def _together_or_one_by_one(
+    plan: Plan, cell: Cell, axis: Axis, group: list[Constraint], rows: int, inside: dict[str, int]
+) -> list[list[Constraint]]:
+    if not group or _said(plan, cell, axis, _rows(cell.table, group, rows), inside) is not None:
+        return [group] if group else []
+    return [[constraint] for constraint in group]
+
+
 def _said(plan: Plan, cell: Cell, axis: Axis, rows: int, inside: dict[str, int]) -> Rendering | None:
-    """None also where only a part can be said, and that part would leave this term nothing of ``inside``, which has something."""
-    rendering = _render(plan, cell.table, axis, rows)
-    if rendering is None or rendering.exact or not plan.space.leaves(cell, inside):
-        return rendering
-    offered, left = list(plan.space.offered(cell)), rendering.rows & inside[cell.table.platform.name]
+    """None also where only parts can be said, and each would leave this term nothing of ``inside``, which has something."""
+    found = renderings(plan.snapshot.catalog, cell.table, axis, rows, universe(plan, cell.table))
+    if not plan.space.leaves(cell, inside):
+        return found[0] if found else None
+    return next((rendering for rendering in found if rendering.exact or _is_of_use(plan, cell, rendering, inside)), None)
+
+
+def _is_of_use(plan: Plan, cell: Cell, part: Rendering, inside: dict[str, int]) -> bool:
+    offered, left = list(plan.space.offered(cell)), part.rows & inside[cell.table.platform.name]
     lost = [rows for rows in offered if not rows & left]
-    useless = len(lost) == len(offered) or all(rows & rendering.rows for rows in offered)
-    return None if lost and useless else rendering
+    return not lost or (len(lost) < len(offered) and not all(rows & part.rows for rows in offered))
 
 
 def _by_scope(plan: Plan, axis: Axis) -> Iterator[tuple[list[Constraint], dict[str, int]]]:
@@ -178,10 +184,6 @@ def universe(plan: Plan, table: Table) -> int:
     """The rows of the vendors whose devices the pod asks for."""
     names = {vendor for name in plan.space.wanted for vendor, rows in table.by_vendor.items() if rows & table.by_resource.get(name, 0)}
     return sum(table.by_vendor[vendor] for vendor in names)
-
-
-def _render(plan: Plan, table: Table, axis: Axis, rows: int) -> Rendering | None:
-    return render(plan.snapshot.catalog, table, axis, rows, universe(plan, table))
 
 
 def _say_inexpressible(plan: Plan, cell: Cell, axis: Axis, unsaid: Sequence[Constraint]) -> None:

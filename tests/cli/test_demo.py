@@ -44,7 +44,10 @@ def test_it_stays_until_it_is_told_to_stop(number: signal.Signals) -> None:
         with socket.create_connection(("127.0.0.1", port)) as raw, context.wrap_socket(raw, server_hostname="localhost"):
             pass
         process.send_signal(number)
-        _, err = process.communicate(timeout=30)
+        try:
+            _, err = process.communicate(timeout=30)
+        finally:
+            process.kill()
     assert process.returncode == 0
     assert "Traceback" not in err
     with pytest.raises(OSError, match="refused"):

@@ -53,7 +53,7 @@ class Editing(Choosing):
                 inside, said_whole, _ = self.sayable(platform, axis, term)
                 out = {n for n in there if not inside(n)}
                 most -= out if platform in possible else set()
-                least -= out if said_whole else there
+                least -= out if said_whole and (axis != "sharing" or not out) else there
             if alive and platform not in alive:
                 most -= there if platform in possible and not unsure else set()
                 most |= there if unsure else set()

@@ -280,7 +280,7 @@ def holds(value: str | None, expression: Raw, known: set[str | None]) -> bool:
     return found > bound if operator == "Gt" else found < bound
 
 
-Saying = Callable[["Atlas", str, str, Sequence[Node], Sequence[Node]], set[Node] | None]
+Saying = Callable[["Atlas", str, str, Sequence[Node], Sequence[Node]], list[set[Node]]]
 
 
 @dataclass(kw_only=True)
@@ -292,7 +292,7 @@ class Atlas:
     templates: dict[str, NodeTemplate]
     _landing: dict[str, frozenset[Node]] = field(default_factory=dict)
     _known: dict[str, set[str | None]] = field(default_factory=dict)
-    _saying: dict[tuple[str, str, frozenset[Node], frozenset[Node]], set[Node] | None] = field(default_factory=dict)
+    _saying: dict[tuple[str, str, frozenset[Node], frozenset[Node]], list[set[Node]]] = field(default_factory=dict)
 
     def known(self, key: str) -> set[str | None]:
         """Every value that some listed platform's nodes have for a key."""
@@ -318,7 +318,7 @@ class Atlas:
         """Whether a pod with these expressions (ANDed) may land on this kind of node."""
         return node in self.landing(expressions)
 
-    def saying(self, can_say: Saying, platform: str, axis: str, nodes: list[Node], inside: list[Node]) -> set[Node] | None:
+    def saying(self, can_say: Saying, platform: str, axis: str, nodes: list[Node], inside: list[Node]) -> list[set[Node]]:
         """``can_say``, remembered: the same sets come again and again."""
         key = (platform, axis, frozenset(nodes), frozenset(inside))
         if key not in self._saying:

@@ -167,17 +167,16 @@ class Placing(Refusals):
 
     def said(self, platform: str, axis: str, term: list[Raw], inside: list[Node], scope: int) -> set[Node] | None:
         found = self.atlas.saying(can_say, platform, axis, self.universe(platform, axis), inside)
-        if found is None or len(found) == len(inside):
-            return found
         rest = every(self.chosen) if scope == 2 else (lambda n: True)
         selected = self.atlas.landing(term)
         offered = [{n for n in self.offers(*item) if n.platform == platform and n in selected} for item in self.now.items()]
         left = [{n for n in nodes if self.in_require(n) and rest(n)} for nodes in offered]
-        if not all(left):
-            return found
-        lost = [nodes for nodes in left if not nodes & found]
-        useless = len(lost) == len(offered) or all(nodes & found for nodes in offered)
-        return None if lost and useless else found
+        for part in found:
+            lost = [nodes for nodes in left if not nodes & part]
+            useless = len(lost) == len(offered) or all(nodes & part for nodes in offered)
+            if not all(left) or len(part) == len(inside) or not (lost and useless):
+                return part
+        return None
 
 
 def fits(node: Node, expression: Raw, atlas: Atlas) -> bool:

@@ -12,18 +12,19 @@ from tests.reference.nodes import Atlas, Node, holds
 Raw = dict[str, Any]
 
 
-def can_say(atlas: Atlas, platform: str, axis: str, nodes: Sequence[Node], inside: Sequence[Node]) -> set[Node] | None:
-    """What is selected by the form that says ``inside``, or the largest part of it; None where none does."""
-    if len(inside) == len(nodes):
-        return set(nodes)
-    want, best = set(inside), None if inside else set[Node]()
-    for form in _forms(atlas, platform, axis, nodes, want):
-        selected = {n for n in nodes if all(_selects(atlas, n, e) for e in form)}
+def can_say(atlas: Atlas, platform: str, axis: str, nodes: Sequence[Node], inside: Sequence[Node]) -> list[set[Node]]:
+    """What is selected by the form that says ``inside``; where there is none, the parts that can be said, largest first."""
+    want = set(inside)
+    if not inside or len(inside) == len(nodes):
+        return [want]
+    options = []
+    for form, claimed in _forms(atlas, platform, axis, nodes, want):
+        selected = claimed or {n for n in nodes if all(_selects(atlas, n, e) for e in form)}
         if selected == want:
-            return want
-        if selected and selected <= want and len(selected) > len(best or ()):
-            best = selected
-    return best
+            return [want]
+        if selected and selected <= want and selected not in options:
+            options.append(selected)
+    return sorted(options, key=len, reverse=True)
 
 
 def _selects(atlas: Atlas, node: Node, expression: Raw) -> bool:
@@ -31,16 +32,20 @@ def _selects(atlas: Atlas, node: Node, expression: Raw) -> bool:
     return any(holds(v, expression, atlas.known(expression["key"])) for v in node.labels.get(expression["key"], (None,)))
 
 
-def _forms(atlas: Atlas, platform: str, axis: str, nodes: Sequence[Node], want: set[Node]) -> Iterator[list[Raw]]:
+Form = tuple[list[Raw], set[Node] | None]
+"""a form, and what it is meant to select where labels alone do not tell (a slice's own resource name does)"""
+
+
+def _forms(atlas: Atlas, platform: str, axis: str, nodes: Sequence[Node], want: set[Node]) -> Iterator[Form]:
     entry = atlas.catalog.platforms[platform]
     if axis == "sharing":
         yield from _sharing_forms(atlas, platform, want)
         return
     lists = entry.machine_keys if axis == "machine" else [(key,) for key in entry.capacity_keys]
     for keys in lists:
-        yield from ([e for form in forms for e in form] for forms in product(*(_key_forms(key, nodes, want) for key in keys)))
+        yield from (([e for form in forms for e in form], None) for forms in product(*(_key_forms(key, nodes, want) for key in keys)))
         if axis == "capacity":  # on-demand is said by absence where only spot is labelled
-            yield [{"key": key, "operator": "DoesNotExist"} for key in keys]
+            yield [{"key": key, "operator": "DoesNotExist"} for key in keys], None
 
 
 def _key_forms(key: str, nodes: Sequence[Node], want: set[Node]) -> list[list[Raw]]:
@@ -58,15 +63,13 @@ def _key_forms(key: str, nodes: Sequence[Node], want: set[Node]) -> list[list[Ra
     return forms
 
 
-def _sharing_forms(atlas: Atlas, platform: str, want: set[Node]) -> Iterator[list[Raw]]:
+def _sharing_forms(atlas: Atlas, platform: str, want: set[Node]) -> Iterator[Form]:
+    """Whole GPUs by what keeps the others off; other kinds one at a time, where their labels may be wanted."""
     entry = atlas.catalog.platforms[platform]
     scheme = atlas.catalog.schemes[entry.sharing]
     kinds: set[Sharing] = {n.sharing for n in want}
-    early = not entry.creates_nodes or scheme.slice_key is not None
-    yield [_raw(e) for kind, es in scheme.exclude.items() if kind not in kinds for e in es]
-    for kind in kinds if early else ():
-        yield [_raw(e) for e in scheme.only.get(kind) or ()] or [{"key": "-", "operator": "Exists"}]
-
-
-def _raw(expression: Any) -> Raw:
-    return {"key": expression.key, "operator": expression.operator, "values": list(expression.values)}
+    if "Exclusive" in kinds:
+        yield [], want
+    elif not entry.creates_nodes or scheme.slice_key is not None:
+        for kind in sorted(kinds & set(scheme.only)):
+            yield [], {n for n in want if n.sharing == kind}
