@@ -15,7 +15,7 @@ from policies.compiled import Constraint, who
 from policies.offers import AXES, Axis, Table
 from policies.placement import Cell, Said, Term
 from policies.plan import Plan
-from policies.render import Rendering, renderings, slice_by_label
+from policies.render import Rendering, render, renderings, slice_by_label
 
 MOST_TERMS = 16
 """Past this the first platform alone is written. The scheduler evaluates every term on every node."""
@@ -63,13 +63,26 @@ def term_plans(plan: Plan) -> tuple[TermPlan, ...]:
 def _term_plan(plan: Plan, term: Term) -> TermPlan:
     options = [option for table in plan.snapshot.tables.values() if (option := _alternative(plan, table, term)) is not None]
     possible = [o for o in options if plan.space.possible(o.cell)] or options[:1]
-    alive = [o for o in possible if o.alive] or possible[:1]
+    alive = [o for o in possible if o.alive] or [_closed(plan, o) for o in possible[:1]]
     nothing_to_say = all(not o.added for o in alive) and len(alive) == len(possible)
     if nothing_to_say:
         return TermPlan(term.index, ())
     if len(possible) > 1:
         alive = [replace(o, added=(*o.added, *_held(plan, o))) for o in alive]
     return TermPlan(term.index, tuple(alive))
+
+
+def _closed(plan: Plan, option: Alternative) -> Alternative:
+    """A term in which nothing of R is left selects nothing, also where R can't be said in full."""
+    table, rows = option.cell.table, option.cell.rows
+    for written in option.added:
+        rows &= table.select(written.expression.key, written.expression.operator, written.expression.values)[0]
+    if option.clash is not None or not all(rows & offered for offered in plan.space.offered(option.cell)):
+        return option
+    nothing = render(plan.snapshot.catalog, table, "machine", 0, universe(plan, table))
+    policies = who([c for axis in AXES for c in plan.on_axis(axis)])
+    closing = [Written(e, "node_affinity", policies) for e in (nothing.expressions if nothing is not None else ())]
+    return replace(option, added=(*option.added, *(w for w in closing if not option.cell.term.has(w.expression))))
 
 
 def _alternative(plan: Plan, table: Table, term: Term) -> Alternative | None:

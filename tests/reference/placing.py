@@ -69,7 +69,7 @@ class Placing(Refusals):
         return self.platforms_left(inside, self.now if names is None else names, self.terms if terms is None else terms)
 
     def all_undecided(self) -> bool:
-        live = [t for t in self.terms if self.platforms_left(lambda n: True, self.now, [t])]
+        live = [t for t in self.terms if self.platforms_left(self.in_require, self.now, [t])]
         return all(any(self.atlas.undecided(table, e) for table in self.atlas.tables.values() for e in t) for t in live)
 
     def known_node(self) -> set[str]:
