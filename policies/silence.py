@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from policies.compiled import Compiled
-from policies.placement import Cell
+from policies.placement import POSITIVE, Cell
 from policies.plan import Plan
 
 T = TypeVar("T")
@@ -21,17 +21,17 @@ def speaks_of_sharing(plan: Plan) -> bool:
     """By a sharing key, or by a product label that only shared or sliced GPUs carry (``...-MIG-1g.10gb``)."""
     if speaks(plan, plan.snapshot.vocabulary.sharing):
         return True
-    return any(
-        cell.table.platform.cloud is None and "sharing" in cell.positive and _shared_alone(cell, name)
-        for cell in plan.space.cells
-        for name in plan.space.wanted
-    )
+    return any(_shared_alone(cell, name) for cell in plan.space.cells for name in plan.space.wanted if cell.table.platform.cloud is None)
 
 
 def _shared_alone(cell: Cell, name: str) -> bool:
-    """Whether the term leaves devices of this name, and none that is exclusive."""
-    rows = cell.rows & cell.table.by_resource.get(name, 0)
-    return bool(rows) and not rows & cell.table.by_sharing.get("Exclusive", 0)
+    """Whether the labels that the term names leave devices of this name, and none that is exclusive."""
+    table = cell.table
+    rows = table.by_resource.get(name, 0)
+    for said in cell.term.said:
+        if said.key in table.platform.labels and said.operator in POSITIVE:
+            rows &= table.select(said.key, said.operator, said.values)[0]
+    return bool(rows) and not rows & table.by_sharing.get("Exclusive", 0)
 
 
 def _scopes(plan: Plan) -> Iterator[list[Compiled]]:
