@@ -29,9 +29,9 @@ class Editing(Choosing):
         self.out.counts = dict(self.now)
         self.out.at_most = {name: set() for name in self.now}
         self.out.inside = {name: set() for name in self.now}
-        alive = self.left()
         possible = self.platforms_left(lambda n: True, self.now, self.terms)  # elsewhere some name has no offer: never landed on
         for term in self.terms:
+            alive = self.left(terms=[term])
             for name, count in self.now.items():
                 most, least = self.by_term(term, name, count, alive, possible)
                 self.out.at_most[name] |= most
@@ -54,7 +54,7 @@ class Editing(Choosing):
                 out = {n for n in there if not inside(n)}
                 most -= out if platform in possible else set()
                 least -= out if said_whole and (axis != "sharing" or not out) else there
-            if alive and platform not in alive:
+            if platform not in alive:  # something is left elsewhere in the term, or the term is closed
                 most -= there if platform in possible and not unsure else set()
                 most |= there if unsure else set()
                 least -= there
