@@ -64,7 +64,7 @@ def tables(
     for name in catalog.platforms:
         if name in platforms or not platforms:
             every = _every(catalog, name, mig_strategy, tuple(families))
-            nodes = [n for n in every if not n.scarce or any(makes(t, n) and in_template(n, t, catalog) for t in templates)]
+            nodes = [n for n in every if not n.scarce or any(makes(t, n) and of_template(n, t, catalog) for t in templates)]
             table = out[name] = Table(platform=catalog.platforms[name], nodes=nodes)
             for node in nodes:
                 for key, values in node.labels.items():
@@ -237,11 +237,15 @@ def in_capacity(node: Node, wanted: Sequence[str]) -> bool:
     return node.capacity in wanted or (node.capacity == "reserved" and "on-demand" in wanted)
 
 
+def of_template(node: Node, template: NodeTemplate, catalog: Catalog) -> bool:
+    """Whether a node's hardware may be one of the template's, whatever it is shared or paid for as."""
+    return in_machine(node, template.machine, catalog) and (not template.vendors or node.vendor in template.vendors)
+
+
 def in_template(node: Node, template: NodeTemplate, catalog: Catalog) -> bool:
     """Whether a node may be one of the template's."""
     return (
-        in_machine(node, template.machine, catalog)
-        and (not template.vendors or node.vendor in template.vendors)
+        of_template(node, template, catalog)
         and (not template.capacity or in_capacity(node, template.capacity))
         and (not template.sharing or node.sharing in template.sharing)
     )
