@@ -54,6 +54,8 @@ class Editing(Choosing):
                 out = {n for n in there if not inside(n)}
                 most -= out if platform in possible else set()
                 least -= out if said_whole and (axis != "sharing" or not out) else there
+                if axis == "sharing" and any(n.sharing == "MIG" and not inside(n) for n in self.atlas.tables[platform].nodes):
+                    least -= {n for n in there if n.sharing == "TimeSliced" and n.profile}  # what keeps off slices keeps off shared ones
             if platform not in alive:  # something is left elsewhere in the term, or the term is closed
                 most -= there if platform in possible and not unsure else set()
                 most |= there if unsure else set()
