@@ -16,7 +16,8 @@ import socket
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +25,8 @@ from types import FrameType
 from typing import Any
 
 from cli.diff import coloured, unified
-from cli.edit_tree import apply_patch
 from cli.shown import wants_colour
+from policies.edit_tree import apply_patch
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = Path("tests/reviews/pods-create-train-llama.json")
@@ -71,9 +72,13 @@ def main() -> int:
         print(f"port {PORT} is in use here: taking {port} instead")
     try:
         with _serving(port) as process:
-            if not _ready(process):
+            ready = _ready(process)
+            if ready is None:
                 return process.wait()
+            print(f"serving {ready['url']} (/mutate, /validate, /advise), {ready['policies']} policies")
+            print(f"        {ready['health']} (/livez, /readyz, /metrics)")
             show(Server(host="127.0.0.1", port=port, ca=TLS / "ca.crt"))
+            print(f"  curl {ready['health']}/readyz", flush=True)
             if os.environ.get("BERTH_RUN_ONCE") != "1":
                 print("\nThe server stays until Ctrl-C; each line below is a decision of its log.", flush=True)
                 return process.wait()
@@ -89,27 +94,42 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 @contextmanager
 def _serving(port: int) -> Iterator[subprocess.Popen[str]]:
     """The server's process, ended on leaving."""
-    command = ["serve", "--policies", str(LIBRARY), "--platforms", PLATFORM, "--self-signed", str(TLS), "--listen", f"127.0.0.1:{port}"]
+    listen = ["--listen", f"127.0.0.1:{port}", "--health", "127.0.0.1:0"]
+    command = ["serve", "--policies", str(LIBRARY), "--platforms", PLATFORM, "--self-signed", str(TLS), *listen]
     print(f"$ berth {shlex.join(command)}", flush=True)
-    process = subprocess.Popen([sys.executable, "-m", "cli.main", *command], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-m", "cli.main", *command], stderr=subprocess.PIPE, text=True)
     try:
         yield process
     finally:
         if process.poll() is None:
-            process.terminate()
+            process.send_signal(signal.SIGINT)  # at once: SIGTERM would have it wait for callers to go elsewhere
         process.wait()
-        if process.stdout:
-            process.stdout.close()
 
 
-def _ready(process: subprocess.Popen[str]) -> bool:
-    """Pass on what the server prints until it serves; False when it ends before."""
-    assert process.stdout is not None
-    for line in process.stdout:
-        print(line, end="", flush=True)
-        if line.startswith("serving "):
-            return True
-    return False
+def _ready(process: subprocess.Popen[str]) -> dict[str, Any] | None:
+    """The event that says where it serves, once it does; None when it ends before. What else it logs is passed on, now and later."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        event = _event(line)
+        if event.get("event") == "serving":
+            threading.Thread(target=_pass_on, args=(process.stderr,), daemon=True).start()
+            return event
+        print(line, end="", file=sys.stderr, flush=True)
+    return None
+
+
+def _event(line: str) -> dict[str, Any]:
+    """A log line's fields; none for a line that is no log."""
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return {}
+    return event if isinstance(event, dict) else {}
+
+
+def _pass_on(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(line, end="", file=sys.stderr, flush=True)
 
 
 def free_port(wanted: int) -> int:

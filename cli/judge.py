@@ -1,33 +1,24 @@
-"""Judging a manifest as the two webhooks would, one after the other, and what it then looks like.
-
-A pod is created: mutate, then validate on the pod with the patch applied. A pod is updated: validate only.
-"""
+"""Judging a manifest as the two webhooks would, one after the other, and what it then looks like."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from cli.edit_tree import apply_patch, set_at, value_at
 from cli.manifests import Manifest, Subject
 from cli.project_edits import project
-from policies.engine import evaluate
+from policies import both_phases
+from policies.both_phases import Judgement
+from policies.edit_tree import set_at, value_at
 from policies.snapshot import Facts, Snapshot
-from policies.verdict import Edit, Path, Remark, Verdict, Violation, Would
-from webhook.review import Review
+from policies.verdict import Edit, Path, Would
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """What both phases said about one pod."""
+class Judged(Judgement):
+    """What both phases said about one pod of a manifest."""
 
     subject: Subject
-    mutate: Verdict
-    """the answer at /mutate"""
-    violations: tuple[Violation, ...]
-    remarks: tuple[Remark, ...]
-    judged: bool
-    """False where the pod asks for no accelerator"""
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -68,19 +59,9 @@ def judge(manifest: Manifest, snapshot: Snapshot) -> Outcome:
 
 
 def judge_pod(subject: Subject, facts: Facts) -> Judged:
-    """Both phases for one pod; the second only if the first lets it pass."""
-    asked = subject.review
-    mutate = evaluate(asked.request("mutate"), facts)
-    if asked.operation == "CREATE" and (not mutate.judged or mutate.violations):
-        return Judged(subject=subject, mutate=mutate, violations=mutate.violations, remarks=mutate.remarks, judged=mutate.judged)
-    final = evaluate(_final(asked, mutate).request("validate"), facts)
-    remarks = tuple(dict.fromkeys((*mutate.remarks, *final.remarks)))
-    return Judged(subject=subject, mutate=mutate, violations=final.violations, remarks=remarks, judged=final.judged)
-
-
-def _final(asked: Review, mutate: Verdict) -> Review:
-    """The review of the pod as edited; an update is not edited."""
-    return replace(asked, pod=apply_patch(asked.pod, mutate.patch)) if asked.operation == "CREATE" and mutate.patch else asked
+    """Both phases for one pod."""
+    both = both_phases.judge(subject.review.request("mutate"), facts)
+    return Judged(subject=subject, mutate=both.mutate, violations=both.violations, remarks=both.remarks, judged=both.judged)
 
 
 def _edited(value: Any, pods: tuple[Judged, ...]) -> Any:

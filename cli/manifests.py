@@ -6,26 +6,24 @@ about accelerators, is left to the API server.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cli import pod_shape
-from cli.edit_tree import value_at
-from cli.pod_shape import map_at
-from cli.templates import templates, workload_of
-from cli.workload_pods import CONTROLLERS, bare_pod, group_of, made_by, pod_of
-from policies.catalog import Catalog, Workload
-from policies.document import Document, kind_of
+from policies.catalog import Catalog
+from policies.document import Document, InputError, kind_of
+from policies.edit_tree import value_at
 from policies.verdict import Path
+from policies.workloads import shape
+from policies.workloads.made import bare_pod
+from policies.workloads.pods import Owner, pods_of
+from policies.workloads.shape import map_at
+from policies.workloads.templates import workload_of
 from webhook import review
 from webhook.review import Review, ReviewError
 
 Raw = dict[str, Any]
 REVIEWED: Path = ("request", "object")
-_QUEUE_NAME = "kueue.x-k8s.io/queue-name"
-_PODSET = "kueue.x-k8s.io/podset"
-"""Kueue writes it on the pods of a workload that it admitted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,12 +93,13 @@ def _subjected(manifest: Manifest, catalog: Catalog) -> Manifest:
     if manifest.namespace in catalog.excluded_namespaces:
         return replace(manifest, note=f"namespace {manifest.namespace} is excluded")
     if (api_version, manifest.kind) == ("v1", "Pod"):
-        pod_shape.check(manifest.document, value, (), catalog)
+        shape.check(manifest.document, value, (), catalog)
         return replace(manifest, subjects=(_created((), bare_pod(value, manifest.namespace), manifest, ""),))
     workload = workload_of(catalog, api_version, manifest.kind)
     if workload is None:
         return replace(manifest, note=_unknown_kind(value))
-    subjects = tuple(_from_templates(manifest, catalog, workload))
+    owner = Owner(api_version=api_version, kind=manifest.kind, name=manifest.name, namespace=manifest.namespace, workload=workload)
+    subjects = tuple(_from_templates(manifest, catalog, owner))
     return replace(manifest, subjects=subjects, note="" if subjects else "the catalog knows no pod template in it")
 
 
@@ -115,21 +114,11 @@ def _unknown_kind(value: Raw) -> str:
     return "its kind is not in the catalog; lay a file that says where its templates are over it: --catalog FILE" if looks else ""
 
 
-def _from_templates(manifest: Manifest, catalog: Catalog, workload: Workload) -> Iterator[Subject]:
-    api_version = manifest.value["apiVersion"]
-    made, extra = made_by(api_version, manifest.kind, workload), _kueue_labels(manifest.value)
-    built_in = (group_of(api_version), manifest.kind) in CONTROLLERS
-    for path, template in templates(manifest.document, workload, required=built_in):
-        pod_shape.check(manifest.document, template, path, catalog)
-        pod = pod_of(template, name=manifest.name, namespace=manifest.namespace, made=made, labels=extra)
-        yield _created(path, pod, manifest, made.user)
-
-
-def _kueue_labels(value: Raw) -> Mapping[str, str]:
-    """What Kueue adds to the pods of a workload that has a queue (a CronJob's Jobs have it in their template)."""
-    places: tuple[Path, ...] = (("metadata",), ("spec", "jobTemplate", "metadata"))
-    queued = any(value_at(value, (*place, "labels", _QUEUE_NAME)) for place in places)
-    return {_PODSET: "main"} if queued else {}
+def _from_templates(manifest: Manifest, catalog: Catalog, owner: Owner) -> Iterator[Subject]:
+    for made in pods_of(manifest.document, owner, catalog):
+        if isinstance(made, InputError):
+            raise made
+        yield _created(made.template, made.pod, manifest, made.user)
 
 
 def _review(document: Document, catalog: Catalog, namespace: str, as_served: bool) -> Manifest:
@@ -146,5 +135,5 @@ def _review(document: Document, catalog: Catalog, namespace: str, as_served: boo
         asked = review.from_document(document.value)
     except ReviewError as error:
         raise document.error((), error.sentence) from None
-    pod_shape.check(inner, value, (), catalog)
+    shape.check(inner, value, (), catalog)
     return replace(manifest, namespace=asked.namespace, subjects=(Subject(template=(), review=asked),))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cli.edit_tree import insert_at, remove_at, set_at, value_at
+from policies.edit_tree import insert_at, remove_at, set_at, value_at
 from policies.verdict import Edit, Path
 
 

@@ -11,11 +11,11 @@ from typing import Any, Protocol, TextIO
 
 from cli import yaml_lines
 from cli.diff import coloured, unified
-from cli.edit_tree import set_at
 from cli.judge import Judged, Outcome
 from cli.manifests import REVIEWED
 from cli.said import place
 from policies.document import Document
+from policies.edit_tree import set_at
 from webhook.review import answer
 
 _DOCUMENTS = uuid.UUID("6f2d0a86-8f0f-5be4-9a55-0f4f5b8a3f0e")

@@ -11,4 +11,5 @@ Reading order, as one request goes:
 - as sets of rows: ``offers``, ``tables`` (built once), ``compiled`` (policies as sets), ``snapshot`` (all of it, for one moment)
 - one decision per pod: ``engine``, ``plan`` (with ``actor``, ``wishes``, ``placement``), ``choose`` (with ``silence``, ``slices``)
 - written down or refused: ``rules``, ``terms``, ``render``, ``known_node``, ``refusal``, ``patch``
+- foretold: ``both_phases`` (one pod, mutate then validate), ``workloads`` (templates as the pods they will make), ``edit_tree``
 """

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cli import yaml_lines
 from cli.diff import coloured, marked_lines, unified
-from cli.edit_tree import set_at
+from policies.edit_tree import set_at
 
 VALUES = st.recursive(
     st.one_of(st.none(), st.integers(0, 3), st.sampled_from(["a", "b", "x\ny\n"]), st.booleans()),

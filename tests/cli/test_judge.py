@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from cli.edit_tree import apply_patch, remove_at, value_at
 from cli.judge import Outcome, judge
 from cli.manifests import read
 from policies.document import Document
+from policies.edit_tree import apply_patch, remove_at, value_at
 from policies.snapshot import Snapshot
 from webhook.sources import Sources, load
 

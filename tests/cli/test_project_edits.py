@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from cli.edit_tree import insert_at, remove_at, set_at
 from cli.project_edits import project
-from cli.workload_pods import with_defaults
+from policies.edit_tree import insert_at, remove_at, set_at
 from policies.verdict import Edit, Path
+from policies.workloads.made import with_defaults
 
 GPU, MIG = "nvidia.com/gpu", "nvidia.com/mig-1g.10gb"
 

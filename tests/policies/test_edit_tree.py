@@ -8,7 +8,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from cli.edit_tree import apply_patch, insert_at, pointer, remove_at, set_at, value_at
+from policies.edit_tree import apply_patch, insert_at, pointer, remove_at, set_at, value_at
 
 POD: dict[str, Any] = {
     "metadata": {"annotations": {"a/b": "1"}},

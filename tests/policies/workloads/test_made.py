@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from cli.templates import workload_of
-from cli.workload_pods import bare_pod, made_by, pod_of, with_defaults
 from policies.catalog import Catalog
+from policies.workloads.made import bare_pod, made_by, pod_of, with_defaults
+from policies.workloads.templates import workload_of
 from webhook.files import read_catalog
 
-REVIEWS = Path(__file__).parent.parent / "reviews"
+REVIEWS = Path(__file__).parents[2] / "reviews"
 TEMPLATE: dict[str, Any] = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c"}]}}
 
 
@@ -98,3 +98,20 @@ def test_null_reads_as_absent() -> None:
     assert pod["metadata"] == {"namespace": "ns"}
     assert "affinity" not in pod["spec"]
     assert pod["spec"]["containers"] == [{"name": "c", "resources": {}}]
+
+
+def test_nulls_are_found_at_any_depth() -> None:
+    """Deeper than Python calls may nest, as an operator's schema may let pass."""
+    deep: Any = {"null": None, "list": [None]}
+    for _ in range(2000):
+        deep = {"x": [deep]}
+    found = with_defaults({"spec": {"containers": [], "deep": deep}})["spec"]["deep"]
+    while "x" in found:
+        found = found["x"][0]
+    assert found == {"list": [None]}
+
+
+def test_a_pod_without_nulls_is_not_copied() -> None:
+    """What rules never change is shared with the manifest."""
+    spec = {"containers": [{"name": "c", "args": ["x", {"a": []}]}]}
+    assert with_defaults({"spec": spec})["spec"]["containers"][0] is spec["containers"][0]

@@ -1,6 +1,6 @@
 """Changes to JSON-like trees that leave the old tree as it was: what is not on the way to a change is shared, not copied.
 
-So ``is`` tells what a change left alone, which ``cli.diff`` lives from.
+So ``is`` tells what a change left alone: a diff need not look there.
 """
 
 from __future__ import annotations

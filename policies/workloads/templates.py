@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from cli.edit_tree import value_at
-from cli.pod_shape import list_at, map_at
-from cli.workload_pods import group_of
 from policies.catalog import Catalog, Workload
 from policies.document import Document, kind_of
+from policies.edit_tree import value_at
 from policies.verdict import Path
+from policies.workloads.made import group_of
+from policies.workloads.shape import list_at, map_at
 
 
 def workload_of(catalog: Catalog, api_version: str, kind: str) -> Workload | None:

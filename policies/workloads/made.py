@@ -6,7 +6,7 @@ What a controller adds and no rule reads (a DaemonSet's node name, a Job's compl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -155,17 +155,40 @@ def _requests_from_limits(container: Raw) -> Raw:
     return {**container, "resources": {**resources, "requests": {**requests, **missing}}}
 
 
-def _without_nulls(value: Any) -> Any:
-    """The same tree without map entries that are null; the very same object where there is none."""
+def _without_nulls(value: Raw) -> Raw:
+    """The same tree without map entries that are null; the very same object where there is none.
+
+    Without recursion: what an operator's schema lets pass may be nested deeper than Python calls.
+    """
     if not _holds_null(value):
         return value
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    return [_without_nulls(item) for item in value]
+    whole: Raw = _shallow(value)
+    todo: list[Any] = [whole]
+    while todo:
+        parent = todo.pop()
+        for key, item in _items(parent):
+            if isinstance(item, dict | list):
+                parent[key] = _shallow(item)
+                todo.append(parent[key])
+    return whole
 
 
-def _holds_null(value: Any) -> bool:
-    if not isinstance(value, dict | list):
-        return False
-    items = value.values() if isinstance(value, dict) else value
-    return any(item is None or (isinstance(item, dict | list) and _holds_null(item)) for item in items)
+def _holds_null(value: Raw) -> bool:
+    todo: list[Any] = [value]
+    while todo:
+        parent = todo.pop()
+        for _, item in _items(parent):
+            if item is None and isinstance(parent, dict):
+                return True
+            if isinstance(item, dict | list):
+                todo.append(item)
+    return False
+
+
+def _items(parent: Any) -> Iterable[tuple[Any, Any]]:
+    return parent.items() if isinstance(parent, dict) else enumerate(parent)
+
+
+def _shallow(value: Any) -> Any:
+    """A copy of one map or list, nulls of a map left out."""
+    return {key: item for key, item in value.items() if item is not None} if isinstance(value, dict) else list(value)

@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 
-from cli.edit_tree import set_at
-from cli.judge import judge
-from cli.manifests import read
+from policies.both_phases import judge
 from policies.document import Document, InputError
+from policies.edit_tree import set_at
+from policies.request import Request
 from policies.snapshot import Snapshot
+from policies.workloads import shape
+from policies.workloads.made import bare_pod
 from webhook.sources import Sources, load
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 WRONG: tuple[Any, ...] = (None, 1, True, 1.5, "x", [], {}, [1], {"a": 1}, [None])
 
 
@@ -60,9 +62,10 @@ def test_a_wrong_type_anywhere_is_bad_input_or_judged(snapshot: Snapshot, name: 
 def _told_path(value: Any, snapshot: Snapshot) -> tuple[Any, ...] | None:
     """Where the bad input is; None if the pod was judged."""
     try:
-        judge(read(Document(file="f", value=value), snapshot.catalog, "default"), snapshot)
+        shape.check(Document(file="f", value=value), value, (), snapshot.catalog)
     except InputError as error:
         return error.path
+    judge(Request(namespace="default", pod=bare_pod(value, "default")), snapshot.facts_for("default"))
     return None
 
 
@@ -72,4 +75,4 @@ def test_a_bare_number_for_text_is_told_to_be_quoted(snapshot: Snapshot) -> None
     terms = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
     value = set_at(pod, (*terms, 0, "matchExpressions", 0, "values"), [40960])
     with pytest.raises(InputError, match=r"matchExpressions\[0\]\.values\[0\]: wants text; found the number 40960; put it in quotes"):
-        read(Document(file="f", value=value), snapshot.catalog, "default")
+        shape.check(Document(file="f", value=value), value, (), snapshot.catalog)

@@ -1,0 +1,65 @@
+"""One workload as the pods that it will make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.document import Document, InputError, path_text
+from policies.workloads.pods import Owner, Templated, pods_of
+from policies.workloads.templates import workload_of
+from tests import golden
+
+CATALOG = golden.catalog_with()
+GOOD: dict[str, Any] = {"spec": {"containers": [{"name": "c"}]}}
+
+
+def pods(api_version: str, kind: str, value: dict[str, Any]) -> list[Templated | InputError]:
+    workload = workload_of(CATALOG, api_version, kind)
+    assert workload is not None
+    owner = Owner(api_version=api_version, kind=kind, name="w", namespace="ml", workload=workload)
+    return list(pods_of(Document(file="f", value=value), owner, CATALOG))
+
+
+def test_each_template_is_one_pod() -> None:
+    """With its place in the workload, its namespace and who creates it."""
+    (made,) = pods("batch/v1", "CronJob", {"spec": {"jobTemplate": {"spec": {"template": GOOD}}}})
+    assert isinstance(made, Templated)
+    assert path_text(made.template) == "spec.jobTemplate.spec.template"
+    assert made.pod["metadata"]["namespace"] == "ml"
+    assert made.user == "system:serviceaccount:kube-system:job-controller"
+
+
+def test_a_template_that_cannot_be_read_does_not_hide_the_others() -> None:
+    """It is told in its place."""
+    wrong = {"spec": {"containers": "c"}}
+    found = pods("ray.io/v1", "RayCluster", {"spec": {"workerGroupSpecs": [{"template": one} for one in (GOOD, wrong, GOOD)]}})
+    assert [isinstance(one, InputError) for one in found] == [False, True, False]
+    assert "workerGroupSpecs[1].template.spec.containers: wants a list" in str(found[1])
+
+
+@pytest.mark.parametrize("spec", [None, "x", {"workerGroupSpecs": {"a": {}}}], ids=str)
+def test_a_way_that_is_none_is_the_only_thing_told(spec: Any) -> None:
+    """Nothing can be found behind it."""
+    (told,) = pods("ray.io/v1", "RayCluster", {"spec": spec})
+    assert isinstance(told, InputError)
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels", "template"),
+    [
+        ("Job", {"kueue.x-k8s.io/queue-name": "q"}, lambda t: {"template": t}),
+        ("CronJob", {}, lambda t: {"jobTemplate": {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "q"}}, "spec": {"template": t}}}),
+    ],
+)
+def test_a_queued_job_makes_pods_that_kueue_admitted(kind: str, labels: Any, template: Any) -> None:
+    """The label that Kueue writes on the pods of a workload with a queue is there."""
+    (made,) = pods("batch/v1", kind, {"metadata": {"labels": labels}, "spec": template(GOOD)})
+    assert isinstance(made, Templated)
+    assert made.pod["metadata"]["labels"]["kueue.x-k8s.io/podset"] == "main"
+
+
+def test_a_kind_without_templates_makes_none() -> None:
+    """Its pods are made from something else (a TrainJob's from a TrainingRuntime)."""
+    assert pods("trainer.kubeflow.org/v1alpha1", "TrainJob", {"spec": {"anything": 1}}) == []
