@@ -55,12 +55,7 @@ class KeyPair:
     @property
     def names(self) -> tuple[str, ...]:
         """Subject alternative names, DNS names and IP addresses, sorted."""
-        try:
-            san = self.certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        except x509.ExtensionNotFound:
-            return ()
-        addresses = (str(ip) for ip in san.get_values_for_type(x509.IPAddress))
-        return tuple(sorted([*san.get_values_for_type(x509.DNSName), *addresses]))
+        return names_of(self.certificate)
 
 
 def make_ca(now: datetime, *, name: str = "berth", life: timedelta = CA_LIFE) -> KeyPair:
@@ -110,6 +105,16 @@ def load(certificate_pem: bytes, key_pem: bytes) -> KeyPair:
     if key.public_key() != certificate.public_key():
         raise CertificateError("the key does not belong to the certificate")
     return KeyPair(certificate=certificate, key=key)
+
+
+def names_of(certificate: x509.Certificate) -> tuple[str, ...]:
+    """Subject alternative names, DNS names and IP addresses, sorted."""
+    try:
+        san = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return ()
+    addresses = (str(ip) for ip in san.get_values_for_type(x509.IPAddress))
+    return tuple(sorted([*san.get_values_for_type(x509.DNSName), *addresses]))
 
 
 def issued_by(leaf: KeyPair, ca: KeyPair) -> bool:

@@ -30,27 +30,37 @@ class ServingFiles:
     ca: Path
     certificate: Path
     key: Path
+    authority: KeyPair
+    leaf: KeyPair
     notes: tuple[str, ...] = ()
 
 
-def self_signed(directory: Path, names: Sequence[str], now: datetime) -> ServingFiles:
+def self_signed(directory: Path, names: Sequence[str], now: datetime, *, running: bool = False) -> ServingFiles:
     """The folder's files, made or renewed where needed, for ``names`` (DNS names and IP addresses).
+
+    In a server that is ``running`` a CA that is gone is an error, not a reason to make one: callers trust the old one. And a new leaf then
+    keeps the old one's names, or two servers with one folder and different names would replace each other's leaf for ever.
 
     Raises CertificateError with the file, what is wrong and what to do, when the folder or its CA cannot be used.
     """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        ca, ca_notes = _authority(directory, now)
-        leaf_notes = _leaf(directory, ca, names, now)
+        ca, ca_notes = _authority(directory, now, may_make=not running)
+        leaf, leaf_notes = _leaf(directory, ca, names, now, keep_names=running)
     except OSError as error:
         raise CertificateError(f"{error.filename or directory}: {error.strerror}; --self-signed needs a folder it can write to") from None
     notes = (*ca_notes, *leaf_notes)
-    return ServingFiles(ca=directory / "ca.crt", certificate=directory / "tls.crt", key=directory / "tls.key", notes=notes)
+    certificate, key = directory / "tls.crt", directory / "tls.key"
+    return ServingFiles(ca=directory / "ca.crt", certificate=certificate, key=key, authority=ca, leaf=leaf, notes=notes)
 
 
-def _authority(directory: Path, now: datetime) -> tuple[KeyPair, tuple[str, ...]]:
+def _authority(directory: Path, now: datetime, *, may_make: bool) -> tuple[KeyPair, tuple[str, ...]]:
     certificate, key = directory / "ca.crt", directory / "ca.key"
     present = [path for path in (certificate, key) if path.exists()]
+    if not present and not may_make:
+        raise CertificateError(
+            f"{certificate}: it and {key.name} are gone; restore them, or restart for a new CA, and give it to every caller"
+        )
     if not present:
         ca = make_ca(now)
         _store(ca, certificate, key)
@@ -79,25 +89,27 @@ def _stored_authority(certificate: Path, key: Path, now: datetime) -> tuple[KeyP
     return ca, tuple(notes)
 
 
-def _leaf(directory: Path, ca: KeyPair, names: Sequence[str], now: datetime) -> tuple[str, ...]:
+def _leaf(directory: Path, ca: KeyPair, names: Sequence[str], now: datetime, *, keep_names: bool) -> tuple[KeyPair, tuple[str, ...]]:
     certificate, key = directory / "tls.crt", directory / "tls.key"
-    reason = _leaf_reason(certificate, key, ca, names, now)
-    if reason is None:
-        return ()
-    _store(issue(ca, names, now), certificate, key)
-    return (f"made a new serving certificate, {certificate}: {reason}",)
+    old = _stored_leaf(certificate, key, ca)
+    reason = old if isinstance(old, str) else renewal_reason(old, names, now, latest=ca.certificate.not_valid_after_utc)
+    if isinstance(old, KeyPair) and reason is None:
+        return old, ()
+    kept = old.names if isinstance(old, KeyPair) and keep_names else ()
+    new = issue(ca, tuple(dict.fromkeys([*names, *kept])), now)
+    _store(new, certificate, key)
+    return new, (f"made a new serving certificate, {certificate}: {reason}",)
 
 
-def _leaf_reason(certificate: Path, key: Path, ca: KeyPair, names: Sequence[str], now: datetime) -> str | None:
+def _stored_leaf(certificate: Path, key: Path, ca: KeyPair) -> KeyPair | str:
+    """The leaf, or why it is of no use."""
     try:
         leaf = load(certificate.read_bytes(), key.read_bytes())
     except FileNotFoundError:
         return "there was none"
     except CertificateError as error:
         return f"the old one is damaged, {error}"
-    if not issued_by(leaf, ca):
-        return "the old one is of another CA"
-    return renewal_reason(leaf, names, now)
+    return leaf if issued_by(leaf, ca) else "the old one is of another CA"
 
 
 def _store(pair: KeyPair, certificate: Path, key: Path) -> None:

@@ -8,10 +8,11 @@ from datetime import datetime
 from certs.authority import KeyPair
 
 
-def renewal_reason(pair: KeyPair, names: Iterable[str], now: datetime) -> str | None:
+def renewal_reason(pair: KeyPair, names: Iterable[str], now: datetime, *, latest: datetime | None = None) -> str | None:
     """Why ``pair`` must be made anew, or None. Due when a third of its life is left, not yet valid, or a name is missing.
 
-    A CA is asked with no names.
+    A CA is asked with no names. ``latest`` is when a new one would end at the latest, with its CA: where nothing is gained a
+    short rest is no reason, or the last days of a CA would bring one leaf after the other.
     """
     start, end = pair.certificate.not_valid_before_utc, pair.certificate.not_valid_after_utc
     if now >= end:
@@ -21,6 +22,6 @@ def renewal_reason(pair: KeyPair, names: Iterable[str], now: datetime) -> str | 
     missing = sorted(set(names) - set(pair.names))
     if missing:
         return f"it does not name {', '.join(missing)}"
-    if end - now < (end - start) / 3:
+    if end - now < (end - start) / 3 and (latest is None or end < latest):
         return f"less than a third of its life is left: it expires on {end:%Y-%m-%d %H:%M}Z"
     return None

@@ -24,9 +24,9 @@ def add_snapshot_options(parser: argparse.ArgumentParser) -> None:
         help="dumped Namespaces, Nodes, NodePools, DeviceClasses, claims; repeatable",
     )
     add("--catalog", metavar="FILE", help="a file laid over the catalog: new GPUs, labels, resource names")
-    add("--platforms", type=_names, default=(), metavar="P,...", help="who makes the GPU nodes: karpenter-aws, gke, gfd, ...")
+    add("--platforms", type=names, default=(), metavar="P,...", help="who makes the GPU nodes: karpenter-aws, gke, gfd, ...")
     add("--mig-strategy", default="mixed", metavar="|".join(MIG_STRATEGIES), help="the device plugin's; default: mixed")
-    add("--queues", type=_names, default=(), metavar="Q,...", help=f"queue systems in use: {', '.join(QUEUES)}")
+    add("--queues", type=names, default=(), metavar="Q,...", help=f"queue systems in use: {', '.join(QUEUES)}")
     add("--max-mode", default="Enforce", metavar="|".join(MODES), help="no policy does more than this; default: Enforce")
 
 
@@ -54,5 +54,6 @@ def snapshot_from(args: argparse.Namespace) -> Snapshot:
     return loaded.snapshot
 
 
-def _names(text: str) -> tuple[str, ...]:
+def names(text: str) -> tuple[str, ...]:
+    """``a,b`` as a tuple, each once."""
     return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import fields
 from typing import Any
 
-from cli.options import add_snapshot_options, sources_from
+from cli import VERSION
+from cli.options import add_snapshot_options, names, sources_from
+from webhook.limits import BOUNDS, Limits, flag
 
 
 def add_parser(subcommands: Any) -> None:
@@ -14,14 +17,28 @@ def add_parser(subcommands: Any) -> None:
     parser: argparse.ArgumentParser = subcommands.add_parser(
         "serve",
         help="answer admission reviews over HTTPS",
-        description="Serve /mutate and /validate over TLS until SIGTERM or Ctrl-C. Exit code 0: stopped, 2: bad input.",
+        description="Serve /mutate, /validate and /advise over TLS, and /livez, /readyz and /metrics on a second port, "
+        "until SIGTERM or Ctrl-C. Policies and certificates are followed while it runs. Exit code 0: stopped, 2: bad input.",
     )
     add_snapshot_options(parser)
     group = parser.add_argument_group("network")
     group.add_argument("--listen", metavar="HOST:PORT", default="127.0.0.1:8443", help="default: 127.0.0.1:8443; port 0: any free one")
+    group.add_argument("--health", metavar="HOST:PORT", default="127.0.0.1:8080", help="default: 127.0.0.1:8080; port 0: any free one")
     group.add_argument("--tls-cert", metavar="FILE", help="serving certificate, PEM")
     group.add_argument("--tls-key", metavar="FILE", help="its key, PEM, without a passphrase")
-    group.add_argument("--self-signed", metavar="DIR", help="make a CA and a certificate, and keep them in DIR")
+    group.add_argument("--self-signed", metavar="DIR", help="make a CA and a certificate, keep them in DIR and renew the certificate")
+    group.add_argument(
+        "--names", type=names, default=(), metavar="NAME,...", help="more names of that certificate, such as berth.berth-system.svc"
+    )
+    _add_limits(parser)
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("limits")
+    for field in fields(Limits):
+        bound = BOUNDS[field.name]
+        told = f"{bound.unit} that {bound.what} ({bound.least} to {bound.most}; default: {field.default})"
+        group.add_argument(flag(field.name), metavar="N", help=f"{told}: {bound.reason}")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -30,10 +47,9 @@ def run(args: argparse.Namespace) -> int:
     from webhook.settings import Settings, SettingsError
 
     try:
-        settings = Settings.from_args(args, sources_from(args))
+        settings = Settings.from_args(args, sources_from(args), VERSION)
     except SettingsError as error:
-        print(f"berth: {error}", file=sys.stderr)
+        for line in str(error).splitlines():
+            print(f"berth: {line}", file=sys.stderr)
         return serve.BAD_INPUT
-    if not settings.sources.platforms:
-        print("berth: no --platforms: placement is judged for contradictions but not written", file=sys.stderr)
     return serve.run(settings)

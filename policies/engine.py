@@ -42,7 +42,8 @@ def evaluate(request: Request, facts: Facts) -> Verdict:
     edits, violations, remarks = _one(request, facts, pod, enforced, asked)
     would: tuple[Would, ...] = ()
     uncounted = 0
-    if request.phase == "mutate" and len(enforced) < len(matched):
+    update = request.operation == "UPDATE"  # which no mutating webhook is called for: what would be is told where it is judged
+    if (update or request.phase == "mutate") and len(enforced) < len(matched):
         would, uncounted = _would(request, facts, pod, matched, asked, edits, violations)
     return Verdict(
         edits=edits,
@@ -51,7 +52,7 @@ def evaluate(request: Request, facts: Facts) -> Verdict:
         would=would,
         uncounted=uncounted,
         matched=tuple(c.policy.id for c in matched),
-        patch=() if violations else _patch(facts, pod, edits),
+        patch=() if violations or update else _patch(facts, pod, edits),
     )
 
 
@@ -120,7 +121,7 @@ def _would(
                 edits=tuple(e for e in more_edits if _deed(e) not in map(_deed, edits)),
                 violations=tuple(v for v in more_violations if (v.code, v.fact) not in {(w.code, w.fact) for w in violations}),
                 remarks=tuple(r for r in remarks if compiled.policy.id in r.policies),
-                patch=() if more_violations else _patch(facts, pod, more_edits),
+                patch=() if more_violations or request.operation == "UPDATE" else _patch(facts, pod, more_edits),
             )
         )
     return tuple(out), max(0, len(softer) - MOST_AUDITED)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+Phase = Literal["mutate", "validate"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
@@ -16,4 +18,4 @@ class Request:
     pod: dict[str, Any]
     old_pod: dict[str, Any] | None = None
     dry_run: bool = False
-    phase: Literal["mutate", "validate"] = "mutate"
+    phase: Phase = "mutate"

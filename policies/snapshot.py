@@ -70,6 +70,11 @@ class Snapshot:
             facts = self._facts[namespace] = self._make_facts(namespace)
         return facts
 
+    def forget(self) -> None:
+        """For one that is no longer in force. What it remembers of namespaces holds the snapshot itself: with that gone,
+        nothing is left for the garbage collector to find."""
+        self._facts.clear()
+
     def _make_facts(self, namespace: str) -> Facts:
         labels = {**self.cluster.namespaces.get(namespace, {}), NAMESPACE_LABEL: namespace}
         return Facts(namespace, labels, tuple(c for c in self.policies if _in_scope(c.policy, namespace, labels)), self)

@@ -1,4 +1,4 @@
-"""The routes, and one handler for both phases: bytes off the wire in, an answer out.
+"""The routes of the calls: bytes off the wire in, an answer out. One handler for pods in both phases, one for workloads.
 
 Berth is never wrong in silence: without a snapshot the answer is 503 with ``Retry-After`` (the API server then tries
 again inside its own timeout, on another connection), never "allowed".
@@ -7,6 +7,9 @@ again inside its own timeout, on another connection), never "allowed".
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import orjson
@@ -17,60 +20,103 @@ from starlette.routing import Route
 
 from policies.engine import evaluate
 from policies.pod import PodError
+from policies.request import Phase
 from policies.snapshot import Snapshot
-from webhook import logs, review
-from webhook.review import Phase, ReviewError
+from webhook import advise, evidence, logs, review
+from webhook.limits import Limits
+from webhook.metrics import Metrics
+from webhook.review import ReviewError
 
-RETRY = {"Retry-After": "1", "Connection": "close"}
+CLOSE = {"Connection": "close"}
+RETRY = {"Retry-After": "1", **CLOSE}
 """The API server tries a 503 again up to 10 times when it is told after how many whole seconds; a closed connection
 lets the next try reach another replica."""
 
 
-def make_app(snapshot: Snapshot | None, *, body_limit: int) -> Starlette:
-    """The application. ``body_limit`` in bytes."""
-    routes = [
-        Route("/mutate", functools.partial(_handle, phase="mutate"), methods=["POST"]),
-        Route("/validate", functools.partial(_handle, phase="validate"), methods=["POST"]),
-    ]
+@dataclass(slots=True, kw_only=True)
+class Serving:
+    """What a call reads besides its body. Changed only on the event loop, between calls: no call takes a lock."""
+
+    limits: Limits
+    metrics: Metrics
+    snapshot: Snapshot | None = None
+    """None until the first policies are in"""
+    draining: bool = False
+    """True once the server is to stop: every answer then closes its connection, so that the next call goes elsewhere"""
+
+
+Judge = Callable[[bytes, Snapshot, Metrics], tuple[str, dict[str, Any]]]
+"""A body judged: the decision in one word, and the AdmissionReview to send. Raises ReviewError."""
+
+
+def make_app(serving: Serving) -> Starlette:
+    """The application over ``serving``."""
+    judges: dict[str, Judge] = {
+        "mutate": functools.partial(_judged, "mutate"),
+        "validate": functools.partial(_judged, "validate"),
+        "advise": _advised,
+    }
+    routes = [Route(f"/{phase}", functools.partial(_answered, serving, phase, judge), methods=["POST"]) for phase, judge in judges.items()]
     app = Starlette(routes=routes)
     app.router.redirect_slashes = False  # a 307 would send the body to another path, which the API server follows
-    app.state.body_limit = body_limit
-    swap(app, snapshot)
     return app
 
 
-def swap(app: Starlette, snapshot: Snapshot | None) -> None:
-    """From the next review on, this snapshot decides. A review reads the reference once and takes no lock."""
-    app.state.snapshot = snapshot
+async def _answered(serving: Serving, phase: str, judge: Judge, request: Request) -> Response:
+    """An answer to one call, whatever becomes of it; counted and timed."""
+    started = perf_counter()
+    serving.metrics.in_flight.inc()
+    try:
+        decision, response = await _response(serving, phase, judge, request)
+    finally:
+        serving.metrics.in_flight.dec()
+    if serving.draining:
+        response.headers["connection"] = "close"
+    serving.metrics.answered(phase, decision, perf_counter() - started)
+    return response
 
 
-def decide(body: bytes, phase: Phase, snapshot: Snapshot) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The answer to a review's bytes, and the fields to log. Raises ReviewError."""
+async def _response(serving: Serving, phase: str, judge: Judge, request: Request) -> tuple[str, Response]:
+    """How the call ended, in one word, and the answer to it."""
+    snapshot = serving.snapshot
+    if snapshot is None:
+        return "unavailable", _said(503, "the policies are not loaded yet", RETRY)
+    try:
+        body = await _body(request, serving.limits.body)
+        decision, answer = judge(body, snapshot, serving.metrics)
+    except ReviewError as error:
+        logs.write("rejected", "warning", phase=phase, status=error.status, reason=logs.cut(error.sentence))
+        return "rejected", _said(error.status, error.sentence, CLOSE if error.status == 413 else {})
+    except ClientDisconnect:
+        return "rejected", Response(status_code=400)  # nobody reads it
+    except Exception as error:  # noqa: BLE001 - whatever it was, the caller gets a sentence and the log gets the rest
+        logs.write("failed", "error", phase=phase, error=logs.trace(error))
+        return "failed", _said(500, "Berth failed to judge this review; its log says why (event=failed)")
+    return decision, Response(orjson.dumps(answer), media_type="application/json")
+
+
+def _judged(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, dict[str, Any]]:
+    """A review of a pod. Nothing is kept of a dry run: it never happened."""
     asked = review.parse(body)
     try:
         verdict = evaluate(asked.request(phase), snapshot.facts_for(asked.namespace))
     except PodError as error:
         raise ReviewError(400, f"request.object is not shaped like a pod: {error}") from None
-    return review.answer(asked, verdict, phase=phase), logs.decision(asked, verdict, phase)
+    answer = review.answer(asked, verdict, phase=phase)
+    decision = evidence.decision(verdict, phase)
+    if not asked.dry_run:
+        metrics.decided(phase, asked.operation, verdict)
+        logs.write("decision", **evidence.decision_fields(asked, verdict, phase, decision))
+    return decision, answer
 
 
-async def _handle(request: Request, *, phase: Phase) -> Response:
-    snapshot: Snapshot | None = request.app.state.snapshot
-    if snapshot is None:
-        return _said(503, "the policies are not loaded yet", RETRY)
-    try:
-        body = await _body(request, request.app.state.body_limit)
-        answer, fields = decide(body, phase, snapshot)
-    except ReviewError as error:
-        logs.write("rejected", phase=phase, status=error.status, reason=logs.cut(error.sentence))
-        return _said(error.status, error.sentence, {"Connection": "close"} if error.status == 413 else {})
-    except ClientDisconnect:
-        return Response(status_code=400)  # nobody reads it
-    except Exception as error:  # noqa: BLE001 - whatever it was, the caller gets a sentence and the log gets the rest
-        logs.write("failed", phase=phase, error=_trace(error))
-        return _said(500, "Berth failed to judge this review; its log says why (event=failed)")
-    logs.write("decision", **fields)
-    return Response(orjson.dumps(answer), media_type="application/json")
+def _advised(body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, dict[str, Any]]:
+    """A review of a workload: always allowed, with what its pods will meet as warnings."""
+    asked = advise.parse(body)
+    sentences = advise.advise(asked, snapshot)
+    if not asked.dry_run:
+        logs.write("advice", **evidence.advice_fields(asked, sentences))
+    return "advised", advise.answer(asked, sentences)
 
 
 async def _body(request: Request, limit: int) -> bytes:
@@ -98,12 +144,3 @@ def _too_large(limit: int) -> ReviewError:
 
 def _said(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
     return Response(f"{sentence}\n", status_code=status, headers=headers, media_type="text/plain")
-
-
-def _trace(error: Exception) -> str:
-    """Type, sentence and where it was raised, in one line."""
-    where = error.__traceback__
-    while where is not None and where.tb_next is not None:
-        where = where.tb_next
-    at = f" at {where.tb_frame.f_code.co_filename}:{where.tb_lineno}" if where else ""
-    return logs.cut(f"{type(error).__name__}: {error}{at}")

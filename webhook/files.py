@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -33,6 +35,27 @@ def read_paths(paths: Sequence[str]) -> tuple[list[tuple[str, str]], list[InputE
     found = [one for path in paths for one in _files(path)]
     texts = [_text(file) if isinstance(file, str) else file for file in dict.fromkeys(found)]
     return [one for one in texts if isinstance(one, tuple)], [one for one in texts if isinstance(one, InputError)]
+
+
+Stamp = tuple[tuple[str, int, int, int], ...]
+"""(file, inode, bytes, time of change in ns) of each file"""
+
+
+def stamp(paths: Sequence[str]) -> Stamp:
+    """Tells whether what ``read_paths`` reads has changed. A pipe or standard input can be read but once: it never changes.
+
+    Through symbolic links, as a kubelet swaps a ConfigMap's files by one link; a file that is gone is left out.
+    """
+    files = dict.fromkeys(file for path in paths for file in _files(path) if isinstance(file, str))
+    return tuple(found for file in files if (found := _stamp(file)) is not None)
+
+
+def _stamp(file: str) -> tuple[str, int, int, int] | None:
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return (file, found.st_ino, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
 
 
 def read_documents(paths: Sequence[str]) -> tuple[list[Document], list[InputError]]:

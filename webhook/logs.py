@@ -1,48 +1,35 @@
-"""One JSON line per event, on stderr: an event's name and its fields.
+"""One JSON line per event, on stderr: when, how grave, an event's name and its fields.
 
-Names come from outside: JSON escapes keep a newline from forging a second line, and long texts are cut. Environment
-variables and other contents of pods are never logged.
+Names come from outside: JSON escapes everything that a terminal or a log collector could take for the end of a line, and
+long texts are cut. Of a pod only its name and namespace are logged, and what Berth itself would write: never environment
+variables, images or commands.
 """
 
 from __future__ import annotations
 
+import json
 import sys
-from typing import Any, TextIO
+from datetime import UTC, datetime
+from typing import Any, Literal
 
 import orjson
 
-from policies.verdict import Verdict
-from webhook.review import Phase, Review
-
+Level = Literal["info", "warning", "error"]
 TEXT_LENGTH = 256
 """Longer than every name Kubernetes allows (253): only what is no name is cut."""
 
 
-def write(event: str, *, stream: TextIO | None = None, **fields: object) -> None:
-    """``{"event": ..., **fields}`` as one line."""
-    line = orjson.dumps({"event": event, **fields}, default=str).decode("utf-8")
-    print(line, file=stream or sys.stderr, flush=True)
+def write(event: str, level: Level = "info", /, **fields: object) -> None:
+    """``{"time": ..., "level": ..., "event": ..., **fields}`` as one line."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    record = {"time": now, "level": level, "event": event, **fields}
+    print(_line(record), file=sys.stderr, flush=True)
 
 
-def decision(review: Review, verdict: Verdict, phase: Phase) -> dict[str, Any]:
-    """The fields of a decision: for whom, allowed or not, the codes, which policies, and what Audit and Warn would do."""
-    return {
-        "phase": phase,
-        "operation": review.operation,
-        "uid": cut(review.uid),
-        "namespace": cut(review.namespace),
-        "pod": cut(_name(review.pod)),
-        "user": cut(review.user),
-        "dryRun": review.dry_run,
-        "allowed": not verdict.violations,
-        "edits": len(verdict.edits),
-        "refusals": [v.code for v in verdict.violations],
-        "remarks": [r.code for r in verdict.remarks],
-        "policies": list(verdict.matched),
-        "would": [
-            {"policy": w.policy, "mode": w.mode, "edits": len(w.edits), "refusals": [v.code for v in w.violations]} for w in verdict.would
-        ],
-    }
+def _line(record: dict[str, Any]) -> str:
+    """ASCII alone: U+0085, U+2028 and the C1 controls end lines or steer terminals, and orjson leaves them as they are."""
+    line = orjson.dumps(record, default=str)
+    return line.decode("ascii") if line.isascii() else json.dumps(orjson.loads(line), separators=(",", ":"))
 
 
 def cut(text: str) -> str:
@@ -50,8 +37,10 @@ def cut(text: str) -> str:
     return text if len(text) <= TEXT_LENGTH else text[: TEXT_LENGTH - 3] + "..."
 
 
-def _name(pod: dict[str, Any]) -> str:
-    metadata = pod.get("metadata")
-    if not isinstance(metadata, dict):
-        return ""
-    return str(metadata.get("name") or metadata.get("generateName") or "")
+def trace(error: Exception) -> str:
+    """Type, sentence and where it was raised, in one line."""
+    where = error.__traceback__
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    at = f" at {where.tb_frame.f_code.co_filename}:{where.tb_lineno}" if where else ""
+    return cut(f"{type(error).__name__}: {error}{at}")

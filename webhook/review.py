@@ -1,4 +1,6 @@
-"""AdmissionReview v1, both ways: bytes to a typed Review, and a Verdict to the answer. Nothing else knows the wire form.
+"""AdmissionReview v1, both ways: bytes to a typed Review, and a Verdict to the answer.
+
+Nothing else knows the wire form but ``advise``, which reads workloads with the same parts.
 
 What the API server checks in an answer: the uid and the kind are echoed, ``patch`` and ``patchType`` come together or
 not at all, and a validating call sends neither (kube-apiserver 1.36, admission/request/admissionreview.go).
@@ -7,18 +9,20 @@ not at all, and a validating call sends neither (kube-apiserver 1.36, admission/
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import orjson
 
-from policies.request import Request
+from policies.document import kind_of
+from policies.request import Phase, Request
 from policies.verdict import Verdict, Violation, Would
+from webhook.evidence import audit_annotations
 
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"
-Phase = Literal["mutate", "validate"]
+Operation = Literal["CREATE", "UPDATE"]
 
 WARNING_LENGTH = 256
 """The API server cuts every warning to this many characters once all of them pass the total, so none is longer."""
@@ -40,7 +44,7 @@ class Review:
     """The part of an AdmissionReview that is read, the same for both phases. Pods are dicts, as they came."""
 
     uid: str
-    operation: Literal["CREATE", "UPDATE"]
+    operation: Operation
     namespace: str
     user: str
     pod: dict[str, Any]
@@ -66,29 +70,19 @@ def parse(body: bytes) -> Review:
     Raises ReviewError(400) for JSON that is broken, too deep or holds NaN or 1e400, and for anything but a
     CREATE or UPDATE of a pod.
     """
-    try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise ReviewError(400, f"the body is not JSON: {error}") from None
-    return from_document(document)
+    return from_document(load(body))
 
 
 def from_document(document: object) -> Review:
     """As ``parse``, for a document that is already read."""
-    if not isinstance(document, dict) or document.get("kind") != KIND or document.get("apiVersion") != API_VERSION:
-        raise ReviewError(400, f"the body is not an {KIND} of {API_VERSION}")
-    request = document.get("request")
-    if not isinstance(request, dict):
-        raise ReviewError(400, f"the {KIND} has no request")
+    request = request_in(document)
     _expect_pod(request)
-    operation = request.get("operation")
-    if operation not in ("CREATE", "UPDATE"):
-        raise ReviewError(400, f"request.operation is {_shown(operation)}; Berth judges CREATE and UPDATE")
+    operation = operation_in(request)
     return Review(
-        uid=_text(request, "uid"),
+        uid=text_in(request, "uid"),
         operation=operation,
-        namespace=_text(request, "namespace"),
-        user=_user(request),
+        namespace=text_in(request, "namespace"),
+        user=user_in(request),
         pod=_pod(request, "object"),
         old_pod=_pod(request, "oldObject") if operation == "UPDATE" else None,
         dry_run=request.get("dryRun") is True,
@@ -103,7 +97,15 @@ def answer(review: Review, verdict: Verdict, *, phase: Phase = "mutate") -> dict
     elif verdict.patch and phase == "mutate":
         response["patchType"] = "JSONPatch"
         response["patch"] = base64.b64encode(orjson.dumps(verdict.patch)).decode("ascii")
-    warnings = list(warnings_for(verdict))
+    annotations = {} if review.dry_run else audit_annotations(verdict)
+    if annotations:
+        response["auditAnnotations"] = annotations
+    return sent(response, _said(verdict))
+
+
+def sent(response: dict[str, Any], sentences: Iterable[str]) -> dict[str, Any]:
+    """The AdmissionReview around a response, with the warnings that ``sentences`` become."""
+    warnings = list(fitting(sentences))
     if warnings:
         response["warnings"] = warnings
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
@@ -117,11 +119,16 @@ def refusal(violations: Sequence[Violation]) -> str:
 
 
 def warnings_for(verdict: Verdict) -> Iterator[str]:
-    """What the author sees beside the answer: remarks, and what policies in Warn would refuse.
+    """What the author sees beside the answer: remarks, and what policies in Warn would refuse."""
+    return fitting(_said(verdict))
 
-    Each once, in one line of at most 256 characters; where the total does not fit, the last one says how many are left.
+
+def fitting(sentences: Iterable[str]) -> Iterator[str]:
+    """Sentences as warnings that the API server keeps: each once, in one line of at most 256 characters.
+
+    Where the total does not fit, the last one says how many are left.
     """
-    lines = list(dict.fromkeys(_line(text) for text in _said(verdict)))
+    lines = list(dict.fromkeys(_line(text) for text in sentences))
     room = WARNINGS_TOTAL
     for index, line in enumerate(lines):
         left = len(lines) - index
@@ -136,12 +143,12 @@ def _said(verdict: Verdict) -> Iterator[str]:
     yield from map(str, verdict.remarks)
     for would in verdict.would:
         if would.mode == "Warn":
-            yield from _would_refuse(would)
+            yield from (f"{v.code} ({would_be(would)}): {v.fact}; {v.fix}" for v in would.violations)
 
 
-def _would_refuse(would: Would) -> Iterator[str]:
-    for violation in would.violations:
-        yield f"{violation.code} (would be refused, were {would.policy} in Enforce): {violation.fact}; {violation.fix}"
+def would_be(would: Would) -> str:
+    """What becomes of the pod, said of a policy in Warn."""
+    return f"would be refused, were {would.policy} in Enforce"
 
 
 def _line(text: str) -> str:
@@ -150,15 +157,44 @@ def _line(text: str) -> str:
     return flat if len(flat) <= WARNING_LENGTH else flat[: WARNING_LENGTH - 3] + "..."
 
 
+def load(body: bytes) -> object:
+    """The JSON document in ``body``. Raises ReviewError(400)."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise ReviewError(400, f"the body is not JSON: {error}") from None
+
+
+def request_in(document: object) -> dict[str, Any]:
+    """The request of an AdmissionReview. Raises ReviewError(400) where the document is none."""
+    if not isinstance(document, dict) or document.get("kind") != KIND or document.get("apiVersion") != API_VERSION:
+        raise ReviewError(400, f"the body is not an {KIND} of {API_VERSION}")
+    request = document.get("request")
+    if not isinstance(request, dict):
+        raise ReviewError(400, f"the {KIND} has no request")
+    return request
+
+
+def operation_in(request: dict[str, Any]) -> Operation:
+    """What is done to the object; nothing is judged on DELETE and CONNECT. Raises ReviewError(400)."""
+    operation = request.get("operation")
+    if operation == "CREATE":
+        return "CREATE"
+    if operation == "UPDATE":
+        return "UPDATE"
+    raise ReviewError(400, f"request.operation is {shown(operation)}; Berth judges CREATE and UPDATE")
+
+
 def _expect_pod(request: dict[str, Any]) -> None:
     resource = request.get("resource")
     if not isinstance(resource, dict) or resource.get("group", "") != "" or resource.get("resource") != "pods":
-        raise ReviewError(400, f"request.resource is {_shown(resource)}; send only pods here")
+        raise ReviewError(400, f"request.resource is {shown(resource)}; send only pods here")
     if request.get("subResource"):
-        raise ReviewError(400, f"request.subResource is {_shown(request['subResource'])}; send only pods themselves here")
+        raise ReviewError(400, f"request.subResource is {shown(request['subResource'])}; send only pods themselves here")
 
 
-def _user(request: dict[str, Any]) -> str:
+def user_in(request: dict[str, Any]) -> str:
+    """The name of who asks; one that cannot be read is nobody's, whom no policy exempts."""
     info = request.get("userInfo")
     name = info.get("username", "") if isinstance(info, dict) else ""
     return name if isinstance(name, str) else ""
@@ -167,19 +203,24 @@ def _user(request: dict[str, Any]) -> str:
 def _pod(request: dict[str, Any], field: str) -> dict[str, Any]:
     pod = request.get(field)
     if not isinstance(pod, dict):
-        raise ReviewError(400, f"request.{field} is {_shown(pod)}; a pod was wanted")
+        raise ReviewError(400, f"request.{field} is {shown(pod)}; a pod was wanted")
     return pod
 
 
-def _text(request: dict[str, Any], field: str) -> str:
+def text_in(request: dict[str, Any], field: str) -> str:
+    """A field that no review lacks. Raises ReviewError(400)."""
     value = request.get(field)
     if not isinstance(value, str) or not value:
-        raise ReviewError(400, f"request.{field} is {_shown(value)}; a text was wanted")
+        raise ReviewError(400, f"request.{field} is {shown(value)}; a text was wanted")
     return value
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """A wrong value as messages show it, at most 100 characters of it."""
     if value is None:
         return "missing"
-    text = orjson.dumps(value).decode()
+    try:
+        text = orjson.dumps(value).decode()
+    except orjson.JSONEncodeError:  # it reads 1,024 levels and writes 254
+        return kind_of(value)
     return text if len(text) <= 100 else text[:97] + "..."

@@ -1,128 +1,204 @@
-"""The composition root of ``berth serve``: settings, files, snapshot, certificates, socket, server; start and stop."""
+"""The composition root of ``berth serve``: ports, certificates, two servers on one event loop, policies; start and stop.
+
+In this order: both ports are taken and the certificate is read, or one line says why not; the ports answer (not ready, 503);
+the policies are read, or every error is listed and the server ends; from then on policies and certificates are followed.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
-import os
 import signal
-import socket
-import ssl
 import sys
+import time
 from datetime import UTC, datetime
-from pathlib import Path
 
-import uvicorn
+import uvloop
 
 from certs.authority import CertificateError
-from certs.files import self_signed
-from certs.serving import server_context
+from certs.following import FollowedFiles, SelfSigned
+from certs.serving import LiveContext
+from certs.serving import Serving as Certificate
 from webhook import logs
-from webhook.app import make_app
-from webhook.settings import Settings
-from webhook.sources import SourcesError, load
+from webhook.app import Serving, make_app
+from webhook.following import FollowedSources
+from webhook.health import Condition, make_health
+from webhook.metrics import Metrics
+from webhook.servers import Server, StartError, listen, make_room
+from webhook.settings import Settings, url
+from webhook.sources import Loaded, SourcesError
 
 BAD_INPUT = 2
-IDLE_CLOSE = 1.0
-"""Seconds that an idle connection gets to say goodbye when the server stops; the API server answers at once."""
-
-
-class StartError(Exception):
-    """The server cannot start; the message is the line to print."""
+LOOK = 1.0
+"""Seconds between two looks at files: the certificate is read whole in 30 us, a hundred policy files are asked for their stat."""
+MOST_TOLD = 100
+"""errors of one refused set of policies that are logged"""
 
 
 def run(settings: Settings) -> int:
     """Serve until SIGTERM or SIGINT. Returns the exit code: 0, or 2 with one line per reason when it cannot start."""
     try:
-        loaded = load(settings.sources)
-        listener = _listen(settings.host, settings.port)
-        context, ca = _tls(settings)
-    except (SourcesError, StartError, CertificateError) as error:
-        for line in str(error).splitlines():
-            print(line if line.startswith("berth: ") else f"berth: {line}", file=sys.stderr)
-        return BAD_INPUT
-    for line in loaded.warnings:
-        print(line, file=sys.stderr)
-    server = _Server(_config(settings, make_app(loaded.snapshot, body_limit=settings.body_limit), context))
-    server.ready = _ready_line(settings, listener, ca, len(loaded.snapshot.policies))
-    gc.collect()
-    gc.freeze()  # what is loaded stays: without it a full collection pauses every review behind it by tens of milliseconds
-    _stop_quietly()
-    server.run(sockets=[listener])
-    return 0
+        process = Process(settings)
+    except (StartError, CertificateError) as error:
+        return _cannot_start(str(error))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(process.serve())
 
 
-class _Server(uvicorn.Server):
-    """uvicorn's server that says one line when it accepts calls."""
-
-    ready = ""
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        print(self.ready, flush=True)
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        asyncio.get_running_loop().call_later(IDLE_CLOSE, self._abort_idle)
-        await super().shutdown(sockets)
-
-    def _abort_idle(self) -> None:
-        """A caller that does not answer the end of TLS would hold the process for 30 s; those in a call are waited for."""
-        for connection in list(self.server_state.connections):
-            cycle = getattr(connection, "cycle", None)
-            if cycle is None or cycle.response_complete:
-                connection.transport.abort()
+def _cannot_start(reasons: str) -> int:
+    for line in reasons.splitlines():
+        print(line if line.startswith("berth: ") else f"berth: {line}", file=sys.stderr)
+    return BAD_INPUT
 
 
-def _config(settings: Settings, app: object, context: ssl.SSLContext) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,  # type: ignore[arg-type]  # Starlette's own ASGI types and uvicorn's are written differently
-        loop="uvloop",
-        http="httptools",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_keep_alive=settings.keep_alive,
-        timeout_graceful_shutdown=settings.drain,
-        ssl_context_factory=lambda _config, _default: context,
-    )
+class Process:
+    """One replica: what it serves, from what, and how it ends. Raises StartError and CertificateError before it serves."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        make_room(settings.limits.connections)
+        self._listener = listen("--listen", settings.host, settings.port)
+        self._health_listener = listen("--health", *settings.health)
+        self._certificates = _certificates(settings)
+        self._policies = FollowedSources(settings.sources)
+        self._metrics = Metrics(settings.version)
+        self._serving = Serving(limits=settings.limits, metrics=self._metrics)
+        self._condition = Condition(serving=self._serving)
+        first = self._certificates.refresh(datetime.now(UTC))
+        assert first is not None, "the first look finds something new, or raises"
+        self._live = LiveContext(first)
+        self._certificate_fault = ""
+        self._certified(first)
+        self._addresses = {  # taken now: a closed listener has none
+            "url": url("https", settings.host, self._listener.getsockname()[1]),
+            "health": url("http", settings.health[0], self._health_listener.getsockname()[1]),
+            "ca": str(self._certificates.ca or ""),
+        }
+
+    async def serve(self) -> int:
+        """Answer on both ports until a signal comes. 2 where the first policies can't be used."""
+        stop, at_once = asyncio.Event(), asyncio.Event()
+        _on_signals(stop, at_once)
+        health = Server(make_health(self._condition), None, self._settings.limits, self._metrics.cut)
+        calls = Server(make_app(self._serving), self._live.context, self._settings.limits, self._metrics.cut)
+        serving = [
+            asyncio.create_task(health.serve(sockets=[self._health_listener])),
+            asyncio.create_task(calls.serve(sockets=[self._listener])),
+        ]
+        logs.write("listening", **self._addresses)
+        work = asyncio.create_task(self._work())
+        stopped = asyncio.create_task(stop.wait())
+        await asyncio.wait([work, stopped, *serving], return_when=asyncio.FIRST_COMPLETED)
+        code = work.result() if work.done() else await self._be_a_lame_duck(at_once)
+        calls.should_exit = health.should_exit = True
+        await asyncio.gather(*serving)
+        for task in (work, stopped):
+            task.cancel()
+        logs.write("stopped", code=code)
+        return code
+
+    async def _be_a_lame_duck(self, at_once: asyncio.Event) -> int:
+        """Answer on, each answer closing its connection, until nobody sends calls here any more."""
+        self._serving.draining = True
+        logs.write("stopping", lameDuckSeconds=0 if at_once.is_set() else self._settings.limits.lame_duck)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(at_once.wait(), self._settings.limits.lame_duck)
+        return 0
+
+    async def _work(self) -> int:
+        """Read the policies, then follow them and the certificate. Ends only where the first policies are wrong."""
+        try:
+            loaded = await self._policies.first()
+        except SourcesError as error:
+            return _cannot_start(str(error))
+        self._swap(loaded)
+        self._tell_ready(loaded)
+        gc.collect()
+        gc.freeze()  # what is loaded stays: without it a full collection pauses every call behind it by tens of milliseconds
+        while True:
+            await asyncio.sleep(LOOK)
+            try:
+                self._look_at_certificate()
+                await self._look_at_policies()
+            except Exception as error:  # noqa: BLE001 - one bad look must not end the following
+                logs.write("failed", "error", phase="following", error=logs.trace(error))
+
+    def _swap(self, loaded: Loaded) -> None:
+        """From the next call on these policies decide. On the event loop, so no call is in the middle of the old ones."""
+        old, self._serving.snapshot = self._serving.snapshot, loaded.snapshot
+        self._condition.loaded_at, self._condition.refused_at = time.time(), 0
+        self._metrics.snapshot_swapped(loaded.snapshot, self._condition.loaded_at)
+        for warning in loaded.warnings:
+            logs.write("policies_warning", "warning", text=warning)
+        if old is not None:
+            old.forget()
+
+    async def _look_at_policies(self) -> None:
+        try:
+            loaded = await self._policies.changed()
+        except SourcesError as error:
+            self._condition.refused_at = time.time()
+            self._metrics.snapshot_refused()
+            told = [str(one) for one in error.errors[:MOST_TOLD]]
+            logs.write("policies_refused", "error", errors=told, more=len(error.errors) - len(told), acting="the last good set")
+            return
+        if loaded is not None:
+            self._swap(loaded)
+            logs.write("policies_loaded", policies=len(loaded.snapshot.policies))
+
+    def _look_at_certificate(self) -> None:
+        try:
+            found = self._certificates.refresh(datetime.now(UTC))
+        except CertificateError as error:
+            self._tell_certificate(str(error))
+            return
+        self._certificate_fault = ""
+        if found is not None:
+            self._live.replace(found)
+            self._certified(found)
+
+    def _tell_certificate(self, fault: str) -> None:
+        """Once for each fault: it is found again every second."""
+        if fault != self._certificate_fault:
+            self._certificate_fault = fault
+            logs.write("certificate_refused", "error", error=fault, acting="the last good certificate")
+
+    def _certified(self, found: Certificate) -> None:
+        self._condition.certificate_expires = found.expires.timestamp()
+        self._metrics.certificate(self._condition.certificate_expires)
+        for note in self._certificates.notes:
+            logs.write("certificate", note=note)
+
+    def _tell_ready(self, loaded: Loaded) -> None:
+        """One event; and a line for a person, where one looks."""
+        number = len(loaded.snapshot.policies)
+        logs.write("serving", **self._addresses, policies=number, maxMode=loaded.snapshot.max_mode)
+        if not loaded.snapshot.placed:
+            logs.write("policies_warning", "warning", text="no --platforms: placement is judged for contradictions, not written")
+        if sys.stdout.isatty():
+            at = self._addresses
+            print(f"serving {at['url']} (/mutate, /validate, /advise), {number} policies", flush=True)
+            print(f"        {at['health']} (/livez, /readyz, /metrics)", flush=True)
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=2048, dualstack_ipv6=host == "::" and socket.has_dualstack_ipv6())
-    except (OSError, UnicodeError) as error:
-        raise StartError(f"cannot listen on {host} port {port}: {_reason(error)}; give another --listen HOST:PORT") from None
-
-
-def _reason(error: OSError | UnicodeError) -> str:
-    """Python's own text for an address in use repeats the address."""
-    if isinstance(error, OSError) and error.errno and error.errno > 0 and not isinstance(error, socket.gaierror):
-        return os.strerror(error.errno)
-    return getattr(error, "strerror", None) or str(error)
-
-
-def _tls(settings: Settings) -> tuple[ssl.SSLContext, Path | None]:
-    """The context, and the CA file that callers trust where Berth made it."""
+def _certificates(settings: Settings) -> FollowedFiles | SelfSigned:
     if settings.tls_files:
-        return server_context(*settings.tls_files), None
+        return FollowedFiles(*settings.tls_files)
     assert settings.self_signed is not None, "Settings has one of the two"
-    files = self_signed(settings.self_signed, settings.names, datetime.now(UTC))
-    for note in files.notes:
-        logs.write("certificate", note=note)
-    return server_context(files.certificate, files.key), files.ca
+    return SelfSigned(settings.self_signed, settings.names)
 
 
-def _ready_line(settings: Settings, listener: socket.socket, ca: Path | None, policies: int) -> str:
-    url = settings.at_port(listener.getsockname()[1]).url
-    trust = f", CA {ca}" if ca else ""
-    return f"serving {url} (/mutate, /validate), {policies} {'policy' if policies == 1 else 'policies'}{trust}"
+def _on_signals(stop: asyncio.Event, at_once: asyncio.Event) -> None:
+    """SIGTERM stops after the lame duck, a second one or Ctrl-C at once; calls in flight are answered either way."""
 
+    def terminate() -> None:
+        (at_once if stop.is_set() else stop).set()
 
-def _stop_quietly() -> None:
-    """uvicorn raises the signal again after a clean stop, which would end a finished server with a traceback or -15."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda _number, _frame: None)
+    def interrupt() -> None:
+        at_once.set()
+        stop.set()
+
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, terminate)
+    loop.add_signal_handler(signal.SIGINT, interrupt)

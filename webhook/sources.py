@@ -40,6 +40,11 @@ class Sources:
     queues: tuple[str, ...] = ()
     max_mode: str = "Enforce"
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Every file or folder that is read."""
+        return (*(self.policies or [str(DEFAULT_POLICIES)]), *self.facts, *([self.catalog] if self.catalog else []))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:

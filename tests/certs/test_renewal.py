@@ -36,3 +36,10 @@ def test_a_ca_is_asked_without_names() -> None:
     """A year's CA is due after eight months, not after seven."""
     assert renewal_reason(CA, (), NOW + timedelta(days=240)) is None
     assert renewal_reason(CA, (), NOW + timedelta(days=250)) is not None
+
+
+def test_a_leaf_that_ends_with_its_ca_is_not_due() -> None:
+    """A new one would end no later; where its CA goes on, it is due."""
+    end = LEAF.certificate.not_valid_after_utc
+    assert renewal_reason(LEAF, (), NOW + timedelta(days=6), latest=end) is None
+    assert renewal_reason(LEAF, (), NOW + timedelta(days=6), latest=end + timedelta(days=1)) is not None

@@ -1,58 +1,176 @@
-"""The TLS context: what it speaks, and the one line when the files are wrong."""
+"""The TLS context: from two files, tried out; and the one that stays while those change."""
 
 from __future__ import annotations
 
+import gc
 import ssl
-from datetime import UTC, datetime
+import weakref
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
-from certs.authority import CertificateError, issue, make_ca
-from certs.serving import server_context
+from certs.authority import CertificateError
+from certs.serving import LiveContext, Serving, load_serving
+from tests.certs.pairs import DAY, NOW, Issued, Key, authority, client_context, handshake, leaf, p256, put, serial_of
 
-NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-LEAF = issue(make_ca(NOW), ("localhost",), NOW)
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> tuple[Path, Path]:
-    """A good certificate and its key."""
-    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
-    certificate.write_bytes(LEAF.certificate_pem)
-    key.write_bytes(LEAF.key_pem)
-    return certificate, key
+ROOT = authority()
+BETWEEN = authority(above=ROOT)
+LEAF = leaf(ROOT)
+VERSIONS = [pytest.param(ssl.TLSVersion.TLSv1_2, id="1.2"), pytest.param(ssl.TLSVersion.TLSv1_3, id="1.3")]
 
 
-def test_tls_1_2_is_the_least(files: tuple[Path, Path]) -> None:
-    """Nothing older than TLS 1.2 is spoken."""
-    assert server_context(*files).minimum_version == ssl.TLSVersion.TLSv1_2
+def served(folder: Path, pair: Issued) -> Serving:
+    return load_serving(*put(folder, pair), NOW)
+
+
+def refused(certificate: Path, key: Path) -> str:
+    with pytest.raises(CertificateError) as error:
+        load_serving(certificate, key, NOW)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        pytest.param(rsa.generate_private_key(65537, 2048), id="rsa"),
+        pytest.param(p256(), id="p256"),
+        pytest.param(ec.generate_private_key(ec.SECP521R1()), id="p521"),
+        pytest.param(ed25519.Ed25519PrivateKey.generate(), id="ed25519"),
+    ],
+)
+@pytest.mark.parametrize("issuer", [pytest.param(ROOT, id="root"), pytest.param(BETWEEN, id="intermediate")])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_caller_that_trusts_only_the_root(key: Key, issuer: Issued, version: ssl.TLSVersion, tmp_path: Path) -> None:
+    """Any kind of key, and the intermediates go with the certificate."""
+    pair = leaf(issuer, key)
+    client = client_context(ROOT.chain_pem)
+    client.minimum_version = client.maximum_version = version
+    connection = handshake(served(tmp_path, pair).context, client)
+    assert serial_of(connection) == pair.certificate.serial_number
+
+
+def test_what_is_known_of_it(tmp_path: Path) -> None:
+    """Serial, names and end for a log line; many names are cut; nothing of the key."""
+    serving = served(tmp_path, leaf(ROOT, names=[f"{letter}.example" for letter in "abcdefg"]))
+    assert serving.expires == NOW + 7 * DAY
+    assert str(serving).startswith(f"serial {serving.serial:x}, for a.example, b.example, ")
+    assert str(serving).endswith("e.example and 2 more, until 2026-11-27 12:00Z")
+    assert "digest" not in repr(serving)
+    assert "context" not in repr(serving)
+
+
+def test_tls_1_1_is_not_spoken(tmp_path: Path) -> None:
+    """Nothing older than TLS 1.2, whichever context is asked."""
+    serving = served(tmp_path, LEAF)
+    assert {serving.context.minimum_version, LiveContext(serving).context.minimum_version} == {ssl.TLSVersion.TLSv1_2}
 
 
 def encrypted() -> bytes:
     return LEAF.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret"))
 
 
+def damaged() -> bytes:
+    """An RSA key with the right public half and a wrong private one, as a flipped bit leaves it."""
+    numbers = RSA.private_numbers()
+    wrong = rsa.RSAPrivateNumbers(
+        p=numbers.p,
+        q=numbers.q,
+        d=numbers.d ^ (1 << 40),
+        dmp1=numbers.dmp1 ^ (1 << 40),
+        dmq1=numbers.dmq1 ^ (1 << 40),
+        iqmp=numbers.iqmp,
+        public_numbers=numbers.public_numbers,
+    )
+    key = wrong.private_key(unsafe_skip_rsa_key_validation=True)
+    return Issued(certificate=LEAF.certificate, key=key).key_pem
+
+
+RSA = rsa.generate_private_key(65537, 2048)
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        pytest.param(make_ca(NOW).key_pem, "does not belong to the certificate", id="key-of-another"),
-        pytest.param(b"junk", "not a PEM certificate and its key", id="junk"),
-        pytest.param(encrypted(), "encrypted; give one without a passphrase", id="encrypted"),
+        pytest.param(p256(), "this key does not belong to the certificate in {certificate}; give the two", id="of-another"),
+        pytest.param(b"junk", "there is no PEM key in it; give the key that starts with", id="junk"),
+        pytest.param(encrypted(), "the key is encrypted; give one without a passphrase", id="encrypted"),
+        pytest.param(None, "cannot be read: No such file", id="missing"),
     ],
 )
-def test_a_bad_key_is_one_line(files: tuple[Path, Path], content: bytes, said: str) -> None:
-    """Each bad key has a sentence that names the file; none asks for a passphrase on the terminal."""
-    files[1].write_bytes(content)
-    with pytest.raises(CertificateError, match=said) as error:
-        server_context(*files)
-    assert str(files[1]) in str(error.value)
-    assert "\n" not in str(error.value)
+def test_a_bad_key_is_one_line(content: ec.EllipticCurvePrivateKey | bytes | None, said: str, tmp_path: Path) -> None:
+    """It begins with the key's file."""
+    certificate, key = put(tmp_path, LEAF)
+    key.unlink()
+    if content is not None:
+        key.write_bytes(content if isinstance(content, bytes) else Issued(certificate=LEAF.certificate, key=content).key_pem)
+    assert refused(certificate, key).startswith(f"{key}: {said.format(certificate=certificate)}")
 
 
-def test_a_missing_file_is_named(files: tuple[Path, Path]) -> None:
-    """The file that is not there is the one in the message."""
-    files[0].unlink()
-    with pytest.raises(CertificateError, match=r"tls\.crt: cannot be read: No such file"):
-        server_context(*files)
+def late() -> Issued:
+    return leaf(ROOT, times=(NOW - 2 * DAY, NOW - DAY))
+
+
+def early() -> Issued:
+    return leaf(ROOT, times=(NOW + DAY, NOW + 2 * DAY))
+
+
+def wrong_order() -> Issued:
+    pair = leaf(BETWEEN)
+    return Issued(certificate=BETWEEN.certificate, key=pair.key, above=(pair.certificate,))
+
+
+def small() -> Issued:
+    return leaf(ROOT, rsa.generate_private_key(65537, 1024))
+
+
+@pytest.mark.parametrize(
+    ("pair", "said"),
+    [
+        pytest.param(late(), "it expired on 2026-11-19 12:00Z; put a renewed one in its place", id="expired"),
+        pytest.param(early(), "it is valid only from 2026-11-21 12:00Z, and this machine's clock says 2026-11-20 12:00Z; set", id="early"),
+        pytest.param(wrong_order(), "certificate 2 in it is the key's; put it first, its intermediates after it", id="order"),
+        pytest.param(small(), "OpenSSL cannot serve it (ee key too small); issue it anew", id="small"),
+    ],
+)
+def test_a_bad_certificate_is_one_line(pair: Issued, said: str, tmp_path: Path) -> None:
+    """It begins with the certificate's file."""
+    certificate, key = put(tmp_path, pair)
+    assert refused(certificate, key).startswith(f"{certificate}: {said}")
+
+
+def test_a_damaged_key_that_still_parses_is_not_served(tmp_path: Path) -> None:
+    """It is tried out: its signatures are wrong, and no caller would get through."""
+    certificate, key = put(tmp_path, leaf(ROOT, RSA))
+    key.write_bytes(damaged())
+    assert "OpenSSL cannot serve it" in refused(certificate, key)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", ["localhost", None])
+def test_the_next_handshake_has_the_new_pair(version: ssl.TLSVersion, name: str | None, tmp_path: Path) -> None:
+    """By name and without one; HTTP/1.1 is chosen before and after; and no old certificate comes back by resumption in TLS 1.3."""
+    client = client_context(ROOT.chain_pem)
+    client.minimum_version = client.maximum_version = version
+    client.check_hostname = name is not None
+    client.set_alpn_protocols(["h2", "http/1.1"])
+    pairs = [leaf(ROOT), leaf(ROOT)]
+    live = LiveContext(served(tmp_path, pairs[0]))
+    for pair in pairs:
+        live.replace(served(tmp_path, pair))
+        connection = handshake(live.context, client, name)
+        assert serial_of(connection) == live.serving.serial == pair.certificate.serial_number
+        assert connection.selected_alpn_protocol() == "http/1.1"
+        assert connection.session is None or not connection.session.has_ticket
+
+
+def test_a_replaced_context_is_let_go(tmp_path: Path) -> None:
+    """A thousand renewals leave nothing behind."""
+    live = LiveContext(served(tmp_path, leaf(ROOT)))
+    old = weakref.ref(live.serving.context)
+    handshake(live.context, client_context(ROOT.chain_pem))
+    live.replace(served(tmp_path, leaf(ROOT)))
+    gc.collect()
+    assert old() is None

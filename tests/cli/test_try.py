@@ -18,8 +18,6 @@ import yaml
 
 from cli.main import main
 from cli.yaml_lines import text as yaml_text
-from webhook import app
-from webhook.sources import Sources, load
 
 ROOT = Path(__file__).parent.parent.parent
 REVIEWS = ROOT / "tests" / "reviews"
@@ -187,16 +185,6 @@ def test_review_answers_for_a_manifest(run: Any) -> None:
     assert "berth.dev/applied" in pod["metadata"]["annotations"]
     assert refused["allowed"] is False
     assert run(JOB, MISMATCH, options=("-o", "review")).out == ran.out
-
-
-@pytest.mark.parametrize("name", sorted(path.stem for path in REVIEWS.glob("pods-*.json")))
-def test_recorded_reviews_get_the_servers_answer(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`-o review` prints what the server sends from /mutate for the same bytes."""
-    file = REVIEWS / f"{name}.json"
-    main(["try", "--policies", LIBRARY, "-o", "review", str(file)])
-    snapshot = load(Sources(policies=(LIBRARY,), platforms=("karpenter-aws",))).snapshot
-    answer, _ = app.decide(file.read_bytes(), "mutate", snapshot)
-    assert json.loads(capsys.readouterr().out) == answer
 
 
 def test_a_recorded_workload_review_is_shown_as_its_manifest(capsys: pytest.CaptureFixture[str], policy: Path) -> None:

@@ -10,11 +10,12 @@ import pytest
 from policies.snapshot import Snapshot
 from tests.webhook.asgi import JSON, Answer, call
 from webhook import app as application
-from webhook.app import make_app, swap
-from webhook.settings import Settings
+from webhook.app import Serving, make_app
+from webhook.limits import Limits
+from webhook.metrics import Metrics
 from webhook.sources import Sources, load
 
-LIMIT = Settings(host="", port=0, sources=Sources()).body_limit
+LIMIT = Limits().body
 REVIEWS = Path(__file__).parent.parent / "reviews"
 CREATE = (REVIEWS / "pods-create-train-llama.json").read_bytes()
 MISMATCH = (REVIEWS / "pods-create-mismatch.json").read_bytes()
@@ -26,9 +27,13 @@ def snapshot() -> Snapshot:
     return load(Sources(platforms=("karpenter-aws",))).snapshot
 
 
+def serving(snapshot: Snapshot | None) -> Serving:
+    return Serving(limits=Limits(), metrics=Metrics("0"), snapshot=snapshot)
+
+
 def post(snapshot: Snapshot | None, body: bytes = CREATE, path: str = "/mutate", **headers: str) -> Answer:
     sent = {**JSON, **{name.replace("_", "-"): value for name, value in headers.items()}}
-    return call(make_app(snapshot, body_limit=LIMIT), path, [body], sent)
+    return call(make_app(serving(snapshot)), path, [body], sent)
 
 
 def test_a_gpu_job_is_patched(snapshot: Snapshot) -> None:
@@ -56,7 +61,8 @@ def test_the_decision_is_one_log_line(snapshot: Snapshot, capsys: pytest.Capture
     """One JSON line says for whom, where and what."""
     post(snapshot)
     fields = json.loads(capsys.readouterr().err)
-    assert (fields["event"], fields["phase"], fields["namespace"], fields["allowed"]) == ("decision", "mutate", "default", True)
+    assert (fields["event"], fields["level"], fields["phase"], fields["decision"]) == ("decision", "info", "mutate", "patched")
+    assert (fields["namespace"], fields["policies"]) == ("default", ["ClusterGPUPolicy/berth-default"])
 
 
 def test_a_name_cannot_forge_a_log_line(snapshot: Snapshot, capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,9 +83,20 @@ def test_without_a_snapshot_the_api_server_is_told_to_retry() -> None:
 
 def test_a_swapped_snapshot_decides_from_the_next_review(snapshot: Snapshot) -> None:
     """Loading policies needs no restart."""
-    app = make_app(None, body_limit=LIMIT)
-    swap(app, snapshot)
+    state = serving(None)
+    app = make_app(state)
+    assert call(app, "/mutate", [CREATE]).status == 503
+    state.snapshot = snapshot
     assert call(app, "/mutate", [CREATE]).status == 200
+
+
+def test_while_it_drains_every_answer_closes_its_connection(snapshot: Snapshot) -> None:
+    """The call is answered, and the next one of this caller goes elsewhere."""
+    state = serving(snapshot)
+    state.draining = True
+    for body, status in ((CREATE, 200), (b"[]", 400)):
+        answer = call(make_app(state), "/mutate", [body])
+        assert (answer.status, answer.headers["connection"]) == (status, "close")
 
 
 @pytest.mark.parametrize(
@@ -90,12 +107,12 @@ def test_a_swapped_snapshot_decides_from_the_next_review(snapshot: Snapshot) -> 
         pytest.param("/mutate/", "POST", 404, id="trailing-slash-is-no-redirect"),
         pytest.param("//mutate", "POST", 404, id="double-slash"),
         pytest.param("/", "GET", 404, id="root"),
-        pytest.param("/advise", "POST", 404, id="not-yet"),
+        pytest.param("/advise", "GET", 405, id="get-advice"),
     ],
 )
-def test_only_two_paths_and_one_method(snapshot: Snapshot, path: str, method: str, status: int) -> None:
+def test_only_three_paths_and_one_method(snapshot: Snapshot, path: str, method: str, status: int) -> None:
     """Everything else is 404 or 405, and nothing redirects: the API server would follow."""
-    assert call(make_app(snapshot, body_limit=LIMIT), path, [CREATE], method=method).status == status
+    assert call(make_app(serving(snapshot)), path, [CREATE], method=method).status == status
 
 
 @pytest.mark.parametrize("kind", ["", "text/plain", "application/yaml", "application/jsonx"])
@@ -118,7 +135,7 @@ def test_a_declared_length_over_the_limit_is_413_unread(snapshot: Snapshot) -> N
     """The body is not asked for."""
     unread = iter([CREATE])
     headers = {**JSON, "content-length": str(LIMIT + 1)}
-    answer = call(make_app(snapshot, body_limit=LIMIT), "/mutate", unread, headers)
+    answer = call(make_app(serving(snapshot)), "/mutate", unread, headers)
     assert (answer.status, answer.headers["connection"]) == (413, "close")
     assert next(unread) == CREATE
 
@@ -126,7 +143,7 @@ def test_a_declared_length_over_the_limit_is_413_unread(snapshot: Snapshot) -> N
 def test_a_stream_over_the_limit_is_413_where_it_passes(snapshot: Snapshot) -> None:
     """Without a length, or with one that lies, reading stops at the limit."""
     endless = iter([b" " * 2**20] * 100)
-    answer = call(make_app(snapshot, body_limit=LIMIT), "/mutate", endless, {**JSON, "content-length": "5"})
+    answer = call(make_app(serving(snapshot)), "/mutate", endless, {**JSON, "content-length": "5"})
     assert answer.status == 413
     assert len(list(endless)) == 92
 
@@ -169,5 +186,5 @@ def test_a_failure_is_a_sentence_to_the_caller(
 
 def test_a_caller_that_hangs_up_is_no_failure(snapshot: Snapshot, capsys: pytest.CaptureFixture[str]) -> None:
     """A connection lost while reading is not logged as ours."""
-    assert call(make_app(snapshot, body_limit=LIMIT), "/mutate", None).status == 400
+    assert call(make_app(serving(snapshot)), "/mutate", None).status == 400
     assert capsys.readouterr().err == ""

@@ -107,6 +107,7 @@ def test_what_is_no_review_is_a_400(content: bytes, said: str) -> None:
         pytest.param({"operation": ["CREATE"]}, "request.operation is", id="operation-list"),
         pytest.param({"object": None}, "request.object is missing; a pod was wanted", id="no-object"),
         pytest.param({"object": ["pod"]}, "request.object is", id="object-list"),
+        pytest.param({"object": json.loads("[" * 500 + "]" * 500)}, "request.object is a list; a pod was wanted", id="object-deep"),
         pytest.param({"operation": "UPDATE", "oldObject": None}, "request.oldObject is missing", id="update-without-old"),
         pytest.param({"resource": {"group": "apps", "version": "v1", "resource": "deployments"}}, "send only pods", id="deployment"),
         pytest.param({"resource": "pods"}, 'request.resource is "pods"', id="resource-text"),
@@ -159,6 +160,8 @@ def test_denied_with_one_reason() -> None:
     """One violation is its sentence, and a denial carries no patch."""
     got = response(Verdict(violations=(MISMATCH,), patch=PATCH))
     message = "BERTH-104: the request is not the limit; make them equal."
+    refused = [{"code": "BERTH-104", "rule": "requests_match_limits", "policies": [], "fact": "the request is not the limit"}]
+    assert json.loads(got.pop("auditAnnotations")["refused"]) == refused
     assert got == {
         "uid": parsed().uid,
         "allowed": False,

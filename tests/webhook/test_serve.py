@@ -1,152 +1,302 @@
-"""The server as a process: a real TLS client, signals, and one line with exit code 2 when it cannot start."""
+"""The server as a process: start, readiness, policies that change, signals, and one line with exit code 2 when it cannot start."""
 
 from __future__ import annotations
 
 import http.client
-import json
+import os
+import shutil
 import signal
 import socket
 import ssl
 import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from certs.authority import issue, make_ca
+from tests.webhook.server import COMMAND, JSON, ROOT, Running, answer_of, logged, running, serving, started, until
 
-ROOT = Path(__file__).parent.parent.parent
 REVIEW = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
-COMMAND = [sys.executable, "-m", "cli.main", "serve", "--platforms", "karpenter-aws"]
-
-
-@contextmanager
-def serving(folder: Path, listen: str = "127.0.0.1:0") -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """``berth serve`` with its port, killed if the test did not stop it."""
-    command = [*COMMAND, "--self-signed", str(folder), "--listen", listen]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            line = process.stdout.readline()
-            assert line.startswith("serving https://"), process.communicate()[1]
-            yield process, int(line.split(" ")[1].rpartition(":")[2])
-        finally:
-            process.kill()
+DEFAULT = ROOT / "policies" / "library" / "berth-default.yaml"
+REFUSING = """\
+apiVersion: berth.dev/v1alpha1
+kind: ClusterGPUPolicy
+metadata: {name: none}
+spec: {mode: Enforce, require: {gpusPerPod: {max: 1}}}
+"""
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
-    """A running server's port and the CA file that its ready line names."""
-    folder = tmp_path_factory.mktemp("tls")
-    with serving(folder) as (_, port):
-        yield port, folder / "ca.crt"
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server with the default policy."""
+    with serving(tmp_path_factory.mktemp("server"), "--platforms", "karpenter-aws") as it:
+        yield it
 
 
-def connection(server: tuple[int, Path], host: str = "127.0.0.1") -> http.client.HTTPSConnection:
-    port, ca = server
-    return http.client.HTTPSConnection(host, port, context=ssl.create_default_context(cafile=str(ca)), timeout=10)
-
-
-def test_a_verified_client_gets_an_answer(server: tuple[int, Path]) -> None:
+def test_a_verified_client_gets_an_answer(server: Running) -> None:
     """Over TLS with the CA of the folder, a recorded review is allowed; the answer names no server software."""
-    client = connection(server)
-    client.request("POST", "/mutate?timeout=5s", REVIEW, {"Content-Type": "application/json"})
-    answer = client.getresponse()
-    assert answer.status == 200
-    assert json.loads(answer.read())["response"]["allowed"] is True
-    assert answer.getheader("server") is None
-    client.close()
+    answer = server.post("/mutate?timeout=5s", REVIEW)
+    assert (answer.status, answer.response["allowed"]) == (200, True)
+    assert "server" not in answer.headers
 
 
-def test_a_connection_serves_many_reviews(server: tuple[int, Path]) -> None:
+def test_a_connection_serves_many_reviews(server: Running) -> None:
     """The API server keeps its connections: so do we, also after an answer that is an error."""
-    client = connection(server)
+    client = server.connection()
     client.connect()
     socket_before = client.sock
     for body in (REVIEW, b"[]", REVIEW):
-        client.request("POST", "/validate", body, {"Content-Type": "application/json"})
-        client.getresponse().read()
+        client.request("POST", "/validate", body, JSON)
+        answer_of(client)
     assert client.sock is socket_before
     client.close()
 
 
-def test_the_protocol_is_http_1_1_over_modern_tls(server: tuple[int, Path]) -> None:
+def test_the_protocol_is_http_1_1_over_modern_tls(server: Running) -> None:
     """A client that offers HTTP/2 is told HTTP/1.1; TLS is 1.2 or later."""
-    port, ca = server
-    context = ssl.create_default_context(cafile=str(ca))
+    context = ssl.create_default_context(cafile=str(server.ca))
     context.set_alpn_protocols(["h2", "http/1.1"])
-    with socket.create_connection(("127.0.0.1", port)) as raw, context.wrap_socket(raw, server_hostname="localhost") as tls:
+    with socket.create_connection(("127.0.0.1", server.port)) as raw, context.wrap_socket(raw, server_hostname="localhost") as tls:
         assert (tls.selected_alpn_protocol(), tls.version()) == ("http/1.1", "TLSv1.3")
 
 
-def test_a_client_without_the_ca_is_not_fooled(server: tuple[int, Path]) -> None:
+def test_a_client_without_the_ca_is_not_fooled(server: Running) -> None:
     """The certificate is ours alone: the system's authorities do not know it."""
-    client = http.client.HTTPSConnection("127.0.0.1", server[0], context=ssl.create_default_context(), timeout=10)
+    client = http.client.HTTPSConnection("127.0.0.1", server.port, context=ssl.create_default_context(), timeout=10)
     with pytest.raises(ssl.SSLCertVerificationError):
         client.connect()
 
 
-def test_a_websocket_is_not_opened(server: tuple[int, Path]) -> None:
-    """An upgrade is answered as the plain request it also is."""
-    client = connection(server)
-    client.request("GET", "/mutate", headers={"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"})
-    answer = client.getresponse()
-    answer.read()
-    assert answer.status == 405
-    client.close()
+def test_the_second_port_says_what_acts(server: Running) -> None:
+    """Alive, ready with the policies and the certificate named, and metrics; nothing of the calls is served there."""
+    assert server.health("/livez").body == b"alive\n"
+    ready = server.health("/readyz")
+    assert ready.status == 200
+    assert b"[+] policies: 1 in force, Enforce at most" in ready.body
+    assert b"[+] certificate: valid until 20" in ready.body
+    assert b"berth_requests_total" in server.health("/metrics").body
+    assert server.health("/mutate").status == 404
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_it_cleanly(number: signal.Signals, tmp_path: Path) -> None:
-    """SIGTERM and Ctrl-C end with exit code 0 and without a traceback, an idle connection notwithstanding."""
-    with serving(tmp_path) as (process, port):
-        client = connection((port, tmp_path / "ca.crt"))
+def test_the_first_port_is_for_calls_alone(server: Running) -> None:
+    """What a caller of the webhooks can reach tells nothing about the process."""
+    assert [server.post(path, b"", method="GET").status for path in ("/livez", "/readyz", "/metrics")] == [404, 404, 404]
+
+
+def test_until_the_policies_are_in_nothing_is_allowed(tmp_path: Path) -> None:
+    """Not ready, and a call gets 503 with Retry-After on a connection that closes; once they are in, it is judged."""
+    pipe = tmp_path / "policies.yaml"
+    os.mkfifo(pipe)  # to read it takes until somebody writes
+    with started(tmp_path, "--policies", str(pipe)) as (process, log):
+        event = until(lambda: next((e for e in logged(log) if e["event"] == "listening"), None), "the ports")
+        server = running(process, log, event)
+        ready = until(lambda: server.health("/readyz"), "an answer")
+        assert (ready.status, b"[-] policies: not loaded yet" in ready.body) == (503, True)
+        assert server.health("/livez").status == 200
+        for path in ("/mutate", "/validate", "/advise"):
+            early = server.post(path, REVIEW)
+            assert (early.status, early.headers["retry-after"], early.headers["connection"]) == (503, "1", "close")
+        pipe.write_text(REFUSING)
+        server.event("serving")
+        assert server.post("/mutate", REVIEW).response["allowed"] is False
+        assert server.health("/readyz").status == 200
+
+
+def test_a_server_that_waits_for_policies_can_be_stopped(tmp_path: Path) -> None:
+    """A file that never answers does not keep the process."""
+    pipe = tmp_path / "policies.yaml"
+    os.mkfifo(pipe)
+    with started(tmp_path, "--policies", str(pipe)) as (process, log):
+        until(lambda: [e for e in logged(log) if e["event"] == "listening"], "the ports")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+
+
+def test_policies_are_followed(tmp_path: Path) -> None:
+    """A changed file decides without a restart; a wrong one is refused with every error while the last good set acts."""
+    folder = tmp_path / "policies"
+    folder.mkdir()
+    shutil.copy(DEFAULT, folder)
+    with serving(tmp_path, "--policies", str(folder)) as server:
+        assert server.post("/mutate", REVIEW).response["allowed"] is True
+        (folder / "more.yaml").write_text(REFUSING)
+        assert server.event("policies_loaded")["policies"] == 2
+        assert server.post("/mutate", REVIEW).response["allowed"] is False
+        (folder / "more.yaml").write_text(REFUSING.replace("max: 1", "max: one").replace("Enforce", "Enforcing"))
+        errors = server.event("policies_refused")["errors"]
+        assert len([error for error in errors if "more.yaml, spec." in error]) == len(errors) == 2
+        assert server.post("/mutate", REVIEW).response["allowed"] is False
+        assert b"was refused: the last good set acts" in server.health("/readyz").body
+        assert b"berth_snapshot_last_reload_successful 0.0" in server.health("/metrics").body
+        (folder / "more.yaml").unlink()
+        assert server.event("policies_loaded", 2)["policies"] == 1
+        assert server.post("/mutate", REVIEW).response["allowed"] is True
+        assert b"refused" not in server.health("/readyz").body
+
+
+def test_a_configmap_that_is_swapped_is_followed(tmp_path: Path) -> None:
+    """A kubelet writes a folder beside and turns one link: the new files are read."""
+    for version, text in (("..1", DEFAULT.read_text()), ("..2", REFUSING)):
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "p.yaml").write_text(text)
+    (tmp_path / "..data").symlink_to("..1")
+    (tmp_path / "p.yaml").symlink_to("..data/p.yaml")
+    with serving(tmp_path, "--policies", str(tmp_path / "p.yaml")) as server:
+        (tmp_path / "..new").symlink_to("..2")
+        (tmp_path / "..new").rename(tmp_path / "..data")
+        server.event("policies_loaded")
+        assert server.post("/mutate", REVIEW).response["allowed"] is False
+
+
+def test_a_certificate_is_followed(tmp_path: Path) -> None:
+    """New files are served without a restart; a key that does not belong is refused, and the last good pair goes on."""
+    now = datetime.now(UTC)
+    ca = make_ca(now)
+    (tmp_path / "ca.crt").write_bytes(ca.certificate_pem)
+    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+
+    def put() -> None:
+        pair = issue(ca, ["127.0.0.1"], now)
+        certificate.write_bytes(pair.certificate_pem)
+        key.write_bytes(pair.key_pem)
+
+    def served(server: Running) -> str:
+        return ssl.get_server_certificate(("127.0.0.1", server.port), ca_certs=str(tmp_path / "ca.crt"))
+
+    put()
+    command = [*COMMAND, "--tls-cert", str(certificate), "--tls-key", str(key), "--listen", "127.0.0.1:0"]
+    log = tmp_path / "log"
+    with log.open("wb") as written, subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=written) as process:
+        try:
+            event = until(lambda: next((e for e in logged(log) if e["event"] == "serving"), None), "the ports")
+            server = running(process, log, event)
+            first = served(server)
+            put()
+            until(lambda: served(server) != first, "the new certificate")
+            second = served(server)
+            key.write_bytes(ca.key_pem)
+            assert "does not belong" in server.event("certificate_refused")["error"]
+            assert served(server) == second
+            assert server.health("/readyz").status == 200
+        finally:
+            process.kill()
+
+
+def test_sigterm_is_a_lame_duck_first(tmp_path: Path) -> None:
+    """Not ready any more, every answer closes its connection, and then the process ends with 0."""
+    with serving(tmp_path, "--lame-duck", "60") as server:
+        idle = server.connection()
+        idle.connect()
+        server.process.send_signal(signal.SIGTERM)
+        server.event("stopping")
+        ready = server.health("/readyz")
+        assert (ready.status, b"[-] stopping" in ready.body) == (503, True)
+        answer = server.post("/mutate", REVIEW)
+        assert (answer.status, answer.headers["connection"]) == (200, "close")
+        assert server.stop(signal.SIGTERM) == 0  # the second one ends the wait
+        assert b"Traceback" not in server.log.read_bytes()
+        idle.close()
+
+
+def test_ctrl_c_stops_at_once(tmp_path: Path) -> None:
+    """Nobody at a terminal waits for endpoints to be withdrawn."""
+    with serving(tmp_path, "--lame-duck", "60") as server:
+        client = server.connection()
         client.connect()
-        process.send_signal(number)
-        _, said = process.communicate(timeout=10)
+        assert server.stop(signal.SIGINT) == 0
+        assert b"Traceback" not in server.log.read_bytes()
         client.close()
-    assert process.returncode == 0
-    assert "Traceback" not in said
+
+
+def test_a_call_in_flight_is_answered_before_the_end(tmp_path: Path) -> None:
+    """Half of a body is in when the signal comes; the other half still gets its answer."""
+    with serving(tmp_path, "--lame-duck", "0") as server:
+        client = server.connection()
+        client.putrequest("POST", "/mutate")
+        client.putheader("Content-Type", "application/json")
+        client.putheader("Content-Length", str(len(REVIEW)))
+        client.endheaders(REVIEW[:1000])
+        until(lambda: b"berth_requests_in_flight 1.0" in server.health("/metrics").body, "the call")
+        server.process.send_signal(signal.SIGTERM)
+        server.event("stopping")
+        client.send(REVIEW[1000:])
+        assert answer_of(client).response["allowed"] is True
+        assert server.process.wait(30) == 0
+        client.close()
 
 
 def test_a_restart_keeps_the_ca(tmp_path: Path) -> None:
     """A caller that trusts the folder's CA goes on trusting it."""
     cas = []
     for _ in range(2):
-        with serving(tmp_path):
-            cas.append((tmp_path / "ca.crt").read_bytes())
+        with serving(tmp_path) as server:
+            cas.append(server.ca.read_bytes())
     assert cas[0] == cas[1]
 
 
 def refused(*options: str) -> str:
-    """The one line that ``berth serve`` says when it cannot start."""
+    """What ``berth serve`` says when it cannot start: lines for a person, and exit code 2."""
     done = subprocess.run([*COMMAND, *options], cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.count("\n") == 1, done.stderr
-    return done.stderr
+    return "".join(line for line in done.stderr.splitlines(keepends=True) if not line.startswith("{"))
 
 
-def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
-    """The address, the reason and what to type."""
+@pytest.mark.parametrize("option", ["--listen", "--health"])
+def test_a_port_in_use_is_one_line(option: str, tmp_path: Path) -> None:
+    """The address, the reason and what to type; no certificate was made."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        line = refused("--self-signed", str(tmp_path), "--listen", f"127.0.0.1:{port}")
-    assert line == f"berth: cannot listen on 127.0.0.1 port {port}: Address already in use; give another --listen HOST:PORT\n"
+        said = refused("--self-signed", str(tmp_path), "--listen", "127.0.0.1:0", option, f"127.0.0.1:{port}")
+    assert said == f"berth: cannot listen on 127.0.0.1 port {port}: Address already in use; give another {option} HOST:PORT\n"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_bad_key_is_one_line(tmp_path: Path) -> None:
-    """A key that does not belong to its certificate is named."""
-    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
-    now = datetime.now(UTC)
-    ca = make_ca(now)
-    certificate.write_bytes(issue(ca, ["localhost"], now).certificate_pem)
-    key.write_bytes(ca.key_pem)
-    line = refused("--tls-cert", str(certificate), "--tls-key", str(key), "--listen", "127.0.0.1:0")
-    assert line.startswith(f"berth: {key}: this key does not belong")
+def pair(folder: Path, *, life_ended: bool = False) -> tuple[Path, Path]:
+    """A certificate and its key as files."""
+    now = datetime.now(UTC) if not life_ended else datetime(2020, 1, 1, tzinfo=UTC)
+    made = issue(make_ca(now), ["localhost"], now)
+    (folder / "tls.crt").write_bytes(made.certificate_pem)
+    (folder / "tls.key").write_bytes(made.key_pem)
+    return folder / "tls.crt", folder / "tls.key"
+
+
+def refused_pair(certificate: Path, key: Path) -> str:
+    said = refused("--tls-cert", str(certificate), "--tls-key", str(key), "--listen", "127.0.0.1:0")
+    assert said.count("\n") == 1
+    return said
+
+
+def test_a_key_of_another_certificate_is_one_line(tmp_path: Path) -> None:
+    """The key's file is named."""
+    certificate, key = pair(tmp_path)
+    key.write_bytes(make_ca(datetime.now(UTC)).key_pem)
+    assert refused_pair(certificate, key).startswith(f"berth: {key}: this key does not belong")
+
+
+def test_an_unreadable_key_is_one_line(tmp_path: Path) -> None:
+    """A folder in place of the key: no user can read that."""
+    certificate, key = pair(tmp_path)
+    key.unlink()
+    key.mkdir()
+    assert refused_pair(certificate, key).startswith(f"berth: {key}: cannot be read")
+
+
+def test_an_expired_certificate_is_one_line(tmp_path: Path) -> None:
+    """Every caller would refuse it: the day it ended, and what to do."""
+    said = refused_pair(*pair(tmp_path, life_ended=True))
+    assert "expired on 2020-01-08" in said
+
+
+def test_a_wrong_policy_lists_every_error(tmp_path: Path) -> None:
+    """All that is wrong in all files, each with its place; the server does not start."""
+    (tmp_path / "a.yaml").write_text(REFUSING.replace("max: 1", "max: one"))
+    (tmp_path / "b.yaml").write_text(REFUSING.replace("none", "b").replace("Enforce", "Enforced").replace("gpusPer", "gpuPer"))
+    said = refused("--self-signed", str(tmp_path / "tls"), "--policies", str(tmp_path), "--listen", "127.0.0.1:0")
+    assert said.count("\n") == 3
+    assert said.count("a.yaml") == 1
+    assert said.count("b.yaml") == 2
 
 
 @pytest.mark.parametrize(
@@ -154,12 +304,26 @@ def test_a_bad_key_is_one_line(tmp_path: Path) -> None:
     [
         pytest.param([], "or --self-signed DIR", id="no-tls"),
         pytest.param(["--self-signed", "x", "--listen", "8443"], "is not HOST:PORT", id="bad-address"),
-        pytest.param(["--self-signed", "x", "--policies", "nowhere"], "nowhere: there is no such file", id="no-policies"),
-        pytest.param(["--self-signed", "x", "--platforms", "gkee"], 'did you mean "gke"?', id="platform"),
+        pytest.param(["--self-signed", "x", "--health", "8080"], '--health "8080" is not HOST:PORT', id="bad-health-address"),
         pytest.param(["--self-signed", "x", "--listen", "no.such.host.invalid:1"], "cannot listen on no.such.host.invalid", id="host"),
+        pytest.param(["--self-signed", "x", "--keep-alive", "60"], "the API server keeps idle connections 90 s", id="keep-alive"),
     ],
 )
-def test_bad_input_is_one_line(options: list[str], said: str) -> None:
+def test_wrong_options_are_one_line(options: list[str], said: str) -> None:
     """Nothing is served, nothing is written, and the line says what to change."""
-    assert said in refused(*options)
+    line = refused(*options)
+    assert said in line
+    assert line.count("\n") == 1
     assert not (ROOT / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        pytest.param(["--policies", "nowhere"], "nowhere: there is no such file", id="no-policies"),
+        pytest.param(["--platforms", "gkee"], 'did you mean "gke"?', id="platform"),
+    ],
+)
+def test_wrong_sources_are_one_line(options: list[str], said: str, tmp_path: Path) -> None:
+    """What can't be read or is not known, found when the policies are."""
+    assert said in refused("--self-signed", str(tmp_path), "--listen", "127.0.0.1:0", *options)

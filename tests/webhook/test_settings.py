@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from webhook.settings import Settings, SettingsError, listen_address
+from webhook.settings import Settings, SettingsError, listen_address, url
 from webhook.sources import Sources
 
 
@@ -15,9 +15,9 @@ def settings(host: str, port: int = 8443) -> Settings:
     return Settings(host=host, port=port, sources=Sources())
 
 
-def from_args(**given: str | None) -> Settings:
-    args = {"listen": "127.0.0.1:8443", "tls_cert": None, "tls_key": None, "self_signed": None, **given}
-    return Settings.from_args(argparse.Namespace(**args), Sources())
+def from_args(**given: object) -> Settings:
+    args = {"listen": "127.0.0.1:8443", "health": "127.0.0.1:0", "tls_cert": None, "tls_key": None, "self_signed": None, "names": ()}
+    return Settings.from_args(argparse.Namespace(**{**args, **given}), Sources(), "1.2.3")
 
 
 @pytest.mark.parametrize(
@@ -84,11 +84,18 @@ def test_the_certificate_names_where_the_server_listens() -> None:
 
 
 def test_the_url_can_be_typed() -> None:
-    """Brackets for IPv6, a name for a wildcard, and the port that was bound."""
-    urls = [settings(host, 1).at_port(8443).url for host in ("127.0.0.1", "::1", "::")]
+    """Brackets for IPv6, a name for a wildcard."""
+    urls = [url("https", host, 8443) for host in ("127.0.0.1", "::1", "::")]
     assert urls == ["https://127.0.0.1:8443", "https://[::1]:8443", "https://localhost:8443"]
 
 
-def test_connections_outlive_the_api_servers_patience() -> None:
-    """The API server keeps idle connections 90 s; ours must be kept longer."""
-    assert settings("").keep_alive > 90
+def test_names_are_added() -> None:
+    """Those of a Service, which the process can't know."""
+    assert "berth.berth-system.svc" in from_args(self_signed="tls", names=("berth.berth-system.svc",)).names
+
+
+def test_the_second_port_has_an_address_of_its_own() -> None:
+    """A wrong one is named by its own flag."""
+    assert from_args(self_signed="tls", health="0.0.0.0:9090").health == ("0.0.0.0", 9090)
+    with pytest.raises(SettingsError, match='--health "9090" is not HOST:PORT'):
+        from_args(self_signed="tls", health="9090")

@@ -1,0 +1,115 @@
+"""Policy files that change: read once they rest, told once when they are wrong, and never holding the process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from webhook.following import FollowedSources, beside
+from webhook.sources import Loaded, Sources, SourcesError
+
+POLICY = """\
+apiVersion: berth.dev/v1alpha1
+kind: ClusterGPUPolicy
+metadata: {name: NAME}
+spec: {default: {acceleratorTaints: Tolerate}}
+"""
+
+
+def put(folder: Path, name: str, text: str | None = None) -> None:
+    (folder / f"{name}.yaml").write_text(text or POLICY.replace("NAME", name))
+
+
+def looks(folder: Path, *changes: tuple[str, str | None] | None) -> list[Loaded | str | None]:
+    """What is found at the start and at each look; before a look its change is made."""
+
+    async def follow() -> list[Loaded | str | None]:
+        followed = FollowedSources(Sources(policies=(str(folder),)))
+        found: list[Loaded | str | None] = [await followed.first()]
+        for change in changes:
+            if change:
+                put(folder, *change)
+            try:
+                found.append(await followed.changed())
+            except SourcesError as error:
+                found.append(str(error))
+        return found
+
+    return asyncio.run(follow())
+
+
+def names(found: Loaded | str | None) -> list[str] | str | None:
+    return [c.policy.name for c in found.snapshot.policies] if isinstance(found, Loaded) else found
+
+
+def test_nothing_new_is_nothing(tmp_path: Path) -> None:
+    """Files are not read again because time passed."""
+    put(tmp_path, "a")
+    assert [names(found) for found in looks(tmp_path, None, None)] == [["a"], None, None]
+
+
+def test_a_change_counts_when_it_rests(tmp_path: Path) -> None:
+    """The look that sees it first waits for the next; then it is read once."""
+    put(tmp_path, "a")
+    assert [names(found) for found in looks(tmp_path, ("b", None), None, None)] == [["a"], None, ["a", "b"], None]
+
+
+def test_files_that_go_on_arriving_are_waited_for(tmp_path: Path) -> None:
+    """A folder that is being copied is never read by half."""
+    put(tmp_path, "a")
+    found = looks(tmp_path, ("b", None), ("c", None), ("d", None), None)
+    assert [names(one) for one in found] == [["a"], None, None, None, ["a", "b", "c", "d"]]
+
+
+def test_a_wrong_set_is_told_once(tmp_path: Path) -> None:
+    """Not at each look; the next good one is read."""
+    put(tmp_path, "a")
+    found = looks(tmp_path, ("b", "kind: Nothing"), None, None, ("b", None), None)
+    assert [isinstance(one, str) for one in found] == [False, False, True, False, False, False]
+    assert names(found[-1]) == ["a", "b"]
+
+
+def test_a_file_that_disappears_is_a_change(tmp_path: Path) -> None:
+    """An empty folder is an error, so a set that is taken away by mistake leaves the last good one."""
+    put(tmp_path, "a")
+
+    async def follow() -> str:
+        followed = FollowedSources(Sources(policies=(str(tmp_path),)))
+        await followed.first()
+        (tmp_path / "a.yaml").unlink()
+        assert await followed.changed() is None
+        with pytest.raises(SourcesError) as raised:
+            await followed.changed()
+        return str(raised.value)
+
+    assert "has no .yaml, .yml or .json file" in asyncio.run(follow())
+
+
+def test_work_beside_the_loop_hands_on_its_error() -> None:
+    """As if it had been done here."""
+
+    async def fail() -> None:
+        await beside(lambda: [][1])
+
+    with pytest.raises(IndexError):
+        asyncio.run(fail())
+
+
+def test_work_that_never_ends_holds_nobody(tmp_path: Path) -> None:
+    """The loop can be closed while a thread waits for a pipe; what comes out of it later goes nowhere."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    async def give_up() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(beside(pipe.read_bytes), 0.1)
+
+    asyncio.run(give_up())
+    pipe.write_bytes(b"late")
+    for thread in threading.enumerate():
+        if thread.daemon:
+            thread.join(10)

@@ -1,0 +1,76 @@
+"""What the second port says in each condition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from policies.snapshot import Snapshot
+from tests.webhook.asgi import call
+from webhook.app import Serving
+from webhook.health import Condition, checks, make_health
+from webhook.limits import Limits
+from webhook.metrics import Metrics
+from webhook.sources import Sources, load
+
+NOW = 1_800_000_000.0
+SNAPSHOT = load(Sources()).snapshot
+
+
+def condition(snapshot: Snapshot | None = SNAPSHOT, *, draining: bool = False) -> Condition:
+    serving = Serving(limits=Limits(), metrics=Metrics("0"), snapshot=snapshot, draining=draining)
+    return Condition(serving=serving, certificate_expires=NOW + 3600, loaded_at=NOW - 34)
+
+
+def lines(it: Condition, now: float = NOW) -> list[str]:
+    return [str(check) for check in checks(it, now)]
+
+
+def test_ready_says_what_acts_and_for_how_long() -> None:
+    """Policies, the most that any may do, their age, and the certificate's end."""
+    assert lines(condition()) == [
+        "[+] policies: 1 in force, Enforce at most, loaded 34 s ago",
+        "[+] certificate: valid until 2027-01-15 09:00:00Z",
+    ]
+
+
+def test_without_policies_it_is_not_ready() -> None:
+    """And says what calls get meanwhile."""
+    assert lines(condition(None))[0] == "[-] policies: not loaded yet; calls get 503 with Retry-After"
+
+
+def test_an_expired_certificate_is_not_ready() -> None:
+    """No caller accepts it: another replica may do better."""
+    assert lines(condition(), NOW + 3600)[1] == "[-] certificate: expired on 2027-01-15 09:00:00Z"
+
+
+def test_a_refused_change_is_said_but_ready() -> None:
+    """The last good set acts, so taking the replica out would only make it worse."""
+    it = condition()
+    it.refused_at = NOW - 5
+    assert lines(it)[0].startswith("[+] policies: 1 in force")
+    assert "a change 5 s ago was refused: the last good set acts" in lines(it)[0]
+
+
+def test_a_server_that_stops_is_not_ready() -> None:
+    """So that endpoints are withdrawn while it still answers."""
+    assert lines(condition(draining=True))[2].startswith("[-] stopping: ")
+
+
+def test_the_status_follows_the_checks() -> None:
+    """200 when all are good, else 503; alive either way."""
+    good = replace(condition(), certificate_expires=4e9)
+    bad = replace(condition(None), certificate_expires=4e9)
+    answers = [call(make_health(it), "/readyz", [], method="GET") for it in (good, bad)]
+    assert [answer.status for answer in answers] == [200, 503]
+    assert [answer.body.splitlines()[-1] for answer in answers] == [b"ready", b"not ready"]
+    assert call(make_health(bad), "/livez", [], method="GET").status == 200
+
+
+def test_metrics_are_served_in_the_form_asked_for() -> None:
+    """Prometheus' text, or OpenMetrics."""
+    app = make_health(condition())
+    text = call(app, "/metrics", [], {"accept": "text/plain"}, method="GET")
+    assert text.headers["content-type"].startswith("text/plain; version=")
+    assert b"berth_build_info" in text.body
+    opened = call(app, "/metrics", [], {"accept": "application/openmetrics-text; version=1.0.0"}, method="GET")
+    assert opened.body.endswith(b"# EOF\n")

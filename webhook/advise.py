@@ -1,0 +1,177 @@
+"""What the pods of a workload will meet, said to the one who applies it: warnings of pods die in the logs of controllers.
+
+Reads   the AdmissionReview of a workload that the catalog knows; builds the pod of each of its templates
+Says    what policies in Enforce will refuse, what those in Warn would, and the remarks, with paths of the workload
+Never   refuses or edits: whatever is wrong with the workload, it is allowed
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from policies import both_phases
+from policies.both_phases import Judgement
+from policies.document import Document, InputError, path_text
+from policies.request import Request
+from policies.snapshot import Snapshot
+from policies.verdict import Remark, Violation
+from policies.workloads.pods import Owner, Templated, pods_of
+from policies.workloads.shape import POD
+from policies.workloads.templates import workload_of
+from webhook import review
+from webhook.review import WARNING_LENGTH, Operation, ReviewError
+
+_IN_POD = re.compile(
+    r'"[^"]*"|(?<![\w.\]])(?:' + "|".join(rf"{part}\.(?:{'|'.join(fields)})" for part, fields in POD.items()) + r")\b",
+)
+"""a path in a pod, of the fields that rules read (those of policies are others), or a quoted text, which may hold anything"""
+
+
+MOST_TEMPLATES = 64
+"""judged per workload, each as costly as two reviews of a pod: a body of 3 MiB could hold 20,000 of them"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advised:
+    """The part of an AdmissionReview of a workload that is read."""
+
+    uid: str
+    operation: Operation
+    namespace: str
+    user: str
+    """who applies it; its pods are made by another"""
+    api_version: str
+    kind: str
+    name: str
+    """or its generateName; "" where it has neither"""
+    workload: dict[str, Any]
+    """the object, as it came"""
+    dry_run: bool
+
+
+def parse(body: bytes) -> Advised:
+    """The review in ``body``. Raises ReviewError(400) for what is no review, for pods, and for other operations than CREATE and UPDATE."""
+    return from_document(review.load(body))
+
+
+def from_document(document: object) -> Advised:
+    """As ``parse``, for a document that is already read."""
+    request = review.request_in(document)
+    _expect_workload(request)
+    api_version, kind = _kind(request)
+    workload = request.get("object")
+    if not isinstance(workload, dict):
+        raise ReviewError(400, f"request.object is {review.shown(workload)}; a {kind} was wanted")
+    return Advised(
+        uid=review.text_in(request, "uid"),
+        operation=review.operation_in(request),
+        namespace=review.text_in(request, "namespace"),
+        user=review.user_in(request),
+        api_version=api_version,
+        kind=kind,
+        name=_name(request, workload),
+        workload=workload,
+        dry_run=request.get("dryRun") is True,
+    )
+
+
+def advise(asked: Advised, snapshot: Snapshot) -> tuple[str, ...]:
+    """What its author should know, each sentence once; nothing where its pods ask for no accelerator."""
+    known = workload_of(snapshot.catalog, asked.api_version, asked.kind)
+    if known is None or not known.templates or asked.namespace in snapshot.catalog.excluded_namespaces:
+        return ()
+    owner = Owner(api_version=asked.api_version, kind=asked.kind, name=asked.name, namespace=asked.namespace, workload=known)
+    made = list(islice(pods_of(Document(file="", value=asked.workload), owner, snapshot.catalog), MOST_TEMPLATES + 1))
+    said = dict.fromkeys(s for one in made[:MOST_TEMPLATES] for s in _sentences(one, asked, snapshot, several=len(made) > 1))
+    if len(made) > MOST_TEMPLATES:
+        said[f"BERTH-002: only its first {MOST_TEMPLATES} pod templates are judged beforehand; berth try judges them all"] = None
+    return tuple(said)
+
+
+def answer(asked: Advised, sentences: Sequence[str]) -> dict[str, Any]:
+    """The AdmissionReview to send back: allowed, with as many of the sentences as the API server keeps."""
+    return review.sent({"uid": asked.uid, "allowed": True}, sentences)
+
+
+def _sentences(made: Templated | InputError, asked: Advised, snapshot: Snapshot, *, several: bool) -> Iterator[str]:
+    if isinstance(made, InputError):
+        yield f"BERTH-002: {path_text(made.path)}: {made.message}; its pods are not judged beforehand"
+        return
+    request = Request(namespace=asked.namespace, user=made.user, pod=made.pod, dry_run=asked.dry_run)
+    about = _Template(path_text(made.template), several)
+    yield from _said(about, both_phases.judge(request, snapshot.facts_for(asked.namespace)))
+
+
+def _said(about: _Template, judged: Judgement) -> Iterator[str]:
+    """In the order of the answer for a pod, after what refuses it."""
+    yield from (about.refused(violation) for violation in judged.violations)
+    yield from (about.remark(remark) for remark in judged.remarks)
+    for would in judged.mutate.would:
+        if would.mode == "Warn":
+            yield from (about.would(violation, review.would_be(would)) for violation in would.violations)
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """Sentences about pods of one template, as those who edit the template read them.
+
+    Rules name paths of the pod. They are led by the template's path, or, where that makes a warning too long to be kept
+    whole, stay as they are behind the name of the template.
+    """
+
+    path: str
+    several: bool
+    """the workload has other templates: refusals say which one is meant"""
+
+    def refused(self, violation: Violation) -> str:
+        fact = f"{violation.fact}; {violation.fix}"
+        named = f"{violation.code} (its pods from {self.path} will be refused): "
+        opening = named if self.several else f"{violation.code} (its pods will be refused): "
+        return _first_whole(opening + self._placed(fact), named + fact, f"{violation.code} ({self.path}): {fact}")
+
+    def would(self, violation: Violation, would_be: str) -> str:
+        fact = f"{violation.fact}; {violation.fix}"
+        named = f"{violation.code} (pods from {self.path} {would_be}): "
+        opening = named if self.several else f"{violation.code} ({would_be}): "
+        return _first_whole(opening + self._placed(fact), named + fact)
+
+    def remark(self, remark: Remark) -> str:
+        return _first_whole(f"{remark.code}: {self._placed(remark.text)}", f"{remark.code} ({self.path}): {remark.text}")
+
+    def _placed(self, text: str) -> str:
+        return _IN_POD.sub(lambda match: match[0] if match[0].startswith('"') else f"{self.path}.{match[0]}", text)
+
+
+def _first_whole(*sentences: str) -> str:
+    """The first that a warning holds uncut, else the last."""
+    return next((sentence for sentence in sentences if len(sentence) <= WARNING_LENGTH), sentences[-1])
+
+
+def _expect_workload(request: dict[str, Any]) -> None:
+    resource = request.get("resource")
+    if not isinstance(resource, dict):
+        raise ReviewError(400, f"request.resource is {review.shown(resource)}; a group, version and resource were wanted")
+    if resource.get("group", "") == "" and resource.get("resource") == "pods":
+        raise ReviewError(400, "request.resource is pods; send them to /mutate and /validate, and workloads here")
+    if request.get("subResource"):
+        raise ReviewError(400, f"request.subResource is {review.shown(request['subResource'])}; send only workloads themselves here")
+
+
+def _kind(request: dict[str, Any]) -> tuple[str, str]:
+    """apiVersion and kind of the object under review, which an equivalent one may have been converted to."""
+    kind = request.get("kind")
+    texts = [kind.get(field) for field in ("group", "version", "kind")] if isinstance(kind, dict) else []
+    match texts:
+        case [str(group), str(version), str(name)] if version and name:
+            return (f"{group}/{version}" if group else version), name
+    raise ReviewError(400, f"request.kind is {review.shown(kind)}; a group, version and kind were wanted")
+
+
+def _name(request: dict[str, Any], workload: dict[str, Any]) -> str:
+    metadata = workload.get("metadata")
+    written = (metadata.get("name"), metadata.get("generateName")) if isinstance(metadata, dict) else ()
+    return next((name for name in (request.get("name"), *written) if isinstance(name, str) and name), "")

@@ -1,0 +1,62 @@
+"""Policy files that change while the server runs: read again once they have come to rest."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from webhook.files import stamp
+from webhook.sources import Loaded, Sources, load
+
+T = TypeVar("T")
+
+
+class FollowedSources:
+    """Asked once a second. A change counts only when two looks in a row see the same: a set that is being copied is never
+    read by half, and a file written twice in one tick of the clock is read after the second."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self._read = self._seen = stamp(())
+
+    async def first(self) -> Loaded:
+        """Read at the start. Raises SourcesError with all that is wrong."""
+        self._read = self._seen = await beside(lambda: stamp(self._sources.paths))
+        return await beside(lambda: load(self._sources))
+
+    async def changed(self) -> Loaded | None:
+        """The new set, or None where nothing new has come to rest. Raises SourcesError, once for each set that is wrong."""
+        found = await beside(lambda: stamp(self._sources.paths))
+        settled, self._seen = found == self._seen, found
+        if not settled or found == self._read:
+            return None
+        self._read = found
+        return await beside(lambda: load(self._sources))
+
+
+async def beside(work: Callable[[], T]) -> T:
+    """The result of ``work``, done on a thread of its own so that calls go on.
+
+    A daemon thread, not the loop's executor: one that waits for a file that never answers must not keep the process from
+    ending.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def tell(settle: Callable[[], None]) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(lambda: None if future.done() else settle())
+
+    def run() -> None:
+        try:
+            result = work()
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
+            raised = error
+            tell(lambda: future.set_exception(raised))
+        else:
+            tell(lambda: future.set_result(result))
+
+    threading.Thread(target=run, daemon=True).start()
+    return await future

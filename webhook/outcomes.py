@@ -1,0 +1,116 @@
+"""What each policy did in one review, in one word per rule, and ``berth_policy_outcomes_total``, which counts that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from prometheus_client import CollectorRegistry, Counter
+
+from policies.snapshot import Snapshot
+from policies.verdict import Mode, Remark, Verdict, Would
+
+Word = Literal["edited", "refused", "would_edit", "would_refuse", "skipped", "inexpressible"]
+"""``skipped``: a default or a requirement was left out, in whole or in part. ``inexpressible``: the platform has no words for it."""
+
+NO_POLICY = "(none)"
+"""stands for the policy where the author's own annotation was refused; no object's name has parentheses"""
+
+_SAID: Mapping[int, Word | None] = {
+    201: None,  # the author's value is unknown; what is required is written all the same
+    202: "skipped",  # two defaults differ: neither acts
+    203: "skipped",  # part of a default lies outside, or all of a toleration
+    204: "skipped",  # nothing is left of a default
+    205: "inexpressible",  # the platform's nodes do not tell it: neither written nor judged
+    206: None,  # the author's label comes too late
+    208: None,  # nothing is known about the accelerator's nodes: it is no policy's doing, and names none
+    209: "inexpressible",  # too many terms to say it on more than one platform
+    210: "skipped",  # no slice
+    211: None,  # the grace period is set, and something else ends the pod sooner
+    212: "skipped",  # no protection
+    213: "skipped",  # an unknown node: a requirement is not judged
+    214: None,  # the author's preferences
+    215: "skipped",  # a queue places the pod: judged, not written
+    217: None,  # the catalog knows no node for the pod
+    218: "skipped",  # a toleration without a grant
+    219: "skipped",  # a toleration that nobody may have
+}
+REMARKS: Mapping[str, Word | None] = {f"BERTH-{number}": word for number, word in _SAID.items()}
+"""What a remark says of the policies that it names; None: nothing."""
+
+MOST_POLICY_SERIES = 1000
+"""Series that name a policy: 250 policies with four outcomes each. To write one out takes about 10 us on the loop that also
+answers reviews, so a scrape holds them up by 10 ms more: as long as the swap of a snapshot may. Past it: ``policy="(other)"``."""
+OTHER = "(other)"
+
+
+class Outcome(NamedTuple):
+    """The values of the labels, in their order: a tuple, since each review looks some up."""
+
+    policy: str
+    rule: str
+    mode: Mode
+    word: Word
+
+
+def outcomes(verdict: Verdict) -> set[Outcome]:
+    """Each once, however many edits or sentences it took."""
+    found = {Outcome(policy, edit.rule, "Enforce", "edited") for edit in verdict.edits for policy in edit.policies or (NO_POLICY,)}
+    for violation in verdict.violations:
+        found.update(Outcome(policy, violation.rule, "Enforce", "refused") for policy in violation.policies or (NO_POLICY,))
+    for remark, word in _telling(verdict.remarks):
+        found.update(Outcome(policy, remark.rule, "Enforce", word) for policy in remark.policies)
+    for would in verdict.would:
+        found.update(_would(would))
+    return found
+
+
+def _would(would: Would) -> Iterator[Outcome]:
+    """All of it is the doing of the one policy that was tried."""
+    policy, mode = would.policy, would.mode
+    for edit in would.edits:
+        yield Outcome(policy, edit.rule, mode, "would_edit")
+    for violation in would.violations:
+        yield Outcome(policy, violation.rule, mode, "would_refuse")
+    for remark, word in _telling(would.remarks):
+        yield Outcome(policy, remark.rule, mode, word)
+
+
+def _telling(remarks: Sequence[Remark]) -> Iterator[tuple[Remark, Word]]:
+    """A refusal's code in a remark: the pod is spared, because it can't be refused for that."""
+    for remark in remarks:
+        word = "skipped" if remark.code.startswith("BERTH-1") else REMARKS.get(remark.code)
+        if word is not None:
+            yield remark, word
+
+
+class OutcomeCounter:
+    """One family whose labels name policies: bounded, and forgotten with its policy."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._family = Counter(
+            "berth_policy_outcomes_total",
+            "Reviews in which a policy did this by this rule: edited or refused (Enforce), would_edit or would_refuse (Audit, Warn), "
+            "skipped (left out a default or requirement, in whole or in part), inexpressible (the platform has no words for it).",
+            ("policy", "rule", "mode", "outcome"),
+            registry=registry,
+        )
+        self._bound: dict[Outcome, Counter] = {}
+        self._live: frozenset[tuple[str, str]] = frozenset()
+
+    def count(self, outcome: Outcome) -> None:
+        (self._bound.get(outcome) or self._bind(outcome)).inc()
+
+    def _bind(self, outcome: Outcome) -> Counter:
+        policy, rule, mode, word = outcome
+        if (policy, mode) in self._live and len(self._bound) < MOST_POLICY_SERIES:
+            bound = self._bound[outcome] = self._family.labels(*outcome)
+            return bound
+        return self._family.labels(policy if policy == NO_POLICY else OTHER, rule, mode, word)
+
+    def keep(self, snapshot: Snapshot) -> None:
+        """Forgets what names a policy that is gone, or has another mode now."""
+        self._live = frozenset((compiled.policy.id, compiled.mode) for compiled in snapshot.policies)
+        for outcome in [o for o in self._bound if (o.policy, o.mode) not in self._live]:
+            del self._bound[outcome]
+            self._family.remove(*outcome)
