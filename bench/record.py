@@ -18,8 +18,8 @@ PACKAGES = ("cryptography", "httptools", "hypothesis", "orjson", "starlette", "u
 
 
 def main() -> int:
-    """Run pytest, pass its output on, and record its closing line; pytest's exit code."""
-    command = [sys.executable, "-m", "pytest", "--durations=10"]
+    """Run pytest on every core, pass its output on, and record its closing line; pytest's exit code."""
+    command = [sys.executable, "-m", "pytest", "--durations=10", "-n", "auto", "--dist", "worksteal"]
     lines = []
     with subprocess.Popen(command, env={**os.environ, "BERTH_PROVE": "1"}, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
