@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -23,7 +24,21 @@ def write(event: str, level: Level = "info", /, **fields: object) -> None:
     """``{"time": ..., "level": ..., "event": ..., **fields}`` as one line."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     record = {"time": now, "level": level, "event": event, **fields}
-    print(_line(record), file=sys.stderr, flush=True)
+    _sink(_line(record) + "\n")
+
+
+def to(sink: Callable[[str], object]) -> None:
+    """From now on lines go there. At the start they go to standard error, and wait for it."""
+    global _sink
+    _sink = sink
+
+
+def _to_stderr(line: str) -> None:
+    sys.stderr.write(line)
+    sys.stderr.flush()
+
+
+_sink: Callable[[str], object] = _to_stderr
 
 
 def _line(record: dict[str, Any]) -> str:

@@ -64,6 +64,10 @@ class Metrics:
         """A connection was ended before its time: of ``CUTS``."""
         self._calls.cuts.labels(reason).inc()
 
+    def log_lines_dropped(self, lines: int) -> None:
+        """Nobody took them."""
+        self._state.dropped.inc(lines)
+
     def decided(self, phase: str, operation: str, verdict: Verdict) -> None:
         """A pod was judged, and not as a dry run. ``operation``: CREATE or UPDATE."""
         if verdict.judged:
@@ -203,6 +207,9 @@ class _State:
             registry=registry,
         )
         self.expiry.set(nan)  # 0 would say that it expired in 1970
+        self.dropped = Counter(
+            "berth_log_lines_dropped_total", "Lines of the log that were lost because nobody took them in time.", registry=registry
+        )
         Info("berth_build", "Berth's version; always 1.", registry=registry).info({"version": version})
         for result in ("ok", "refused"):
             self.reloads.labels(result)

@@ -24,6 +24,7 @@ from webhook import logs
 from webhook.app import Serving, make_app
 from webhook.following import FollowedSources
 from webhook.health import Condition, make_health
+from webhook.log_stream import LogStream
 from webhook.metrics import Metrics
 from webhook.servers import Server, StartError, listen, make_room
 from webhook.settings import Settings, url
@@ -43,7 +44,12 @@ def run(settings: Settings) -> int:
     except (StartError, CertificateError) as error:
         return _cannot_start(str(error))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(process.serve())
+        stream = LogStream(sys.stderr.fileno(), runner.get_loop(), process.told_less)
+        logs.to(stream.write)
+        try:
+            return runner.run(process.serve())
+        finally:
+            stream.close()
 
 
 def _cannot_start(reasons: str) -> int:
@@ -97,6 +103,11 @@ class Process:
             task.cancel()
         logs.write("stopped", code=code)
         return code
+
+    def told_less(self, lines: int) -> None:
+        """Lines of the log were dropped, as nobody took them."""
+        self._metrics.log_lines_dropped(lines)
+        logs.write("log_dropped", "error", lines=lines)
 
     async def _be_a_lame_duck(self, at_once: asyncio.Event) -> int:
         """Answer on, each answer closing its connection, until nobody sends calls here any more."""
