@@ -14,6 +14,7 @@ SUBCOMMANDS = {
     "serve": ("cli.serve", "answer admission reviews over HTTPS"),
     "try": ("cli.try_", "show what the policies make of manifests"),
     "gpus": ("cli.gpus", "the catalog as a table"),
+    "webhooks": ("cli.webhooks", "the webhook configurations for a cluster, as YAML"),
 }
 BAD_INPUT = 2
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from cli import gpus, serve, try_
+from cli import gpus, serve, try_, webhooks
 from policies.rules import RULES
 from tests import golden
 
 ROOT = Path(__file__).parent.parent
 CODES = ROOT / "docs" / "codes.md"
 CODE = re.compile(r"BERTH-\d{3}")
-RENDERED = {"BERTH-001"}
+RENDERED = {"BERTH-001", "BERTH-002"}
 """codes that the answer adds, not a decision: no golden case says them"""
 SECTION = re.compile(
     r"^### (BERTH-\d{3}): .+\n\n(?P<when>[^#]+?)\n\n```text\n(?P<example>.+)\n```\n\n\*\*What to do\.\*\* .+", re.MULTILINE
@@ -90,7 +90,7 @@ def flags() -> list[str]:
     """Every long option of the subcommands."""
     parser = argparse.ArgumentParser()
     subcommands = parser.add_subparsers()
-    for module in (try_, serve, gpus):
+    for module in (try_, serve, gpus, webhooks):
         module.add_parser(subcommands)
     found = {option for sub in subcommands.choices.values() for action in sub._actions for option in action.option_strings}
     return sorted(option for option in found if option.startswith("--"))

@@ -209,12 +209,14 @@ class Workload:
     """long-lived: grace and disruption only if the policy names the workload"""
     api_version: tuple[str, ...] = ()
     """apiVersions of the workload's own manifest"""
+    resource: str = ""
+    """the kind in the API's paths, plural: ``deployments``; needed where there are templates"""
     through: tuple[str, str] | None = None
     """(API group, kind) of what stands between it and its pods, where that owns them: a CronJob's Job"""
     scheduler: str = ""
     """schedulerName that its operator writes where the template has none"""
     templates: tuple[str, ...] = ()
-    """paths to pod templates in it, dotted, ``[*]`` for lists: ``spec.pytorchReplicaSpecs.*.template``"""
+    """paths to its pod templates: ``[*]`` any item of a list, ``*`` any value of a map, as in ``spec.pytorchReplicaSpecs.*.template``"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

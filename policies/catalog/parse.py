@@ -240,6 +240,7 @@ def _workload(entry: Fields) -> Workload:
         labels=entry.texts("labels"),
         service=entry.flag("service"),
         api_version=entry.texts("apiVersions"),
+        resource=entry.maybe_text("resource") or "",
         through=next((_owner(item, path, entry.notes) for item, path in entry.listed("through")), None),
         scheduler=entry.maybe_text("scheduler") or "",
         templates=entry.texts("templates"),

@@ -262,6 +262,16 @@ def test_workloads_have_well_formed_signatures() -> None:
     }  # fmt: skip
 
 
+def test_every_workload_with_templates_has_its_resource() -> None:
+    """As its CRD is named: ``<resource>.<group>``. Two kinds may share a word, in different groups."""
+    resources = {workload.name: workload.resource for workload in CATALOG.workloads}
+    assert all(resources.values())
+    odd = {name: resource for name, resource in resources.items() if resource != f"{name.lower()}s"}
+    assert odd == {"VolcanoJob": "jobs"}
+    places = [(version, workload.resource) for workload in CATALOG.workloads for version in workload.api_version]
+    assert len(set(places)) == len(places)
+
+
 def test_known_caps_of_grace_are_listed() -> None:
     """Spot notices and the autoscaler's limit, in seconds."""
     assert {(cap.seconds, cap.capacity) for cap in CATALOG.grace_caps} == {

@@ -304,6 +304,39 @@ def test_a_mistake_is_told_with_its_file_path_and_what_was_wanted(overlay: objec
     assert any(message in note for note in notes), "\n".join(notes)
 
 
+WORKLOAD: dict[str, Any] = {"name": "W", "apiVersions": ["x.io/v1"], "resource": "ws", "templates": ["spec.template"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"resource": None}, 'workloads: W: templates need a resource, the kind as the API\'s paths have it (deployments), got ""'),
+        ({"resource": "ws/status"}, "templates need a resource"),
+        ({"resource": "*"}, "templates need a resource"),
+        ({"apiVersions": []}, "workloads: W: templates need apiVersions"),
+        ({"apiVersions": ["x.io"]}, 'workloads: W: wanted an apiVersion such as apps/v1, got "x.io"'),
+        (
+            {"templates": ["spec.a.*.b[*].template"]},
+            "W: wanted a path of names such as spec.template, with one * or [*] at most",
+        ),
+        ({"templates": ["spec.a[*]"]}, 'got "spec.a[*]"'),
+        ({"templates": ["spec.a[0].template"]}, 'got "spec.a[0].template"'),
+        ({"templates": ["spec.a.?b"]}, 'got "spec.a.?b"'),
+        ({"templates": [""]}, 'got ""'),
+    ],
+)
+def test_a_workload_that_no_webhook_could_be_made_for(change: dict[str, Any], message: str) -> None:
+    """Templates are of use only where the API server can be told which objects have them, and where in them."""
+    assert message in " ".join(faults({"workloads": [{**WORKLOAD, **change}]}))
+
+
+@pytest.mark.parametrize("change", [{}, {"apiVersions": ["v1"]}, {"templates": ["spec.a[*].b.template", "spec.c.*.template"]}])
+def test_a_workload_of_one_s_own(change: dict[str, Any]) -> None:
+    """Of any group, with stars where its templates are many; without templates it needs no resource."""
+    own = laid({"workloads": [{**WORKLOAD, **change}, {"name": "V", "labels": ["v"]}]})
+    assert [workload.resource for workload in own.workloads[-2:]] == ["ws", ""]
+
+
 def test_all_mistakes_are_told_at_once() -> None:
     """One run tells every mistake of every layer, each with its own file."""
     with pytest.raises(CatalogError) as caught:

@@ -1,0 +1,121 @@
+"""`berth webhooks`: the two webhook configurations as YAML, made from the catalog; nothing is sent anywhere."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from cli import yaml_lines
+from policies.catalog import Catalog
+from policies.catalog.reader import shown
+from policies.document import InputError
+from webhook.files import CatalogFilesError, read_catalog
+from webhook.re2 import PatternError
+from webhook.registration import Manifest, Service, Url, manifests
+from webhook.sources import SourcesError
+
+_SERVICE = re.compile(r"(?P<namespace>[a-z0-9]([-a-z0-9]*[a-z0-9])?)/(?P<name>[a-z]([-a-z0-9]*[a-z0-9])?)(:(?P<port>[0-9]{1,5}))?")
+"""NAMESPACE/NAME[:PORT], the names as DNS labels"""
+_LAST_PORT = 65535
+
+HEAD = """\
+# When the API server calls Berth. Made by `berth webhooks` from the catalog: change its options or the catalog, not this file.
+# Apply it once Berth answers at its address (kubectl apply -f FILE); deleting it (kubectl delete -f FILE) switches Berth off.
+"""
+NO_CA = """\
+# There is no caBundle in it, so only a certificate that the API server's own machine trusts is accepted, and without one pods
+# that name an accelerator are refused. Add the CA of Berth's certificate with `berth webhooks --ca FILE`, or have it filled in
+# (cert-manager: annotate both objects with cert-manager.io/inject-ca-from: NAMESPACE/CERTIFICATE).
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Adds ``webhooks`` to the command's subparsers."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "webhooks",
+        help="the webhook configurations for a cluster, as YAML",
+        description="Print the webhook configurations that make the API server call Berth. Exit code 2: bad input.",
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--service", metavar="NAMESPACE/NAME[:PORT]", help="Berth's Service; default: berth-system/berth, port 443")
+    where.add_argument("--url", metavar="https://HOST:PORT", help="where the API server reaches a Berth outside of the cluster")
+    parser.add_argument("--ca", metavar="FILE", help="certificates, PEM, by which the API server knows Berth's own")
+    parser.add_argument("--catalog", metavar="FILE", help="a file laid over the catalog: its resource names are matched too")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints both manifests. Raises InputError and SourcesError, which the command turns into exit code 2."""
+    target = _url(args.url) if args.url is not None else _service(args.service) if args.service is not None else Service()
+    ca = None if args.ca is None else certificates(args.ca)
+    catalog = _catalog(args.catalog)
+    try:
+        found = manifests(catalog, target, ca)
+    except PatternError as error:
+        raise InputError(file=args.catalog or "catalog", message=str(error)) from None
+    print(document(found, without_ca=ca is None), end="")
+    return 0
+
+
+def document(found: tuple[Manifest, Manifest], *, without_ca: bool) -> str:
+    """Both manifests as one YAML file, with what to do with it on top."""
+    head = HEAD + (NO_CA if without_ca else "")
+    return head + "".join(f"---\n{yaml_lines.text(manifest)}" for manifest in found)
+
+
+def _catalog(path: str | None) -> Catalog:
+    try:
+        return read_catalog([path] if path else [])
+    except CatalogFilesError as error:
+        raise SourcesError(error.errors) from None
+
+
+def _service(text: str) -> Service:
+    found = _SERVICE.fullmatch(text)
+    port = int(found["port"] or 443) if found else 0
+    if found is None or not 0 < port <= _LAST_PORT:
+        raise InputError(file="--service", message=f"{shown(text)} is no Service; give NAMESPACE/NAME or NAMESPACE/NAME:PORT")
+    return Service(namespace=found["namespace"], name=found["name"], port=port)
+
+
+def _url(text: str) -> Url:
+    """The API server adds the path, calls only over TLS, and takes no user name, query or fragment."""
+    wrong = _wrong(text)
+    if wrong:
+        raise InputError(file="--url", message=f"{shown(text)} {wrong}; give https://HOST:PORT")
+    return Url(base=f"https://{urlsplit(text).netloc}")
+
+
+def _wrong(text: str) -> str:
+    try:
+        split = urlsplit(text)
+        port = split.port
+    except ValueError as error:
+        return f"is no URL ({error})"
+    if split.scheme != "https":
+        return "is not https://, and the API server calls over TLS alone"
+    if not split.hostname or port == 0 or "@" in text or " " in text or not text.isprintable():
+        return "names no host and port"
+    if split.path.strip("/") or split.query or split.fragment:
+        return "has more than a host and a port; the paths are Berth's own"
+    return ""
+
+
+def certificates(path: str) -> bytes:
+    """The certificates of a PEM file and nothing else of it. Raises InputError: unreadable, none in it, or a key beside them."""
+    try:
+        raw = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(file=path, message=f"cannot be read: {error.strerror or error}") from None
+    if b"PRIVATE KEY-----" in raw:
+        raise InputError(file=path, message="holds a private key, which must not get into a manifest; give the CA's certificate alone")
+    try:
+        found = x509.load_pem_x509_certificates(raw)
+    except ValueError:
+        raise InputError(file=path, message="holds no certificate in PEM (-----BEGIN CERTIFICATE-----)") from None
+    return b"".join(one.public_bytes(Encoding.PEM) for one in found)

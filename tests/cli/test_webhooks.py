@@ -1,0 +1,164 @@
+"""`berth webhooks` prints what a cluster needs to call Berth, or says what is wrong with its options."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from certs.authority import issue, make_ca
+from cli.main import main
+from tests.random_worlds import catalog
+from webhook.registration import Service, manifests
+
+Raw = dict[str, Any]
+DEPLOYED = Path(__file__).parent.parent.parent / "deploy" / "webhooks.yaml"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["webhooks", *words]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def client_configs(text: str) -> list[Raw]:
+    return [webhook["clientConfig"] for manifest in yaml.safe_load_all(text) for webhook in manifest["webhooks"]]
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """The line that says why; nothing is printed beside it."""
+    assert main(["webhooks", *words]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    return err.removesuffix("\n")
+
+
+def test_the_checked_in_manifests_are_those_of_the_catalog(capsys: pytest.CaptureFixture[str]) -> None:
+    """deploy/webhooks.yaml is the default output, to the byte."""
+    assert DEPLOYED.read_text() == printed(capsys), "the catalog changed; run: berth webhooks > deploy/webhooks.yaml"
+
+
+def test_what_is_printed_is_what_is_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    """Read back, the YAML is both manifests; conditions are blocks of lines that fit a screen."""
+    text = printed(capsys)
+    assert list(yaml.safe_load_all(text)) == list(manifests(catalog(), Service()))
+    assert max(map(len, text.splitlines())) < 160
+    assert "    expression: |-\n      [?object." in text
+
+
+def test_the_head_says_how_to_apply_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """And, where there is no CA in it, what to do about that."""
+    (tmp_path / "ca.crt").write_bytes(make_ca(NOW).certificate_pem)
+    bare, with_ca = printed(capsys), printed(capsys, "--ca", str(tmp_path / "ca.crt"))
+    assert "kubectl apply -f" in bare.partition("---")[0]
+    assert "kubectl apply -f" in with_ca.partition("---")[0]
+    assert "--ca FILE" in bare.partition("---")[0]
+    assert "--ca FILE" not in with_ca.partition("---")[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("gpu/berth", {"namespace": "gpu", "name": "berth", "port": 443}),
+        ("gpu-1/b-2:8443", {"namespace": "gpu-1", "name": "b-2", "port": 8443}),
+        ("1x/a:65535", {"namespace": "1x", "name": "a", "port": 65535}),
+    ],
+)
+def test_a_service(capsys: pytest.CaptureFixture[str], text: str, wanted: Raw) -> None:
+    """NAMESPACE/NAME, with its port if that is not 443."""
+    services = [config["service"] for config in client_configs(printed(capsys, "--service", text))]
+    assert [{**service, "path": None} for service in services] == [{**wanted, "path": None}] * 6
+
+
+@pytest.mark.parametrize("url", ["https://10.0.0.7:8443", "https://berth.example.com", "https://[fd00::1]:8443", "https://localhost:1/"])
+def test_a_url(capsys: pytest.CaptureFixture[str], url: str) -> None:
+    """Host and port as given, one path for each kind of call."""
+    found = [config["url"] for config in client_configs(printed(capsys, "--url", url))]
+    assert set(found) == {f"{url.rstrip('/')}/{path}" for path in ("mutate", "validate", "advise")}
+
+
+def test_a_ca_is_in_every_webhook(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """All certificates of the file (old and new, while they rotate), and nothing else that is in it."""
+    both = make_ca(NOW).certificate_pem + make_ca(NOW).certificate_pem
+    (tmp_path / "ca.crt").write_bytes(b"subject=CN = berth\n" + both + b"\n# end\n")
+    bundles = {config["caBundle"] for config in client_configs(printed(capsys, "--ca", str(tmp_path / "ca.crt")))}
+    assert bundles == {base64.b64encode(both).decode()}
+
+
+def test_an_overlay_is_matched_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """--catalog: names of one's own are in the conditions."""
+    (tmp_path / "own.yaml").write_text("resources: [{name: example.com/npu, vendor: nvidia, kind: other}]")
+    assert "'example.com/npu'" in printed(capsys, "--catalog", str(tmp_path / "own.yaml"))
+
+
+@pytest.mark.parametrize("text", ["berth", "a/b/c", "/b", "a/", "a/b:", "a/b:x", "a/b:0", "a/b:65536", "A/b", "a/1b", "a_b/c", "", "a/b\n"])
+def test_a_service_that_is_none(capsys: pytest.CaptureFixture[str], text: str) -> None:
+    """The form is shown."""
+    assert refused(capsys, "--service", text).endswith("is no Service; give NAMESPACE/NAME or NAMESPACE/NAME:PORT")
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("http://berth:8443", "is not https://"),
+        ("berth:8443", "is not https://"),
+        ("", "is not https://"),
+        ("https://", "names no host"),
+        ("https://:8443", "names no host"),
+        ("https://a:0", "names no host and port"),
+        ("https://a:99999", "is no URL (Port out of range"),
+        ("https://a:b", "is no URL (Port"),
+        ("https://me:secret@a", "names no host and port"),
+        ("https://a b", "names no host and port"),
+        ("https://a/mutate", "has more than a host and a port"),
+        ("https://a?x=1", "has more than a host and a port"),
+        ("https://a#x", "has more than a host and a port"),
+        ("https://[::1", "is no URL"),
+    ],
+)
+def test_a_url_that_will_not_do(capsys: pytest.CaptureFixture[str], url: str, why: str) -> None:
+    """The API server would refuse it, or call something else."""
+    line = refused(capsys, "--url", url)
+    assert why in line
+    assert line.startswith("berth: --url: ")
+    assert line.endswith("give https://HOST:PORT")
+
+
+def test_only_one_place(capsys: pytest.CaptureFixture[str]) -> None:
+    """A Service and a URL contradict each other."""
+    with pytest.raises(SystemExit) as exit_:
+        main(["webhooks", "--service", "a/b", "--url", "https://a"])
+    assert exit_.value.code == 2
+    assert "not allowed with" in capsys.readouterr().err
+
+
+def test_a_ca_that_cannot_be_used(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Not there, a folder, no PEM, broken PEM, or with a private key beside it, which a manifest must not hold."""
+    pair = issue(make_ca(NOW), ["berth"], NOW)
+    (tmp_path / "text").write_text("hello")
+    (tmp_path / "broken").write_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+    (tmp_path / "both").write_bytes(pair.certificate_pem + pair.key_pem)
+    for name, why in [
+        ("missing", "cannot be read: No such file or directory"),
+        (".", "cannot be read: Is a directory"),
+        ("text", "holds no certificate in PEM"),
+        ("broken", "holds no certificate in PEM"),
+        ("both", "holds a private key"),
+    ]:
+        line = refused(capsys, "--ca", str(tmp_path / name))
+        assert line.startswith(f"berth: {tmp_path / name}: {why}")
+
+
+def test_a_catalog_that_cannot_be_used(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Its own errors, and a pattern that the API server would not understand."""
+    file = tmp_path / "own.yaml"
+    file.write_text("resources: [{pattern: 'example.com/(?!x).+', vendor: nvidia, kind: other}]")
+    assert refused(capsys, "--catalog", str(file)).startswith(f"berth: {file}: resources: the pattern example.com/(?!x).+ has (?!x")
+    file.write_text("gpu: []")
+    assert "unknown section" in refused(capsys, "--catalog", str(file))

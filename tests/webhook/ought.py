@@ -1,0 +1,53 @@
+"""Which webhooks ought to be called, by the engine's own criterion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policies.engine import evaluate
+from policies.plan import accelerators
+from policies.pod import MIRROR, Pod
+from policies.policy import PolicySet
+from policies.request import Request
+from policies.snapshot import Snapshot, build
+from tests.random_worlds import catalog
+from tests.webhook.api_server import NAMESPACE
+
+Raw = dict[str, Any]
+SNAPSHOT = build(PolicySet(policies=(), templates=()), catalog())
+NAMED = frozenset({"mutate.pods", "validate.pods"})
+OTHERS = frozenset({"mutate.claims", "validate.claims"})
+CHANGED = frozenset({"validate.tolerations"})
+ADVICE = frozenset({"advise.workloads"})
+NOTHING = frozenset[str]()
+
+
+def judged(pod: Raw, snapshot: Snapshot = SNAPSHOT) -> bool:
+    """Whether the engine has anything to do with it."""
+    return evaluate(Request(namespace=NAMESPACE, pod=pod), snapshot.facts_for(NAMESPACE)).judged
+
+
+def by_name(raw: Raw, snapshot: Snapshot = SNAPSHOT) -> bool:
+    """Whether it asks for an accelerator, or a misspelling of one, by resource name."""
+    pod = Pod(raw)
+    names = {name for container in pod.containers for name in container.resource_names}
+    return bool(accelerators(pod, snapshot)) or not names.isdisjoint(snapshot.catalog.misspellings)
+
+
+def wanted(pod: Raw, snapshot: Snapshot = SNAPSHOT) -> frozenset[str]:
+    """The webhooks for a new pod."""
+    if not judged(pod, snapshot) or MIRROR in Pod(pod).annotations:
+        return NOTHING
+    return NAMED if by_name(pod, snapshot) else OTHERS
+
+
+def pod_with(containers: int, names: list[str], **spec: object) -> Raw:
+    """A pod of so many containers, each with one of each resource, as limit and as request."""
+    amounts = dict.fromkeys(names, "1")
+    made = [{"name": f"c{i}", "image": "x", "resources": {"limits": amounts, "requests": amounts}} for i in range(containers)]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": made, **spec}}
+
+
+GPU_POD = pod_with(1, ["nvidia.com/gpu"])
+LIMIT_OF_ONE = 1_000_000
+"""celconfig.PerCallLimit: cost of one expression"""

@@ -1,0 +1,119 @@
+"""The API server, by its own code, asks for advice on exactly the workloads with a template that the engine judges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.counts import count
+from tests.random_oddities import odd_pod
+from tests.webhook.api_server import judge
+from tests.webhook.manifests import BUILT_IN, WORKLOADS, asked_for, template_of, with_templates
+from tests.webhook.ought import ADVICE, GPU_POD, LIMIT_OF_ONE, NOTHING, judged, pod_with
+
+Raw = dict[str, Any]
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_advice_is_asked_for_workloads_with_an_accelerator(name: str) -> None:
+    """At any template path of the kind, in every version of it, on create and update; a plain one is not sent."""
+    workload = WORKLOADS[name]
+    plain, gpu = template_of(pod_with(1, ["cpu"])), template_of(GPU_POD)
+    rounds: list[list[Raw | None]] = [[plain], [plain, plain], [gpu], [plain, gpu], [gpu, plain]]
+    asked = [
+        asked_for(workload, with_templates(workload, version, templates), operation=operation)
+        for version in workload.api_version
+        for operation in ("CREATE", "UPDATE")
+        for templates in rounds
+    ]
+    single = len(workload.templates) == 1 and "*" not in workload.templates[0]
+    one_round = [NOTHING, NOTHING, ADVICE, NOTHING if single else ADVICE, ADVICE]
+    _, told = judge(asked)
+    assert [one.errors for one in told] == [{}] * len(told)
+    assert [one.called for one in told] == one_round * (2 * len(workload.api_version))
+
+
+def test_advice_on_generated_templates() -> None:
+    """A workload is sent where the engine judges any of its templates, whatever else is null or missing."""
+    random = Random(4)
+    asked, expected = [], []
+    for _ in range(count(1000, 10000)):
+        workload = random.choice(list(WORKLOADS.values()))
+        templates = [template_of(odd_pod(random, canonical=True)) for _ in range(random.choice((1, 2, 3)))]
+        manifest = with_templates(workload, random.choice(workload.api_version), list(templates))
+        used = templates if any("*" in path for path in workload.templates) else templates[: len(workload.templates)]
+        asked.append(asked_for(workload, manifest))
+        expected.append(ADVICE if any(judged(template) for template in used) else NOTHING)
+    _, told = judge(asked)
+    decoded = [(one, answer, calls) for one, answer, calls in zip(asked, told, expected, strict=True) if not answer.undecodable]
+    assert len(decoded) > 0.8 * len(asked)
+    for one, answer, calls in decoded:
+        assert (answer.called, answer.errors) == (calls, {}), one.object
+
+
+INSIDE = ("metadata.annotations", "spec.resourceClaims", "spec.containers[*].resources.limits", "spec.initContainers[*].resources.requests")
+
+
+def hollow(manifest: Raw, path: str) -> Iterator[Raw]:
+    """The manifest with each step of the path null, missing, or empty as its type can be."""
+    steps = path.split(".")
+    for depth, step in enumerate(steps, 1):
+        empties: list[object] = [{}]
+        if step.endswith("[*]"):
+            empties = [[], [None], [{}]]
+        elif step == "resourceClaims":
+            empties = [[]]
+        elif steps[depth : depth + 1] == ["*"]:
+            empties = [{}, {"a": None}, {"a": {}}]
+        for value in [None, MISSING, *empties]:
+            yield _replaced(manifest, [step.removesuffix("[*]") for step in steps[:depth]], value)
+
+
+MISSING = object()
+
+
+def _replaced(manifest: Any, steps: list[str], value: object) -> Any:
+    if isinstance(manifest, list):
+        return [_replaced(item, steps, value) for item in manifest]
+    if not isinstance(manifest, dict):
+        return manifest
+    step, *rest = steps
+    if not rest:
+        others = {key: item for key, item in manifest.items() if key != step}
+        return others if value is MISSING else {**others, step: value}
+    keys = list(manifest) if step == "*" else [step]
+    return {**manifest, **{key: _replaced(manifest.get(key), rest, value) for key in keys}}
+
+
+@pytest.mark.parametrize("name", [name for name, w in WORKLOADS.items() if w.api_version[0].partition("/")[0] not in BUILT_IN])
+def test_a_custom_resource_may_be_null_anywhere(name: str) -> None:
+    """Its schema may let pass what Kubernetes' own kinds do not: nothing on the way to a template errors."""
+    workload = WORKLOADS[name]
+    full = with_templates(workload, workload.api_version[0], [template_of(pod_with(1, ["cpu"]))])
+    paths = [f"{path}.{inside}" for path in workload.templates for inside in INSIDE]
+    asked = [asked_for(workload, manifest) for path in paths for manifest in hollow(full, path)]
+    _, told = judge(asked)
+    assert [(one.called, dict(one.errors)) for one in told] == [(NOTHING, {})] * len(asked)
+    assert len(asked) > 20
+
+
+def test_what_a_controller_makes_is_not_advised_on() -> None:
+    """A ReplicaSet of a Deployment, a CronJob's Job: its warnings would be read by nobody."""
+    workload = WORKLOADS["ReplicaSet"]
+    plain = with_templates(workload, "apps/v1", [template_of(GPU_POD)])
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d", "uid": "u"}
+    owned = [[{**owner, "controller": True}], [owner, {**owner, "controller": True}], [owner], [{**owner, "controller": False}], [], None]
+    _, told = judge([asked_for(workload, {**plain, "metadata": {"name": "w", "ownerReferences": owners}}) for owners in owned])
+    assert [(one.called, dict(one.errors)) for one in told] == [(NOTHING, {})] * 2 + [(ADVICE, {})] * 4
+
+
+def test_a_workload_of_a_thousand_containers_is_within_the_budget() -> None:
+    """Spread over its templates, with resources that are no accelerators."""
+    templates: list[Raw | None] = [template_of(pod_with(100, ["cpu", "memory", "a.example/x", "b.example/x", "c.example/x"]))] * 10
+    asked = [asked_for(w, with_templates(w, w.api_version[0], templates), cost=True) for w in WORKLOADS.values()]
+    _, told = judge(asked)
+    assert [(one.called, dict(one.errors)) for one in told] == [(NOTHING, {})] * len(asked)
+    assert max(cost for one in told for cost in one.cost.values()) < LIMIT_OF_ONE / 3
