@@ -34,7 +34,7 @@ lets the next try reach another replica."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Serving:
+class Replica:
     """What a call reads besides its body. Changed only on the event loop, between calls: no call takes a lock."""
 
     limits: Limits
@@ -49,41 +49,40 @@ Judge = Callable[[bytes, Snapshot, Metrics], tuple[str, dict[str, Any]]]
 """A body judged: the decision in one word, and the AdmissionReview to send. Raises ReviewError."""
 
 
-def make_app(serving: Serving) -> Starlette:
-    """The application over ``serving``."""
+def make_app(replica: Replica) -> Starlette:
+    """The application over ``replica``."""
     judges: dict[str, Judge] = {
         "mutate": functools.partial(_judged, "mutate"),
         "validate": functools.partial(_judged, "validate"),
         "advise": _advised,
     }
-    routes = [Route(f"/{phase}", functools.partial(_answered, serving, phase, judge), methods=["POST"]) for phase, judge in judges.items()]
+    routes = [Route(f"/{phase}", functools.partial(_answered, replica, phase, judge), methods=["POST"]) for phase, judge in judges.items()]
     app = Starlette(routes=routes)
     app.router.redirect_slashes = False  # a 307 would send the body to another path, which the API server follows
     return app
 
 
-async def _answered(serving: Serving, phase: str, judge: Judge, request: Request) -> Response:
+async def _answered(replica: Replica, phase: str, judge: Judge, request: Request) -> Response:
     """An answer to one call, whatever becomes of it; counted and timed."""
     started = perf_counter()
-    serving.metrics.in_flight.inc()
+    replica.metrics.in_flight.inc()
     try:
-        decision, response = await _response(serving, phase, judge, request)
+        decision, response = await _response(replica, phase, judge, request)
     finally:
-        serving.metrics.in_flight.dec()
-    if serving.draining:
+        replica.metrics.in_flight.dec()
+    if replica.draining:
         response.headers["connection"] = "close"
-    serving.metrics.answered(phase, decision, perf_counter() - started)
+    replica.metrics.answered(phase, decision, perf_counter() - started)
     return response
 
 
-async def _response(serving: Serving, phase: str, judge: Judge, request: Request) -> tuple[str, Response]:
+async def _response(replica: Replica, phase: str, judge: Judge, request: Request) -> tuple[str, Response]:
     """How the call ended, in one word, and the answer to it."""
-    snapshot = serving.snapshot
-    if snapshot is None:
+    if replica.snapshot is None:
         return "unavailable", _said(503, "the policies are not loaded yet", RETRY)
     try:
-        body = await _body(request, serving.limits.body)
-        decision, answer = judge(body, snapshot, serving.metrics)
+        body = await _body(request, replica.limits.body)
+        decision, answer = judge(body, replica.snapshot, replica.metrics)  # the one of now: it may have changed while the body came
     except ReviewError as error:
         logs.write("rejected", "warning", phase=phase, status=error.status, reason=logs.cut(error.sentence))
         return "rejected", _said(error.status, error.sentence, CLOSE if error.status == 413 else {})

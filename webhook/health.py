@@ -17,14 +17,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from webhook.app import Serving
+from webhook.app import Replica
 
 
 @dataclass(slots=True, kw_only=True)
 class Condition:
     """What ``/readyz`` tells beside the snapshot. Times are Unix seconds."""
 
-    serving: Serving
+    replica: Replica
     certificate_expires: float = 0
     loaded_at: float = 0
     """when the policies in force were read"""
@@ -63,12 +63,12 @@ def checks(condition: Condition, now: float) -> Iterator[Check]:
     expires = condition.certificate_expires
     until = f"{datetime.fromtimestamp(expires, UTC):%Y-%m-%d %H:%M:%S}Z"
     yield Check(name="certificate", ready=now < expires, text=f"valid until {until}" if now < expires else f"expired on {until}")
-    if condition.serving.draining:
+    if condition.replica.draining:
         yield Check(name="stopping", ready=False, text="calls are still answered; new ones should go elsewhere")
 
 
 def _policies(condition: Condition, now: float) -> Check:
-    snapshot = condition.serving.snapshot
+    snapshot = condition.replica.snapshot
     if snapshot is None:
         return Check(name="policies", ready=False, text="not loaded yet; calls get 503 with Retry-After")
     number = len(snapshot.policies)
@@ -90,5 +90,5 @@ async def _ready(condition: Condition, request: Request) -> Response:
 
 
 async def _metrics(condition: Condition, request: Request) -> Response:
-    body, content_type = condition.serving.metrics.exposition(request.headers.get("accept", ""))
+    body, content_type = condition.replica.metrics.exposition(request.headers.get("accept", ""))
     return Response(body, headers={"Content-Type": content_type})

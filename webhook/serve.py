@@ -12,16 +12,17 @@ import gc
 import signal
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from typing import Any
 
 import uvloop
 
 from certs.authority import CertificateError
 from certs.following import FollowedFiles, SelfSigned
-from certs.serving import LiveContext
-from certs.serving import Serving as Certificate
+from certs.serving import LiveContext, Serving
 from webhook import logs
-from webhook.app import Serving, make_app
+from webhook.app import Replica, make_app
 from webhook.following import FollowedSources
 from webhook.health import Condition, make_health
 from webhook.log_stream import LogStream
@@ -69,8 +70,8 @@ class Process:
         self._certificates = _certificates(settings)
         self._policies = FollowedSources(settings.sources)
         self._metrics = Metrics(settings.version)
-        self._serving = Serving(limits=settings.limits, metrics=self._metrics)
-        self._condition = Condition(serving=self._serving)
+        self._replica = Replica(limits=settings.limits, metrics=self._metrics)
+        self._condition = Condition(replica=self._replica)
         first = self._certificates.refresh(datetime.now(UTC))
         assert first is not None, "the first look finds something new, or raises"
         self._live = LiveContext(first)
@@ -87,19 +88,20 @@ class Process:
         stop, at_once = asyncio.Event(), asyncio.Event()
         _on_signals(stop, at_once)
         health = Server(make_health(self._condition), None, self._settings.limits, self._metrics.cut)
-        calls = Server(make_app(self._serving), self._live.context, self._settings.limits, self._metrics.cut)
-        serving = [
-            asyncio.create_task(health.serve(sockets=[self._health_listener])),
+        calls = Server(make_app(self._replica), self._live.context, self._settings.limits, self._metrics.cut)
+        answering = [
             asyncio.create_task(calls.serve(sockets=[self._listener])),
+            asyncio.create_task(health.serve(sockets=[self._health_listener])),
         ]
         logs.write("listening", **self._addresses)
-        work = asyncio.create_task(self._work())
-        stopped = asyncio.create_task(stop.wait())
-        await asyncio.wait([work, stopped, *serving], return_when=asyncio.FIRST_COMPLETED)
-        code = work.result() if work.done() else await self._be_a_lame_duck(at_once)
-        calls.should_exit = health.should_exit = True
-        await asyncio.gather(*serving)
-        for task in (work, stopped):
+        policies = asyncio.create_task(self._follow_policies())
+        others: list[asyncio.Task[Any]] = [asyncio.create_task(stop.wait()), asyncio.create_task(_every_second(self._look_at_certificate))]
+        await asyncio.wait([policies, *others, *answering], return_when=asyncio.FIRST_COMPLETED)
+        code = policies.result() if policies.done() else await self._be_a_lame_duck(at_once)
+        for server, task in zip((calls, health), answering, strict=True):  # health last: a kubelet asks until the end
+            server.should_exit = True
+            await task
+        for task in (policies, *others):
             task.cancel()
         logs.write("stopped", code=code)
         return code
@@ -111,14 +113,14 @@ class Process:
 
     async def _be_a_lame_duck(self, at_once: asyncio.Event) -> int:
         """Answer on, each answer closing its connection, until nobody sends calls here any more."""
-        self._serving.draining = True
+        self._replica.draining = True
         logs.write("stopping", lameDuckSeconds=0 if at_once.is_set() else self._settings.limits.lame_duck)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(at_once.wait(), self._settings.limits.lame_duck)
         return 0
 
-    async def _work(self) -> int:
-        """Read the policies, then follow them and the certificate. Ends only where the first policies are wrong."""
+    async def _follow_policies(self) -> int:
+        """Read the policies, then follow them. Ends only where the first ones are wrong."""
         try:
             loaded = await self._policies.first()
         except SourcesError as error:
@@ -127,17 +129,12 @@ class Process:
         self._tell_ready(loaded)
         gc.collect()
         gc.freeze()  # what is loaded stays: without it a full collection pauses every call behind it by tens of milliseconds
-        while True:
-            await asyncio.sleep(LOOK)
-            try:
-                self._look_at_certificate()
-                await self._look_at_policies()
-            except Exception as error:  # noqa: BLE001 - one bad look must not end the following
-                logs.write("failed", "error", phase="following", error=logs.trace(error))
+        await _every_second(self._look_at_policies)
+        return 0
 
     def _swap(self, loaded: Loaded) -> None:
         """From the next call on these policies decide. On the event loop, so no call is in the middle of the old ones."""
-        old, self._serving.snapshot = self._serving.snapshot, loaded.snapshot
+        old, self._replica.snapshot = self._replica.snapshot, loaded.snapshot
         self._condition.loaded_at, self._condition.refused_at = time.time(), 0
         self._metrics.snapshot_swapped(loaded.snapshot, self._condition.loaded_at)
         for warning in loaded.warnings:
@@ -158,7 +155,7 @@ class Process:
             self._swap(loaded)
             logs.write("policies_loaded", policies=len(loaded.snapshot.policies))
 
-    def _look_at_certificate(self) -> None:
+    async def _look_at_certificate(self) -> None:
         try:
             found = self._certificates.refresh(datetime.now(UTC))
         except CertificateError as error:
@@ -175,7 +172,7 @@ class Process:
             self._certificate_fault = fault
             logs.write("certificate_refused", "error", error=fault, acting="the last good certificate")
 
-    def _certified(self, found: Certificate) -> None:
+    def _certified(self, found: Serving) -> None:
         self._condition.certificate_expires = found.expires.timestamp()
         self._metrics.certificate(self._condition.certificate_expires)
         for note in self._certificates.notes:
@@ -213,3 +210,13 @@ def _on_signals(stop: asyncio.Event, at_once: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, terminate)
     loop.add_signal_handler(signal.SIGINT, interrupt)
+
+
+async def _every_second(look: Callable[[], Awaitable[None]]) -> None:
+    """For ever. Policies and certificate have one each: a mount that hangs must not hold up a renewal."""
+    while True:
+        await asyncio.sleep(LOOK)
+        try:
+            await look()
+        except Exception as error:  # noqa: BLE001 - one bad look must not end the following
+            logs.write("failed", "error", phase="following", error=logs.trace(error))

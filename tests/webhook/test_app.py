@@ -10,7 +10,7 @@ import pytest
 from policies.snapshot import Snapshot
 from tests.webhook.asgi import JSON, Answer, call
 from webhook import app as application
-from webhook.app import Serving, make_app
+from webhook.app import Replica, make_app
 from webhook.limits import Limits
 from webhook.metrics import Metrics
 from webhook.sources import Sources, load
@@ -27,8 +27,8 @@ def snapshot() -> Snapshot:
     return load(Sources(platforms=("karpenter-aws",))).snapshot
 
 
-def serving(snapshot: Snapshot | None) -> Serving:
-    return Serving(limits=Limits(), metrics=Metrics("0"), snapshot=snapshot)
+def serving(snapshot: Snapshot | None) -> Replica:
+    return Replica(limits=Limits(), metrics=Metrics("0"), snapshot=snapshot)
 
 
 def post(snapshot: Snapshot | None, body: bytes = CREATE, path: str = "/mutate", **headers: str) -> Answer:

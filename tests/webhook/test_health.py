@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from policies.snapshot import Snapshot
 from tests.webhook.asgi import call
-from webhook.app import Serving
+from webhook.app import Replica
 from webhook.health import Condition, checks, make_health
 from webhook.limits import Limits
 from webhook.metrics import Metrics
@@ -17,8 +17,8 @@ SNAPSHOT = load(Sources()).snapshot
 
 
 def condition(snapshot: Snapshot | None = SNAPSHOT, *, draining: bool = False) -> Condition:
-    serving = Serving(limits=Limits(), metrics=Metrics("0"), snapshot=snapshot, draining=draining)
-    return Condition(serving=serving, certificate_expires=NOW + 3600, loaded_at=NOW - 34)
+    replica = Replica(limits=Limits(), metrics=Metrics("0"), snapshot=snapshot, draining=draining)
+    return Condition(replica=replica, certificate_expires=NOW + 3600, loaded_at=NOW - 34)
 
 
 def lines(it: Condition, now: float = NOW) -> list[str]:
