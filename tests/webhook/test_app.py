@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,6 +90,18 @@ def test_a_swapped_snapshot_decides_from_the_next_review(snapshot: Snapshot) -> 
     assert call(app, "/mutate", [CREATE]).status == 503
     state.snapshot = snapshot
     assert call(app, "/mutate", [CREATE]).status == 200
+
+
+def test_policies_that_change_while_a_body_comes_decide(snapshot: Snapshot) -> None:
+    """A call is judged by what is in force when it can be judged, and never by what is gone."""
+    state = serving(replace(snapshot, policies=(), _facts={}))
+
+    def in_two() -> Iterator[bytes]:
+        yield CREATE[:100]
+        state.snapshot = snapshot
+        yield CREATE[100:]
+
+    assert "patch" in json.loads(call(make_app(state), "/mutate", in_two()).body)["response"]
 
 
 def test_while_it_drains_every_answer_closes_its_connection(snapshot: Snapshot) -> None:

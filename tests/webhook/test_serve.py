@@ -184,6 +184,20 @@ def test_a_certificate_is_followed(tmp_path: Path) -> None:
             process.kill()
 
 
+def test_policies_that_hang_hold_up_no_certificate(tmp_path: Path) -> None:
+    """While a file of policies does not answer, a lost certificate is made anew and calls are judged by the last good set."""
+    policy = tmp_path / "policy.yaml"
+    shutil.copy(DEFAULT, policy)
+    with serving(tmp_path, "--policies", str(policy)) as server:
+        policy.unlink()
+        os.mkfifo(policy)
+        writer = os.open(policy, os.O_WRONLY)  # returns once the server reads: from here on it waits for us
+        (server.ca.parent / "tls.crt").unlink()
+        until(lambda: len([e for e in server.events("certificate") if "made a new serving" in e["note"]]) == 2, "a new certificate")
+        assert server.post("/mutate", REVIEW).response["allowed"] is True
+        os.close(writer)
+
+
 def test_sigterm_is_a_lame_duck_first(tmp_path: Path) -> None:
     """Not ready any more, every answer closes its connection, and then the process ends with 0."""
     with serving(tmp_path, "--lame-duck", "60") as server:
