@@ -22,7 +22,7 @@ from policies.engine import evaluate
 from policies.pod import PodError
 from policies.request import Phase
 from policies.snapshot import Snapshot
-from webhook import advise, evidence, logs, review
+from webhook import advise, log_fields, logs, review
 from webhook.limits import Limits
 from webhook.metrics import Metrics
 from webhook.review import ReviewError
@@ -102,10 +102,10 @@ def _judged(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics) -> 
     except PodError as error:
         raise ReviewError(400, f"request.object is not shaped like a pod: {error}") from None
     answer = review.answer(asked, verdict, phase=phase)
-    decision = evidence.decision(verdict, phase)
+    decision = log_fields.decision(verdict, phase)
     if not asked.dry_run:
         metrics.decided(phase, asked.operation, verdict)
-        logs.write("decision", **evidence.decision_fields(asked, verdict, phase, decision))
+        logs.write("decision", **log_fields.of_decision(asked, verdict, phase, decision))
     return decision, answer
 
 
@@ -114,7 +114,7 @@ def _advised(body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, di
     asked = advise.parse(body)
     sentences = advise.advise(asked, snapshot)
     if not asked.dry_run:
-        logs.write("advice", **evidence.advice_fields(asked, sentences))
+        logs.write("advice", **log_fields.of_advice(asked, sentences))
     return "advised", advise.answer(asked, sentences)
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from policies.verdict import Edit, Remark, Verdict, Violation, Would
-from webhook import evidence
-from webhook.evidence import MOST_BYTES, audit_annotations, decision, decision_fields, would_records
+from webhook.evidence import MOST_BYTES, audit_annotations
 from webhook.review import answer, parse
 
 REVIEWS = Path(__file__).parent.parent / "reviews"
@@ -87,40 +86,3 @@ def with_dry_run() -> dict[str, Any]:
     review: dict[str, Any] = json.loads((REVIEWS / "pods-create-train-llama.json").read_text())
     review["request"]["dryRun"] = True
     return review
-
-
-@pytest.mark.parametrize(
-    ("verdict", "phase", "word"),
-    [
-        (Verdict(judged=False), "mutate", "passed"),
-        (Verdict(), "mutate", "unmatched"),
-        (Verdict(matched=("p",)), "mutate", "admitted"),
-        (Verdict(matched=("p",), edits=(EDIT,), patch=PATCH), "mutate", "patched"),
-        (Verdict(matched=("p",), edits=(EDIT,), patch=PATCH), "validate", "admitted"),
-        (Verdict(matched=("p",), violations=(REFUSAL,)), "validate", "refused"),
-    ],
-)
-def test_a_decision_is_one_word(verdict: Verdict, phase: Any, word: str) -> None:
-    """The same in the log and in the metrics."""
-    assert decision(verdict, phase) == word
-
-
-def test_a_line_tells_whose_pod_and_who_decided() -> None:
-    """And what was written where; never what the pod is made of."""
-    verdict = Verdict(matched=("ClusterGPUPolicy/a",), edits=(EDIT,), patch=PATCH, violations=(), uncounted=2)
-    fields = decision_fields(REVIEW, verdict, "mutate", "patched")
-    assert (fields["namespace"], fields["pod"], fields["notAudited"]) == ("default", "train-llama-", 2)
-    assert fields["edits"] == [{"rule": "tolerations", "path": "spec/tolerations/-", "policies": ("ClusterGPUPolicy/a",)}]
-    assert "nginx" not in json.dumps(fields)
-
-
-def test_would_records_are_those_of_the_annotation() -> None:
-    """The log and the audit log tell the same."""
-    verdict = Verdict(would=(would(edits=(EDIT,), patch=PATCH),))
-    assert json.loads(audit_annotations(verdict)["would"]) == json.loads(json.dumps(would_records(verdict)))
-    assert decision_fields(REVIEW, verdict, "mutate", "unmatched")["would"] == would_records(verdict)
-
-
-def test_a_pod_without_a_name_has_an_empty_one() -> None:
-    """Whatever is in its place."""
-    assert [evidence._name(pod) for pod in ({}, {"metadata": 7}, {"metadata": {"generateName": "a-"}})] == ["", "", "a-"]

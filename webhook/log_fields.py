@@ -1,0 +1,70 @@
+"""The fields of a log line about a call: whose pod or workload it was, and what became of it.
+
+Of a pod only its name is told, and what Berth itself would write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from policies.request import Phase
+from policies.verdict import Edit, Verdict
+from webhook.advise import Advised
+from webhook.evidence import refusal_records, remark_records, would_records
+from webhook.logs import cut
+from webhook.review import Review
+
+
+def of_decision(review: Review, verdict: Verdict, phase: Phase, decided: str) -> dict[str, Any]:
+    """The fields of a decision's log line: for whom, what was decided, by which policies, and what others would have done."""
+    return {
+        "phase": phase,
+        "operation": review.operation,
+        "uid": cut(review.uid),
+        "namespace": cut(review.namespace),
+        "pod": cut(_name(review.pod)),
+        "user": cut(review.user),
+        "decision": decided,
+        "policies": list(verdict.matched),
+        "edits": [{"rule": e.rule, "path": "/".join(map(str, e.path)), "policies": e.policies} for e in _written(verdict, phase)],
+        "refusals": list(refusal_records(verdict.violations)),
+        "remarks": list(remark_records(verdict.remarks)),
+        "would": would_records(verdict),
+        "notAudited": verdict.uncounted,
+    }
+
+
+def of_advice(asked: Advised, sentences: Sequence[str]) -> dict[str, Any]:
+    """The fields of the log line for a workload: whose, and the codes that were said."""
+    return {
+        "operation": asked.operation,
+        "uid": cut(asked.uid),
+        "namespace": cut(asked.namespace),
+        "kind": cut(asked.kind),
+        "name": cut(asked.name),
+        "user": cut(asked.user),
+        "codes": sorted({sentence[: len("BERTH-101")] for sentence in sentences}),
+    }
+
+
+def decision(verdict: Verdict, phase: Phase) -> str:
+    """``refused``, ``patched``, ``admitted`` as it came, ``unmatched`` by any policy, or ``passed``: no accelerator is asked for."""
+    if verdict.violations:
+        return "refused"
+    if not verdict.judged:
+        return "passed"
+    if verdict.patch and phase == "mutate":
+        return "patched"
+    return "admitted" if verdict.matched else "unmatched"
+
+
+def _written(verdict: Verdict, phase: Phase) -> tuple[Edit, ...]:
+    return verdict.edits if verdict.patch and phase == "mutate" else ()
+
+
+def _name(pod: dict[str, Any]) -> str:
+    metadata = pod.get("metadata")
+    if not isinstance(metadata, dict):
+        return ""
+    return str(metadata.get("name") or metadata.get("generateName") or "")
