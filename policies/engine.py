@@ -6,15 +6,17 @@ the pod as it came: what it would have done is the difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 
 from policies import choose, patch, plan
 from policies.actor import FRACTIONS, MIRRORED
 from policies.compiled import Compiled
+from policies.placement import terms_of
 from policies.plan import Asked, Plan
 from policies.pod import Pod
 from policies.request import Request
-from policies.rules import RULES
+from policies.rules import RULES, Rule
 from policies.snapshot import Facts
 from policies.verdict import Edit, Path, Remark, Verdict, Violation, Would
 
@@ -22,6 +24,8 @@ __all__ = ["Request", "evaluate"]
 
 MOST_AUDITED = 16
 """Audit and Warn policies evaluated per pod: each costs a whole evaluation; the rest are counted (design section 2)"""
+LARGE = 100
+"""containers and required node affinity terms of the largest pod on which all sixteen are tried; no pod that was seen has thirty"""
 _REFUSES = {
     "left": frozenset({"BERTH-121", "BERTH-122"}),
     "mismatch": frozenset({"BERTH-101", "BERTH-102"}),
@@ -77,24 +81,25 @@ def _one(
     if made.actor is MIRRORED:
         return (), (), ()
     if request.operation == "UPDATE":
-        return (), tuple(v for v in _check(request, made) if v.rule == "tolerations"), ()
+        violations = tuple(_check(request, made, [rule for rule in RULES if rule.name == "tolerations"]))
+        return (), violations, tuple(r for r in made.remarks if r.rule == "tolerations")
     edits: tuple[Edit, ...] = ()
     if request.phase == "mutate":
         choose.choose(made)
         edits = tuple(edit for rule in RULES for edit in rule.mutate(request, made))
-    violations = tuple(_check(request, made))
+    violations = tuple(_check(request, made, RULES))
     return (() if violations else edits), violations, tuple(made.remarks) if request.phase == "mutate" else ()
 
 
-def _check(request: Request, made: Plan) -> Iterator[Violation]:
+def _check(request: Request, made: Plan, rules: Iterable[Rule]) -> Iterator[Violation]:
     """Every violation that this actor may be refused for; the others are said as remarks."""
     refuses = made.actor.refuses
     codes = frozenset[str]().union(*(_REFUSES.get(r, frozenset()) for r in refuses))
-    for rule in RULES:
+    for rule in rules:
         for violation in rule.check(request, made):
             if "all" in refuses or violation.code in codes:
                 yield violation
-            elif refuses:
+            else:
                 text = f"{violation.fact}; {violation.fix} (not refused: it is {' and '.join(made.actor.names)})"
                 made.remark(violation.code, text, violation.rule, violation.policies)
 
@@ -110,23 +115,31 @@ def _would(
 ) -> tuple[tuple[Would, ...], int]:
     """Each Audit or Warn policy alone on top of the enforced ones."""
     softer = [c for c in matched if c.mode != "Enforce"]
+    done, refused = {_deed(e) for e in edits}, {(v.code, v.fact) for v in violations}
+    most = _most_audited(pod) if softer else 0
     out = []
-    for compiled in softer[:MOST_AUDITED]:
+    for compiled in softer[:most]:
         with_it = tuple(c for c in matched if c.mode == "Enforce" or c is compiled)
         more_edits, more_violations, remarks = _one(request, facts, pod, with_it, asked)
         out.append(
             Would(
                 policy=compiled.policy.id,
                 mode=compiled.mode,
-                edits=tuple(e for e in more_edits if _deed(e) not in map(_deed, edits)),
-                violations=tuple(v for v in more_violations if (v.code, v.fact) not in {(w.code, w.fact) for w in violations}),
+                edits=tuple(e for e in more_edits if _deed(e) not in done),
+                violations=tuple(v for v in more_violations if (v.code, v.fact) not in refused),
                 remarks=tuple(r for r in remarks if compiled.policy.id in r.policies),
                 patch=() if more_violations or request.operation == "UPDATE" else _patch(facts, pod, more_edits),
             )
         )
-    return tuple(out), max(0, len(softer) - MOST_AUDITED)
+    return tuple(out), max(0, len(softer) - most)
 
 
-def _deed(edit: Edit) -> tuple[str, Path, object]:
+def _most_audited(pod: Pod) -> int:
+    """Fewer for a pod that is large: sixteen evaluations of it would hold up everybody else's."""
+    size = len(pod.containers) + len(terms_of(pod))
+    return MOST_AUDITED if size <= LARGE else MOST_AUDITED * LARGE // size
+
+
+def _deed(edit: Edit) -> tuple[str, Path, str]:
     """What an edit does, whoever asks for it."""
-    return edit.op, edit.path, edit.value
+    return edit.op, edit.path, json.dumps(edit.value, sort_keys=True)

@@ -9,8 +9,14 @@ _MOST_LISTED = 20
 """Longer lists bury the message; the reference and ``berth gpus`` have them whole."""
 
 
+_LONGEST = 128
+"""characters of a name that is looked for: twice the longest that is known; to compare a megabyte takes a quarter of a second"""
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that ``name`` was probably meant to be, or None. Case never keeps names apart."""
+    if len(name) > _LONGEST:
+        return None
     folded = {candidate.lower(): candidate for candidate in sorted(known, reverse=True)}
     found = get_close_matches(name.lower(), sorted(folded), n=1, cutoff=0.6)
     return folded[found[0]] if found else None

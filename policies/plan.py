@@ -74,7 +74,8 @@ class Plan:
     slice: Slice | None = None
     spot: tuple[str, ...] = ()
     """who named a capacity, where what is left holds spot"""
-    remarks: list[Remark] = field(default_factory=list)
+    remarks: dict[Remark, None] = field(default_factory=dict)
+    """in order, each once"""
     violations: list[Violation] = field(default_factory=list)
     """about the author's annotations, found while choosing"""
 
@@ -92,8 +93,7 @@ class Plan:
     def remark(self, code: str, text: str, rule: str, policies: Sequence[str] = ()) -> None:
         """Say something once."""
         said = Remark(code=code, text=text, rule=rule, policies=tuple(policies))
-        if said not in self.remarks:
-            self.remarks.append(said)
+        self.remarks.setdefault(said)
 
 
 def accelerators(pod: Pod, snapshot: Snapshot) -> tuple[Asked, ...]:
