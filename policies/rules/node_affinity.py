@@ -129,7 +129,7 @@ def _remarks(plan: Plan) -> None:
             plan.remark("BERTH-208", f"{asked.resource.name} has no known nodes: where it may run is not judged", NAME)
     if plan.constraints and any(not vendor for vendor, _ in claimed(plan.pod, plan.facts)):
         plan.remark("BERTH-208", "a resource claim can't be read: where the pod may run is not judged", NAME)
-    if plan.space.wanted and plan.constraints and plan.space.cells and not plan.space.possible_anywhere():
+    if plan.space.wanted and plan.space.cells and not plan.space.possible_anywhere():
         plan.remark("BERTH-217", "no node type that is known here offers all that the pod asks for: it may stay Pending", NAME)
     _unwritten(plan)
     _after_boot(plan)
