@@ -14,7 +14,7 @@ from pathlib import Path
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
 BEGIN, END = "<!-- prove: begin -->", "<!-- prove: end -->"
-PACKAGES = ("cryptography", "httptools", "hypothesis", "orjson", "starlette", "uvicorn", "uvloop")
+PACKAGES = ("cryptography", "httptools", "hypothesis", "orjson", "prometheus-client", "starlette", "uvicorn", "uvloop")
 
 
 def main() -> int:

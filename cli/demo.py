@@ -97,7 +97,7 @@ def _serving(port: int) -> Iterator[subprocess.Popen[str]]:
     listen = ["--listen", f"127.0.0.1:{port}", "--health", "127.0.0.1:0"]
     command = ["serve", "--policies", str(LIBRARY), "--platforms", PLATFORM, "--self-signed", str(TLS), *listen]
     print(f"$ berth {shlex.join(command)}", flush=True)
-    process = subprocess.Popen([sys.executable, "-m", "cli.main", *command], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-m", "cli.main", *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         yield process
     finally:

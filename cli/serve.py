@@ -10,6 +10,7 @@ from typing import Any
 from cli import VERSION
 from cli.options import add_snapshot_options, names, sources_from
 from webhook.limits import BOUNDS, Limits, flag
+from webhook.settings import DEFAULT_HEALTH, DEFAULT_LISTEN
 
 
 def add_parser(subcommands: Any) -> None:
@@ -22,8 +23,8 @@ def add_parser(subcommands: Any) -> None:
     )
     add_snapshot_options(parser)
     group = parser.add_argument_group("network")
-    group.add_argument("--listen", metavar="HOST:PORT", default="127.0.0.1:8443", help="default: 127.0.0.1:8443; port 0: any free one")
-    group.add_argument("--health", metavar="HOST:PORT", default="127.0.0.1:8080", help="default: 127.0.0.1:8080; port 0: any free one")
+    for option, address in (("--listen", DEFAULT_LISTEN), ("--health", DEFAULT_HEALTH)):
+        group.add_argument(option, metavar="HOST:PORT", default=address, help=f"default: {address}; port 0: any free one")
     group.add_argument("--tls-cert", metavar="FILE", help="serving certificate, PEM")
     group.add_argument("--tls-key", metavar="FILE", help="its key, PEM, without a passphrase")
     group.add_argument("--self-signed", metavar="DIR", help="make a CA and a certificate, keep them in DIR and renew the certificate")

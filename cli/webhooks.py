@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,6 +12,8 @@ from urllib.parse import urlsplit
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from certs.authority import CertificateError
+from certs.chain import Chain, parse_chain
 from cli import yaml_lines
 from policies.catalog import Catalog
 from policies.catalog.reader import shown
@@ -45,14 +48,14 @@ def add_parser(subparsers: Any) -> None:
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--service", metavar="NAMESPACE/NAME[:PORT]", help="Berth's Service; default: berth-system/berth, port 443")
     where.add_argument("--url", metavar="https://HOST:PORT", help="where the API server reaches a Berth outside of the cluster")
-    parser.add_argument("--ca", metavar="FILE", help="certificates, PEM, by which the API server knows Berth's own")
+    parser.add_argument("--ca", metavar="FILE", help="the CA of Berth's certificate, PEM, by which the API server knows it")
     parser.add_argument("--catalog", metavar="FILE", help="a file laid over the catalog: its resource names are matched too")
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints both manifests. Raises InputError and SourcesError, which the command turns into exit code 2."""
     target = _url(args.url) if args.url is not None else _service(args.service) if args.service is not None else Service()
-    ca = None if args.ca is None else certificates(args.ca)
+    ca = None if args.ca is None else certificates(args.ca, datetime.now(UTC))
     catalog = _catalog(args.catalog)
     try:
         found = manifests(catalog, target, ca)
@@ -106,16 +109,49 @@ def _wrong(text: str) -> str:
     return ""
 
 
-def certificates(path: str) -> bytes:
-    """The certificates of a PEM file and nothing else of it. Raises InputError: unreadable, none in it, or a key beside them."""
+def certificates(path: str, now: datetime) -> bytes:
+    """The certificates of a PEM file and nothing else of it.
+
+    Raises InputError: unreadable, none in it, a key beside them, or none that other certificates can be checked against at ``now``.
+    """
     try:
-        raw = Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(file=path, message=f"cannot be read: {error.strerror or error}") from None
-    if b"PRIVATE KEY-----" in raw:
-        raise InputError(file=path, message="holds a private key, which must not get into a manifest; give the CA's certificate alone")
-    try:
-        found = x509.load_pem_x509_certificates(raw)
-    except ValueError:
-        raise InputError(file=path, message="holds no certificate in PEM (-----BEGIN CERTIFICATE-----)") from None
+        raw = _bytes(path)
+        if b"PRIVATE KEY-----" in raw:
+            raise CertificateError("holds a private key, which must not get into a manifest; give the CA's certificate alone")
+        found = parse_chain(raw)
+        _check_anchors(found, now)
+    except CertificateError as error:
+        raise InputError(file=path, message=str(error).removeprefix(f"{Path(path)}: ")) from None
     return b"".join(one.public_bytes(Encoding.PEM) for one in found)
+
+
+def _bytes(path: str) -> bytes:
+    """From a pipe too: ``kubectl get secret ... | berth webhooks --ca /dev/stdin``. Raises CertificateError."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise CertificateError(f"cannot be read: {error.strerror or error}") from None
+
+
+def _check_anchors(found: Chain, now: datetime) -> None:
+    """While a CA is replaced, one that has expired may lie beside its successor. Raises CertificateError."""
+    anchors = [one for one in found if is_anchor(one)]
+    if not anchors:
+        raise CertificateError(
+            "holds no CA: calls would fail as soon as this serving certificate is renewed; give the CA that issued it, usually ca.crt"
+        )
+    end = max(one.not_valid_after_utc for one in anchors)
+    if now >= end:
+        raise CertificateError(f"its CA expired on {end:%Y-%m-%d %H:%M}Z, so every call would fail; give the CA that issues now")
+
+
+def is_anchor(certificate: x509.Certificate) -> bool:
+    """A CA, or self-issued. Go's crypto/x509, by which the API server checks, takes any other only for the server's very certificate."""
+    try:
+        if certificate.subject == certificate.issuer:
+            return True
+        return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except x509.ExtensionNotFound:
+        return False
+    except (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType):
+        raise CertificateError("a certificate in it is damaged; give it anew, in PEM form") from None

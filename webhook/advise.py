@@ -22,7 +22,7 @@ from policies.verdict import Remark, Violation
 from policies.workloads.pods import Owner, Templated, pods_of
 from policies.workloads.shape import POD
 from policies.workloads.templates import workload_of
-from webhook import review
+from webhook import audience, review
 from webhook.review import WARNING_LENGTH, Operation, ReviewError
 
 _IN_POD = re.compile(
@@ -103,13 +103,13 @@ def _sentences(made: Templated | InputError, asked: Advised, snapshot: Snapshot,
         return
     request = Request(namespace=asked.namespace, user=made.user, pod=made.pod, dry_run=asked.dry_run)
     about = _Template(path_text(made.template), several)
-    yield from _said(about, both_phases.judge(request, snapshot.facts_for(asked.namespace)))
+    yield from _said(about, both_phases.judge(request, snapshot.facts_for(asked.namespace)), made.pod)
 
 
-def _said(about: _Template, judged: Judgement) -> Iterator[str]:
+def _said(about: _Template, judged: Judgement, pod: dict[str, Any]) -> Iterator[str]:
     """In the order of the answer for a pod, after what refuses it."""
     yield from (about.refused(violation) for violation in judged.violations)
-    yield from (about.remark(remark) for remark in judged.remarks)
+    yield from (about.remark(remark) for remark in audience.warned(judged.remarks, judged.violations, pod))
     for would in judged.mutate.would:
         if would.mode == "Warn":
             yield from (about.would(violation, review.would_be(would)) for violation in would.violations)
@@ -125,22 +125,30 @@ class _Template:
 
     path: str
     several: bool
-    """the workload has other templates: refusals say which one is meant"""
+    """the workload has other templates: the sentence says which one is meant"""
 
     def refused(self, violation: Violation) -> str:
+        """With what else the refusal of a pod says, as far as it fits."""
         fact = f"{violation.fact}; {violation.fix}"
-        named = f"{violation.code} (its pods from {self.path} will be refused): "
-        opening = named if self.several else f"{violation.code} (its pods will be refused): "
-        return _first_whole(opening + self._placed(fact), named + fact, f"{violation.code} ({self.path}): {fact}")
+        ways = self._ways(violation.code, fact, "its pods will be refused", f"its pods from {self.path} will be refused")
+        sentence = _first_whole(*ways, f"{violation.code} ({self.path}): {fact}")
+        asked = f" (asked by {', '.join(violation.policies)})" if violation.policies else ""
+        detail = f" {self._placed(violation.detail)}" if violation.detail else ""
+        fuller = [f"{sentence}.{more}" for more in (detail + asked, asked, detail) if more]
+        return _first_whole(*fuller, sentence)
 
     def would(self, violation: Violation, would_be: str) -> str:
         fact = f"{violation.fact}; {violation.fix}"
-        named = f"{violation.code} (pods from {self.path} {would_be}): "
-        opening = named if self.several else f"{violation.code} ({would_be}): "
-        return _first_whole(opening + self._placed(fact), named + fact)
+        return _first_whole(*self._ways(violation.code, fact, would_be, f"pods from {self.path} {would_be}"))
 
     def remark(self, remark: Remark) -> str:
         return _first_whole(f"{remark.code}: {self._placed(remark.text)}", f"{remark.code} ({self.path}): {remark.text}")
+
+    def _ways(self, code: str, fact: str, opening: str, named: str) -> Iterator[str]:
+        """The template is named once: by the paths in the fact, or before it."""
+        placed = self._placed(fact)
+        yield f"{code} ({named if self.several and placed == fact else opening}): {placed}"
+        yield f"{code} ({named}): {fact}"
 
     def _placed(self, text: str) -> str:
         return _IN_POD.sub(lambda match: match[0] if match[0].startswith('"') else f"{self.path}.{match[0]}", text)

@@ -33,6 +33,12 @@ RETRY = {"Retry-After": "1", **CLOSE}
 lets the next try reach another replica."""
 
 
+LARGEST_REVIEW = 40 * 2**20
+"""Bytes. A client may send the API server 3 MiB; an update's review holds the pod twice, and Go writes ``<`` in six bytes."""
+HEAD = 4096
+"""Bytes of a review that tell its uid: it is the first field of the request, after 90 bytes."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Replica:
     """What a call reads besides its body. Changed only on the event loop, between calls: no call takes a lock."""
@@ -83,6 +89,8 @@ async def _response(replica: Replica, phase: str, judge: Judge, request: Request
     try:
         body = await _body(request, replica.limits.body)
         decision, answer = judge(body, replica.snapshot, replica.metrics)  # the one of now: it may have changed while the body came
+    except TooLarge as error:
+        return _unjudged(phase, error, replica)
     except ReviewError as error:
         logs.write("rejected", "warning", phase=phase, status=error.status, reason=logs.cut(error.sentence))
         return "rejected", _said(error.status, error.sentence, CLOSE if error.status == 413 else {})
@@ -91,7 +99,7 @@ async def _response(replica: Replica, phase: str, judge: Judge, request: Request
     except Exception as error:  # noqa: BLE001 - whatever it was, the caller gets a sentence and the log gets the rest
         logs.write("failed", "error", phase=phase, error=logs.trace(error))
         return "failed", _said(500, "Berth failed to judge this review; its log says why (event=failed)")
-    return decision, Response(orjson.dumps(answer), media_type="application/json")
+    return decision, _json(answer)
 
 
 def _judged(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, dict[str, Any]]:
@@ -118,27 +126,61 @@ def _advised(body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, di
     return "advised", advise.answer(asked, sentences)
 
 
+class TooLarge(ReviewError):
+    """A review over the body cap that was read to its end. ``head``: its first bytes, where the API server writes the uid."""
+
+    def __init__(self, head: bytes, size: int) -> None:
+        super().__init__(413, "the review is larger than the body cap")
+        self.head = head
+        self.size = size
+
+
+def _unjudged(phase: str, error: TooLarge, replica: Replica) -> tuple[str, Response]:
+    """An answer all the same: an error would let a pod pass where the entry's failurePolicy is Ignore, so that whoever makes
+    one large enough would escape. Where nothing may refuse (advice, no policy in Enforce), it is allowed."""
+    uid = review.uid_at(error.head)
+    if uid is None:
+        logs.write("rejected", "warning", phase=phase, status=413, reason=error.sentence)
+        return "rejected", _said(413, error.sentence, CLOSE)
+    enforced = replica.snapshot is not None and any(compiled.mode == "Enforce" for compiled in replica.snapshot.policies)
+    refused = enforced and phase != "advise"
+    logs.write("too_large", "warning", phase=phase, uid=logs.cut(uid), bytes=error.size, refused=refused)
+    answer = review.unjudged(uid, size=error.size, limit=replica.limits.body, refused=refused)
+    return "refused" if refused else "advised" if phase == "advise" else "unmatched", _json(answer)
+
+
 async def _body(request: Request, limit: int) -> bytes:
-    """The whole body, refused before it is held when it is too large, compressed or not JSON by its own word."""
+    """The whole body. What is compressed or not JSON by its own word is not read; of what is over the cap nothing is held but
+    its head, and what is larger than any review is not read on. Raises ReviewError."""
     headers = request.headers
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise ReviewError(415, "send the review as application/json")
     if headers.get("content-encoding", "identity") != "identity":
         raise ReviewError(415, "send the review uncompressed, as the API server does")
     declared = headers.get("content-length", "")
-    if declared.isdecimal() and int(declared) > limit:
-        raise _too_large(limit)
-    chunks, size = [], 0
+    if declared.isdecimal() and int(declared) > LARGEST_REVIEW:
+        raise _no_review()
+    chunks: list[bytes] = []
+    size = 0
     async for chunk in request.stream():
         size += len(chunk)
-        if size > limit:
-            raise _too_large(limit)
-        chunks.append(chunk)
+        if size > LARGEST_REVIEW:
+            raise _no_review()
+        if size <= limit or not chunks:
+            chunks.append(chunk)
+        else:
+            del chunks[1:]
+    if size > limit:
+        raise TooLarge(chunks[0][:HEAD], size)
     return b"".join(chunks)
 
 
-def _too_large(limit: int) -> ReviewError:
-    return ReviewError(413, f"the body is larger than {limit} bytes, which no review of a pod is")
+def _no_review() -> ReviewError:
+    return ReviewError(413, f"the body is larger than {LARGEST_REVIEW} bytes, which no review of a pod is")
+
+
+def _json(answer: dict[str, Any]) -> Response:
+    return Response(orjson.dumps(answer), media_type="application/json")
 
 
 def _said(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:

@@ -1,7 +1,7 @@
 """One connection of a caller: uvicorn's HTTP/1.1 protocol, with the limits that it lacks.
 
 uvicorn 0.54 cuts nobody who is slow: a connection without a request, a header sent a byte at a time and a body that never
-ends stay for ever (reliability.md 1.8). Here the time from a request's first byte to its last is bounded, so is its head, and
+ends stay for ever. Here the time from a request's first byte to its last is bounded, so is its head, and
 so is the number of connections.
 """
 
@@ -22,7 +22,7 @@ TOO_MANY = (
 
 
 class Connection(HttpToolsProtocol):
-    """``on_cut`` is told why a connection was ended: ``idle``, ``slow``, ``head`` or ``crowded``."""
+    """``on_cut`` is told why a connection was ended: ``idle``, ``slow``, ``head``, ``crowded`` or ``garbled``."""
 
     def __init__(self, *, limits: Limits, on_cut: Callable[[str], None], **given: Any) -> None:
         super().__init__(**given)
@@ -59,6 +59,17 @@ class Connection(HttpToolsProtocol):
         elif self._timer is not None:
             self._time("", 0)
 
+    def send_400_response(self, msg: str) -> None:
+        """uvicorn's answer to what is not HTTP, counted as ours are."""
+        self._on_cut("garbled")
+        super().send_400_response(msg)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """uvicorn's own end of a connection that was idle after an answer, counted as ours are."""
+        if not self.transport.is_closing():
+            self._on_cut("idle")
+        super().timeout_keep_alive_handler()
+
     def on_message_begin(self) -> None:
         """The first byte of a request."""
         self._arriving = True
@@ -81,6 +92,7 @@ class Connection(HttpToolsProtocol):
         return cycle is not None and not cycle.response_complete
 
     def _bound_head(self, size: int) -> None:
+        """``size`` may hold the end of a request before, which only a caller that pipelines sends: the API server does not."""
         if self._head < 0:
             return
         self._head += size

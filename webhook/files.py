@@ -23,6 +23,8 @@ STDIN = "-"
 _SUFFIXES = (".yaml", ".yml", ".json")
 _MOST_BYTES = 256 * 2**20
 """A dump of 50,000 pods is about 250 MB; anything larger is no file that somebody meant to name."""
+_PIECE = 2**20
+"""Bytes read at once: to ask for the most that may come takes that much memory at once."""
 _REASONS = {errno.EACCES: "may not be read by this user", errno.EISDIR: "is a folder"}
 
 
@@ -42,20 +44,31 @@ Stamp = tuple[tuple[str, int, int, int], ...]
 
 
 def stamp(paths: Sequence[str]) -> Stamp:
-    """Tells whether what ``read_paths`` reads has changed. A pipe or standard input can be read but once: it never changes.
+    """Tells whether what ``read_paths`` reads has changed, for better or worse.
 
-    Through symbolic links, as a kubelet swaps a ConfigMap's files by one link; a file that is gone is left out.
+    Through symbolic links, as a kubelet swaps a ConfigMap's files by one link.
     """
-    files = dict.fromkeys(file for path in paths for file in _files(path) if isinstance(file, str))
-    return tuple(found for file in files if (found := _stamp(file)) is not None)
+    return tuple(_stamp(file) for file in dict.fromkeys(file for path in paths for file in _files(path) if isinstance(file, str)))
 
 
-def _stamp(file: str) -> tuple[str, int, int, int] | None:
+def read_once(paths: Sequence[str]) -> tuple[str, ...]:
+    """Those of the paths that give their text only once: standard input, pipes, what ``<(...)`` makes."""
+    return tuple(path for path in paths if path == STDIN or _is_pipe(path))
+
+
+def _is_pipe(path: str) -> bool:
+    try:
+        return not (stat.S_ISREG(mode := os.stat(path).st_mode) or stat.S_ISDIR(mode))
+    except OSError:
+        return False
+
+
+def _stamp(file: str) -> tuple[str, int, int, int]:
     try:
         found = os.stat(file)
-    except OSError:
-        return None
-    return (file, found.st_ino, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
+    except OSError as error:
+        return file, 0, 0, error.errno or 0
+    return file, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def read_documents(paths: Sequence[str]) -> tuple[list[Document], list[InputError]]:
@@ -110,13 +123,22 @@ def _files(path: str) -> Iterator[str | InputError]:
         yield path
         return
     try:
-        inside = sorted(str(file) for file in Path(path).iterdir() if file.suffix in _SUFFIXES and file.is_file())
+        inside = sorted(str(file) for file in Path(path).iterdir() if file.suffix in _SUFFIXES)
     except OSError as error:
         yield _unreadable(path, error)
         return
     if not inside:
         yield InputError(file=path, message="the folder has no .yaml, .yml or .json file; folders in it are not searched")
-    yield from inside
+    yield from (_no_file(file) or file for file in inside)
+
+
+def _no_file(file: str) -> InputError | None:
+    """A folder, pipe or device by the name of a policy: a slip, and to read it might never end."""
+    try:
+        mode = os.stat(file).st_mode
+    except OSError:
+        return None  # reading it tells why
+    return None if stat.S_ISREG(mode) else InputError(file=file, message="is no file; move it elsewhere, or give it another ending")
 
 
 def _text(file: str) -> tuple[str, str] | InputError:
@@ -124,6 +146,8 @@ def _text(file: str) -> tuple[str, str] | InputError:
         raw = sys.stdin.buffer.read(_MOST_BYTES + 1) if file == STDIN else _bytes(file)
     except OSError as error:
         return _unreadable(file, error)
+    except MemoryError:
+        return InputError(file=file, message="does not fit into memory")
     if len(raw) > _MOST_BYTES:
         return InputError(file=file, message=f"is larger than {_MOST_BYTES // 2**20} MiB")
     try:
@@ -135,10 +159,17 @@ def _text(file: str) -> tuple[str, str] | InputError:
 
 def _bytes(file: str) -> bytes:
     with open(file, "rb") as opened:
-        return opened.read(_MOST_BYTES + 1)
+        pieces = []
+        size = 0
+        while size <= _MOST_BYTES and (piece := opened.read(_PIECE)):
+            pieces.append(piece)
+            size += len(piece)
+        return b"".join(pieces)
 
 
 def _unreadable(file: str, error: OSError) -> InputError:
+    if error.errno == errno.ENOENT and os.path.islink(file):
+        return InputError(file=file, message=f"is a link to {os.readlink(file)}, which is not there")
     if error.errno == errno.ENOENT:
         return InputError(file=file, message=f"there is no such file or folder{_beside(Path(file))}")
     reason = _REASONS.get(error.errno or 0, f"cannot be read: {error.strerror or error}")

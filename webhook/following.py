@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
-from webhook.files import stamp
+from webhook.files import read_once, stamp
 from webhook.sources import Loaded, Sources, load
 
 T = TypeVar("T")
@@ -20,14 +21,21 @@ class FollowedSources:
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
         self._read = self._seen = stamp(())
+        self._once: tuple[str, ...] = ()
 
     async def first(self) -> Loaded:
         """Read at the start. Raises SourcesError with all that is wrong."""
-        self._read = self._seen = await beside(lambda: stamp(self._sources.paths))
-        return await beside(lambda: load(self._sources))
+        paths = self._sources.paths
+        self._read = self._seen = await beside(lambda: stamp(paths))
+        self._once = await beside(lambda: read_once(paths))
+        loaded = await beside(lambda: load(self._sources))
+        told = tuple(f"{path}: can be read but once, so no policy is followed; give files or folders" for path in self._once)
+        return replace(loaded, warnings=loaded.warnings + told)
 
     async def changed(self) -> Loaded | None:
         """The new set, or None where nothing new has come to rest. Raises SourcesError, once for each set that is wrong."""
+        if self._once:
+            return None
         found = await beside(lambda: stamp(self._sources.paths))
         settled, self._seen = found == self._seen, found
         if not settled or found == self._read:

@@ -26,6 +26,8 @@ class Condition:
 
     replica: Replica
     certificate_expires: float = 0
+    certificate_refused_at: float = 0
+    """when what is on disk was found wrong; 0: it is what is served"""
     loaded_at: float = 0
     """when the policies in force were read"""
     refused_at: float = 0
@@ -60,11 +62,18 @@ def make_health(condition: Condition) -> Starlette:
 def checks(condition: Condition, now: float) -> Iterator[Check]:
     """Each check, ready or not, with what an engineer on call wants to know of it."""
     yield _policies(condition, now)
-    expires = condition.certificate_expires
-    until = f"{datetime.fromtimestamp(expires, UTC):%Y-%m-%d %H:%M:%S}Z"
-    yield Check(name="certificate", ready=now < expires, text=f"valid until {until}" if now < expires else f"expired on {until}")
+    yield _certificate(condition, now)
     if condition.replica.draining:
         yield Check(name="stopping", ready=False, text="calls are still answered; new ones should go elsewhere")
+
+
+def _certificate(condition: Condition, now: float) -> Check:
+    expires, refused_at = condition.certificate_expires, condition.certificate_refused_at
+    until = f"{datetime.fromtimestamp(expires, UTC):%Y-%m-%d %H:%M:%S}Z"
+    text = f"valid until {until}" if now < expires else f"expired on {until}"
+    if refused_at:
+        text += f"; what is on disk was refused {now - refused_at:.0f} s ago (log: event=certificate_refused)"
+    return Check(name="certificate", ready=now < expires, text=text)
 
 
 def _policies(condition: Condition, now: float) -> Check:

@@ -9,15 +9,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from policies.request import Phase
-from policies.verdict import Edit, Verdict
+from policies.verdict import Verdict
 from webhook.advise import Advised
-from webhook.evidence import refusal_records, remark_records, would_records
+from webhook.evidence import MOST_SAID, refusal_records, remark_records, would_records
 from webhook.logs import cut
 from webhook.review import Review
+
+MOST_POLICIES = 100
+"""named in a line, of those that match a pod"""
 
 
 def of_decision(review: Review, verdict: Verdict, phase: Phase, decided: str) -> dict[str, Any]:
     """The fields of a decision's log line: for whom, what was decided, by which policies, and what others would have done."""
+    written = verdict.edits if verdict.patch and phase == "mutate" else ()
     return {
         "phase": phase,
         "operation": review.operation,
@@ -26,8 +30,9 @@ def of_decision(review: Review, verdict: Verdict, phase: Phase, decided: str) ->
         "pod": cut(_name(review.pod)),
         "user": cut(review.user),
         "decision": decided,
-        "policies": list(verdict.matched),
-        "edits": [{"rule": e.rule, "path": "/".join(map(str, e.path)), "policies": e.policies} for e in _written(verdict, phase)],
+        "policies": list(verdict.matched[:MOST_POLICIES]),
+        "edits": [{"rule": e.rule, "path": "/".join(map(str, e.path)), "policies": e.policies} for e in written[:MOST_SAID]],
+        "editsInAll": len(written),
         "refusals": list(refusal_records(verdict.violations)),
         "remarks": list(remark_records(verdict.remarks)),
         "would": would_records(verdict),
@@ -57,10 +62,6 @@ def decision(verdict: Verdict, phase: Phase) -> str:
     if verdict.patch and phase == "mutate":
         return "patched"
     return "admitted" if verdict.matched else "unmatched"
-
-
-def _written(verdict: Verdict, phase: Phase) -> tuple[Edit, ...]:
-    return verdict.edits if verdict.patch and phase == "mutate" else ()
 
 
 def _name(pod: dict[str, Any]) -> str:

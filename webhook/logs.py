@@ -7,7 +7,9 @@ variables, images or commands.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -34,8 +36,9 @@ def to(sink: Callable[[str], object]) -> None:
 
 
 def _to_stderr(line: str) -> None:
-    sys.stderr.write(line)
-    sys.stderr.flush()
+    with contextlib.suppress(OSError, AttributeError):  # a full disk, or closed: no reason not to serve
+        sys.stderr.write(line)
+        sys.stderr.flush()
 
 
 _sink: Callable[[str], object] = _to_stderr
@@ -45,6 +48,22 @@ def _line(record: dict[str, Any]) -> str:
     """ASCII alone: U+0085, U+2028 and the C1 controls end lines or steer terminals, and orjson leaves them as they are."""
     line = orjson.dumps(record, default=str)
     return line.decode("ascii") if line.isascii() else json.dumps(orjson.loads(line), separators=(",", ":"))
+
+
+class FromLibraries(logging.Handler):
+    """What uvicorn and asyncio say, as events: their own way out would be plain text on standard error, which may hang."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One event, with the first line of what was raised."""
+        raised = f": {record.exc_info[1]!r}" if record.exc_info else ""
+        level: Level = "error" if record.levelno >= logging.ERROR else "warning"
+        write("library", level, logger=record.name, text=cut(f"{record.getMessage()}{raised}"))
+
+
+def take_from_libraries() -> None:
+    """From now on. Of uvicorn only errors: what callers send is counted (``berth_connections_cut_total``), not told line by line."""
+    logging.basicConfig(level=logging.WARNING, handlers=[FromLibraries()], force=True)
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)
 
 
 def cut(text: str) -> str:

@@ -5,9 +5,14 @@ failurePolicy Fail, all other pods are created as if Berth were not there.
 
 What the API server makes of a condition decides its form. One that errors refuses the object (Fail) or skips the webhook
 (Ignore), so none may: ``.?x``, ``[?x]`` and ``[?0]`` pass over what is absent, and what may be null (custom resources keep
-nulls, and a pod without containers has ``containers: null``) is compared with null before it is walked. One expression may
-cost 1,000,000 units (apiserver pkg/apis/cel/config.go) and regular expressions cost most, so names are looked up in a list,
-and only those with the right beginning are matched. All that is used is in Kubernetes 1.30.
+nulls, and a pod without containers has ``containers: null``) is compared with null before it is walked. All that is used is
+in Kubernetes 1.30.
+
+One expression may cost 1,000,000 units (apiserver pkg/apis/cel/config.go); a pod over that is refused, plain or not. Regular
+expressions cost most, so names are looked up in a list, and only those with the right beginning are matched. Measured with the
+shipped catalog: a container costs 37, a limit or a request 8, or 20 where its name begins with n, a or d, as patterns do. With
+12 resources by limit and by request 4,350 containers pass, or 1,930 of such names (with 5: 8,500, or 4,200); they come to 1.5 MiB,
+which is what etcd takes, at 2,000 to 2,300 (5: 4,300 to 4,900). Names of MIG profiles that do not exist are matched: 280 pass.
 """
 
 from __future__ import annotations
@@ -59,12 +64,29 @@ def _misspelt(catalog: Catalog) -> Iterator[str]:
 def _known(catalog: Catalog) -> str:
     names = [known.name for known in catalog.resources if known.name is not None]
     tests = [_among("name", names)] if names else []
+    return " ||\n".join([*tests, *_patterns(catalog)]) or "false"
+
+
+def _patterns(catalog: Catalog) -> Iterator[str]:
+    """Tests of ``name``, the cheapest first: its first letter costs 2 units, each beginning 3 to 5, a regular expression 30 and more.
+
+    Where the beginning of a pattern cannot be told, all other names are matched with it.
+    """
+    begun: dict[str, list[str]] = {}
     for known in catalog.resources:
         if known.name is None:
-            start = prefix(known.pattern.pattern)
             matches = f"name.matches({text(re2(known.pattern.pattern))})"
-            tests.append(f"name.startsWith({text(start)}) && {matches}" if start else matches)
-    return " ||\n".join(tests) or "false"
+            begun.setdefault(prefix(known.pattern.pattern), []).append(matches)
+    anywhere = begun.pop("", [])
+    if begun:
+        first = _list([text(letter) for letter in dict.fromkeys(start[0] for start in begun)])
+        tests = " ||\n".join(f"name.startsWith({text(start)}) && {_any(matches)}" for start, matches in begun.items())
+        yield f"name.charAt(0) in {first} && (\n{indent(tests, '  ')}\n)"
+    yield from anywhere
+
+
+def _any(tests: Sequence[str]) -> str:
+    return tests[0] if len(tests) == 1 else "(\n" + indent(" ||\n".join(tests), "  ") + "\n)"
 
 
 def claims(pod: str = "object") -> str:
@@ -78,6 +100,17 @@ def claims(pod: str = "object") -> str:
 def judged(catalog: Catalog, pod: str = "object") -> str:
     """Whether the engine has anything to say on it: by name, claims or a fraction."""
     return f"{claims(pod)} ||\n{asks(catalog, pod)}"
+
+
+def changed(catalog: Catalog) -> str:
+    """Whether a workload is new, or anything in the field that holds its templates (``spec``) changed.
+
+    kubectl annotate and label, a controller's own annotations and a status in the same object change nothing there.
+    """
+    paths = (path for workload in catalog.workloads for path in workload.templates)
+    roots = dict.fromkeys(path.partition(".")[0].removesuffix("[*]") for path in paths)
+    tests = [f"object.?{root}.orValue(null) != oldObject.?{root}.orValue(null)" for root in roots]
+    return " ||\n".join(["oldObject == null", *tests])
 
 
 def templates(catalog: Catalog) -> str:

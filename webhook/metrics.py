@@ -39,7 +39,7 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
 BUCKETS = (0.00025, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.5, 2.0, 5.0)
 """Seconds. Reviews take some hundred microseconds, so close steps below 5 ms; 25 ms tells a pause (a full garbage collection is
 36 ms) from a queue; 2 s and 5 s are the timeouts with which the API server calls /advise and the rest. Fourteen series each."""
-CUTS = ("idle", "slow", "head", "crowded")
+CUTS = ("idle", "slow", "head", "crowded", "garbled")
 """why ``webhook.connection`` ends a connection"""
 
 
@@ -64,9 +64,9 @@ class Metrics:
         """A connection was ended before its time: of ``CUTS``."""
         self._calls.cuts.labels(reason).inc()
 
-    def log_lines_dropped(self, lines: int) -> None:
-        """Nobody took them."""
-        self._state.dropped.inc(lines)
+    def log_line_dropped(self) -> None:
+        """Nobody took it in time, or it was refused."""
+        self._state.dropped.inc()
 
     def decided(self, phase: str, operation: str, verdict: Verdict) -> None:
         """A pod was judged, and not as a dry run. ``operation``: CREATE or UPDATE."""
@@ -88,6 +88,11 @@ class Metrics:
     def certificate(self, expires: float) -> None:
         """The certificate that is served from now on. ``expires``: seconds since 1970."""
         self._state.expiry.set(expires)
+        self._state.certified.set(1)
+
+    def certificate_refused(self) -> None:
+        """What is on disk can't be served: the last good one goes on."""
+        self._state.certified.set(0)
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
         """Body and content type for a scrape with this Accept header: OpenMetrics where asked for, else the text format."""
@@ -114,7 +119,7 @@ class _Calls:
         self.in_flight = Gauge("berth_requests_in_flight", "Calls that wait for their answer.", registry=registry)
         self.cuts = Counter(
             "berth_connections_cut_total",
-            "Connections that Berth ended: idle, slow, too large a head, too many.",
+            "Connections that Berth ended: idle, slow, too large a head, too many, not HTTP.",
             ("reason",),
             registry=registry,
         )
@@ -206,9 +211,16 @@ class _State:
             "When the certificate that is served expires, in seconds since 1970; NaN before there is one.",
             registry=registry,
         )
+        self.certified = Gauge(
+            "berth_certificate_last_reload_successful",
+            "1 if the certificate on disk is the one served, 0 if it is wrong.",
+            registry=registry,
+        )
         self.expiry.set(nan)  # 0 would say that it expired in 1970
         self.dropped = Counter(
-            "berth_log_lines_dropped_total", "Lines of the log that were lost because nobody took them in time.", registry=registry
+            "berth_log_lines_dropped_total",
+            "Lines of the log that were lost: nobody took them in time, the disk is full, the reader is gone.",
+            registry=registry,
         )
         Info("berth_build", "Berth's version; always 1.", registry=registry).info({"version": version})
         for result in ("ok", "refused"):

@@ -6,7 +6,8 @@
   Ignore: only tolerations and protection are lost.
 - ``validate.tolerations``: pods of either kind whose tolerations are changed. Ignore: at Fail on updates no finished Job
   completes, no finalizer goes and no gate lifts while Berth is down.
-- ``advise.workloads``: workloads with a template of such a pod. Ignore, after 2 s: it only ever warns.
+- ``advise.workloads``: new workloads with a template of such a pod, and those whose spec changed. Ignore, after 2 s: it only
+  ever warns.
 
 No call has side effects, so dry runs are judged too. All versions of a kind are meant (matchPolicy Equivalent). ``pods``
 stands for no subresource: status, binding, eviction never wait for Berth. The conditions let through only what Berth has
@@ -169,6 +170,7 @@ def _workloads(catalog: Catalog) -> Entry:
         path="/advise",
         rules=[_rule(["CREATE", "UPDATE"], group, versions, names) for (group, versions), names in resources.items()],
         conditions={
+            "is-new-or-its-spec-changed": match_conditions.changed(catalog),
             "made-by-no-controller": match_conditions.MADE_BY_NO_CONTROLLER,
             "a-template-asks-for-an-accelerator": match_conditions.templates(catalog),
         },

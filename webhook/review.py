@@ -9,6 +9,7 @@ not at all, and a validating call sends neither (kube-apiserver 1.36, admission/
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,6 +19,7 @@ import orjson
 from policies.document import kind_of
 from policies.request import Phase, Request
 from policies.verdict import Verdict, Violation, Would
+from webhook import audience
 from webhook.evidence import audit_annotations
 
 API_VERSION = "admission.k8s.io/v1"
@@ -100,27 +102,49 @@ def answer(review: Review, verdict: Verdict, *, phase: Phase = "mutate") -> dict
     annotations = {} if review.dry_run else audit_annotations(verdict)
     if annotations:
         response["auditAnnotations"] = annotations
-    return sent(response, _said(verdict))
+    return sent(response, _said(review, verdict))
 
 
 def sent(response: dict[str, Any], sentences: Iterable[str]) -> dict[str, Any]:
     """The AdmissionReview around a response, with the warnings that ``sentences`` become."""
-    warnings = list(fitting(sentences))
-    if warnings:
+    if warnings := list(fitting(sentences)):
         response["warnings"] = warnings
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
+MOST_REASONS = 20
+REASON_LENGTH = 1000
+"""Characters of one reason. Code, fact and fix are in the first 200; the rest may quote what an author wrote, a megabyte of it."""
+
+
 def refusal(violations: Sequence[Violation]) -> str:
-    """One violation is its sentence; more are a list. The API server puts the webhook's name in front."""
+    """One violation is its sentence; more are a list, at most twenty. The API server puts the webhook's name in front."""
+    reasons = [_line(str(violation), REASON_LENGTH) for violation in violations[:MOST_REASONS]]
     if len(violations) == 1:
-        return str(violations[0])
-    return "\n".join([f"{len(violations)} reasons:", *(f"- {violation}" for violation in violations)])
+        return reasons[0]
+    more = [f"and {len(violations) - MOST_REASONS} more"] if len(violations) > MOST_REASONS else []
+    return "\n".join([f"{len(violations)} reasons:", *(f"- {reason}" for reason in reasons), *more])
 
 
-def warnings_for(verdict: Verdict) -> Iterator[str]:
-    """What the author sees beside the answer: remarks, and what policies in Warn would refuse."""
-    return fitting(_said(verdict))
+_UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([0-9A-Za-z-]{1,128})"')
+
+
+def uid_at(head: bytes) -> str | None:
+    """The uid in the first bytes of an AdmissionReview as the API server writes it; None in anything else."""
+    found = _UID.search(head)
+    return found[1].decode() if found else None
+
+
+def unjudged(uid: str, *, size: int, limit: int, refused: bool) -> dict[str, Any]:
+    """The answer to a review that was not read: refused, or allowed with a warning."""
+    sentence = (
+        f"BERTH-003: the review of this object has {size} bytes, more than the {limit} that are read;"
+        " move large values out of its env, args and annotations, into a ConfigMap"
+    )
+    if not refused:
+        return sent({"uid": uid, "allowed": True}, [sentence])
+    status = {"status": "Failure", "code": 413, "reason": "RequestEntityTooLarge", "message": f"{sentence}."}
+    return sent({"uid": uid, "allowed": False, "status": status}, [])
 
 
 def fitting(sentences: Iterable[str]) -> Iterator[str]:
@@ -139,11 +163,11 @@ def fitting(sentences: Iterable[str]) -> Iterator[str]:
         yield line
 
 
-def _said(verdict: Verdict) -> Iterator[str]:
-    yield from map(str, verdict.remarks)
-    for would in verdict.would:
-        if would.mode == "Warn":
-            yield from (f"{v.code} ({would_be(would)}): {v.fact}; {v.fix}" for v in would.violations)
+def _said(review: Review, verdict: Verdict) -> Iterator[str]:
+    """What the author sees beside the answer: the remarks that are for authors, and what policies in Warn would refuse."""
+    yield from map(str, audience.warned(verdict.remarks, verdict.violations, review.pod))
+    for would in (w for w in verdict.would if w.mode == "Warn"):
+        yield from (f"{v.code} ({would_be(would)}): {v.fact}; {v.fix}" for v in would.violations)
 
 
 def would_be(would: Would) -> str:
@@ -151,10 +175,10 @@ def would_be(would: Would) -> str:
     return f"would be refused, were {would.policy} in Enforce"
 
 
-def _line(text: str) -> str:
+def _line(text: str, length: int = WARNING_LENGTH) -> str:
     """One line of printable characters: a control character would make the API server drop the whole warning."""
     flat = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return flat if len(flat) <= WARNING_LENGTH else flat[: WARNING_LENGTH - 3] + "..."
+    return flat if len(flat) <= length else flat[: length - 3] + "..."
 
 
 def load(body: bytes) -> object:

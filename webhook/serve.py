@@ -1,7 +1,7 @@
 """The composition root of ``berth serve``: ports, certificates, two servers on one event loop, policies; start and stop.
 
 In this order: both ports are taken and the certificate is read, or one line says why not; the ports answer (not ready, 503);
-the policies are read, or every error is listed and the server ends; from then on policies and certificates are followed.
+the policies are read, or every error is listed and the server ends; from then on policies and certificates are kept up.
 """
 
 from __future__ import annotations
@@ -10,32 +10,28 @@ import asyncio
 import contextlib
 import gc
 import signal
+import socket
 import sys
-import time
-from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import uvloop
 
 from certs.authority import CertificateError
 from certs.following import FollowedFiles, SelfSigned
-from certs.serving import LiveContext, Serving
 from webhook import logs
 from webhook.app import Replica, make_app
-from webhook.following import FollowedSources
 from webhook.health import Condition, make_health
+from webhook.limits import HEALTH_CONNECTIONS
 from webhook.log_stream import LogStream
 from webhook.metrics import Metrics
 from webhook.servers import Server, StartError, listen, make_room
 from webhook.settings import Settings, url
 from webhook.sources import Loaded, SourcesError
+from webhook.upkeep import CertificateUpkeep, PolicyUpkeep, every_second
 
 BAD_INPUT = 2
-LOOK = 1.0
-"""Seconds between two looks at files: the certificate is read whole in 30 us, a hundred policy files are asked for their stat."""
-MOST_TOLD = 100
-"""errors of one refused set of policies that are logged"""
 
 
 def run(settings: Settings) -> int:
@@ -44,13 +40,8 @@ def run(settings: Settings) -> int:
         process = Process(settings)
     except (StartError, CertificateError) as error:
         return _cannot_start(str(error))
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        stream = LogStream(sys.stderr.fileno(), runner.get_loop(), process.told_less)
-        logs.to(stream.write)
-        try:
-            return runner.run(process.serve())
-        finally:
-            stream.close()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, process.logging(runner.get_loop()):
+        return runner.run(process.serve())
 
 
 def _cannot_start(reasons: str) -> int:
@@ -63,39 +54,37 @@ class Process:
     """One replica: what it serves, from what, and how it ends. Raises StartError and CertificateError before it serves."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self._limits = settings.limits
         make_room(settings.limits.connections)
         self._listener = listen("--listen", settings.host, settings.port)
         self._health_listener = listen("--health", *settings.health)
-        self._certificates = _certificates(settings)
-        self._policies = FollowedSources(settings.sources)
         self._metrics = Metrics(settings.version)
         self._replica = Replica(limits=settings.limits, metrics=self._metrics)
         self._condition = Condition(replica=self._replica)
-        first = self._certificates.refresh(datetime.now(UTC))
-        assert first is not None, "the first look finds something new, or raises"
-        self._live = LiveContext(first)
-        self._certificate_fault = ""
-        self._certified(first)
+        source = _certificates(settings)
+        self._certificate = CertificateUpkeep(source, self._condition)
+        self._policies = PolicyUpkeep(settings.sources, self._condition)
         self._addresses = {  # taken now: a closed listener has none
             "url": url("https", settings.host, self._listener.getsockname()[1]),
             "health": url("http", settings.health[0], self._health_listener.getsockname()[1]),
-            "ca": str(self._certificates.ca or ""),
+            "listen": _bound(self._listener),
+            "listenHealth": _bound(self._health_listener),
+            "ca": str(source.ca or ""),
         }
 
     async def serve(self) -> int:
         """Answer on both ports until a signal comes. 2 where the first policies can't be used."""
         stop, at_once = asyncio.Event(), asyncio.Event()
         _on_signals(stop, at_once)
-        health = Server(make_health(self._condition), None, self._settings.limits, self._metrics.cut)
-        calls = Server(make_app(self._replica), self._live.context, self._settings.limits, self._metrics.cut)
+        calls = Server(make_app(self._replica), self._certificate.live.context, self._limits, self._metrics.cut)
+        health = Server(make_health(self._condition), None, replace(self._limits, connections=HEALTH_CONNECTIONS), self._metrics.cut)
         answering = [
             asyncio.create_task(calls.serve(sockets=[self._listener])),
             asyncio.create_task(health.serve(sockets=[self._health_listener])),
         ]
         logs.write("listening", **self._addresses)
         policies = asyncio.create_task(self._follow_policies())
-        others: list[asyncio.Task[Any]] = [asyncio.create_task(stop.wait()), asyncio.create_task(_every_second(self._look_at_certificate))]
+        others: list[asyncio.Task[Any]] = [asyncio.create_task(stop.wait()), asyncio.create_task(every_second(self._certificate.look))]
         await asyncio.wait([policies, *others, *answering], return_when=asyncio.FIRST_COMPLETED)
         code = policies.result() if policies.done() else await self._be_a_lame_duck(at_once)
         for server, task in zip((calls, health), answering, strict=True):  # health last: a kubelet asks until the end
@@ -103,21 +92,22 @@ class Process:
             await task
         for task in (policies, *others):
             task.cancel()
-        logs.write("stopped", code=code)
+        logs.write("stopped", "error" if code else "info", code=code)
         return code
 
-    def told_less(self, lines: int) -> None:
-        """Lines of the log were dropped, as nobody took them."""
-        self._metrics.log_lines_dropped(lines)
-        logs.write("log_dropped", "error", lines=lines)
-
-    async def _be_a_lame_duck(self, at_once: asyncio.Event) -> int:
-        """Answer on, each answer closing its connection, until nobody sends calls here any more."""
-        self._replica.draining = True
-        logs.write("stopping", lameDuckSeconds=0 if at_once.is_set() else self._settings.limits.lame_duck)
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(at_once.wait(), self._settings.limits.lame_duck)
-        return 0
+    @contextlib.contextmanager
+    def logging(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+        """Within it no line of the log holds up a call, wherever standard error leads."""
+        logs.take_from_libraries()
+        if sys.stderr is None:
+            yield
+            return
+        stream = LogStream(sys.stderr.fileno(), loop, self._metrics.log_line_dropped, _tell_loss)
+        logs.to(stream.write)
+        try:
+            yield
+        finally:
+            stream.close()
 
     async def _follow_policies(self) -> int:
         """Read the policies, then follow them. Ends only where the first ones are wrong."""
@@ -125,58 +115,19 @@ class Process:
             loaded = await self._policies.first()
         except SourcesError as error:
             return _cannot_start(str(error))
-        self._swap(loaded)
         self._tell_ready(loaded)
         gc.collect()
         gc.freeze()  # what is loaded stays: without it a full collection pauses every call behind it by tens of milliseconds
-        await _every_second(self._look_at_policies)
+        await every_second(self._policies.look)
         return 0
 
-    def _swap(self, loaded: Loaded) -> None:
-        """From the next call on these policies decide. On the event loop, so no call is in the middle of the old ones."""
-        old, self._replica.snapshot = self._replica.snapshot, loaded.snapshot
-        self._condition.loaded_at, self._condition.refused_at = time.time(), 0
-        self._metrics.snapshot_swapped(loaded.snapshot, self._condition.loaded_at)
-        for warning in loaded.warnings:
-            logs.write("policies_warning", "warning", text=warning)
-        if old is not None:
-            old.forget()
-
-    async def _look_at_policies(self) -> None:
-        try:
-            loaded = await self._policies.changed()
-        except SourcesError as error:
-            self._condition.refused_at = time.time()
-            self._metrics.snapshot_refused()
-            told = [str(one) for one in error.errors[:MOST_TOLD]]
-            logs.write("policies_refused", "error", errors=told, more=len(error.errors) - len(told), acting="the last good set")
-            return
-        if loaded is not None:
-            self._swap(loaded)
-            logs.write("policies_loaded", policies=len(loaded.snapshot.policies))
-
-    async def _look_at_certificate(self) -> None:
-        try:
-            found = self._certificates.refresh(datetime.now(UTC))
-        except CertificateError as error:
-            self._tell_certificate(str(error))
-            return
-        self._certificate_fault = ""
-        if found is not None:
-            self._live.replace(found)
-            self._certified(found)
-
-    def _tell_certificate(self, fault: str) -> None:
-        """Once for each fault: it is found again every second."""
-        if fault != self._certificate_fault:
-            self._certificate_fault = fault
-            logs.write("certificate_refused", "error", error=fault, acting="the last good certificate")
-
-    def _certified(self, found: Serving) -> None:
-        self._condition.certificate_expires = found.expires.timestamp()
-        self._metrics.certificate(self._condition.certificate_expires)
-        for note in self._certificates.notes:
-            logs.write("certificate", note=note)
+    async def _be_a_lame_duck(self, at_once: asyncio.Event) -> int:
+        """Answer on, each answer closing its connection, until nobody sends calls here any more."""
+        self._replica.draining = True
+        logs.write("stopping", lameDuckSeconds=0 if at_once.is_set() else self._limits.lame_duck)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(at_once.wait(), self._limits.lame_duck)
+        return 0
 
     def _tell_ready(self, loaded: Loaded) -> None:
         """One event; and a line for a person, where one looks."""
@@ -184,10 +135,14 @@ class Process:
         logs.write("serving", **self._addresses, policies=number, maxMode=loaded.snapshot.max_mode)
         if not loaded.snapshot.placed:
             logs.write("policies_warning", "warning", text="no --platforms: placement is judged for contradictions, not written")
-        if sys.stdout.isatty():
+        if sys.stdout is not None and sys.stdout.isatty():
             at = self._addresses
             print(f"serving {at['url']} (/mutate, /validate, /advise), {number} policies", flush=True)
             print(f"        {at['health']} (/livez, /readyz, /metrics)", flush=True)
+
+
+def _tell_loss(lines: int) -> None:
+    logs.write("log_dropped", "error", lines=lines)
 
 
 def _certificates(settings: Settings) -> FollowedFiles | SelfSigned:
@@ -195,6 +150,12 @@ def _certificates(settings: Settings) -> FollowedFiles | SelfSigned:
         return FollowedFiles(*settings.tls_files)
     assert settings.self_signed is not None, "Settings has one of the two"
     return SelfSigned(settings.self_signed, settings.names)
+
+
+def _bound(listener: socket.socket) -> str:
+    """``0.0.0.0:8443`` tells what a URL does not: whether others can reach it."""
+    host, port = listener.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _on_signals(stop: asyncio.Event, at_once: asyncio.Event) -> None:
@@ -210,13 +171,5 @@ def _on_signals(stop: asyncio.Event, at_once: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, terminate)
     loop.add_signal_handler(signal.SIGINT, interrupt)
-
-
-async def _every_second(look: Callable[[], Awaitable[None]]) -> None:
-    """For ever. Policies and certificate have one each: a mount that hangs must not hold up a renewal."""
-    while True:
-        await asyncio.sleep(LOOK)
-        try:
-            await look()
-        except Exception as error:  # noqa: BLE001 - one bad look must not end the following
-            logs.write("failed", "error", phase="following", error=logs.trace(error))
+    if sys.stdin is None or not sys.stdin.isatty():  # a terminal that is closed ends what runs in it
+        loop.add_signal_handler(signal.SIGHUP, lambda: logs.write("reload", text="nothing to do: policies and certificates are followed"))

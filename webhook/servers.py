@@ -15,7 +15,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from webhook.connection import Connection
-from webhook.limits import Limits
+from webhook.limits import BOUNDS, HEALTH_CONNECTIONS, Limits
 
 BACKLOG = 2048
 """Connections that wait to be accepted: the burst of a thousand-pod Job opens about as many at once."""
@@ -82,16 +82,18 @@ def listen(option: str, host: str, port: int) -> socket.socket:
 
 
 def make_room(connections: int) -> None:
-    """Let the process have that many connections open. Raises StartError where the system does not."""
-    wanted = connections + SPARE_FILES
+    """Let the process have that many connections open, and as many more as the system lets it: those in a TLS handshake do not
+    count yet. Raises StartError where the system does not allow even the first."""
+    wanted = connections + HEALTH_CONNECTIONS + SPARE_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < wanted:
+        room = hard - HEALTH_CONNECTIONS - SPARE_FILES
+        fewer = f"give --connections {room}, or " if room >= BOUNDS["connections"].least else ""
         raise StartError(
-            f"--connections {connections} needs {wanted} open files and this process may have {hard};"
-            f" give --connections {max(hard - SPARE_FILES, 0)}, or raise the limit (ulimit -Hn)"
+            f"--connections {connections} needs {wanted} open files and this process may have {hard}; {fewer}raise the limit (ulimit -Hn)"
         )
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _reason(error: OSError | UnicodeError) -> str:

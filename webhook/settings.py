@@ -27,7 +27,7 @@ class Settings:
     host: str
     port: int
     """0: any free one, which the ready line names"""
-    health: tuple[str, int] = ("127.0.0.1", 0)
+    health: tuple[str, int]
     """host and port of /livez, /readyz and /metrics, without TLS: a kubelet and Prometheus ask there"""
     sources: Sources
     tls_files: tuple[Path, Path] | None = None

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import base64
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 
 from certs.authority import issue, make_ca
 from cli.main import main
+from cli.webhooks import certificates
+from policies.document import InputError
 from tests.random_worlds import catalog
 from webhook.registration import Service, manifests
 
 Raw = dict[str, Any]
 DEPLOYED = Path(__file__).parent.parent.parent / "deploy" / "webhooks.yaml"
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
+NOW = datetime.now(UTC)
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -144,15 +151,67 @@ def test_a_ca_that_cannot_be_used(capsys: pytest.CaptureFixture[str], tmp_path: 
     (tmp_path / "text").write_text("hello")
     (tmp_path / "broken").write_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
     (tmp_path / "both").write_bytes(pair.certificate_pem + pair.key_pem)
+    (tmp_path / "key").write_bytes(pair.key_pem)
     for name, why in [
         ("missing", "cannot be read: No such file or directory"),
         (".", "cannot be read: Is a directory"),
-        ("text", "holds no certificate in PEM"),
-        ("broken", "holds no certificate in PEM"),
+        ("text", "there is no PEM certificate in it"),
+        ("broken", "the certificate in it is damaged"),
         ("both", "holds a private key"),
+        ("key", "holds a private key"),
     ]:
         line = refused(capsys, "--ca", str(tmp_path / name))
         assert line.startswith(f"berth: {tmp_path / name}: {why}")
+        assert line.count(str(tmp_path)) == 1
+
+
+def test_the_file_beside_the_ca_is_not_taken_for_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """tls.crt would do until its renewal, within the week: the line names the file that is meant."""
+    ca = make_ca(NOW)
+    leaf = issue(ca, ["berth"], NOW)
+    (tmp_path / "tls.crt").write_bytes(leaf.certificate_pem * 2)
+    line = refused(capsys, "--ca", str(tmp_path / "tls.crt"))
+    assert line.startswith(f"berth: {tmp_path / 'tls.crt'}: holds no CA")
+    assert "ca.crt" in line
+    (tmp_path / "chain.crt").write_bytes(leaf.certificate_pem + ca.certificate_pem)
+    assert "caBundle" in printed(capsys, "--ca", str(tmp_path / "chain.crt"))
+
+
+def test_a_ca_that_expired(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Every call would fail; beside its successor it does no harm."""
+    old, new = make_ca(NOW - timedelta(days=366)), make_ca(NOW)
+    (tmp_path / "ca.crt").write_bytes(old.certificate_pem)
+    assert f": its CA expired on {NOW - timedelta(days=1):%Y-%m-%d}" in refused(capsys, "--ca", str(tmp_path / "ca.crt"))
+    (tmp_path / "ca.crt").write_bytes(old.certificate_pem + new.certificate_pem)
+    assert "caBundle" in printed(capsys, "--ca", str(tmp_path / "ca.crt"))
+
+
+@pytest.mark.parametrize(
+    ("issuer", "constraints", "taken"),
+    [
+        ("berth", x509.BasicConstraints(ca=False, path_length=None), True),
+        ("berth", None, True),
+        ("root", x509.BasicConstraints(ca=True, path_length=None), True),
+        ("root", x509.BasicConstraints(ca=False, path_length=None), False),
+        ("root", None, False),
+    ],
+    ids=["self-signed leaf", "self-signed, says nothing", "intermediate CA", "leaf", "issued, says nothing"],
+)
+def test_what_can_be_trusted(tmp_path: Path, issuer: str, constraints: x509.BasicConstraints | None, taken: bool) -> None:
+    """What Go accepts as a root that stays one: a CA, or whatever is its own issuer."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    names = [x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]) for name in ("berth", issuer)]
+    builder = x509.CertificateBuilder(subject_name=names[0], issuer_name=names[1], public_key=key.public_key(), serial_number=1)
+    builder = builder.not_valid_before(NOW).not_valid_after(NOW + timedelta(days=1))
+    if constraints is not None:
+        builder = builder.add_extension(constraints, critical=True)
+    pem = builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM)
+    (tmp_path / "c.crt").write_bytes(pem)
+    if taken:
+        assert certificates(str(tmp_path / "c.crt"), NOW) == pem
+    else:
+        with pytest.raises(InputError, match="holds no CA"):
+            certificates(str(tmp_path / "c.crt"), NOW)
 
 
 def test_a_catalog_that_cannot_be_used(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ MANIFEST_KINDS = {"VolcanoJob": "Job"}
 """where a policy's name for a workload is not the kind of its manifest"""
 TEMPLATED = [(w, path) for w in CATALOG.workloads for path in w.templates]
 EQUAL = {"require": {"requestsEqualLimits": ["accelerators"]}}
+GPU_NAME = "karpenter.k8s.aws/instance-gpu-name"
 WRONG: tuple[Any, ...] = (None, 1, True, 1.5, "x", [], {}, [1], {"a": 1}, [None])
 
 
@@ -78,11 +79,27 @@ def ray(*workers: object, **spec: object) -> Advised:
     return asked("ray.io/v1", "RayCluster", {"spec": {"workerGroupSpecs": [{"template": one} for one in workers], **spec}})
 
 
-def mismatch(path: str, opening: str = "its pods will be refused") -> str:
-    return (
-        f'BERTH-101 ({opening}): container "main" requests 1 nvidia.com/gpu but its limit is 2; '
+def replicas(templates: dict[str, Any]) -> dict[str, Any]:
+    """The spec of a PyTorchJob by role."""
+    return {"spec": {"pytorchReplicaSpecs": {role: {"template": one} for role, one in templates.items()}}}
+
+
+def sliced(size: str) -> dict[str, Any]:
+    """A template whose author asks for a MIG slice."""
+    one = template()
+    one["metadata"]["annotations"] = {"berth.dev/mig-slice": size}
+    return one
+
+
+def mismatch(path: str, container: str = "main") -> str:
+    """The sentence, with as much of the rest as a warning holds."""
+    said = (
+        f'BERTH-101 (its pods will be refused): container "{container}" requests 1 nvidia.com/gpu but its limit is 2; '
         f'set {path}.spec.containers[0].resources.requests["nvidia.com/gpu"] to 2'
     )
+    asked_by = " (asked by ClusterGPUPolicy/p0)"
+    ways = (f"{said}. Devices can't be overcommitted.{asked_by}", f"{said}.{asked_by}", said)
+    return next(way for way in ways if len(way) <= WARNING_LENGTH)
 
 
 # --- what is read ------------------------------------------------------------------------------------------------------
@@ -171,7 +188,7 @@ def test_a_recorded_deployment_with_a_mismatch_is_told_where() -> None:
     """In the Deployment's own path, which its author edits."""
     wrong = copy.deepcopy(RECORDED)
     wrong["request"]["object"]["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = "2"
-    assert advise(from_document(wrong), WORLD) == (mismatch("spec.template").replace('"main"', '"vllm"'),)
+    assert advise(from_document(wrong), WORLD) == (mismatch("spec.template", "vllm"),)
 
 
 @pytest.mark.parametrize(("workload", "path"), TEMPLATED, ids=[f"{w.name}-{path}" for w, path in TEMPLATED])
@@ -191,9 +208,44 @@ def test_manifest_kinds_are_the_owners_of_the_catalog() -> None:
 
 
 def test_a_refused_worker_group_is_named() -> None:
-    """Where a workload has several templates, a refusal says which is meant."""
+    """Where a workload has several templates, a refusal says which is meant: by the path to edit, or before the fact."""
     told = advise(ray(template(), template(limit="2"), headGroupSpec={"template": template()}), WORLD)
-    assert told == (mismatch("spec.workerGroupSpecs[1].template", "its pods from spec.workerGroupSpecs[1].template will be refused"),)
+    assert told == (mismatch("spec.workerGroupSpecs[1].template"),)
+    (counted,) = advise(ray(template(), template("9", "9")), world({"require": {"gpusPerPod": {"max": 8}}}))
+    assert counted.startswith("BERTH-111 (its pods from spec.workerGroupSpecs[1].template will be refused): the pod asks for 9 GPUs")
+
+
+@pytest.mark.parametrize(
+    ("one", "code", "fix"),
+    [
+        pytest.param(template("500m", "500m"), "BERTH-102", "set {}.containers[0].resources.limits", id="amount"),
+        pytest.param(template(nodeSelector={GPU_NAME: "t4"}), "BERTH-121", f"{{}}.nodeSelector {GPU_NAME}=t4 is outside", id="gpu"),
+        pytest.param(template(nodeSelector={GPU_NAME: "x9"}), "BERTH-125", f"{{}}.nodeSelector {GPU_NAME}=x9 is not known", id="value"),
+    ],
+)
+def test_a_fix_of_one_of_several_templates_is_to_be_pasted(one: dict[str, Any], code: str, fix: str) -> None:
+    """With the path in the PyTorchJob, once, not the pod's; an unknown value is not remarked on beside its refusal."""
+    job_ = asked("kubeflow.org/v1", "PyTorchJob", replicas({"Master": template(), "Worker": one}))
+    (told,) = advise(job_, world(EQUAL, {"require": {"families": {"in": ["hopper", "ampere"]}}}))
+    assert told.startswith(f"{code} (its pods will be refused): ")
+    assert fix.format("spec.pytorchReplicaSpecs.Worker.template.spec") in told
+    assert told.count("pytorchReplicaSpecs") == 1
+    assert len(told) <= WARNING_LENGTH
+
+
+def test_a_refusal_says_who_asks_where_there_is_room() -> None:
+    """As the refusal of a pod does, and what else it says: whole or not at all."""
+    few = {"require": {"gpusPerPod": {"max": 8}}}
+    (told,) = advise(job(template("9", "9")), world(few))
+    assert told.endswith("; ask for at most 8, or split the work over more pods. (asked by ClusterGPUPolicy/p0)")
+    (crowded,) = advise(job(template("9", "9")), world(*[few] * 9))
+    assert crowded.endswith("; ask for at most 8, or split the work over more pods")
+    (detailed,) = advise(job(template(limit="2")), WORLD)
+    assert detailed.endswith(" to 2. Devices can't be overcommitted. (asked by ClusterGPUPolicy/p0)")
+    annotated = template()
+    annotated["metadata"]["annotations"] = {"berth.dev/node-template": "none"}
+    (nobodys,) = advise(job(annotated), WORLD)
+    assert nobodys.endswith("; remove the annotation. No template is allowed in this namespace.")
 
 
 def test_a_warning_policy_says_what_it_would_refuse() -> None:
@@ -210,9 +262,27 @@ def test_a_warning_policy_says_what_it_would_refuse() -> None:
 
 def test_remarks_are_said_once_for_all_templates() -> None:
     """Which template is meant does not matter to what is no refusal."""
-    slices = world({"default": {"mig": {"slice": "10gb"}}})
-    (told,) = advise(ray(template(), template(), template("0", "0")), slices)
+    (told,) = advise(ray(sliced("10gb"), sliced("10gb"), template("0", "0")), WORLD)
     assert told.startswith("BERTH-210: MIG slice 10gb skipped: ")
+
+
+def test_a_default_that_was_left_out_is_not_told() -> None:
+    """No author can mend it; a slice that the annotation asks for is the author's own wish."""
+    slices = world({"default": {"mig": {"slice": "10gb"}}})
+    assert advise(job(template()), slices) == ()
+    assert advise(job(sliced("10gb")), slices) != ()
+
+
+def test_a_value_that_is_refused_is_not_remarked_on() -> None:
+    """That no node has a slice of a size which does not exist is no news."""
+    assert [told[:9] for told in advise(job(sliced("11gb")), WORLD)] == ["BERTH-151"]
+
+
+@pytest.mark.parametrize(("version", "kind", "gpus"), [("apps/v1", "Deployment", "1"), ("batch/v1", "Job", "8")])
+def test_a_correct_workload_under_the_shipped_library_is_told_nothing(version: str, kind: str, gpus: str) -> None:
+    """Its pods get what the library writes, on karpenter-aws, in silence."""
+    library = snapshot.build(golden.policies_of("library", CATALOG), CATALOG, platforms=["karpenter-aws"])
+    assert advise(asked(version, kind, {"metadata": {"name": "x"}, "spec": {"template": template(gpus, gpus)}}), library) == ()
 
 
 def test_a_remark_has_the_workloads_path() -> None:
@@ -243,16 +313,17 @@ def test_a_quoted_path_stays_as_the_author_wrote_it() -> None:
     assert 'spec.template.metadata.annotations["berth.dev/expected-duration"] is "spec.containers of metadata.labels"' in told
 
 
-@pytest.mark.parametrize(("length", "path"), [(3, "long"), (30, "short"), (60, "shortest")])
-def test_a_long_path_gives_way(length: int, path: str) -> None:
-    """A warning that would be cut names the template once and keeps the pod's own path, so that the fix stays whole."""
+@pytest.mark.parametrize(("length", "way"), [(3, "placed"), (30, "named"), (60, "short")])
+def test_a_long_path_gives_way(length: int, way: str) -> None:
+    """A warning that would be cut names the template once and keeps the pod's own paths, so that the fix stays whole."""
     role = "W" * length
-    specs = {role: {"template": template(limit="2")}, "M": {"template": template()}}
-    (told,) = advise(asked("kubeflow.org/v1", "PyTorchJob", {"spec": {"pytorchReplicaSpecs": specs}}), WORLD)
-    at, fix = f"spec.pytorchReplicaSpecs.{role}.template", 'spec.containers[0].resources.requests["nvidia.com/gpu"] to 2'
+    specs = replicas({role: template(terminationGracePeriodSeconds=3600), "M": template()})
+    (told,) = advise(asked("kubeflow.org/v1", "PyTorchJob", specs), world({"require": {"gracePeriod": {"max": "10m"}}}))
+    at, field = f"spec.pytorchReplicaSpecs.{role}.template", "spec.terminationGracePeriodSeconds"
+    opening = {"placed": "its pods will be refused", "named": f"its pods from {at} will be refused", "short": at}[way]
+    field = f"{at}.{field}" if way == "placed" else field
+    assert told.startswith(f"BERTH-141 ({opening}): {field} is 3600, above the maximum of 600 s here; set {field} to at most 600")
     assert len(told) <= WARNING_LENGTH
-    assert told.endswith(f"set {at}.{fix}" if path == "long" else f"set {fix}")
-    assert told.startswith(f"BERTH-101 ({at}): " if path == "shortest" else f"BERTH-101 (its pods from {at} will be refused): ")
 
 
 # --- what is passed over -----------------------------------------------------------------------------------------------
@@ -273,7 +344,7 @@ def test_a_long_path_gives_way(length: int, path: str) -> None:
 )
 def test_of_what_berth_does_not_judge_nothing_is_said(review_: Advised) -> None:
     """Allowed, without a warning."""
-    assert advise(review_, world(EQUAL, {"default": {"mig": {"slice": "10gb"}}})) == ()
+    assert advise(review_, world(EQUAL, {"require": {"requestsEqualLimits": ["cpuAndMemory"]}})) == ()
     assert answer(review_, ())["response"] == {"uid": RECORDED["request"]["uid"], "allowed": True}
 
 
@@ -344,6 +415,16 @@ def test_all_that_is_said_of_pods_is_said_of_templates(case: golden.Case) -> Non
     assert [text for text in told if not re.match(r"BERTH-\d{3}(?: \([^)]+\))?: ", text)] == []
     named = re.compile(r"BERTH-\d{3} \((?:its pods from )?spec\.template\b")
     assert [text for text in told if BARE.search(re.sub(r'"[^"]*"', "", text)) and not named.match(text)] == []
+
+
+@pytest.mark.parametrize("case", [c for c in golden.cases() if c.given["pod"]], ids=lambda case: case.name)
+def test_a_refusal_of_one_of_several_templates_names_it_once(case: golden.Case) -> None:
+    """Every golden pod as one of two templates: the opening names it only where no path in the sentence does."""
+    at = "spec.workerGroupSpecs[1].template"
+    told = advise(ray({}, case.given["pod"], namespace=case.given["namespace"]), case.facts(case.given["namespace"]).snapshot)
+    refused = [text for text in told if "will be refused)" in text]
+    assert [text for text in refused if at not in text] == []
+    assert [text for text in refused if f"from {at} will" in text and text.count(at) > 1] == []
 
 
 def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import ssl
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
 
 from tests.webhook.server import ROOT, Running, serving, until
+from webhook.limits import Limits
+from webhook.servers import Server
 
 REVIEW = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
 HEAD = b"POST /mutate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(REVIEW)
@@ -34,14 +37,11 @@ def dialled(server: Running) -> Iterator[ssl.SSLSocket]:
         yield tls
 
 
-def ended(connection: ssl.SSLSocket) -> bool:
-    """Whether the server ends the connection; what it says before is read."""
-    try:
+def wait_for_the_end(connection: socket.socket) -> None:
+    """Returns once the server has ended the connection; what it says before is read. Raises TimeoutError where it never does."""
+    with contextlib.suppress(ssl.SSLEOFError, ConnectionResetError):
         while connection.recv(65536):
             pass
-    except (ssl.SSLEOFError, ConnectionResetError):
-        return True
-    return True
 
 
 def cuts(server: Running, reason: str) -> float:
@@ -57,7 +57,7 @@ def test_a_request_that_does_not_end_is_cut(begun: bytes, server: Running) -> No
     with dialled(server) as connection:
         connection.sendall(begun)
         assert server.post("/mutate", REVIEW).status == 200
-        assert ended(connection)
+        wait_for_the_end(connection)
     assert cuts(server, "slow") == before + 1
 
 
@@ -90,7 +90,7 @@ def test_a_head_without_end_is_cut(server: Running) -> None:
         connection.sendall(b"POST /mutate HTTP/1.1\r\n")
         for _ in range(40):
             connection.sendall(b"X-Flood: " + b"y" * 4000 + b"\r\n")
-        assert ended(connection)
+        wait_for_the_end(connection)
     until(lambda: cuts(server, "head") == before + 1, "the cut")
 
 
@@ -108,7 +108,7 @@ def test_too_many_connections_are_told_to_come_back(server: Running) -> None:
     assert cuts(server, "crowded") >= 1
 
 
-def test_empty_lines_are_no_request(server: Running, tmp_path: Path) -> None:
+def test_empty_lines_are_no_request(server: Running) -> None:
     """They are skipped, and a request after them is answered."""
     with dialled(server) as connection:
         connection.sendall(b"\r\n")
@@ -122,3 +122,27 @@ def test_what_is_not_http_is_turned_away(server: Running) -> None:
         connection.sendall(b"\x16\x03\x01\x00\x05hello\r\n\r\n")
         assert connection.recv(65536).startswith(b"HTTP/1.1 400 ")
     assert server.post("/mutate", REVIEW).status == 200
+    assert [event["event"] for event in server.events()].count("library") == 0
+
+
+def test_an_idle_connection_is_ended_and_counted() -> None:
+    """One that never asked, and one that did and then fell silent, after the time that they are kept."""
+    cuts: list[str] = []
+
+    async def serve() -> None:
+        listener = socket.create_server(("127.0.0.1", 0))
+        server = Server(Starlette(), None, Limits(keep_alive=1), cuts.append)
+        task = asyncio.create_task(server.serve(sockets=[listener]))
+        await asyncio.gather(*(asyncio.to_thread(fall_silent, listener.getsockname()[1], asks=asks) for asks in (True, False)))
+        server.should_exit = True
+        await task
+
+    asyncio.run(serve())
+    assert cuts == ["idle", "idle"]
+
+
+def fall_silent(port: int, *, asks: bool) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+        if asks:
+            client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        wait_for_the_end(client)

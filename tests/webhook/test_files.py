@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from webhook import files
-from webhook.files import read_catalog, read_documents, read_paths, read_policies
+from webhook.files import read_catalog, read_documents, read_paths, read_policies, stamp
 
 POLICY = "apiVersion: berth.dev/v1alpha1\nkind: ClusterGPUPolicy\nmetadata: {name: NAME}\nspec: {default: {gracePeriod: 1m}}\n"
 
@@ -19,10 +19,41 @@ def test_folder_is_its_yaml_files_by_name(tmp_path: Path) -> None:
     """A folder stands for the YAML and JSON files directly in it, sorted."""
     for name in ("b.yml", "a.yaml", "c.json", "d.txt", ".hidden"):
         (tmp_path / name).write_text(name)
-    (tmp_path / "inner.yaml").mkdir()
+    (tmp_path / "inner").mkdir()
     texts, errors = read_paths([str(tmp_path)])
     assert [(Path(file).name, text) for file, text in texts] == [("a.yaml", "a.yaml"), ("b.yml", "b.yml"), ("c.json", "c.json")]
     assert errors == []
+
+
+def test_what_is_named_as_a_policy_and_is_no_file_is_told(tmp_path: Path) -> None:
+    """A guardrail must not vanish because its file is a folder, a pipe or a link to nowhere."""
+    (tmp_path / "a.yaml").write_text("a")
+    (tmp_path / "folder.yaml").mkdir()
+    os.mkfifo(tmp_path / "pipe.yaml")
+    (tmp_path / "gone.yaml").symlink_to("nowhere")
+    (tmp_path / "loop.yaml").symlink_to("loop.yaml")
+    texts, errors = read_paths([str(tmp_path)])
+    assert [text for _, text in texts] == ["a"]
+    assert [(Path(error.file).name, error.message.partition(";")[0]) for error in errors] == [
+        ("folder.yaml", "is no file"),
+        ("gone.yaml", "is a link to nowhere, which is not there"),
+        ("loop.yaml", "cannot be read: Too many levels of symbolic links"),
+        ("pipe.yaml", "is no file"),
+    ]
+
+
+def test_a_stamp_changes_when_a_file_turns_bad(tmp_path: Path) -> None:
+    """Gone, replaced, or now a link to nowhere: each is a change, so that it is read and told."""
+    file = tmp_path / "a.yaml"
+    file.write_text("a")
+    stamps = [stamp([str(tmp_path)])]
+    file.unlink()
+    file.symlink_to("nowhere")
+    stamps.append(stamp([str(tmp_path)]))
+    file.unlink()
+    stamps.append(stamp([str(tmp_path)]))
+    assert len(set(stamps)) == 3
+    assert stamp([str(tmp_path)]) == stamps[-1]
 
 
 def test_file_named_twice_is_read_once(tmp_path: Path) -> None:

@@ -113,3 +113,22 @@ def test_work_that_never_ends_holds_nobody(tmp_path: Path) -> None:
     for thread in threading.enumerate():
         if thread.daemon:
             thread.join(10)
+
+
+def test_what_can_be_read_but_once_is_not_followed(tmp_path: Path) -> None:
+    """A pipe gave its policies at the start: to read it again would find none. It is told."""
+    put(tmp_path, "a")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    async def follow() -> tuple[Loaded, Loaded | None]:
+        followed = FollowedSources(Sources(policies=(str(tmp_path / "a.yaml"), str(pipe))))
+        threading.Thread(target=pipe.write_text, args=(POLICY.replace("NAME", "b"),), daemon=True).start()
+        first = await followed.first()
+        put(tmp_path, "a", POLICY.replace("NAME", "c"))
+        await followed.changed()
+        return first, await followed.changed()
+
+    first, later = asyncio.run(follow())
+    assert (names(first), later) == (["a", "b"], None)
+    assert any("can be read but once, so no policy is followed" in warning for warning in first.warnings)

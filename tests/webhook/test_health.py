@@ -43,6 +43,14 @@ def test_an_expired_certificate_is_not_ready() -> None:
     assert lines(condition(), NOW + 3600)[1] == "[-] certificate: expired on 2027-01-15 09:00:00Z"
 
 
+def test_a_refused_certificate_is_said_but_ready() -> None:
+    """The last good one is served; somebody should look before it ends."""
+    it = condition()
+    it.certificate_refused_at = NOW - 5
+    assert lines(it)[1].startswith("[+] certificate: valid until")
+    assert "what is on disk was refused 5 s ago (log: event=certificate_refused)" in lines(it)[1]
+
+
 def test_a_refused_change_is_said_but_ready() -> None:
     """The last good set acts, so taking the replica out would only make it worse."""
     it = condition()

@@ -6,13 +6,18 @@ import asyncio
 import fcntl
 import json
 import os
+import resource
+import shlex
+import signal
+import socket
 import subprocess
 from pathlib import Path
 from typing import IO
 
+import pytest
 import uvloop
 
-from tests.webhook.server import COMMAND, LIBRARY, ROOT, Running, running
+from tests.webhook.server import COMMAND, LIBRARY, ROOT, Running, running, until
 from webhook.log_stream import WAITING, LogStream
 
 REVIEW = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
@@ -78,9 +83,10 @@ def test_lines_wait_up_to_a_bound_and_the_rest_is_counted() -> None:
 
     async def overflow() -> tuple[list[int], bytes]:
         told: list[int] = []
+        lost: list[int] = []
         reader, writer = os.pipe()
         fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 2**16)
-        stream = LogStream(writer, asyncio.get_running_loop(), told.append)
+        stream = LogStream(writer, asyncio.get_running_loop(), lambda: lost.append(1), told.append)
         for number in range(2000):
             stream.write(f"{number:04d} " + "x" * 1018 + "\n")
         read = b""
@@ -90,6 +96,7 @@ def test_lines_wait_up_to_a_bound_and_the_rest_is_counted() -> None:
         read += read_all(reader)
         os.close(reader)
         os.close(writer)
+        assert told == [len(lost)]
         return told, read
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -101,25 +108,108 @@ def test_lines_wait_up_to_a_bound_and_the_rest_is_counted() -> None:
     assert WAITING <= len(read) <= WAITING + 2**17
 
 
-def test_a_closed_log_is_no_failure() -> None:
-    """The reader is gone for good: lines go nowhere, and the process goes on."""
+def refused(descriptor: int, lines: int) -> int:
+    """How many of the lines are lost on a descriptor that takes none."""
+    lost: list[int] = []
 
     async def write() -> None:
-        reader, writer = os.pipe()
-        stream = LogStream(writer, asyncio.get_running_loop(), lambda lines: None)
-        os.close(reader)
-        for _ in range(3):
+        stream = LogStream(descriptor, asyncio.get_running_loop(), lambda: lost.append(1), lambda number: None)
+        for _ in range(lines):
             stream.write("line\n")
-        os.close(writer)
+        stream.close()
 
     asyncio.run(write())
+    return len(lost)
+
+
+def test_a_closed_log_is_no_failure() -> None:
+    """The reader is gone for good: each line is counted as lost, and the process goes on."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    assert refused(writer, 3) == 3
+    os.close(writer)
+
+
+def test_a_full_disk_is_no_failure() -> None:
+    """The same for a disk without room, which /dev/full stands for."""
+    with open("/dev/full", "wb", buffering=0) as full:
+        assert refused(full.fileno(), 3) == 3
+
+
+def test_a_line_that_was_cut_does_not_spoil_the_next(tmp_path: Path) -> None:
+    """A disk that fills up in the middle of a line: its rest is lost, the next whole line stands by itself, and the loss is told."""
+    told: list[int] = []
+
+    async def write(descriptor: int) -> None:
+        stream = LogStream(descriptor, asyncio.get_running_loop(), lambda: None, told.append)
+        stream.write("first\n")
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (16, hard))  # the disk is full ten bytes on
+        try:
+            stream.write("the second line\n")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        stream.write("third\n")
+
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        with (tmp_path / "log").open("wb", buffering=0) as log:
+            asyncio.run(write(log.fileno()))
+    finally:
+        signal.signal(signal.SIGXFSZ, before)
+    assert (tmp_path / "log").read_text() == "first\nthe second\nthird\n"
+    assert told == [1]
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "2>/dev/full"])
+def test_a_server_without_a_log_serves(closed: str, tmp_path: Path) -> None:
+    """Standard output or error may be closed, or full: a call is answered, and SIGTERM ends it with 0."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    listener.close()
+    options = f"--self-signed {tmp_path}/tls --listen 127.0.0.1:{port} --lame-duck 0"
+    command = f"exec {shlex.join(COMMAND)} {options} {closed}"
+    others = subprocess.DEVNULL
+    with subprocess.Popen(["/bin/sh", "-c", command], cwd=ROOT, stdout=others, stderr=others) as process:
+        try:
+            server = Running(process=process, port=port, health_port=0, ca=tmp_path / "tls" / "ca.crt", log=tmp_path / "log")
+            until(lambda: answered(server), "an answer")
+            assert server.stop(signal.SIGTERM) == 0
+        finally:
+            process.kill()
+
+
+def answered(server: Running) -> bool:
+    try:
+        return server.post("/mutate", REVIEW).status == 200
+    except OSError:
+        return False
+
+
+def test_what_is_not_http_fills_no_log(tmp_path: Path) -> None:
+    """Thousands of garbled requests while nobody reads the log: counted, not told one by one, and the process stays alive."""
+    with subprocess.Popen(
+        [*COMMAND, "--self-signed", str(tmp_path / "tls"), "--listen", "127.0.0.1:0"],
+        cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        try:
+            server = running(process, tmp_path / "log", serving(process.stderr))
+            for _ in range(2500):
+                with socket.create_connection(("127.0.0.1", server.health_port), timeout=30) as client:
+                    client.sendall(b"BAD\x01\r\n\r\n")
+                    assert client.recv(100).startswith(b"HTTP/1.1 400 ")
+            assert server.health("/livez").status == 200
+            assert b'berth_connections_cut_total{reason="garbled"} 2500.0' in server.health("/metrics").body
+        finally:
+            process.kill()
 
 
 def test_what_waits_is_written_at_the_end() -> None:
     """As far as it is taken without waiting."""
 
     async def write(descriptor: int) -> LogStream:
-        stream = LogStream(descriptor, asyncio.get_running_loop(), lambda lines: None)
+        stream = LogStream(descriptor, asyncio.get_running_loop(), lambda: None, lambda lines: None)
         for _ in range(100):
             stream.write("y" * 1023 + "\n")
         return stream

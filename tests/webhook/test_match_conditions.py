@@ -90,20 +90,37 @@ def test_plain_pods_are_nobody_s_business(typed: bool, operation: str) -> None:
     assert {name: (one.called, dict(one.errors)) for name, one in zip(PLAIN, told, strict=True)} == dict.fromkeys(PLAIN, (NOTHING, {}))
 
 
-def test_a_thousand_containers_are_within_the_budget() -> None:
-    """Of five resources each, by limit and request, extended ones too: under a third of what one expression may cost."""
-    usual = ["cpu", "memory", "ephemeral-storage", "hugepages-2Mi", "example.com/foo"]
-    extended = ["vpc.amazonaws.com/efa", "rdma/hca_shared_devices_a", "nvidia.com/gpumem", "smarter-devices/fuse", "github.com/fuse"]
+USUAL = ["cpu", "memory", "ephemeral-storage", "hugepages-2Mi", "example.com/foo"]
+EXTENDED = ["vpc.amazonaws.com/efa", "rdma/hca_shared_devices_a", "nvidia.com/gpumem", "smarter-devices/fuse", "github.com/fuse"]
+OTHER_LETTER = [f"example.com/device-{number:02}" for number in range(12)]
+SAME_LETTER = [f"nvidia.com/own-{number:02}" for number in range(12)]
+"""as ``nvidia.com/mig-`` begins"""
+
+
+def test_large_pods_are_within_the_budget() -> None:
+    """Plain ones of 3,000 containers with 12 resources, 1,500 where the names begin like patterns, by limit and by request.
+
+    The small count takes a tenth of each, and of the budget.
+    """
+    part = count(1, 10)
     claims = [{"name": "g", "resourceClaimName": "g"}]
     pods = [
-        pod_with(1000, usual),
-        pod_with(1000, extended),
-        pod_with(1000, extended, resourceClaims=claims),
-        pod_with(1000, ["nvidia.com/gpu"]),
+        pod_with(300 * part, OTHER_LETTER),
+        pod_with(150 * part, SAME_LETTER),
+        pod_with(100 * part, EXTENDED, resourceClaims=claims),
+        pod_with(100 * part, ["nvidia.com/gpu"]),
     ]
     _, told = judge([Asked(object=pod, cost=True) for pod in pods])
     assert [(one.called, dict(one.errors)) for one in told] == [(NOTHING, {}), (NOTHING, {}), (OTHERS, {}), (NAMED, {})]
-    assert 0 < max(cost for one in told for cost in one.cost.values()) < LIMIT_OF_ONE / 3
+    assert all(0 < cost < 0.08 * part * LIMIT_OF_ONE for one in told for cost in one.cost.values())
+
+
+@pytest.mark.parametrize(("names", "units"), [(USUAL, 8), (OTHER_LETTER, 8), (SAME_LETTER, 20)], ids=["usual", "extended", "as a pattern"])
+def test_what_an_amount_costs(names: list[str], units: int) -> None:
+    """As the docstring of match_conditions says: 37 units for each container, so many for each amount, and 30 for the rest of a pod."""
+    containers = 100
+    _, told = judge([Asked(object=pod_with(containers, names), cost=True)])
+    assert max(told[0].cost.values()) <= containers * (37 + units * 2 * len(names)) + 60
 
 
 # --- what is never sent ------------------------------------------------------------------------------------------------

@@ -73,6 +73,18 @@ def test_workloads_of_an_overlay_are_advised_on() -> None:
     assert [(one.called, dict(one.errors)) for one in told] == [(NOTHING, {}), (ADVICE, {}), (ADVICE, {})] * 2
 
 
+def test_templates_outside_of_spec_are_watched_where_they_are() -> None:
+    """An overlay may put them at the top of an object: a change there is advised on, one beside it is not."""
+    own = laid(
+        {"workloads": [{"name": "Barge", "apiVersions": ["example.com/v1"], "resource": "barges", "templates": ["crew[*].template"]}]}
+    )
+    barge = next(workload for workload in own.workloads if workload.name == "Barge")
+    old, new = (with_templates(barge, "example.com/v1", [template_of(pod_with(n, ["nvidia.com/gpu"]))]) for n in (1, 2))
+    asked = [asked_for(barge, one, operation="UPDATE", old=old) for one in (new, old, {**old, "status": {"ready": True}})]
+    _, told = judge(asked, laid=own)
+    assert [(one.called, dict(one.errors)) for one in told] == [(ADVICE, {}), (NOTHING, {}), (NOTHING, {})]
+
+
 def test_a_pattern_that_only_python_reads_is_refused() -> None:
     """Rather than never matched: the message names the part."""
     own = laid({"resources": [{"pattern": r"example\.com/(?!x).+", "vendor": "nvidia", "kind": "other"}]})

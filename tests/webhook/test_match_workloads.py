@@ -17,6 +17,10 @@ from tests.webhook.ought import ADVICE, GPU_POD, LIMIT_OF_ONE, NOTHING, judged, 
 Raw = dict[str, Any]
 
 
+def updated(old: Raw) -> dict[str, Any]:
+    return {"operation": "UPDATE", "old": old}
+
+
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_advice_is_asked_for_workloads_with_an_accelerator(name: str) -> None:
     """At any template path of the kind, in every version of it, on create and update; a plain one is not sent."""
@@ -24,9 +28,9 @@ def test_advice_is_asked_for_workloads_with_an_accelerator(name: str) -> None:
     plain, gpu = template_of(pod_with(1, ["cpu"])), template_of(GPU_POD)
     rounds: list[list[Raw | None]] = [[plain], [plain, plain], [gpu], [plain, gpu], [gpu, plain]]
     asked = [
-        asked_for(workload, with_templates(workload, version, templates), operation=operation)
+        asked_for(workload, with_templates(workload, version, templates), **before)
         for version in workload.api_version
-        for operation in ("CREATE", "UPDATE")
+        for before in ({}, updated(with_templates(workload, version, [template_of(pod_with(2, ["cpu"]))])))
         for templates in rounds
     ]
     single = len(workload.templates) == 1 and "*" not in workload.templates[0]
@@ -108,6 +112,33 @@ def test_what_a_controller_makes_is_not_advised_on() -> None:
     owned = [[{**owner, "controller": True}], [owner, {**owner, "controller": True}], [owner], [{**owner, "controller": False}], [], None]
     _, told = judge([asked_for(workload, {**plain, "metadata": {"name": "w", "ownerReferences": owners}}) for owners in owned])
     assert [(one.called, dict(one.errors)) for one in told] == [(NOTHING, {})] * 2 + [(ADVICE, {})] * 4
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_an_update_of_anything_but_the_spec_is_not_advised_on(name: str) -> None:
+    """kubectl annotate and label, a controller's revision, a status, the last finalizer: none waits for Berth; an image does not pass."""
+    workload = WORKLOADS[name]
+    for version in workload.api_version:
+        old = with_templates(workload, version, [template_of(GPU_POD)])
+        quiet: list[Raw] = [
+            old,
+            {**old, "metadata": {"name": "w", "annotations": {"deployment.kubernetes.io/revision": "2"}, "generation": 2}},
+            {**old, "metadata": {"name": "w", "labels": {"team": "a"}, "finalizers": ["example.com/f"]}},
+            {**old, "status": {"observedGeneration": 2}},
+        ]
+        image = with_templates(workload, version, [template_of(pod_with(1, ["nvidia.com/gpu", "cpu"]))])
+        _, told = judge([asked_for(workload, new, **updated(old)) for new in [*quiet, image]])
+        assert [(one.called, dict(one.errors)) for one in told] == [(NOTHING, {})] * len(quiet) + [(ADVICE, {})]
+
+
+def test_an_update_may_come_with_any_null() -> None:
+    """A spec that is null or missing, before or after, is no error."""
+    workload = WORKLOADS["RayCluster"]
+    full = with_templates(workload, workload.api_version[0], [template_of(GPU_POD)])
+    hollowed = [{**full, "spec": None}, {key: value for key, value in full.items() if key != "spec"}, {**full, "spec": {}}]
+    asked = [asked_for(workload, new, **updated(old)) for old in hollowed for new in [*hollowed, full]]
+    _, told = judge(asked)
+    assert [(one.called, dict(one.errors)) for one in told] == [*[(NOTHING, {})] * 3, (ADVICE, {})] * 3
 
 
 def test_a_workload_of_a_thousand_containers_is_within_the_budget() -> None:

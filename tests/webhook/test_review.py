@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from policies.verdict import Remark, Verdict, Violation, Would
-from webhook.review import Review, ReviewError, answer, parse, warnings_for
+from webhook.review import Review, ReviewError, answer, parse, uid_at
 
 REVIEWS = Path(__file__).parent.parent / "reviews"
 CREATE: dict[str, Any] = json.loads((REVIEWS / "pods-create-train-llama.json").read_text())
@@ -37,6 +37,11 @@ def response(verdict: Verdict, phase: Any = "mutate") -> dict[str, Any]:
     assert list(whole) == ["response"]
     result: dict[str, Any] = whole["response"]
     return result
+
+
+def warnings(verdict: Verdict) -> list[str]:
+    got: list[str] = response(verdict).get("warnings", [])
+    return got
 
 
 def remarks(*texts: str) -> Verdict:
@@ -176,37 +181,61 @@ def test_denied_with_all_reasons() -> None:
     assert message.splitlines() == ["2 reasons:", f"- {MISMATCH}", f"- {other}"]
 
 
+def test_a_refusal_is_bounded() -> None:
+    """A megabyte that an author wrote does not come back, nor its line ends, nor the three-thousandth reason."""
+    long = Violation(code="BERTH-101", fact="f\n\u2028" * 500_000, fix="x", rule="r")
+    one = response(Verdict(violations=(long,)))["status"]["message"]
+    assert (len(one), one.splitlines()) == (1000, [one])
+    many = response(Verdict(violations=(long,) * 3000))["status"]["message"].splitlines()
+    assert (many[0], len(many), many[-1]) == ("3000 reasons:", 22, "and 2980 more")
+
+
+@pytest.mark.parametrize(
+    ("head", "uid"),
+    [
+        (b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"0df2-a","kind":{', "0df2-a"),
+        (json.dumps(CREATE).encode()[:4096], CREATE["request"]["uid"]),
+        (b'{"request":{"object":{"uid":"0df2-a"', None),
+        (b'{"request":{"uid":"\\u0041"', None),
+        (b"", None),
+    ],
+)
+def test_a_uid_is_found_in_the_head_of_a_review(head: bytes, uid: str | None) -> None:
+    """Where the API server writes it, and nowhere else."""
+    assert uid_at(head) == uid
+
+
 def test_warnings_once_each_in_order() -> None:
     """The same remark from two policies is said once."""
-    assert response(remarks("a", "b", "a"))["warnings"] == ["BERTH-900: a", "BERTH-900: b"]
+    assert warnings(remarks("a", "b", "a")) == ["BERTH-900: a", "BERTH-900: b"]
 
 
 def test_a_policy_in_warn_says_what_it_would_refuse() -> None:
     """Warn is one warning per would-be refusal; Audit says nothing to the author."""
     warn = Would(policy="ClusterGPUPolicy/x", mode="Warn", violations=(MISMATCH,))
     audit = Would(policy="ClusterGPUPolicy/y", mode="Audit", violations=(MISMATCH,))
-    assert list(warnings_for(Verdict(would=(warn, audit)))) == [
+    assert warnings(Verdict(would=(warn, audit))) == [
         "BERTH-104 (would be refused, were ClusterGPUPolicy/x in Enforce): the request is not the limit; make them equal"
     ]
 
 
 def test_a_warning_is_at_most_256_characters() -> None:
     """Past its total the API server cuts each to 256, so none is longer."""
-    assert [len(text) for text in warnings_for(remarks("x" * 1000))] == [256]
+    assert [len(text) for text in warnings(remarks("x" * 1000))] == [256]
 
 
 def test_a_warning_is_one_printable_line() -> None:
     """Newlines and escapes from a name would make the API server drop the warning, or paint a terminal."""
-    assert list(warnings_for(remarks("a\nb\x1b[31m\tc"))) == ["BERTH-900: a b [31m c"]
+    assert warnings(remarks("a\nb\x1b[31m\tc")) == ["BERTH-900: a b [31m c"]
 
 
 def test_warnings_fit_into_what_the_api_server_keeps() -> None:
     """What does not fit is counted in the last one."""
-    texts = list(warnings_for(remarks(*(f"{number} " + "x" * 300 for number in range(100)))))
+    texts = warnings(remarks(*(f"{number} " + "x" * 300 for number in range(100))))
     assert sum(map(len, texts)) <= 4096
     assert texts[-1] == f"BERTH-001: {100 - len(texts) + 1} more warnings did not fit; berth try shows them all"
 
 
 def test_warnings_that_just_fit_are_all_said() -> None:
     """No closing line where nothing is left out."""
-    assert len(list(warnings_for(remarks(*(f"{number:02} " + "x" * 300 for number in range(16)))))) == 16
+    assert len(warnings(remarks(*(f"{number:02} " + "x" * 300 for number in range(16))))) == 16

@@ -122,7 +122,8 @@ def test_policies_are_followed(tmp_path: Path) -> None:
     with serving(tmp_path, "--policies", str(folder)) as server:
         assert server.post("/mutate", REVIEW).response["allowed"] is True
         (folder / "more.yaml").write_text(REFUSING)
-        assert server.event("policies_loaded")["policies"] == 2
+        loaded = server.event("policies_loaded")
+        assert (loaded["policies"], loaded["added"], loaded["removed"]) == (2, ["ClusterGPUPolicy/none"], [])
         assert server.post("/mutate", REVIEW).response["allowed"] is False
         (folder / "more.yaml").write_text(REFUSING.replace("max: 1", "max: one").replace("Enforce", "Enforcing"))
         errors = server.event("policies_refused")["errors"]
@@ -179,7 +180,12 @@ def test_a_certificate_is_followed(tmp_path: Path) -> None:
             key.write_bytes(ca.key_pem)
             assert "does not belong" in server.event("certificate_refused")["error"]
             assert served(server) == second
-            assert server.health("/readyz").status == 200
+            ready = server.health("/readyz")
+            assert (ready.status, b"what is on disk was refused" in ready.body) == (200, True)
+            assert b"berth_certificate_last_reload_successful 0.0" in server.health("/metrics").body
+            put()
+            until(lambda: served(server) != second, "the next good one")
+            assert b"berth_certificate_last_reload_successful 1.0" in server.health("/metrics").body
         finally:
             process.kill()
 
@@ -212,6 +218,14 @@ def test_sigterm_is_a_lame_duck_first(tmp_path: Path) -> None:
         assert server.stop(signal.SIGTERM) == 0  # the second one ends the wait
         assert b"Traceback" not in server.log.read_bytes()
         idle.close()
+
+
+def test_sighup_changes_nothing(tmp_path: Path) -> None:
+    """It asks for a reload, which goes on all the time."""
+    with serving(tmp_path) as server:
+        server.process.send_signal(signal.SIGHUP)
+        server.event("reload")
+        assert server.post("/mutate", REVIEW).status == 200
 
 
 def test_ctrl_c_stops_at_once(tmp_path: Path) -> None:

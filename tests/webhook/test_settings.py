@@ -12,7 +12,7 @@ from webhook.sources import Sources
 
 
 def settings(host: str, port: int = 8443) -> Settings:
-    return Settings(host=host, port=port, sources=Sources())
+    return Settings(host=host, port=port, health=("127.0.0.1", 0), sources=Sources())
 
 
 def from_args(**given: object) -> Settings:

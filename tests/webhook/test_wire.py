@@ -16,6 +16,7 @@ import pytest
 from cli.main import main
 from policies.verdict import MODES
 from tests.webhook.server import JSON, LIBRARY, ROOT, Answer, Running, answer_of, serving
+from webhook.app import LARGEST_REVIEW
 from webhook.limits import Limits
 
 REVIEWS = sorted((ROOT / "tests" / "reviews").glob("*.json"))
@@ -178,27 +179,60 @@ def test_duplicate_keys_are_read_as_go_reads_them(server: Running) -> None:
     assert server.post("/mutate", twice).response["status"] == server.post("/mutate", MISMATCH).response["status"]
 
 
-def test_a_body_over_the_cap_is_413(server: Running) -> None:
-    """By its declared length, or where it passes; the connection is closed."""
+def large(review: dict[str, Any], size: int) -> bytes:
+    """The review with so many characters in an environment variable, written as Go writes it."""
+    copied = copy.deepcopy(review)
+    copied["request"]["object"]["spec"]["containers"][0]["env"] = [{"name": "E", "value": "<" * size}]
+    return json.dumps(copied).replace("<", "\\u003c").encode()
+
+
+@pytest.mark.parametrize("path", ["/mutate", "/validate"])
+def test_a_review_over_the_cap_is_refused(path: str, server: Running) -> None:
+    """With a sentence and its uid: an HTTP error would let it pass where the failurePolicy is Ignore."""
+    body = large(CREATE, 1_300_000)
+    assert len(body) > Limits().body
+    answer = server.post(path, body)
+    taken_by_the_api_server(answer, CREATE["request"]["uid"])
+    assert (answer.response["allowed"], answer.response["status"]["code"]) == (False, 413)
+    assert answer.response["status"]["message"].startswith("BERTH-003: the review of this object has ")
+
+
+def test_advice_on_a_workload_over_the_cap_allows(server: Running) -> None:
+    """It only ever warns."""
+    answer = server.post("/advise", large(CREATE, 1_300_000))
+    assert (answer.response["allowed"], answer.response["warnings"][0][:9]) == (True, "BERTH-003")
+
+
+def test_under_the_emergency_brake_nothing_is_refused(tmp_path: Path) -> None:
+    """Where no policy is in Enforce, a review over the cap is allowed with a warning."""
+    with serving(tmp_path, *OPTIONS, "--max-mode", "Audit") as server:
+        answer = server.post("/mutate", large(CREATE, 1_300_000))
+    assert (answer.response["allowed"], answer.response["warnings"][0][:9]) == (True, "BERTH-003")
+
+
+def test_a_body_that_no_review_can_have_is_413(server: Running) -> None:
+    """By its declared length, unread, or where it passes; the connection is closed. So is what is large and no review."""
     client = server.connection()
     client.putrequest("POST", "/mutate")
     client.putheader("Content-Type", "application/json")
-    client.putheader("Content-Length", str(Limits().body + 1))
+    client.putheader("Content-Length", str(LARGEST_REVIEW + 1))
     client.endheaders()
     answer = answer_of(client)
     client.close()
     assert (answer.status, answer.headers["connection"]) == (413, "close")
-    assert b"7340032 bytes" in answer.body
+    assert server.post("/mutate", b" " * (Limits().body + 1)).status == 413
+    assert server.process.poll() is None
 
 
-def test_the_second_cap_is_a_setting(tmp_path: Path) -> None:
-    """--body in bytes; a chunked body without a length is stopped where it passes."""
+def test_the_cap_is_a_setting(tmp_path: Path) -> None:
+    """--body in bytes, for a chunked body without a length too."""
     with serving(tmp_path, "--body", str(2**20)) as server:
+        body = large(CREATE, 300_000)
         client = server.connection()
-        client.request("POST", "/mutate", iter([b" " * 2**16] * 17), JSON, encode_chunked=True)
-        assert answer_of(client).status == 413
+        client.request("POST", "/mutate", iter([body[at : at + 2**16] for at in range(0, len(body), 2**16)]), JSON, encode_chunked=True)
+        assert answer_of(client).response["status"]["code"] == 413
         client.close()
-        assert server.post("/mutate", json.dumps(CREATE).encode()).status == 200
+        assert server.post("/mutate", json.dumps(CREATE).encode()).response["allowed"] is True
 
 
 @pytest.mark.parametrize(
