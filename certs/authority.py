@@ -7,7 +7,8 @@ less than with RSA-2048, and every client that speaks TLS 1.2 knows the curve.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,6 +17,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from certs.names import normal
 
 BACKDATE = timedelta(hours=1)
 """notBefore lies this far back, so that a caller whose clock is up to an hour slow accepts a fresh certificate."""
@@ -26,6 +29,10 @@ CA_LIFE = timedelta(days=365)
 LEAF_LIFE = timedelta(days=7)
 """A week: a leaked key is worth little, and with a third of the life left at renewal (2 days 8 hours) a weekend
 passes before anybody has to act."""
+
+
+NAME_TOLD = 80
+"""Characters of a name that is refused, in the message; more would hide the rest of it."""
 
 
 class CertificateError(Exception):
@@ -72,22 +79,38 @@ def make_ca(now: datetime, *, name: str = "berth", life: timedelta = CA_LIFE) ->
 def issue(ca: KeyPair, names: Sequence[str], now: datetime, *, life: timedelta = LEAF_LIFE) -> KeyPair:
     """A serving certificate for ``names`` (DNS names and IP addresses), which never outlives its CA.
 
-    Raises CertificateError without names (the API server ignores the common name) and when the CA has expired.
+    Raises CertificateError as ``checked_names`` does, and when the CA has expired.
     """
-    if not names:
-        raise CertificateError("a serving certificate needs at least one name: callers check names, not the subject")
+    wanted = checked_names(names)
     end = min(now + life, ca.certificate.not_valid_after_utc)
     if end <= now:
         raise CertificateError(f"the CA expired on {ca.certificate.not_valid_after_utc:%Y-%m-%d %H:%M}Z")
     key = ec.generate_private_key(ec.SECP256R1())
-    builder = _builder(_common_name(names[0][:64]), ca.certificate.subject, key, x509.random_serial_number(), now, end)
+    builder = _builder(_common_name(wanted[0][:64]), ca.certificate.subject, key, x509.random_serial_number(), now, end)
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     builder = builder.add_extension(_key_usage(ca=False), critical=True)
     builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-    builder = builder.add_extension(x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False)
+    builder = builder.add_extension(x509.SubjectAlternativeName([_general_name(name) for name in wanted]), critical=False)
     issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca.key.public_key())
     builder = builder.add_extension(issuer, critical=False)
     return KeyPair(certificate=builder.sign(ca.key, hashes.SHA256()), key=key)
+
+
+def checked_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Each once, in the order given, as a certificate holds them.
+
+    Raises CertificateError without names (the API server ignores the common name) and with all that are no DNS name or IP address.
+    """
+    found = {name: normal(name) for name in names}
+    wrong = ", ".join(json.dumps(name[:NAME_TOLD]) for name, form in found.items() if form is None)
+    if wrong:
+        raise CertificateError(
+            f"a certificate cannot be issued for {wrong}: no DNS name (labels of letters, digits and inner hyphens, with a dot between)"
+            " or IP address; give names as callers write them, such as berth.berth-system.svc or 10.0.0.7"
+        )
+    if not found:
+        raise CertificateError("a serving certificate needs at least one name: callers check names, not the subject")
+    return tuple(dict.fromkeys(form for form in found.values() if form))
 
 
 def load(certificate_pem: bytes, key_pem: bytes) -> KeyPair:

@@ -1,9 +1,10 @@
 """Certificates that change while they are served: from files of somebody else, or from a folder that we keep ourselves.
 
-``refresh(now)`` is called once a second, on the event loop; it takes 10 to 30 microseconds when nothing changed, 3 to 8 ms when
-something did. The first call gives a Serving or raises. After it, a Serving means that another pair is to be served from now on; None,
-that what is served stays; CertificateError, that what is on disk cannot be served: what is served stays, and the error comes again at
-each call until the files are good.
+``refresh(now)`` is called once a second, never twice at once, and beside the event loop: it takes 10 to 30 microseconds when nothing
+changed, 3 to 8 ms when something did, and seconds where a mount hangs or another process keeps the folder's lock. The first call gives a
+Serving or raises. After it, a Serving means that another pair is to be served from now on; None, that what is served stays;
+CertificateError, that what is on disk cannot be served: what is served stays, and the error comes again at each call until the files are
+good.
 
 A writer replaces one file after the other, so the two may not match for a moment, or one may be half written. Trouble counts only when two
 calls in a row find the same bytes.
@@ -16,10 +17,10 @@ from pathlib import Path
 from typing import Protocol
 
 from certs.authority import CertificateError
-from certs.files import ServingFiles, self_signed
+from certs.files import FILES, ServingFiles, self_signed
 from certs.reading import fingerprint
 from certs.renewal import renewal_reason
-from certs.serving import Serving, load_serving
+from certs.serving import Serving, load_serving, serving_of
 
 
 class Source(Protocol):
@@ -72,7 +73,7 @@ class SelfSigned:
 
     def __init__(self, directory: Path, names: tuple[str, ...]) -> None:
         self._directory, self._names = directory, names
-        self._paths = [directory / name for name in ("ca.crt", "ca.key", "tls.crt", "tls.key")]
+        self._paths = [directory / name for name in FILES]
         self._files: ServingFiles | None = None
         self._seen = self._good = b""
         self.notes: tuple[str, ...] = ()
@@ -87,10 +88,9 @@ class SelfSigned:
         if self._files and not (settled and (seen != self._good or self._due(self._files, now))):
             return None
         files = self_signed(self._directory, self._names, now, running=self._files is not None)
-        seen = fingerprint(self._paths)
-        serving = load_serving(files.certificate, files.key, now)
+        serving = serving_of(files.leaf, files.certificate, now)
         self.notes = (*files.notes, f"{files.certificate}: {serving}")
-        self._files, self._seen, self._good = files, seen, seen
+        self._files, self._seen, self._good = files, files.digest, files.digest
         return serving
 
     def _due(self, files: ServingFiles, now: datetime) -> bool:

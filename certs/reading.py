@@ -6,6 +6,7 @@ neither one within a tick of the file's clock and of the same size, nor one behi
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -17,18 +18,41 @@ from certs.authority import CertificateError
 LIMIT = 64 * 1024
 """Bytes of one file: ten certificates of RSA-4096 keys in PEM form take 25 KB. What is read is parsed on the event loop."""
 
+_NO_LOCKS = "give a folder on a file system that has locks"
+_ADVICE = {
+    errno.EMFILE: "raise this process's limit of open files (ulimit -n)",
+    errno.ENFILE: "raise this machine's limit of open files (sysctl fs.file-max)",
+    errno.ENOSPC: "make room on its file system",
+    errno.EDQUOT: "make room on its file system, or raise the quota",
+    errno.EFBIG: "raise this process's limit of file sizes (ulimit -f)",
+    errno.ENOLCK: _NO_LOCKS,
+    errno.ENOSYS: _NO_LOCKS,
+    errno.EOPNOTSUPP: _NO_LOCKS,
+}
+"""Where the error alone tells what to do."""
+
 
 def read(path: Path) -> bytes:
     """The whole content. Raises CertificateError with the path: not there, not ours to read, no regular file, over 64 KiB."""
     try:
-        content = _content(path)
+        return whole(path)
     except OSError as error:
-        raise CertificateError(f"{path}: cannot be read: {error.strerror or error}; give a file that this process may read") from None
+        raise CertificateError(f"{path}: cannot be read: {reason_of(error, 'give a file that this process may read')}") from None
+
+
+def whole(path: Path) -> bytes:
+    """The whole content. Raises OSError, and CertificateError as ``read`` does: no regular file, over 64 KiB."""
+    content = _content(path)
     if content is None:
         raise CertificateError(f"{path}: cannot be read: not a regular file; give one, which can be read again to see whether it changed")
     if len(content) > LIMIT:
         raise CertificateError(f"{path}: over 64 KiB; give only the serving certificate and its intermediates, or its key")
     return content
+
+
+def reason_of(error: OSError, otherwise: str) -> str:
+    """What is wrong, and what to do about it: ``otherwise`` where the error does not tell."""
+    return f"{error.strerror or error}; {_ADVICE.get(error.errno or 0, otherwise)}"
 
 
 def fingerprint(paths: Iterable[Path]) -> bytes:

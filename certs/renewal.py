@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from certs.authority import KeyPair
+from certs.names import normal
 
 
 def renewal_reason(pair: KeyPair, names: Iterable[str], now: datetime, *, latest: datetime | None = None) -> str | None:
@@ -19,7 +20,7 @@ def renewal_reason(pair: KeyPair, names: Iterable[str], now: datetime, *, latest
         return f"it expired on {end:%Y-%m-%d %H:%M}Z"
     if now < start:
         return f"it is valid only from {start:%Y-%m-%d %H:%M}Z: the clock was ahead when it was made, or is behind now"
-    missing = sorted(set(names) - set(pair.names))
+    missing = sorted({normal(name) or name for name in names} - set(pair.names))
     if missing:
         return f"it does not name {', '.join(missing)}"
     if end - now < (end - start) / 3 and (latest is None or end < latest):

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from certs.authority import CertificateError, names_of
+from certs.authority import CertificateError, KeyPair, names_of
 from certs.chain import Chain, PrivateKey, check, parse_chain, parse_key, place_of, to_pem
-from certs.reading import digest, read
+from certs.reading import digest, read, reason_of
 
 NAMES_TOLD = 5
 """of a certificate's names, in a log line"""
@@ -41,7 +41,7 @@ class Serving:
 
     def __str__(self) -> str:
         more = f" and {len(self.names) - NAMES_TOLD} more" if len(self.names) > NAMES_TOLD else ""
-        return f"serial {self.serial:x}, for {', '.join(self.names[:NAMES_TOLD])}{more}, until {self.expires:%Y-%m-%d %H:%M}Z"
+        return f"serial {_hex(self.serial)}, for {', '.join(self.names[:NAMES_TOLD])}{more}, until {self.expires:%Y-%m-%d %H:%M}Z"
 
 
 class LiveContext:
@@ -89,9 +89,25 @@ def load_serving(certificate: Path, key: Path, now: datetime) -> Serving:
         return _serving(chain, private, digest(contents))
 
 
+def serving_of(pair: KeyPair, origin: Path, now: datetime) -> Serving:
+    """A pair that was read from ``origin``, or written there. Raises CertificateError as ``load_serving`` does.
+
+    Its files are not read again: by now another process may have put another pair there.
+    """
+    with _about(origin):
+        check(pair.certificate, now)
+        return _serving((pair.certificate,), pair.key, digest((pair.certificate_pem, pair.key_pem)))
+
+
 def _serving(chain: Chain, key: PrivateKey, origin: bytes) -> Serving:
     leaf, context = chain[0], _context(chain, key)
     return Serving(context=context, expires=leaf.not_valid_after_utc, serial=leaf.serial_number, names=names_of(leaf), digest=origin)
+
+
+def _hex(serial: int) -> str:
+    """As openssl shows it: upper case, whole bytes."""
+    digits = f"{serial:X}"
+    return digits.zfill(len(digits) + len(digits) % 2)
 
 
 def _bare_context() -> ssl.SSLContext:
@@ -120,6 +136,8 @@ def _context(chain: Chain, key: PrivateKey) -> ssl.SSLContext:
         raise CertificateError(
             f"OpenSSL cannot serve it ({reason}); issue it anew, with P-256 or RSA of 2048 bits or more, and SHA-256"
         ) from None
+    except OSError as error:
+        raise CertificateError(f"OpenSSL cannot read it: {reason_of(error, 'it reads from /proc/self/fd; mount /proc')}") from None
     return context
 
 

@@ -88,6 +88,19 @@ def test_a_leaf_needs_names() -> None:
         issue(make_ca(NOW), (), NOW)
 
 
+def test_all_that_are_no_names_are_told() -> None:
+    """Quoted, and cut, so that none can forge a line or hide the rest."""
+    with pytest.raises(CertificateError) as error:
+        issue(make_ca(NOW), ["localhost", "a b", "berth..svc", "x\ny", "z" * 1000], NOW)
+    long = "z" * 80
+    assert str(error.value).startswith(f'a certificate cannot be issued for "a b", "berth..svc", "x\\ny", "{long}": no DNS name (')
+
+
+def test_a_name_is_held_once_in_its_normal_form() -> None:
+    """Two forms of an address are one."""
+    assert issue(make_ca(NOW), ["::1", "0::1", "*.berth.svc", "::1"], NOW).names == ("*.berth.svc", "::1")
+
+
 def test_a_long_name_still_gets_a_certificate() -> None:
     """The subject holds 64 characters; a longer first name is cut there and whole among the alternatives."""
     name = f"{'a' * 60}.{'b' * 60}.svc"

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from certs.authority import CertificateError, issue, load, make_ca
-from certs.files import ServingFiles, self_signed
+from certs.files import FILES, ServingFiles, self_signed
+from certs.reading import fingerprint
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 NAMES = ("localhost", "127.0.0.1")
@@ -27,7 +28,7 @@ def test_an_empty_folder_gets_four_files(tmp_path: Path) -> None:
     """The folder is made, with a CA, a leaf from it, and keys that only the owner reads."""
     files = made(tmp_path / "new" / "tls")
     folder = files.ca.parent
-    assert sorted(contents(folder)) == ["ca.crt", "ca.key", "tls.crt", "tls.key"]
+    assert sorted(contents(folder)) == [".lock", "ca.crt", "ca.key", "tls.crt", "tls.key"]
     assert {path.stat().st_mode & 0o777 for path in folder.glob("*.key")} == {0o600}
     assert [note.split(":")[0].split(",")[0] for note in files.notes] == ["made a new CA", "made a new serving certificate"]
 
@@ -68,6 +69,19 @@ def drop_leaf_key(folder: Path) -> None:
     (folder / "tls.key").unlink()
 
 
+def drop_leaf_certificate(folder: Path) -> None:
+    (folder / "tls.crt").unlink()
+
+
+def drop_leaf(folder: Path) -> None:
+    drop_leaf_key(folder)
+    drop_leaf_certificate(folder)
+
+
+def bloat_leaf(folder: Path) -> None:
+    (folder / "tls.crt").write_bytes(b"x" * 100_000)
+
+
 def foreign_leaf(folder: Path) -> None:
     pair = issue(make_ca(NOW), NAMES, NOW)
     (folder / "tls.crt").write_bytes(pair.certificate_pem)
@@ -79,7 +93,10 @@ def foreign_leaf(folder: Path) -> None:
     [
         pytest.param(spoil_leaf, "damaged, the certificate is not PEM", id="junk"),
         pytest.param(mismatch_leaf, "damaged, the key does not belong", id="mismatched"),
-        pytest.param(drop_leaf_key, "there was none", id="half-missing"),
+        pytest.param(bloat_leaf, "damaged, the certificate is not PEM", id="too-large"),
+        pytest.param(drop_leaf, "tls.crt: there was none", id="missing"),
+        pytest.param(drop_leaf_key, "tls.crt: tls.key was missing", id="key-missing"),
+        pytest.param(drop_leaf_certificate, "tls.crt: tls.crt was missing", id="certificate-missing"),
         pytest.param(foreign_leaf, "of another CA", id="foreign"),
     ],
 )
@@ -112,8 +129,14 @@ def drop_ca(folder: Path) -> None:
     [
         pytest.param(spoil_ca, r"ca\.crt: the certificate is not PEM; restore", id="junk"),
         pytest.param(mismatch_ca, r"ca\.crt: the key does not belong", id="mismatched"),
-        pytest.param(drop_ca_key, r"ca\.key: it is missing but ca\.crt is there; restore it, or delete", id="no-key"),
-        pytest.param(drop_ca, r"ca\.crt: it is missing but ca\.key is there", id="no-certificate"),
+        pytest.param(
+            drop_ca_key,
+            r"ca\.key: it is missing but ca\.crt is there; restore it, or delete .*ca\.crt and restart for a new CA",
+            id="no-key",
+        ),
+        pytest.param(
+            drop_ca, r"ca\.crt: it is missing but ca\.key is there; restore it, or delete .*ca\.key and restart", id="no-certificate"
+        ),
     ],
 )
 def test_a_bad_ca_is_refused_and_nothing_is_written(spoil: Callable[[Path], None], said: str, tmp_path: Path) -> None:
@@ -130,7 +153,7 @@ def test_a_bad_ca_is_refused_and_nothing_is_written(spoil: Callable[[Path], None
 def test_an_expired_ca_is_refused(tmp_path: Path) -> None:
     """After a year the CA is not replaced behind its callers' backs."""
     made(tmp_path)
-    with pytest.raises(CertificateError, match=r"it expired on 2027-11-20 .* or delete both for a new CA"):
+    with pytest.raises(CertificateError, match=r"it expired on 2027-11-20 .* or delete both and restart for a new CA"):
         made(tmp_path, timedelta(days=366))
 
 
@@ -146,6 +169,21 @@ def test_an_open_ca_key_is_closed(tmp_path: Path) -> None:
     (tmp_path / "ca.key").chmod(0o644)
     assert "its mode is 0600 now" in made(tmp_path).notes[0]
     assert (tmp_path / "ca.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_names_are_checked_before_a_ca_is_made(tmp_path: Path) -> None:
+    """A typing error leaves no files behind."""
+    with pytest.raises(CertificateError, match='cannot be issued for "a b"'):
+        made(tmp_path / "tls", names=("localhost", "a b"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_digest_is_that_of_the_files(tmp_path: Path) -> None:
+    """Made, mended or found: whoever follows the files sees at once when they are others than these."""
+    for _ in range(2):
+        assert made(tmp_path).digest == fingerprint(tmp_path / name for name in FILES)
+    (tmp_path / "tls.key").unlink()
+    assert made(tmp_path).digest == fingerprint(tmp_path / name for name in FILES)
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

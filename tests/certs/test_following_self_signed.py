@@ -104,8 +104,14 @@ def delete_ca(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        pytest.param(junk_ca, "ca.crt: the certificate is not PEM; restore", id="junk"),
-        pytest.param(delete_ca_key, "ca.key: it is missing but ca.crt is there; restore it", id="no-key"),
+        pytest.param(
+            junk_ca,
+            "ca.crt: the certificate is not PEM; restore {folder}/ca.crt and {folder}/ca.key, or delete both and restart",
+            id="junk",
+        ),
+        pytest.param(
+            delete_ca_key, "ca.key: it is missing but ca.crt is there; restore it, or delete {folder}/ca.crt and restart for", id="no-key"
+        ),
         pytest.param(delete_ca, "ca.crt: it and ca.key are gone; restore them, or restart for a new CA", id="gone"),
         pytest.param(shutil.rmtree, "ca.crt: it and ca.key are gone", id="folder-gone"),
     ],
@@ -117,7 +123,7 @@ def test_a_bad_ca_is_an_error_and_is_not_replaced(spoil: Callable[[Path], None],
     first(source)
     before = contents(folder)
     spoil(folder)
-    assert said in refused(source)
+    assert said.format(folder=folder) in refused(source)
     for name, content in before.items():
         (folder / name).write_bytes(content)
     assert [source.refresh(NOW), source.refresh(NOW)] == [None, None]
@@ -160,14 +166,24 @@ def test_two_servers_with_one_folder_come_to_rest(tmp_path: Path) -> None:
 
 
 def test_a_leaf_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
-    """The certificate that is served stays; when it can be written again, it is."""
+    """The certificate that is served stays, and nothing is left beside; when it can be written again, it is."""
     source = SelfSigned(tmp_path, NAMES)
     first(source)
     (tmp_path / "tls.key").unlink()
     (tmp_path / "tls.key").mkdir()
     assert "--self-signed needs a folder it can write to" in refused(source)
+    assert list(tmp_path.glob(".*.new")) == []
     (tmp_path / "tls.key").rmdir()
     assert [source.refresh(NOW) is None for _ in range(2)] == [True, False]
+
+
+@pytest.mark.parametrize("name", ["0:0::1", "fe80::1%lo"])
+def test_an_address_in_another_form_is_no_new_name(name: str, tmp_path: Path) -> None:
+    """What the certificate holds as ``::1`` is not missed in it, at every look or at a restart."""
+    source = SelfSigned(tmp_path, ("localhost", name))
+    first(source)
+    assert [source.refresh(NOW), source.refresh(NOW)] == [None, None]
+    assert self_signed(tmp_path, (name,), NOW).notes == ()
 
 
 def test_a_restart_renews_as_the_running_server_does(tmp_path: Path) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import gc
 import ssl
 import weakref
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
-from certs.authority import CertificateError
-from certs.serving import LiveContext, Serving, load_serving
+from certs.authority import CertificateError, issue, make_ca
+from certs.serving import LiveContext, Serving, load_serving, serving_of
 from tests.certs.pairs import DAY, NOW, Issued, Key, authority, client_context, handshake, leaf, p256, put, serial_of
 
 ROOT = authority()
@@ -52,11 +53,34 @@ def test_a_caller_that_trusts_only_the_root(key: Key, issuer: Issued, version: s
     assert serial_of(connection) == pair.certificate.serial_number
 
 
+def serial_shown(serial: int) -> str:
+    """As ``openssl x509 -serial`` prints it: upper case, whole bytes."""
+    return serial.to_bytes((serial.bit_length() + 7) // 8).hex().upper()
+
+
+def test_a_serial_is_told_as_openssl_prints_it(tmp_path: Path) -> None:
+    """With its leading zero, so that it can be searched for."""
+    serving = served(tmp_path, LEAF)
+    assert str(replace(serving, serial=0x3262CAB)).startswith("serial 03262CAB, for ")
+    assert str(replace(serving, serial=0xA0)).startswith("serial A0, for ")
+
+
+def test_a_pair_in_memory_is_served_as_its_files_would_be(tmp_path: Path) -> None:
+    """The same certificate, and the origin in front of what is wrong with it."""
+    ca = make_ca(NOW)
+    pair = issue(ca, ["localhost"], NOW)
+    serving = serving_of(pair, tmp_path / "tls.crt", NOW)
+    connection = handshake(serving.context, client_context(ca.certificate_pem))
+    assert serial_of(connection) == serving.serial == pair.certificate.serial_number
+    with pytest.raises(CertificateError, match=r"tls\.crt: it expired on 2026-11-27"):
+        serving_of(pair, tmp_path / "tls.crt", NOW + 7 * DAY)
+
+
 def test_what_is_known_of_it(tmp_path: Path) -> None:
     """Serial, names and end for a log line; many names are cut; nothing of the key."""
     serving = served(tmp_path, leaf(ROOT, names=[f"{letter}.example" for letter in "abcdefg"]))
     assert serving.expires == NOW + 7 * DAY
-    assert str(serving).startswith(f"serial {serving.serial:x}, for a.example, b.example, ")
+    assert str(serving).startswith(f"serial {serial_shown(serving.serial)}, for a.example, b.example, ")
     assert str(serving).endswith("e.example and 2 more, until 2026-11-27 12:00Z")
     assert "digest" not in repr(serving)
     assert "context" not in repr(serving)
