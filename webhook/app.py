@@ -166,12 +166,11 @@ async def _body(request: Request, limit: int) -> bytes:
         size += len(chunk)
         if size > LARGEST_REVIEW:
             raise _no_review()
-        if size <= limit or not chunks:
-            chunks.append(chunk)
-        else:
-            del chunks[1:]
+        chunks.append(chunk)
+        if size > limit:
+            chunks = [b"".join(chunks)[:HEAD]]
     if size > limit:
-        raise TooLarge(chunks[0][:HEAD], size)
+        raise TooLarge(chunks[0], size)
     return b"".join(chunks)
 
 

@@ -162,6 +162,14 @@ def test_a_stream_over_any_review_is_413_where_it_passes(snapshot: Snapshot) -> 
     assert len(list(endless)) == 59
 
 
+def test_a_review_over_the_limit_is_refused_however_it_comes(snapshot: Snapshot) -> None:
+    """Its uid is found in its first bytes, be they in one piece or in a hundred."""
+    chunks = [*(CREATE[at : at + 40] for at in range(0, len(CREATE) - 1, 40)), *([b" " * 2**20] * 7)]
+    answer = call(make_app(serving(snapshot)), "/validate", chunks)
+    response = json.loads(answer.body)["response"]
+    assert (response["uid"], response["allowed"]) == (json.loads(CREATE)["request"]["uid"], False)
+
+
 def test_a_body_of_exactly_the_limit_is_read(snapshot: Snapshot) -> None:
     """The limit itself is allowed."""
     assert post(snapshot, CREATE + b" " * (LIMIT - len(CREATE))).status == 200
