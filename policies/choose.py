@@ -103,7 +103,7 @@ def _who_named_spot(plan: Plan) -> tuple[str, ...]:
     named = set(who(c for c in (*plan.constraints, *plan.chosen) if c.axis == "capacity"))
     if plan.template is not None and plan.template.template.capacity:
         named.update(plan.template_by)
-    if speaks(plan, plan.snapshot.vocabulary.capacity):
+    if named or speaks(plan, plan.snapshot.vocabulary.capacity):  # what a policy names is written, and speaks on the second call
         named.update(plan.wishes.taints)
     spot = {name: table.by_capacity.get("spot", 0) for name, table in plan.snapshot.tables.items()}
     return tuple(sorted(named)) if named and plan.space.holds(plan.inside, spot) else ()

@@ -97,8 +97,18 @@ def _alternative(plan: Plan, table: Table, term: Term) -> Alternative | None:
     for axis in AXES:
         added += [w for w in _axis(plan, cell, axis) if not there(w.expression)]
     alive = plan.space.leaves(cell, plan.inside)
+    if not alive and plan.space.possible(cell):
+        added += _emptied(plan, table, term, added)
     clash = _clash(cell, added)
     return Alternative(cell, tuple(added), alive and clash is None, clash)
+
+
+def _emptied(plan: Plan, table: Table, term: Term, added: Sequence[Written]) -> list[Written]:
+    """What is still to be said where what is added leaves the term nothing: read again so, by the next call, it implies nothing."""
+    emptied = placement.read_one(plan.snapshot, table, replace(term, said=(*term.said, *(_as_said(w) for w in added))))
+    if plan.space.possible(emptied):
+        return []
+    return [w for axis in AXES for w in _axis(plan, emptied, axis) if not emptied.term.implies(w.expression)]
 
 
 def _as_said(written: Written) -> Said:

@@ -77,7 +77,7 @@ class Choosing(Placing):
         for table in self.atlas.tables.values():
             for term in self.terms if table.platform.cloud is None else ():
                 products = [e for e in term if e["key"].endswith("gpu.product") and e["operator"] == "In"]
-                mine = [n for n in table.nodes if n.sharing == "Exclusive" and self.atlas.lands(n, term)]
+                mine = [n for n in table.nodes if n.sharing == "Exclusive" and self.atlas.lands(n, products)]
                 if products and not mine:
                     return True
         return False

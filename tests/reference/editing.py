@@ -114,9 +114,12 @@ class Editing(Choosing):
                 self.out.tolerations.add((one["key"], one["operator"], one.get("value"), one.get("effect")))
 
     def capacity_named(self, *, cluster: bool = False) -> bool:
-        """By a policy, or by the pod where a policy asks for accelerators' taints. ``cluster``: by one of the cluster's."""
+        """By a policy, or by the pod where a policy asks for accelerators' taints. ``cluster``: by one of the cluster's, which speaks of
+        what anybody named if it asks for accelerators' taints."""
         policies = [p for p in self.policies if p.namespace is None or not cluster]
         if not self.silent("capacity") and any(p.default.accelerator_taints for p in policies):
+            return True
+        if cluster and self.capacity_named() and any(p.default.accelerator_taints for p in policies):
             return True
         if self.named_capacity and any(self.capacity_wish(p) for p in self.named_capacity if p in policies):
             return True
