@@ -101,10 +101,11 @@ def until(found: Any, what: str) -> Any:
 
 @contextmanager
 def started(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
-    """The process and its log, whatever becomes of it; killed on leaving."""
+    """The process and its log, whatever becomes of it; killed on leaving. Self-signed unless ``options`` name a certificate."""
     log = folder / "log"
     with log.open("wb") as written:
-        command = [*COMMAND, "--self-signed", str(folder / "tls"), "--listen", "127.0.0.1:0", *options]
+        tls = [] if "--tls-cert" in options else ["--self-signed", str(folder / "tls")]
+        command = [*COMMAND, *tls, "--listen", "127.0.0.1:0", *options]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=written) as process:
             try:
                 yield process, log
@@ -116,7 +117,7 @@ def started(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[byte
 def serving(folder: Path, *options: str) -> Iterator[Running]:
     """A server that is ready. ``options`` are added to the command; the last of a kind counts."""
     with started(folder, *options) as (process, log):
-        yield running(process, log, until(lambda: _serving(process, log), f"a server: {log.read_text()}"))
+        yield running(process, log, until(lambda: _serving(process, log), f"a server; its log is {log}"))
 
 
 def running(process: subprocess.Popen[bytes], log: Path, event: dict[str, Any]) -> Running:

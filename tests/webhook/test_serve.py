@@ -167,27 +167,20 @@ def test_a_certificate_is_followed(tmp_path: Path) -> None:
         return ssl.get_server_certificate(("127.0.0.1", server.port), ca_certs=str(tmp_path / "ca.crt"))
 
     put()
-    command = [*COMMAND, "--tls-cert", str(certificate), "--tls-key", str(key), "--listen", "127.0.0.1:0"]
-    log = tmp_path / "log"
-    with log.open("wb") as written, subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=written) as process:
-        try:
-            event = until(lambda: next((e for e in logged(log) if e["event"] == "serving"), None), "the ports")
-            server = running(process, log, event)
-            first = served(server)
-            put()
-            until(lambda: served(server) != first, "the new certificate")
-            second = served(server)
-            key.write_bytes(ca.key_pem)
-            assert "does not belong" in server.event("certificate_refused")["error"]
-            assert served(server) == second
-            ready = server.health("/readyz")
-            assert (ready.status, b"what is on disk was refused" in ready.body) == (200, True)
-            assert b"berth_certificate_last_reload_successful 0.0" in server.health("/metrics").body
-            put()
-            until(lambda: served(server) != second, "the next good one")
-            assert b"berth_certificate_last_reload_successful 1.0" in server.health("/metrics").body
-        finally:
-            process.kill()
+    with serving(tmp_path, "--tls-cert", str(certificate), "--tls-key", str(key)) as server:
+        first = served(server)
+        put()
+        until(lambda: served(server) != first, "the new certificate")
+        second = served(server)
+        key.write_bytes(ca.key_pem)
+        assert "does not belong" in server.event("certificate_refused")["error"]
+        assert served(server) == second
+        ready = server.health("/readyz")
+        assert (ready.status, b"what is on disk was refused" in ready.body) == (200, True)
+        assert b"berth_certificate_last_reload_successful 0.0" in server.health("/metrics").body
+        put()
+        until(lambda: served(server) != second, "the next good one")
+        assert b"berth_certificate_last_reload_successful 1.0" in server.health("/metrics").body
 
 
 def test_policies_that_hang_hold_up_no_certificate(tmp_path: Path) -> None:
