@@ -12,7 +12,7 @@ from typing import Any
 
 from policies.catalog import Catalog, Gpu, MachineType, MigProfile, Platform
 from policies.nearest import hint
-from webhook.files import CatalogFilesError, read_catalog
+from webhook.files import read_catalog
 
 BAD_INPUT = 2
 NONE = "-"
@@ -32,12 +32,8 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the table, or the model. Exit code 2 for a catalog that cannot be read or a model that it does not have."""
-    try:
-        catalog = read_catalog([args.catalog] if args.catalog else [])
-    except CatalogFilesError as error:
-        print(error, file=sys.stderr)
-        return BAD_INPUT
+    """Prints the table, or the model; exit code 2 for one that the catalog does not have. Raises CatalogFilesError."""
+    catalog = read_catalog([args.catalog] if args.catalog else [])
     if args.model is None:
         print("\n".join(_overview(catalog)))
         return 0

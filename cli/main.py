@@ -45,9 +45,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _bad_input(error: Exception) -> list[str] | None:
     """The lines to print for input that cannot be used; None for anything else, which is ours to mend."""
     from policies.document import InputError
+    from webhook.files import CatalogFilesError
     from webhook.sources import SourcesError
 
-    if isinstance(error, SourcesError):
+    if isinstance(error, SourcesError | CatalogFilesError):
         return [str(one) for one in error.errors]
     return [str(error)] if isinstance(error, InputError) else None
 

@@ -15,13 +15,11 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from certs.authority import CertificateError
 from certs.chain import Chain, parse_chain
 from cli import yaml_lines
-from policies.catalog import Catalog
 from policies.catalog.reader import shown
 from policies.document import InputError
-from webhook.files import CatalogFilesError, read_catalog
+from webhook.files import read_catalog
 from webhook.re2 import PatternError
 from webhook.registration import Manifest, Service, Url, manifests
-from webhook.sources import SourcesError
 
 _SERVICE = re.compile(r"(?P<namespace>[a-z0-9]([-a-z0-9]*[a-z0-9])?)/(?P<name>[a-z]([-a-z0-9]*[a-z0-9])?)(:(?P<port>[0-9]{1,5}))?")
 """NAMESPACE/NAME[:PORT], the names as DNS labels"""
@@ -53,10 +51,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints both manifests. Raises InputError and SourcesError, which the command turns into exit code 2."""
+    """Prints both manifests. Raises InputError and CatalogFilesError, which the command turns into exit code 2."""
     target = _url(args.url) if args.url is not None else _service(args.service) if args.service is not None else Service()
     ca = None if args.ca is None else certificates(args.ca, datetime.now(UTC))
-    catalog = _catalog(args.catalog)
+    catalog = read_catalog([args.catalog] if args.catalog else [])
     try:
         found = manifests(catalog, target, ca)
     except PatternError as error:
@@ -69,13 +67,6 @@ def document(found: tuple[Manifest, Manifest], *, without_ca: bool) -> str:
     """Both manifests as one YAML file, with what to do with it on top."""
     head = HEAD + (NO_CA if without_ca else "")
     return head + "".join(f"---\n{yaml_lines.text(manifest)}" for manifest in found)
-
-
-def _catalog(path: str | None) -> Catalog:
-    try:
-        return read_catalog([path] if path else [])
-    except CatalogFilesError as error:
-        raise SourcesError(error.errors) from None
 
 
 def _service(text: str) -> Service:
@@ -121,7 +112,7 @@ def certificates(path: str, now: datetime) -> bytes:
         found = parse_chain(raw)
         _check_anchors(found, now)
     except CertificateError as error:
-        raise InputError(file=path, message=str(error).removeprefix(f"{Path(path)}: ")) from None
+        raise InputError(file=path, message=str(error)) from None
     return b"".join(one.public_bytes(Encoding.PEM) for one in found)
 
 

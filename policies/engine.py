@@ -26,6 +26,8 @@ MOST_AUDITED = 16
 """Audit and Warn policies evaluated per pod: each costs a whole evaluation; the rest are counted (design section 2)"""
 LARGE = 100
 """containers and required node affinity terms of the largest pod on which all sixteen are tried; no pod that was seen has thirty"""
+ON_UPDATE = tuple(rule for rule in RULES if rule.name == "tolerations")
+"""what an update is judged by: tolerations are all that it may add to what Berth judges (design section 6)"""
 _REFUSES = {
     "left": frozenset({"BERTH-121", "BERTH-122"}),
     "mismatch": frozenset({"BERTH-101", "BERTH-102"}),
@@ -46,8 +48,8 @@ def evaluate(request: Request, facts: Facts) -> Verdict:
     edits, violations, remarks = _one(request, facts, pod, enforced, asked)
     would: tuple[Would, ...] = ()
     uncounted = 0
-    update = request.operation == "UPDATE"  # which no mutating webhook is called for: what would be is told where it is judged
-    if (update or request.phase == "mutate") and len(enforced) < len(matched):
+    # No mutating webhook is called for an update: what would be refused of it is told where it is judged.
+    if (request.operation == "UPDATE" or request.phase == "mutate") and len(enforced) < len(matched):
         would, uncounted = _would(request, facts, pod, matched, asked, edits, violations)
     return Verdict(
         edits=edits,
@@ -56,7 +58,7 @@ def evaluate(request: Request, facts: Facts) -> Verdict:
         would=would,
         uncounted=uncounted,
         matched=tuple(c.policy.id for c in matched),
-        patch=() if violations or update else _patch(facts, pod, edits),
+        patch=_patch(request, facts, pod, edits, violations),
     )
 
 
@@ -64,7 +66,12 @@ def _misspelt(pod: Pod, facts: Facts) -> bool:
     return any(name in facts.snapshot.catalog.misspellings for container in pod.containers for name in container.resource_names)
 
 
-def _patch(facts: Facts, pod: Pod, edits: tuple[Edit, ...]) -> tuple[dict[str, object], ...]:
+def _patch(
+    request: Request, facts: Facts, pod: Pod, edits: tuple[Edit, ...], violations: tuple[Violation, ...]
+) -> tuple[dict[str, object], ...]:
+    """Nothing for a pod that is refused, or only updated."""
+    if violations or request.operation == "UPDATE":
+        return ()
     standing = pod.annotations.get(patch.APPLIED)
     if not edits and standing is None:
         return ()
@@ -81,8 +88,8 @@ def _one(
     if made.actor is MIRRORED:
         return (), (), ()
     if request.operation == "UPDATE":
-        violations = tuple(_check(request, made, [rule for rule in RULES if rule.name == "tolerations"]))
-        return (), violations, tuple(r for r in made.remarks if r.rule == "tolerations")
+        violations = tuple(_check(request, made, ON_UPDATE))
+        return (), violations, tuple(r for r in made.remarks if r.rule in {rule.name for rule in ON_UPDATE})
     edits: tuple[Edit, ...] = ()
     if request.phase == "mutate":
         choose.choose(made)
@@ -128,7 +135,7 @@ def _would(
                 edits=tuple(e for e in more_edits if _deed(e) not in done),
                 violations=tuple(v for v in more_violations if (v.code, v.fact) not in refused),
                 remarks=tuple(r for r in remarks if compiled.policy.id in r.policies),
-                patch=() if more_violations or request.operation == "UPDATE" else _patch(facts, pod, more_edits),
+                patch=_patch(request, facts, pod, more_edits, more_violations),
             )
         )
     return tuple(out), max(0, len(softer) - most)

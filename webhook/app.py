@@ -126,26 +126,25 @@ def _advised(body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, di
     return "advised", advise.answer(asked, sentences)
 
 
-class TooLarge(ReviewError):
-    """A review over the body cap that was read to its end. ``head``: its first bytes, where the API server writes the uid."""
+_OVER_THE_CAP = "the review is larger than the body cap"
 
-    def __init__(self, head: bytes, size: int) -> None:
-        super().__init__(413, "the review is larger than the body cap")
-        self.head = head
+
+class TooLarge(ReviewError):
+    """A review over the body cap that was read to its end: nothing of it is known but its uid and its bytes."""
+
+    def __init__(self, uid: str, size: int) -> None:
+        super().__init__(413, _OVER_THE_CAP)
+        self.uid = uid
         self.size = size
 
 
 def _unjudged(phase: str, error: TooLarge, replica: Replica) -> tuple[str, Response]:
     """An answer all the same: an error would let a pod pass where the entry's failurePolicy is Ignore, so that whoever makes
     one large enough would escape. Where nothing may refuse (advice, no policy in Enforce), it is allowed."""
-    uid = review.uid_at(error.head)
-    if uid is None:
-        logs.write("rejected", "warning", phase=phase, status=413, reason=error.sentence)
-        return "rejected", _said(413, error.sentence, CLOSE)
     enforced = replica.snapshot is not None and any(compiled.mode == "Enforce" for compiled in replica.snapshot.policies)
     refused = enforced and phase != "advise"
-    logs.write("too_large", "warning", phase=phase, uid=logs.cut(uid), bytes=error.size, refused=refused)
-    answer = review.unjudged(uid, size=error.size, limit=replica.limits.body, refused=refused)
+    logs.write("too_large", "warning", phase=phase, uid=logs.cut(error.uid), bytes=error.size, refused=refused)
+    answer = review.unjudged(error.uid, size=error.size, limit=replica.limits.body, refused=refused)
     return "refused" if refused else "advised" if phase == "advise" else "unmatched", _json(answer)
 
 
@@ -170,7 +169,8 @@ async def _body(request: Request, limit: int) -> bytes:
         if size > limit:
             chunks = [b"".join(chunks)[:HEAD]]
     if size > limit:
-        raise TooLarge(chunks[0], size)
+        uid = review.uid_at(chunks[0])
+        raise ReviewError(413, _OVER_THE_CAP) if uid is None else TooLarge(uid, size)
     return b"".join(chunks)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from webhook.limits import Limits
+from webhook.limits import HEAD_BYTES, Limits
 
 TOO_MANY = (
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n"
@@ -96,7 +96,7 @@ class Connection(HttpToolsProtocol):
         if self._head < 0:
             return
         self._head += size
-        if self._head > self._limits.head:
+        if self._head > HEAD_BYTES:
             self._cut("head")
 
     def _time(self, reason: str, seconds: int) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from webhook.files import read_once, stamp
+from webhook.files import Stamp, read_once, stamp
 from webhook.sources import Loaded, Sources, load
 
 T = TypeVar("T")
@@ -20,17 +20,20 @@ class FollowedSources:
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
-        self._read = self._seen = stamp(())
+        self._read: Stamp = ()
+        self._seen: Stamp = ()
         self._once: tuple[str, ...] = ()
 
     async def first(self) -> Loaded:
         """Read at the start. Raises SourcesError with all that is wrong."""
-        paths = self._sources.paths
-        self._read = self._seen = await beside(lambda: stamp(paths))
-        self._once = await beside(lambda: read_once(paths))
-        loaded = await beside(lambda: load(self._sources))
+        loaded = await beside(self._load_first)
         told = tuple(f"{path}: can be read but once, so no policy is followed; give files or folders" for path in self._once)
         return replace(loaded, warnings=loaded.warnings + told)
+
+    def _load_first(self) -> Loaded:
+        self._read = self._seen = stamp(self._sources.paths)
+        self._once = read_once(self._sources.paths)
+        return load(self._sources)
 
     async def changed(self) -> Loaded | None:
         """The new set, or None where nothing new has come to rest. Raises SourcesError, once for each set that is wrong."""

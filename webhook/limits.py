@@ -17,22 +17,6 @@ class Limits:
     lame_duck: int = 2
     drain: int = 30
 
-    @property
-    def head(self) -> int:
-        """Bytes of a request line and its headers: kube-apiserver sends about 300; net/http's own default is 1 MiB and
-        uvicorn's h11 has 64 KiB, which no honest caller reaches."""
-        return 64 * 2**10
-
-    @property
-    def handshake(self) -> int:
-        """Seconds for a TLS handshake: what kube-apiserver's client gives it (apimachinery util/net/http.go)."""
-        return 10
-
-    @property
-    def goodbye(self) -> int:
-        """Seconds that a closed connection gets to answer the end of TLS: the API server answers at once."""
-        return 1
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
@@ -45,6 +29,13 @@ class Bound:
     reason: str
 
 
+HEAD_BYTES = 64 * 2**10
+"""Of a request line and its headers: kube-apiserver sends about 300; net/http's own default is 1 MiB and uvicorn's h11 has
+64 KiB, which no honest caller reaches."""
+HANDSHAKE = 10
+"""Seconds for a TLS handshake: what kube-apiserver's client gives it (apimachinery util/net/http.go)."""
+GOODBYE = 1
+"""Seconds that a closed connection gets to answer the end of TLS: the API server answers at once."""
 HEALTH_CONNECTIONS = 50
 """On the second port: a kubelet, a few Prometheus servers and somebody who looks."""
 

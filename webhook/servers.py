@@ -15,7 +15,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from webhook.connection import Connection
-from webhook.limits import BOUNDS, HEALTH_CONNECTIONS, Limits
+from webhook.limits import BOUNDS, GOODBYE, HANDSHAKE, HEALTH_CONNECTIONS, Limits
 
 BACKLOG = 2048
 """Connections that wait to be accepted: the burst of a thousand-pod Job opens about as many at once."""
@@ -40,8 +40,7 @@ class Server(uvicorn.Server):
         """Accept calls. uvicorn's own has no word for the deadlines of TLS."""
         tls: dict[str, Any] = {}
         if self._context is not None:
-            limits = self._limits
-            tls = {"ssl": self._context, "ssl_handshake_timeout": limits.handshake, "ssl_shutdown_timeout": limits.goodbye}
+            tls = {"ssl": self._context, "ssl_handshake_timeout": HANDSHAKE, "ssl_shutdown_timeout": GOODBYE}
         loop = asyncio.get_running_loop()
         self.servers = [await loop.create_server(self._connection, sock=sock, backlog=BACKLOG, **tls) for sock in sockets or ()]
         self.started = True
