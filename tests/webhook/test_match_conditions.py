@@ -16,7 +16,7 @@ from tests.random_fields import chance
 from tests.random_oddities import odd_pod
 from tests.random_worlds import catalog
 from tests.webhook.api_server import NAMESPACE, Asked, judge
-from tests.webhook.ought import CHANGED, GPU_POD, LIMIT_OF_ONE, NAMED, NOTHING, OTHERS, pod_with, wanted
+from tests.webhook.calls_wanted import CHANGED, GPU_POD, LIMIT_OF_ONE, NAMED, NOTHING, OTHERS, pod_with, wanted
 
 Raw = dict[str, Any]
 REVIEWS = Path(__file__).parent.parent / "reviews"

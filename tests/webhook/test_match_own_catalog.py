@@ -11,8 +11,8 @@ from policies.catalog.parse import from_mappings
 from policies.policy import PolicySet
 from policies.snapshot import build
 from tests.webhook.api_server import NAMESPACE, Asked, judge
-from tests.webhook.manifests import asked_for, template_of, with_templates
-from tests.webhook.ought import ADVICE, GPU_POD, NAMED, NOTHING, pod_with, wanted
+from tests.webhook.calls_wanted import ADVICE, GPU_POD, NAMED, NOTHING, pod_with, wanted
+from tests.webhook.workload_manifests import asked_for, template_of, with_templates
 from webhook import match_conditions
 from webhook.files import SHIPPED_CATALOG, read_documents
 from webhook.re2 import PatternError

@@ -11,8 +11,8 @@ import pytest
 from tests.counts import count
 from tests.random_oddities import odd_pod
 from tests.webhook.api_server import judge
-from tests.webhook.manifests import BUILT_IN, WORKLOADS, asked_for, template_of, with_templates
-from tests.webhook.ought import ADVICE, GPU_POD, LIMIT_OF_ONE, NOTHING, judged, pod_with
+from tests.webhook.calls_wanted import ADVICE, GPU_POD, LIMIT_OF_ONE, NOTHING, judged, pod_with
+from tests.webhook.workload_manifests import BUILT_IN, WORKLOADS, asked_for, template_of, with_templates
 
 Raw = dict[str, Any]
 

@@ -12,7 +12,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 
 from policies.request import Phase
 from policies.verdict import Remark, Verdict, Violation
-from tests.webhook.counted import NOW, OUTCOMES, families, judged, library, lively, new, series, value, with_policies
+from tests.webhook.counted_metrics import NOW, OUTCOMES, families, judged, library, lively, new, series, value, with_policies
 from webhook.metrics import ANSWERS, CUTS, Metrics
 
 # --- calls -------------------------------------------------------------------------------------------------------------

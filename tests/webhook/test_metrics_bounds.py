@@ -8,7 +8,7 @@ from dataclasses import replace
 from policies.engine import evaluate
 from policies.verdict import MODES, Would
 from tests.counts import count
-from tests.webhook.counted import NOW, OUTCOMES, REVIEWS, edited, library, new, series, value, with_policies
+from tests.webhook.counted_metrics import NOW, OUTCOMES, REVIEWS, edited, library, new, series, value, with_policies
 from webhook.metrics import ANSWERS, BUCKETS, Metrics
 from webhook.outcomes import MOST_POLICY_SERIES, OTHER
 from webhook.review import from_document

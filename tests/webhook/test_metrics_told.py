@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests import go_tools
-from tests.webhook.counted import ROOT, families, lively
+from tests.webhook.counted_metrics import ROOT, families, lively
 from webhook.metrics import Metrics
 
 DOCUMENTATION = ROOT / "docs" / "metrics.md"
