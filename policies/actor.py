@@ -22,6 +22,11 @@ Refusal = Literal["all", "left", "mismatch", "node", "counts"]
 FRACTIONS = ("gpu-fraction", "gpu-memory")
 """annotations of KAI and Run:ai that stand for a GPU without a resource"""
 
+POD_GROUP = "kueue.x-k8s.io/pod-group-name"
+ADMITTED = ("kueue.x-k8s.io/podset", "kueue.x-k8s.io/queue-name")
+"""labels of a Job's pods that Kueue admitted: the first is written by its podset webhook"""
+KUEUE_LABELS = (POD_GROUP, *ADMITTED)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
@@ -109,7 +114,7 @@ def _rows(pod: Pod, catalog: Catalog, queues: tuple[str, ...], asked: bool) -> l
 
 def _flavored(pod: Pod) -> str:
     """The queue system whose flavors place the pod, as --queues names it; "" for none."""
-    if pod.labels.get("kueue.x-k8s.io/pod-group-name"):
+    if pod.labels.get(POD_GROUP):
         return "kueue"
     return "slurm-bridge" if pod.scheduler == "slurm-bridge-scheduler" else ""
 
@@ -118,7 +123,7 @@ def _queued(pod: Pod, catalog: Catalog) -> bool:
     """KAI, Volcano, Run:ai by scheduler name; a Job that Kueue admitted by the label its podset webhook writes."""
     if pod.scheduler in catalog.foreign_schedulers and pod.scheduler != "slurm-bridge-scheduler":
         return True
-    return bool(pod.owner) and ("kueue.x-k8s.io/podset" in pod.labels or "kueue.x-k8s.io/queue-name" in pod.labels)
+    return bool(pod.owner) and any(label in pod.labels for label in ADMITTED)
 
 
 def workloads_of(pod: Pod, catalog: Catalog) -> tuple[Workload, ...]:

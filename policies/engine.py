@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from policies import choose, patch, plan
 from policies.actor import FRACTIONS, MIRRORED
 from policies.compiled import Compiled
+from policies.extract import extract
 from policies.placement import terms_of
 from policies.plan import Asked, Plan
 from policies.pod import Pod
@@ -39,7 +40,7 @@ _REFUSES = {
 
 def evaluate(request: Request, facts: Facts) -> Verdict:
     """The verdict on one pod. Raises PodError where the pod is not shaped like one."""
-    pod = Pod(request.pod)
+    pod = Pod(extract(request.pod, facts.snapshot.reads))
     asked = plan.accelerators(pod, facts.snapshot)
     if not (asked or pod.claims or any(name in pod.annotations for name in FRACTIONS) or _misspelt(pod, facts)):
         return Verdict(judged=False)

@@ -21,6 +21,11 @@ MIRROR = "kubernetes.io/config.mirror"
 """annotation of a static pod's mirror (k8s.io/api/core/v1 MirrorPodAnnotationKey)"""
 
 
+GRACE = "terminationGracePeriodSeconds"
+PROBES = ("livenessProbe", "startupProbe")
+"""with a grace period of their own (KEP-2238); a readiness probe ends nothing"""
+
+
 class PodError(ValueError):
     """The pod is not shaped like a pod. ``path`` is where, ``wanted`` what belongs there."""
 
@@ -165,7 +170,7 @@ class Pod:
     @property
     def grace(self) -> int | None:
         """terminationGracePeriodSeconds as it stands (the API server has defaulted it to 30)."""
-        value = self.spec.get("terminationGracePeriodSeconds")
+        value = self.spec.get(GRACE)
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
     @property

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from policies import tables
 from policies.catalog import Catalog
 from policies.cluster_facts import ClusterFacts
 from policies.compiled import Compiled, CompiledTemplate, Compiler
+from policies.extract import Reads, reads
+from policies.kept import Kept
 from policies.offers import Table
 from policies.policy import NodeTemplate, Policy, PolicySet
 from policies.verdict import Mode
@@ -19,6 +22,9 @@ NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 
 _MOST_NAMESPACES = 10_000
 """remembered per snapshot: as many as the largest cluster that SIG Scalability tests with; bounds what a caller can fill"""
+
+_MOST_DECIDED = 12 * 2**20
+"""bytes: some three thousand decisions of 4 KiB"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +65,14 @@ class Snapshot:
     templates: Mapping[str, CompiledTemplate]
     cluster: ClusterFacts
     vocabulary: Vocabulary
+    reads: Reads
+    decided: Kept[Any] = field(default_factory=lambda: Kept(_MOST_DECIDED))
+    """what the server has decided under it (``webhook.memory``)"""
+    _of_cluster: tuple[Compiled, ...] = ()
+    _own: Mapping[str, tuple[Compiled, ...]] = field(default_factory=dict)
+    """by namespace: its own policies; the rest is the cluster's"""
     _facts: dict[str, Facts] = field(default_factory=dict)
+    _scopes: dict[tuple[int, ...], int] = field(default_factory=dict)
 
     def facts_for(self, namespace: str) -> Facts:
         """The facts for one namespace: only the policies whose scope it is in."""
@@ -74,10 +87,13 @@ class Snapshot:
         """For one that is no longer in force. What it remembers of namespaces holds the snapshot itself: with that gone,
         nothing is left for the garbage collector to find."""
         self._facts.clear()
+        self.decided.clear()
 
     def _make_facts(self, namespace: str) -> Facts:
         labels = {**self.cluster.namespaces.get(namespace, {}), NAMESPACE_LABEL: namespace}
-        return Facts(namespace, labels, tuple(c for c in self.policies if _in_scope(c.policy, namespace, labels)), self)
+        policies = (*(c for c in self._of_cluster if _selects(c.policy, labels)), *self._own.get(namespace, ()))
+        scope = self._scopes.setdefault(tuple(map(id, policies)), len(self._scopes))
+        return Facts(namespace, labels, policies, scope, self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +103,13 @@ class Facts:
     namespace: str
     labels: Mapping[str, str]
     policies: tuple[Compiled, ...]
+    """the cluster's, then the namespace's own, each sorted by id"""
+    scope: int
+    """the same number for namespaces with the same policies: their pods are decided alike"""
     snapshot: Snapshot
 
 
-def _in_scope(policy: Policy, namespace: str, labels: Mapping[str, str]) -> bool:
-    if policy.namespace is not None:
-        return policy.namespace == namespace
+def _selects(policy: Policy, labels: Mapping[str, str]) -> bool:
     selector = policy.match.namespace_selector
     return selector is None or selector.matches(labels)
 
@@ -116,6 +133,7 @@ def build(
     }
     tables.share_known(built.values())
     compiler = Compiler(catalog, built)
+    policies = tuple(sorted((compiler.policy(p, max_mode) for p in policy_set.policies), key=lambda c: c.policy.id))
     return Snapshot(
         catalog=catalog,
         tables=built,
@@ -123,11 +141,22 @@ def build(
         mig_strategy=mig_strategy,
         queues=tuple(queues),
         max_mode=max_mode,
-        policies=tuple(sorted((compiler.policy(p, max_mode) for p in policy_set.policies), key=lambda c: c.policy.id)),
+        policies=policies,
         templates={t.name: compiler.template(t) for t in sorted(policy_set.templates, key=lambda t: t.name)},
         cluster=cluster or ClusterFacts(),
         vocabulary=_vocabulary(catalog, policy_set.templates),
+        reads=reads(policy_set.policies, catalog),
+        _of_cluster=tuple(c for c in policies if c.policy.namespace is None),
+        _own=_by_namespace(policies),
     )
+
+
+def _by_namespace(policies: Iterable[Compiled]) -> dict[str, tuple[Compiled, ...]]:
+    found: dict[str, list[Compiled]] = {}
+    for compiled in policies:
+        if compiled.policy.namespace is not None:
+            found.setdefault(compiled.policy.namespace, []).append(compiled)
+    return {namespace: tuple(own) for namespace, own in found.items()}
 
 
 def _named_families(policy_set: PolicySet) -> Iterator[str]:

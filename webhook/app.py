@@ -10,7 +10,6 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
 
 import orjson
 from starlette.applications import Starlette
@@ -18,11 +17,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from policies.engine import evaluate
-from policies.pod import PodError
-from policies.request import Phase
 from policies.snapshot import Snapshot
-from webhook import advise, log_fields, logs, review
+from webhook import judged, logs, review
 from webhook.limits import Limits
 from webhook.metrics import Metrics
 from webhook.review import ReviewError
@@ -51,16 +47,16 @@ class Replica:
     """True once the server is to stop: every answer then closes its connection, so that the next call goes elsewhere"""
 
 
-Judge = Callable[[bytes, Snapshot, Metrics], tuple[str, dict[str, Any]]]
-"""A body judged: the decision in one word, and the AdmissionReview to send. Raises ReviewError."""
+Judge = Callable[[bytes, Snapshot, Metrics], tuple[str, bytes]]
+"""A body judged: the decision in one word, and the AdmissionReview to send, as JSON. Raises ReviewError."""
 
 
 def make_app(replica: Replica) -> Starlette:
     """The application over ``replica``."""
     judges: dict[str, Judge] = {
-        "mutate": functools.partial(_judged, "mutate"),
-        "validate": functools.partial(_judged, "validate"),
-        "advise": _advised,
+        "mutate": functools.partial(judged.pod, "mutate"),
+        "validate": functools.partial(judged.pod, "validate"),
+        "advise": judged.workload,
     }
     routes = [Route(f"/{phase}", functools.partial(_answered, replica, phase, judge), methods=["POST"]) for phase, judge in judges.items()]
     app = Starlette(routes=routes)
@@ -102,30 +98,6 @@ async def _response(replica: Replica, phase: str, judge: Judge, request: Request
     return decision, _json(answer)
 
 
-def _judged(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, dict[str, Any]]:
-    """A review of a pod. Nothing is kept of a dry run: it never happened."""
-    asked = review.parse(body)
-    try:
-        verdict = evaluate(asked.request(phase), snapshot.facts_for(asked.namespace))
-    except PodError as error:
-        raise ReviewError(400, f"request.object is not shaped like a pod: {error}") from None
-    answer = review.answer(asked, verdict, phase=phase)
-    decision = log_fields.decision(verdict, phase)
-    if not asked.dry_run:
-        metrics.decided(phase, asked.operation, verdict)
-        logs.write("decision", **log_fields.of_decision(asked, verdict, phase, decision))
-    return decision, answer
-
-
-def _advised(body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, dict[str, Any]]:
-    """A review of a workload: always allowed, with what its pods will meet as warnings."""
-    asked = advise.parse(body)
-    sentences = advise.advise(asked, snapshot)
-    if not asked.dry_run:
-        logs.write("advice", **log_fields.of_advice(asked, sentences))
-    return "advised", advise.answer(asked, sentences)
-
-
 _OVER_THE_CAP = "the review is larger than the body cap"
 
 
@@ -144,7 +116,7 @@ def _unjudged(phase: str, error: TooLarge, replica: Replica) -> tuple[str, Respo
     enforced = replica.snapshot is not None and any(compiled.mode == "Enforce" for compiled in replica.snapshot.policies)
     refused = enforced and phase != "advise"
     logs.write("too_large", "warning", phase=phase, uid=logs.cut(error.uid), bytes=error.size, refused=refused)
-    answer = review.unjudged(error.uid, size=error.size, limit=replica.limits.body, refused=refused)
+    answer = orjson.dumps(review.unjudged(error.uid, size=error.size, limit=replica.limits.body, refused=refused))
     return "refused" if refused else "advised" if phase == "advise" else "unmatched", _json(answer)
 
 
@@ -178,8 +150,8 @@ def _no_review() -> ReviewError:
     return ReviewError(413, f"the body is larger than {LARGEST_REVIEW} bytes, which no review of a pod is")
 
 
-def _json(answer: dict[str, Any]) -> Response:
-    return Response(orjson.dumps(answer), media_type="application/json")
+def _json(answer: bytes) -> Response:
+    return Response(answer, media_type="application/json")
 
 
 def _said(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:

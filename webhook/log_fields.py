@@ -10,6 +10,7 @@ from typing import Any
 
 from policies.request import Phase
 from policies.verdict import Verdict
+from webhook import logs
 from webhook.advise import Advised
 from webhook.evidence import MOST_SAID, refusal_records, remark_records, would_records
 from webhook.logs import cut
@@ -19,9 +20,8 @@ MOST_POLICIES = 100
 """named in a line, of those that match a pod"""
 
 
-def of_decision(review: Review, verdict: Verdict, phase: Phase, decided: str) -> dict[str, Any]:
-    """The fields of a decision's log line: for whom, what was decided, by which policies, and what others would have done."""
-    written = verdict.edits if verdict.patch and phase == "mutate" else ()
+def whose(review: Review, phase: Phase) -> dict[str, Any]:
+    """The fields of a decision's log line that differ from pod to pod."""
     return {
         "phase": phase,
         "operation": review.operation,
@@ -29,15 +29,24 @@ def of_decision(review: Review, verdict: Verdict, phase: Phase, decided: str) ->
         "namespace": cut(review.namespace),
         "pod": cut(_name(review.pod)),
         "user": cut(review.user),
-        "decision": decided,
-        "policies": list(verdict.matched[:MOST_POLICIES]),
-        "edits": [{"rule": e.rule, "path": "/".join(map(str, e.path)), "policies": e.policies} for e in written[:MOST_SAID]],
-        "editsInAll": len(written),
-        "refusals": list(refusal_records(verdict.violations)),
-        "remarks": list(remark_records(verdict.remarks)),
-        "would": would_records(verdict),
-        "notAudited": verdict.uncounted,
     }
+
+
+def of_decision(verdict: Verdict, phase: Phase, decided: str) -> bytes:
+    """The other fields, as a JSON object: what was decided, by which policies, and what others would have done."""
+    written = verdict.edits if verdict.patch and phase == "mutate" else ()
+    return logs.encoded(
+        {
+            "decision": decided,
+            "policies": list(verdict.matched[:MOST_POLICIES]),
+            "edits": [{"rule": e.rule, "path": "/".join(map(str, e.path)), "policies": e.policies} for e in written[:MOST_SAID]],
+            "editsInAll": len(written),
+            "refusals": list(refusal_records(verdict.violations)),
+            "remarks": list(remark_records(verdict.remarks)),
+            "would": would_records(verdict),
+            "notAudited": verdict.uncounted,
+        }
+    )
 
 
 def of_advice(asked: Advised, sentences: Sequence[str]) -> dict[str, Any]:

@@ -43,14 +43,14 @@ class LogStream:
         """part of a line is out whose rest was lost"""
         self._lost = 0
 
-    def write(self, line: str) -> None:
+    def write(self, line: bytes) -> None:
         """A line with its end."""
         if self._bytes >= WAITING:
             self._lose()
             return
         waited = bool(self._lines)
-        self._lines.append(line.encode())
-        self._bytes += len(self._lines[-1])
+        self._lines.append(line)
+        self._bytes += len(line)
         if not waited:
             self._push()
 

@@ -25,7 +25,7 @@ from prometheus_client.exposition import choose_encoder
 
 from policies.snapshot import Snapshot
 from policies.verdict import MODES, Verdict
-from webhook.outcomes import REMARKS, OutcomeCounter, outcomes
+from webhook.outcomes import REMARKS, OutcomeCounter, Tally, tally
 
 # Else each counter and histogram has a second series, for a feature of Prometheus that is off by default.
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -70,9 +70,13 @@ class Metrics:
 
     def decided(self, phase: str, operation: str, verdict: Verdict) -> None:
         """A pod was judged, and not as a dry run. ``operation``: CREATE or UPDATE."""
-        if verdict.judged:
-            self._pods.decided(phase, operation, verdict)
-            for outcome in outcomes(verdict):
+        self.count(tally(phase, operation, verdict))
+
+    def count(self, told: Tally) -> None:
+        """The same, worked out before."""
+        if told.judged:
+            self._pods.count(told)
+            for outcome in told.outcomes:
                 self._outcomes.count(outcome)
 
     def snapshot_swapped(self, snapshot: Snapshot, now: float) -> None:
@@ -164,21 +168,20 @@ class _Pods:
             "berth_remarks_total", "Reviews in which something was said beside the decision, by its code: see docs/codes.md.", ("code",),
             registry=registry,
         )  # fmt: skip
-        for code in REMARKS:
-            self._remarks.labels(code)
+        self._codes = {code: self._remarks.labels(code) for code in REMARKS}
         self._admitted, self._refused = self._pods.labels("admitted"), self._pods.labels("refused")
 
-    def decided(self, phase: str, operation: str, verdict: Verdict) -> None:
-        if operation == "CREATE" and verdict.violations:
+    def count(self, told: Tally) -> None:
+        if told.refused:
             self._refused.inc()
-        elif operation == "CREATE" and phase == "validate":  # /mutate may be called twice, and another webhook may still refuse
+        if told.admitted:
             self._admitted.inc()
-            if not verdict.matched:
-                self._unmatched.inc()
-        if verdict.uncounted:
-            self._unaudited.inc(verdict.uncounted)
-        for code in {remark.code for remark in verdict.remarks}:
-            self._remarks.labels(code).inc()
+        if told.unmatched:
+            self._unmatched.inc()
+        if told.uncounted:
+            self._unaudited.inc(told.uncounted)
+        for code in told.codes:
+            (self._codes.get(code) or self._remarks.labels(code)).inc()  # also refusals that a pod is spared
 
 
 Kind = Literal["ClusterGPUPolicy", "GPUPolicy"]

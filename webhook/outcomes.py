@@ -53,6 +53,36 @@ class Outcome(NamedTuple):
     word: Word
 
 
+class Tally(NamedTuple):
+    """What the metrics count of one decision, worked out once for all pods that it is the decision for."""
+
+    judged: bool
+    refused: bool
+    """created it is not"""
+    admitted: bool
+    """by /validate: /mutate may be called twice, and another webhook may still refuse"""
+    unmatched: bool
+    uncounted: int
+    codes: tuple[str, ...]
+    """of remarks, each once"""
+    outcomes: tuple[Outcome, ...]
+
+
+def tally(phase: str, operation: str, verdict: Verdict) -> Tally:
+    """Of a verdict given in this phase for this operation (CREATE or UPDATE)."""
+    created = operation == "CREATE"
+    admitted = created and phase == "validate" and not verdict.violations
+    return Tally(
+        judged=verdict.judged,
+        refused=created and bool(verdict.violations),
+        admitted=admitted,
+        unmatched=admitted and not verdict.matched,
+        uncounted=verdict.uncounted,
+        codes=tuple(sorted({remark.code for remark in verdict.remarks})),
+        outcomes=tuple(sorted(outcomes(verdict))),
+    )
+
+
 def outcomes(verdict: Verdict) -> set[Outcome]:
     """Each once, however many edits or sentences it took."""
     found = {Outcome(policy, edit.rule, "Enforce", "edited") for edit in verdict.edits for policy in edit.policies or (NO_POLICY,)}

@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.plan import Plan
-from policies.pod import mapping_at
+from policies.pod import GRACE, PROBES, mapping_at
 from policies.request import Request
 from policies.verdict import Edit, Violation
 from policies.wishes import OPT_OUT
 
 NAME = "checkpoint_grace"
-FIELD = "terminationGracePeriodSeconds"
 DEFAULT = 30
 """what the API server fills in (pkg/apis/core/v1/defaults.go)"""
 
@@ -34,12 +33,12 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
     if former >= seconds or former < 0:
         return
     _say_caps(plan, seconds, wish.policies)
-    yield Edit(op="add", path=("spec", FIELD), value=seconds, rule=NAME, policies=wish.policies)
+    yield Edit(op="add", path=("spec", GRACE), value=seconds, rule=NAME, policies=wish.policies)
     for container in plan.pod.containers:
-        for probe in ("livenessProbe", "startupProbe"):
+        for probe in PROBES:
             found = mapping_at(container.raw, probe, container.path)
-            if found and found.get(FIELD) is None and former >= 1:
-                yield Edit(op="add", path=(*container.path, probe, FIELD), value=former, rule=NAME, policies=wish.policies)
+            if found and found.get(GRACE) is None and former >= 1:
+                yield Edit(op="add", path=(*container.path, probe, GRACE), value=former, rule=NAME, policies=wish.policies)
 
 
 def _capped(plan: Plan, seconds: int) -> int:
@@ -90,8 +89,8 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
     if limit is not None and grace is not None and grace > max(limit.value, DEFAULT if _defaulted(plan) else 0):
         yield Violation(
             code="BERTH-141",
-            fact=f"spec.{FIELD} is {grace}, above the maximum of {limit.value} s here",
-            fix=f"set spec.{FIELD} to at most {limit.value}",
+            fact=f"spec.{GRACE} is {grace}, above the maximum of {limit.value} s here",
+            fix=f"set spec.{GRACE} to at most {limit.value}",
             detail=f'The annotation {OPT_OUT}: "grace" only stops Berth from raising it.',
             rule=NAME,
             policies=limit.policies,

@@ -199,7 +199,8 @@ def test_a_failure_is_a_sentence_to_the_caller(
     def broken(*_: object) -> None:
         raise LookupError("secret detail")
 
-    monkeypatch.setattr(application, "evaluate", broken)
+    snapshot.decided.clear()
+    monkeypatch.setattr("webhook.judged.evaluate", broken)
     answer = post(snapshot)
     assert answer.status == 500
     assert b"secret" not in answer.body

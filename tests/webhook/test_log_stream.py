@@ -88,7 +88,7 @@ def test_lines_wait_up_to_a_bound_and_the_rest_is_counted() -> None:
         fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 2**16)
         stream = LogStream(writer, asyncio.get_running_loop(), lambda: lost.append(1), told.append)
         for number in range(2000):
-            stream.write(f"{number:04d} " + "x" * 1018 + "\n")
+            stream.write((f"{number:04d} " + "x" * 1018 + "\n").encode())
         read = b""
         while not told:
             read += read_all(reader)
@@ -115,7 +115,7 @@ def refused(descriptor: int, lines: int) -> int:
     async def write() -> None:
         stream = LogStream(descriptor, asyncio.get_running_loop(), lambda: lost.append(1), lambda number: None)
         for _ in range(lines):
-            stream.write("line\n")
+            stream.write(("line\n").encode())
         stream.close()
 
     asyncio.run(write())
@@ -142,14 +142,14 @@ def test_a_line_that_was_cut_does_not_spoil_the_next(tmp_path: Path) -> None:
 
     async def write(descriptor: int) -> None:
         stream = LogStream(descriptor, asyncio.get_running_loop(), lambda: None, told.append)
-        stream.write("first\n")
+        stream.write(("first\n").encode())
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (16, hard))  # the disk is full ten bytes on
         try:
-            stream.write("the second line\n")
+            stream.write(("the second line\n").encode())
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        stream.write("third\n")
+        stream.write(("third\n").encode())
 
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
@@ -211,7 +211,7 @@ def test_what_waits_is_written_at_the_end() -> None:
     async def write(descriptor: int) -> LogStream:
         stream = LogStream(descriptor, asyncio.get_running_loop(), lambda: None, lambda lines: None)
         for _ in range(100):
-            stream.write("y" * 1023 + "\n")
+            stream.write(("y" * 1023 + "\n").encode())
         return stream
 
     reader, writer = os.pipe()

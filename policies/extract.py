@@ -1,0 +1,140 @@
+"""What a decision reads of a pod: the rules see this extract of it and nothing else.
+
+So two pods that are alike in it get the same decision, whatever their names, images, commands and environments are, and
+what was decided for one may be kept for the other (``webhook.memory``). Places stay where they are: an edit's path in the
+extract is its path in the pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from policies.actor import FRACTIONS, KUEUE_LABELS
+from policies.catalog import Catalog
+from policies.pod import GRACE, MIRROR, PROBES, Raw
+from policies.policy import GROUP, Policy
+
+SPEC = (
+    "nodeName",
+    "nodeSelector",
+    "tolerations",
+    "schedulerName",
+    "resourceClaims",
+    GRACE,
+    "activeDeadlineSeconds",
+)
+"""fields of spec that are taken whole"""
+CONTAINER = ("name", "restartPolicy")
+"""fields of a container that are taken whole"""
+OWNER = ("apiVersion", "kind", "controller")
+OWN = f"{GROUP}/"
+ORDINARY = ("cpu", "memory", "ephemeral-storage")
+"""resource names that only requestsEqualLimits: [cpuAndMemory] reads"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reads:
+    """Which labels, annotations and resources the policies of a snapshot and its catalog read."""
+
+    labels: frozenset[str]
+    annotations: frozenset[str]
+    """beside those of our own group, which are all read"""
+    ordinary: bool
+    """whether a policy compares cpu and memory"""
+    users: frozenset[str]
+    """that some policy excludes"""
+
+
+def reads(policies: Iterable[Policy], catalog: Catalog) -> Reads:
+    """Of everything that may be in force together."""
+    policies = tuple(policies)
+    labels = {label.partition("=")[0] for workload in catalog.workloads for label in workload.labels}
+    labels |= {p.key for p in catalog.protections if p.where == "labels"}
+    annotations = {p.key for p in catalog.protections if p.where == "annotations"}
+    return Reads(
+        labels=frozenset({*labels, *KUEUE_LABELS, *_selected(policies)}),
+        annotations=frozenset({*annotations, *FRACTIONS, MIRROR}),
+        ordinary=any("cpuAndMemory" in p.require.requests_equal_limits for p in policies),
+        users=frozenset(user for p in policies for user in p.exclude_users),
+    )
+
+
+def _selected(policies: Iterable[Policy]) -> Iterator[str]:
+    for policy in policies:
+        selector = policy.match.pod_selector
+        if selector is not None:
+            yield from (key for key, _ in selector.match_labels)
+            yield from (expression.key for expression in selector.match_expressions)
+
+
+def extract(pod: Raw, read: Reads) -> Raw:
+    """The part of ``pod`` that is read. What is of a wrong type is taken as it is, for ``Pod`` to say so."""
+    out: Raw = {}
+    metadata, spec = pod.get("metadata"), pod.get("spec")
+    if metadata is not None:
+        out["metadata"] = _metadata(metadata, read) if isinstance(metadata, dict) else metadata
+    if spec is not None:
+        out["spec"] = _spec(spec, read) if isinstance(spec, dict) else spec
+    return out
+
+
+def _metadata(metadata: Raw, read: Reads) -> Raw:
+    out: Raw = {}
+    labels, annotations = metadata.get("labels"), metadata.get("annotations")
+    if labels is not None:
+        out["labels"] = {key: labels[key] for key in labels if key in read.labels} if isinstance(labels, dict) else labels
+    if annotations is not None:
+        out["annotations"] = _annotations(annotations, read.annotations) if isinstance(annotations, dict) else annotations
+    owners = metadata.get("ownerReferences")
+    if owners is not None:
+        out["ownerReferences"] = [_taken(owner, OWNER) for owner in owners] if isinstance(owners, list) else owners
+    return out
+
+
+def _annotations(annotations: Raw, keys: frozenset[str]) -> Raw:
+    return {key: annotations[key] for key in annotations if key in keys or key.startswith(OWN)}
+
+
+def _spec(spec: Raw, read: Reads) -> Raw:
+    out = {field: spec[field] for field in SPEC if field in spec}
+    for field in ("initContainers", "containers"):
+        containers = spec.get(field)
+        if containers is not None:
+            out[field] = [_container(c, read) for c in containers] if isinstance(containers, list) else containers
+    affinity = spec.get("affinity")
+    if affinity is not None:
+        out["affinity"] = _taken(affinity, ("nodeAffinity",))
+    return out
+
+
+def _container(container: Any, read: Reads) -> Any:
+    if not isinstance(container, dict):
+        return container
+    out = {field: container[field] for field in CONTAINER if field in container}
+    resources = container.get("resources")
+    if resources is not None:
+        out["resources"] = _resources(resources, read) if isinstance(resources, dict) else resources
+    for field in PROBES:
+        probe = container.get(field)
+        if probe is not None:
+            out[field] = {GRACE: probe.get(GRACE)} if probe and isinstance(probe, dict) else probe
+    return out
+
+
+def _resources(resources: Raw, read: Reads) -> Raw:
+    out: Raw = {}
+    for side in ("limits", "requests"):
+        amounts = resources.get(side)
+        if amounts is not None:
+            out[side] = amounts if read.ordinary or not isinstance(amounts, dict) else _accelerators(amounts)
+    return out
+
+
+def _accelerators(amounts: Mapping[str, Any]) -> Raw:
+    return {name: amounts[name] for name in amounts if name not in ORDINARY}
+
+
+def _taken(value: Any, fields: Iterable[str]) -> Any:
+    return {field: value[field] for field in fields if field in value} if isinstance(value, dict) else value

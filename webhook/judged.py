@@ -1,0 +1,48 @@
+"""One review judged: its body in, the decision in one word and the answer's JSON out."""
+
+from __future__ import annotations
+
+import orjson
+
+from policies.engine import evaluate
+from policies.pod import PodError
+from policies.request import Phase, Request
+from policies.snapshot import Facts, Snapshot
+from webhook import advise, log_fields, logs, memory, review
+from webhook.memory import Decided
+from webhook.metrics import Metrics
+from webhook.review import Review, ReviewError
+
+
+def pod(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
+    """A review of a pod. Nothing is told of a dry run: it never happened. Raises ReviewError."""
+    asked = review.parse(body)
+    facts = snapshot.facts_for(asked.namespace)
+    request = asked.request(phase)
+    key = memory.key(request, facts)
+    decided: Decided | None = snapshot.decided.get(key)
+    if decided is None:
+        decided = _decided(asked, request, facts)
+        if key is not None:
+            snapshot.decided.keep(key, decided, memory.size(key, decided))
+    if not asked.dry_run:
+        metrics.count(decided.tally)
+        logs.write("decision", "info", decided.told, **log_fields.whose(asked, phase))
+    return decided.word, decided.answer(asked.uid)
+
+
+def _decided(asked: Review, request: Request, facts: Facts) -> Decided:
+    try:
+        verdict = evaluate(request, facts)
+    except PodError as error:
+        raise ReviewError(400, f"request.object is not shaped like a pod: {error}") from None
+    return memory.decided(asked, verdict, request.phase)
+
+
+def workload(body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
+    """A review of a workload: always allowed, with what its pods will meet as warnings. Raises ReviewError."""
+    asked = advise.parse(body)
+    sentences = advise.advise(asked, snapshot)
+    if not asked.dry_run:
+        logs.write("advice", **log_fields.of_advice(asked, sentences))
+    return "advised", orjson.dumps(advise.answer(asked, sentences))
