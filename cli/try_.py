@@ -78,12 +78,12 @@ def run(args: argparse.Namespace) -> int:
 def _supposed(snapshot: Snapshot, args: argparse.Namespace) -> Snapshot:
     """The snapshot with what --as and --namespace-labels suppose."""
     if args.as_mode:
-        snapshot = replace(snapshot, policies=_in_mode(snapshot, args.as_mode), _facts={})
+        snapshot = replace(snapshot, policies=_in_mode(snapshot, args.as_mode))
     if args.namespace_labels:
         known = snapshot.cluster.namespaces
         labels = {**known.get(args.namespace, {}), **args.namespace_labels}
         cluster = replace(snapshot.cluster, namespaces={**known, args.namespace: labels})
-        snapshot = replace(snapshot, cluster=cluster, _facts={})
+        snapshot = replace(snapshot, cluster=cluster)
     return snapshot
 
 

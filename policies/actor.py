@@ -130,9 +130,5 @@ def workloads_of(pod: Pod, catalog: Catalog) -> tuple[Workload, ...]:
     """Every workload of the catalog whose signature the pod carries: by its controlling owner or a label."""
     group = str(pod.owner.get("apiVersion", "")).rpartition("/")[0]
     owner = (group, str(pod.owner.get("kind", "")))
-    return tuple(w for w in catalog.workloads if owner in w.owners or any(_carries(pod, label) for label in w.labels))
-
-
-def _carries(pod: Pod, label: str) -> bool:
-    key, equals, value = label.partition("=")
-    return key in pod.labels and (not equals or pod.labels[key] == value)
+    labels = tuple((key, value if isinstance(value, str) else None) for key, value in pod.labels.items() if key in catalog.signatures)
+    return catalog.workloads_signed(owner, labels)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from policies import placement
+from policies.author import TEMPLATE, is_long
 from policies.compiled import Compiled, CompiledTemplate, Constraint, who
 from policies.nearest import nearest
 from policies.offers import AXES
@@ -20,7 +21,7 @@ from policies.silence import speaks, spoken
 from policies.slices import choose_slice, slice_is_left
 from policies.terms import sayable
 from policies.verdict import Violation
-from policies.wishes import TEMPLATE, grants, is_long
+from policies.wishes import grants
 
 
 def choose(plan: Plan) -> None:
@@ -45,7 +46,7 @@ def choose(plan: Plan) -> None:
 def _capacity(plan: Plan, compiled: Compiled) -> tuple[Constraint, ...] | None:
     """longRuns beats capacity where the run is long."""
     long_runs = compiled.policy.default.long_runs
-    if compiled.capacity_long is not None and long_runs is not None and is_long(plan.wishes.seconds, long_runs):
+    if compiled.capacity_long is not None and long_runs is not None and is_long(plan.author.seconds, long_runs):
         return (compiled.capacity_long,)
     return None if compiled.capacity is None else (compiled.capacity,)
 
@@ -79,7 +80,7 @@ def _said_too(plan: Plan, cell: Cell) -> bool:
     for axis in AXES if plan.snapshot.placed and plan.actor.affinity == "write" else ():
         said = sayable(plan, cell, axis)
         rows &= said.rendering.rows if said.rendering.expressions else cell.table.all
-    return plan.space.leaves(cell, plan.inside | {platform: rows})
+    return plan.space.leaves(cell, {**plan.inside, platform: rows})
 
 
 def _say_clipped(plan: Plan, constraints: Sequence[Constraint], names: Sequence[str]) -> None:
@@ -113,8 +114,8 @@ def _who_named_spot(plan: Plan) -> tuple[str, ...]:
 
 
 def _template(plan: Plan) -> None:
-    if plan.wishes.template is not None:
-        _template_by_annotation(plan, plan.wishes.template)
+    if plan.author.template is not None:
+        _template_by_annotation(plan, plan.author.template)
         return
     said = (
         None

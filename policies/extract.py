@@ -1,7 +1,7 @@
 """What a decision reads of a pod: the rules see this extract of it and nothing else.
 
 So two pods that are alike in it get the same decision, whatever their names, images, commands and environments are, and
-what was decided for one may be kept for the other (``webhook.memory``). Places stay where they are: an edit's path in the
+what was decided for one may be kept for the other (``webhook.decisions``). Places stay where they are: an edit's path in the
 extract is its path in the pod.
 """
 
@@ -50,11 +50,10 @@ class Reads:
 def reads(policies: Iterable[Policy], catalog: Catalog) -> Reads:
     """Of everything that may be in force together."""
     policies = tuple(policies)
-    labels = {label.partition("=")[0] for workload in catalog.workloads for label in workload.labels}
-    labels |= {p.key for p in catalog.protections if p.where == "labels"}
+    labels = {p.key for p in catalog.protections if p.where == "labels"}
     annotations = {p.key for p in catalog.protections if p.where == "annotations"}
     return Reads(
-        labels=frozenset({*labels, *KUEUE_LABELS, *_selected(policies)}),
+        labels=frozenset({*labels, *catalog.signatures, *KUEUE_LABELS, *_selected(policies)}),
         annotations=frozenset({*annotations, *FRACTIONS, MIRROR}),
         ordinary=any("cpuAndMemory" in p.require.requests_equal_limits for p in policies),
         users=frozenset(user for p in policies for user in p.exclude_users),

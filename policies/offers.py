@@ -108,6 +108,7 @@ class Table:
     values: Mapping[str, Mapping[Possible, int]]
     memo: dict[tuple[str, str, tuple[str, ...]], tuple[int, bool]] = field(default_factory=dict)
     fitting: dict[tuple[str, int], int] = field(default_factory=dict)
+    vendors: dict[tuple[str, ...], int] = field(default_factory=dict)
     rendered: dict[Any, Any] = field(default_factory=dict)
     """written by ``render`` alone: (axis, rows, universe) -> expressions"""
 
@@ -146,6 +147,13 @@ class Table:
         if (resource, count) not in self.fitting:
             self.fitting[resource, count] = rows & self.where(_fits(offer, count) for offer in self.offers)
         return self.fitting[resource, count]
+
+    def of_vendors(self, resources: tuple[str, ...]) -> int:
+        """Rows of the vendors that make these resources. The names are some table's: there are few, and fewer sets of them."""
+        if resources not in self.vendors:
+            names = {vendor for name in resources for vendor, rows in self.by_vendor.items() if rows & self.by_resource.get(name, 0)}
+            self.vendors[resources] = sum(self.by_vendor[vendor] for vendor in names)
+        return self.vendors[resources]
 
 
 def _fits(offer: Offer, count: int) -> bool:

@@ -15,11 +15,14 @@ APPLIED = f"{GROUP}/applied"
 _MOST_APPLIED = 1024
 """bytes of the annotation (design section 5); past it, a count and a hash stand for the entries"""
 _MISSING = object()
+_SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+_COMPACT = json.JSONEncoder(separators=(",", ":")).encode
+"""encoders made once: ``json.dumps`` with arguments makes one each time"""
 
 
 def pointer(path: Path) -> str:
     """RFC 6901: ``~`` and ``/`` escaped."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+    return "".join(["/" + str(part).replace("~", "~0").replace("/", "~1") for part in path])
 
 
 class Patch:
@@ -96,7 +99,7 @@ def value_at(pod: Any, path: Path) -> Any:
 
 def digest(value: Any) -> str:
     """Eight hex digits that stand for a value."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:8]
+    return hashlib.sha256(_SORTED(value).encode()).hexdigest()[:8]
 
 
 def finish(pod: Mapping[str, Any], edits: Iterable[Edit], standing: Any, policies: frozenset[str]) -> tuple[dict[str, Any], ...]:
@@ -163,12 +166,12 @@ def _text(entries: list[dict[str, Any]], standing: Any, added: bool) -> str | No
     summary = _summary(standing)
     if not entries:
         return standing if summary is not None and not added else None
-    text = json.dumps(entries, separators=(",", ":"))
+    text = _COMPACT(entries)
     if summary is None and len(text.encode()) <= _MOST_APPLIED:
         return text
     before, chain = (summary["edits"], summary["sha256"]) if summary is not None else (0, "")
     whole = {"edits": before + len(entries), "sha256": hashlib.sha256((chain + text).encode()).hexdigest()}
-    return json.dumps(whole, separators=(",", ":"))
+    return _COMPACT(whole)
 
 
 def _summary(standing: Any) -> dict[str, Any] | None:

@@ -148,6 +148,8 @@ def demands(term: Term, template: CompiledTemplate) -> bool:
 
 def names_other_platform(snapshot: Snapshot, table: Table, term: Term) -> bool:
     """Whether the term can only match nodes of other platforms, by a positive expression on a key that only they have."""
+    if len(snapshot.tables) == 1 or not term.said:
+        return False
     return any(said.operator in POSITIVE and _foreign(snapshot, table, said.key) for said in term.said)
 
 
@@ -178,11 +180,12 @@ class Space:
 
     def offered(self, cell: Cell) -> list[int]:
         """Per resource name, the rows that the cell leaves."""
-        return [cell.rows & cell.table.enough(name, count) for name, count in self.wanted.items()]
+        rows, enough = cell.rows, cell.table.enough
+        return [rows & enough(name, count) for name, count in self.wanted.items()]
 
     def possible(self, cell: Cell) -> bool:
         """Whether the cell leaves an offer for every name, policies aside."""
-        return all(self.offered(cell))
+        return 0 not in self.offered(cell)
 
     def possible_anywhere(self) -> bool:
         """Whether any cell leaves an offer, policies aside."""
@@ -190,7 +193,8 @@ class Space:
 
     def leaves(self, cell: Cell, rows: Mapping[str, int]) -> bool:
         """Whether something is left for every name inside ``rows``."""
-        return all(offered & rows[cell.platform] for offered in self.offered(cell))
+        inside = rows[cell.table.platform.name]
+        return 0 not in [offered & inside for offered in self.offered(cell)]
 
     def left(self, rows: Mapping[str, int]) -> bool:
         """Whether any cell leaves something inside ``rows``."""

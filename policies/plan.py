@@ -6,15 +6,17 @@ write the plan down or judge the pod against it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from policies import wishes
+from policies import author
 from policies.actor import FRACTIONS, Actor, actor_of, workloads_of
+from policies.author import Author
 from policies.catalog import Resource
 from policies.compiled import Compiled, CompiledTemplate, Constraint
+from policies.demands import Demands, demands
 from policies.offers import Axis
-from policies.placement import Space, Term, everything, meet, read, terms_of
+from policies.placement import Space, Term, read, terms_of
 from policies.pod import Container, Pod, asks
 from policies.policy import Policy
 from policies.request import Request
@@ -57,16 +59,14 @@ class Plan:
     asked: tuple[Asked, ...]
     vendors: tuple[str, ...]
     """of the devices asked for, by resource name or by a readable claim's driver"""
+    author: Author
     wishes: Wishes
+    demands: Demands
     terms: tuple[Term, ...]
     """required terms that select something; one without index where the pod has none"""
     space: Space
-    constraints: tuple[Constraint, ...]
-    """of every ``require``"""
-    inside: dict[str, int] = field(default_factory=dict)
+    inside: Mapping[str, int]
     """R: platform -> rows, of ``require`` and the defaults that were chosen"""
-    required: dict[str, int] = field(default_factory=dict)
-    """the rows of ``require`` alone"""
     chosen: list[Constraint] = field(default_factory=list)
     """defaults that narrowed R"""
     template: CompiledTemplate | None = None
@@ -79,12 +79,26 @@ class Plan:
     violations: list[Violation] = field(default_factory=list)
     """about the author's annotations, found while choosing"""
 
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Of every ``require``."""
+        return self.demands.constraints
+
+    @property
+    def required(self) -> Mapping[str, int]:
+        """The rows of ``require`` alone."""
+        return self.demands.required
+
     def on_axis(self, axis: Axis) -> list[Constraint]:
-        """Every constraint of R on one axis: required, chosen by default, of the chosen template."""
-        template = (
-            [replace(c, by=self.template_by) for c in self.template.constraints if c.axis == axis] if self.template is not None else []
-        )
-        return [c for c in self.constraints if c.axis == axis] + [c for c in self.chosen if c.axis == axis] + template
+        """Every constraint of R on one axis: required, then what was chosen."""
+        return [*self.demands.cluster[axis], *self.demands.own[axis], *self.chosen_on(axis)]
+
+    def chosen_on(self, axis: Axis) -> list[Constraint]:
+        """What was chosen by default, then what the chosen template means."""
+        chosen = [c for c in self.chosen if c.axis == axis]
+        if self.template is not None:
+            chosen += [replace(c, by=self.template_by) for c in self.template.constraints if c.axis == axis]
+        return chosen
 
     @property
     def snapshot(self) -> Snapshot:
@@ -162,33 +176,24 @@ def make(facts: Facts, pod: Pod, policies: tuple[Compiled, ...], asked: tuple[As
     snapshot = facts.snapshot
     actor = actor_of(pod, snapshot.catalog, snapshot.queues, bool(asked))
     placed = {a.resource.name: a.count for a in asked if any(a.resource.name in t.by_resource for t in snapshot.tables.values())}
-    wanted = wishes.read(pod, policies, snapshot, actor)
+    by_author = author.read(pod, snapshot.catalog)
+    together, wanted = demands(snapshot, policies, by_author.seconds, actor)
     terms = terms_of(pod)
-    constraints = tuple(_constraints(policies, wanted.seconds))
-    plan = Plan(
+    return Plan(
         pod=pod,
         facts=facts,
         actor=actor,
         policies=policies,
         asked=asked,
         vendors=_vendors(pod, facts, asked),
+        author=by_author,
         wishes=wanted,
+        demands=together,
         terms=terms,
         space=Space(read(snapshot, terms), placed),
-        constraints=constraints,
+        inside=together.required,
+        violations=list(by_author.violations),
     )
-    plan.violations.extend(wanted.violations)
-    plan.required = meet(everything(snapshot), *(c.rows for c in constraints))
-    plan.inside = dict(plan.required)
-    return plan
-
-
-def _constraints(policies: Sequence[Compiled], seconds: int | None) -> Iterator[Constraint]:
-    for compiled in policies:
-        yield from compiled.require
-        long_runs = compiled.policy.require.long_runs
-        if compiled.require_long is not None and long_runs is not None and wishes.is_long(seconds, long_runs):
-            yield compiled.require_long
 
 
 def _vendors(pod: Pod, facts: Facts, asked: Sequence[Asked]) -> tuple[str, ...]:

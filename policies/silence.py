@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TypeVar
 
 from policies.compiled import Compiled
@@ -34,17 +34,11 @@ def _shared_alone(cell: Cell, name: str) -> bool:
     return bool(rows) and not rows & table.by_sharing.get("Exclusive", 0)
 
 
-def _scopes(plan: Plan) -> Iterator[list[Compiled]]:
-    """The namespace's own policies, then the cluster's."""
-    yield [c for c in plan.policies if c.policy.namespace is not None]
-    yield [c for c in plan.policies if c.policy.namespace is None]
-
-
 def spoken(
     plan: Plan, axis: str, value: Callable[[Compiled], T | None], key: Callable[[Compiled], object]
 ) -> tuple[T, tuple[str, ...]] | None:
     """The value of the first scope that has one, with who says it; None when none does or they disagree."""
-    for scope in _scopes(plan):
+    for scope in plan.demands.scopes:
         given = [c for c in scope if value(c) is not None]
         if not given:
             continue

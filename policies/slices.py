@@ -6,10 +6,11 @@ taken only where nodes with it are inside R, and only for containers that ask fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from policies import placement
+from policies.author import SLICE
 from policies.catalog import MigProfile
 from policies.compiled import who
 from policies.placement import meet
@@ -20,7 +21,6 @@ from policies.quantity import whole as whole_number
 from policies.render import slice_by_label
 from policies.silence import speaks_of_sharing, spoken
 from policies.verdict import Violation
-from policies.wishes import SLICE
 
 
 def choose_slice(plan: Plan) -> None:
@@ -37,7 +37,7 @@ def choose_slice(plan: Plan) -> None:
         text = f'MIG slice {size} skipped: container "{several.name}" asks for more than one whole GPU'
         plan.remark("BERTH-210", text, "mig_resources", names)
     else:
-        _find_slice(plan, wish, size, whole.resource.name, names, plan.wishes.slice_gb is not None)
+        _find_slice(plan, wish, size, whole.resource.name, names, plan.author.slice_gb is not None)
 
 
 def _slice_wish(plan: Plan) -> tuple[MigDefault, tuple[str, ...], Asked] | None:
@@ -45,8 +45,8 @@ def _slice_wish(plan: Plan) -> tuple[MigDefault, tuple[str, ...], Asked] | None:
     whole = [a for a in plan.asked if a.resource.kind == "gpu" and a.resource.vendor == "nvidia"]
     if len(whole) != 1 or speaks_of_sharing(plan) or any(a.resource.kind in ("mig", "shared") for a in plan.asked):
         return None
-    if plan.wishes.slice_gb is not None:
-        return MigDefault(slice_gb=plan.wishes.slice_gb), tuple(c.policy.id for c in plan.policies), whole[0]
+    if plan.author.slice_gb is not None:
+        return MigDefault(slice_gb=plan.author.slice_gb), tuple(c.policy.id for c in plan.policies), whole[0]
     said = spoken(plan, "mig", lambda c: c.policy.default.mig, lambda c: c.policy.default.mig)
     return None if said is None else (*said, whole[0])
 
@@ -99,7 +99,7 @@ def _sayable(plan: Plan, platform: str, profile: str, old: str, resource: str) -
     return 0 if resource == old and slice_by_label(plan.snapshot.catalog, table, profile, rows) is None else rows
 
 
-def _options(plan: Plan, wish: MigDefault, old: str, inside: dict[str, int]) -> Iterator[tuple[MigProfile, str]]:
+def _options(plan: Plan, wish: MigDefault, old: str, inside: Mapping[str, int]) -> Iterator[tuple[MigProfile, str]]:
     """(profile, resource name) of every slice that fits the wish and leaves something. By label the name stays."""
     for platform, table in plan.snapshot.tables.items():
         seen: set[tuple[str, str]] = set()
@@ -121,7 +121,7 @@ def _fits(profile: MigProfile, wish: MigDefault) -> bool:
     return profile.memory_gb == wish.slice_gb
 
 
-def _is_left(plan: Plan, platform: str, profile: str, old: str, resource: str, inside: dict[str, int]) -> bool:
+def _is_left(plan: Plan, platform: str, profile: str, old: str, resource: str, inside: Mapping[str, int]) -> bool:
     table = plan.snapshot.tables[platform]
     rows = dict.fromkeys(inside, 0) | {platform: inside[platform] & _slice_rows(plan, platform, profile, resource)}
     if resource == old and slice_by_label(plan.snapshot.catalog, table, profile, rows[platform]) is None:

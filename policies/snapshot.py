@@ -65,14 +65,21 @@ class Snapshot:
     templates: Mapping[str, CompiledTemplate]
     cluster: ClusterFacts
     vocabulary: Vocabulary
-    reads: Reads
-    decided: Kept[Any] = field(default_factory=lambda: Kept(_MOST_DECIDED))
-    """what the server has decided under it (``webhook.memory``)"""
-    _of_cluster: tuple[Compiled, ...] = ()
-    _own: Mapping[str, tuple[Compiled, ...]] = field(default_factory=dict)
+    reads: Reads = field(init=False)
+    decided: Kept[Any] = field(default_factory=lambda: Kept(_MOST_DECIDED), init=False)
+    """what the server has decided under it (``webhook.decisions``)"""
+    remembered: dict[Any, Any] = field(default_factory=dict, init=False)
+    """of ``demands`` alone: sets of policies, merged"""
+    _of_cluster: tuple[Compiled, ...] = field(init=False)
+    _own: Mapping[str, tuple[Compiled, ...]] = field(init=False)
     """by namespace: its own policies; the rest is the cluster's"""
-    _facts: dict[str, Facts] = field(default_factory=dict)
-    _scopes: dict[tuple[int, ...], int] = field(default_factory=dict)
+    _facts: dict[str, Facts] = field(default_factory=dict, init=False)
+    _scopes: dict[tuple[int, ...], int] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reads", reads((c.policy for c in self.policies), self.catalog))
+        object.__setattr__(self, "_of_cluster", tuple(c for c in self.policies if c.policy.namespace is None))
+        object.__setattr__(self, "_own", _by_namespace(self.policies))
 
     def facts_for(self, namespace: str) -> Facts:
         """The facts for one namespace: only the policies whose scope it is in."""
@@ -88,6 +95,7 @@ class Snapshot:
         nothing is left for the garbage collector to find."""
         self._facts.clear()
         self.decided.clear()
+        self.remembered.clear()
 
     def _make_facts(self, namespace: str) -> Facts:
         labels = {**self.cluster.namespaces.get(namespace, {}), NAMESPACE_LABEL: namespace}
@@ -145,9 +153,6 @@ def build(
         templates={t.name: compiler.template(t) for t in sorted(policy_set.templates, key=lambda t: t.name)},
         cluster=cluster or ClusterFacts(),
         vocabulary=_vocabulary(catalog, policy_set.templates),
-        reads=reads(policy_set.policies, catalog),
-        _of_cluster=tuple(c for c in policies if c.policy.namespace is None),
-        _own=_by_namespace(policies),
     )
 
 

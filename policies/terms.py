@@ -6,7 +6,7 @@ expression; a term that names a platform's own key stays that platform's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from policies import placement
@@ -154,8 +154,11 @@ class Sayable:
 def sayable(plan: Plan, cell: Cell, axis: Axis) -> Sayable:
     """All of R; where that can't be said, constraint by constraint what can: the cluster's first, so that a namespace's own
     policy or a default which can't be said never takes away what the cluster requires (law 5)."""
-    rows, rendering, unsaid = cell.table.all, Rendering((), cell.table.all, True), []
+    rows, rendering = cell.table.all, Rendering((), cell.table.all, True)
+    unsaid: list[Constraint] = []
     for group, inside in _by_scope(plan, axis):
+        if not group:
+            continue
         for part in _together_or_one_by_one(plan, cell, axis, group, rows, inside):
             narrowed = _rows(cell.table, part, rows)
             said = _said(plan, cell, axis, narrowed, inside)
@@ -167,34 +170,34 @@ def sayable(plan: Plan, cell: Cell, axis: Axis) -> Sayable:
 
 
 def _together_or_one_by_one(
-    plan: Plan, cell: Cell, axis: Axis, group: list[Constraint], rows: int, inside: dict[str, int]
-) -> list[list[Constraint]]:
-    if not group or _said(plan, cell, axis, _rows(cell.table, group, rows), inside) is not None:
-        return [group] if group else []
+    plan: Plan, cell: Cell, axis: Axis, group: Sequence[Constraint], rows: int, inside: Mapping[str, int]
+) -> list[Sequence[Constraint]]:
+    if len(group) == 1 or _said(plan, cell, axis, _rows(cell.table, group, rows), inside) is not None:
+        return [group]
     return [[constraint] for constraint in group]
 
 
-def _said(plan: Plan, cell: Cell, axis: Axis, rows: int, inside: dict[str, int]) -> Rendering | None:
+def _said(plan: Plan, cell: Cell, axis: Axis, rows: int, inside: Mapping[str, int]) -> Rendering | None:
     """None also where only parts can be said, and each would leave this term nothing of ``inside``, which has something."""
     found = renderings(plan.snapshot.catalog, cell.table, axis, rows, universe(plan, cell.table))
+    if found and found[0].exact:  # then it is alone
+        return found[0]
     if not plan.space.leaves(cell, inside):
         return found[0] if found else None
     return next((rendering for rendering in found if rendering.exact or _is_of_use(plan, cell, rendering, inside)), None)
 
 
-def _is_of_use(plan: Plan, cell: Cell, part: Rendering, inside: dict[str, int]) -> bool:
+def _is_of_use(plan: Plan, cell: Cell, part: Rendering, inside: Mapping[str, int]) -> bool:
     offered, left = list(plan.space.offered(cell)), part.rows & inside[cell.table.platform.name]
     lost = [rows for rows in offered if not rows & left]
     return not lost or (len(lost) < len(offered) and not all(rows & part.rows for rows in offered))
 
 
-def _by_scope(plan: Plan, axis: Axis) -> Iterator[tuple[list[Constraint], dict[str, int]]]:
+def _by_scope(plan: Plan, axis: Axis) -> Iterator[tuple[Sequence[Constraint], Mapping[str, int]]]:
     """The cluster's constraints, the namespace's own, what was chosen; each with R as far as it was known then."""
-    required = [c for c in plan.constraints if c.axis == axis]
-    cluster = [c for c in required if c.by[0].startswith("ClusterGPUPolicy/")]
-    yield cluster, plan.required
-    yield [c for c in required if c not in cluster], plan.required
-    yield plan.on_axis(axis)[len(required) :], plan.inside
+    yield plan.demands.cluster[axis], plan.required
+    yield plan.demands.own[axis], plan.required
+    yield plan.chosen_on(axis), plan.inside
 
 
 def _rows(table: Table, constraints: Sequence[Constraint], rows: int) -> int:
@@ -205,16 +208,15 @@ def _rows(table: Table, constraints: Sequence[Constraint], rows: int) -> int:
 
 def universe(plan: Plan, table: Table) -> int:
     """The rows of the vendors whose devices the pod asks for."""
-    names = {vendor for name in plan.space.wanted for vendor, rows in table.by_vendor.items() if rows & table.by_resource.get(name, 0)}
-    return sum(table.by_vendor[vendor] for vendor in names)
+    return table.of_vendors(tuple(plan.space.wanted))
 
 
 def _say_inexpressible(plan: Plan, cell: Cell, axis: Axis, unsaid: Sequence[Constraint]) -> None:
     """Silent where the term lies inside R anyway."""
-    platform = cell.table.platform.name
-    if unsaid and _implied(plan, cell, axis, _rows(cell.table, plan.on_axis(axis), cell.table.all)):
+    platform, constraints = cell.table.platform.name, plan.on_axis(axis)
+    if unsaid and _implied(plan, cell, axis, _rows(cell.table, constraints, cell.table.all)):
         unsaid = ()
-    for c in plan.on_axis(axis):
+    for c in constraints:
         if c in unsaid or platform in c.inexpressible:
             text = f"{c.text} can't be expressed on {platform}: not written and not judged there"
             plan.remark("BERTH-205", text, "node_affinity", who([c]))
@@ -223,12 +225,11 @@ def _say_inexpressible(plan: Plan, cell: Cell, axis: Axis, unsaid: Sequence[Cons
 def _implied(plan: Plan, cell: Cell, axis: Axis, inside: int) -> bool:
     """Whether the term already lies inside R: by a positive expression of the platform, or by resource name alone."""
     outside = ~inside
-    names = {name: cell.table.enough(name, count) for name, count in plan.space.wanted.items()}
     if not plan.space.possible(cell):
         return False
-    if all(cell.table.by_resource.get(name, 0) & outside == 0 for name in names):
+    if all(cell.table.by_resource.get(name, 0) & outside == 0 for name in plan.space.wanted):
         return True
-    return axis in cell.positive and all(rows & cell.rows & outside == 0 for rows in names.values())
+    return axis in cell.positive and all(offered & outside == 0 for offered in plan.space.offered(cell))
 
 
 def _clash(cell: Cell, added: Sequence[Written]) -> tuple[Said, Expression] | None:

@@ -1,27 +1,16 @@
-"""What the author says by annotation, and what policies demand or default besides placement, merged.
+"""What policies demand or default besides placement, merged.
 
 Merging is by union, longest and shortest only, so that the order of policies never shows.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from policies import duration
-from policies.actor import Actor, Calm
+from policies.actor import Calm
 from policies.compiled import Compiled
-from policies.pod import Pod
-from policies.policy import GROUP, LongRuns, TolerationPattern
-from policies.snapshot import Snapshot
-from policies.verdict import Violation
-
-TEMPLATE = f"{GROUP}/node-template"
-SLICE = f"{GROUP}/mig-slice"
-DURATION = f"{GROUP}/expected-duration"
-OPT_OUT = f"{GROUP}/opt-out"
-_SLICE = re.compile(r"([1-9]\d{0,3})gb")
+from policies.policy import TolerationPattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +23,6 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    seconds: int | None
-    """how long the pod runs: the annotation, else activeDeadlineSeconds, else None"""
-    template: str | None
-    slice_gb: int | None
-    opt_out_grace: bool
-    violations: tuple[Violation, ...]
-    """annotations that can't be read"""
     grace: Limit | None
     """default.gracePeriod, the longest"""
     grace_max: Limit | None
@@ -70,27 +52,17 @@ FOREVER = 1 << 40
 """seconds that stand for Always: 34,000 years, so that 'longest' and 'shortest' need no special case"""
 
 
-def is_long(seconds: int | None, long_runs: LongRuns) -> bool:
-    """Whether a run of this duration (None: unknown) is long."""
-    return long_runs.unknown_is_long if seconds is None else seconds > long_runs.over
-
-
-def read(pod: Pod, policies: Sequence[Compiled], snapshot: Snapshot, actor: Actor) -> Wishes:
-    """Everything that is said besides placement."""
+def read(policies: Sequence[Compiled], grace: Calm, disruption: Calm) -> Wishes:
+    """Everything that these policies say besides placement, to an actor of this calm."""
     allows = [c.policy.allow for c in policies if c.policy.namespace is None]
     granted = [pattern for allow in allows for pattern in allow.tolerations]
     tolerate, ungranted = _tolerate(policies, granted)
     one_of = [(set(limit.one_of), c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod) and limit.one_of]
     return Wishes(
-        seconds=_seconds(pod),
-        template=_text(pod, TEMPLATE),
-        slice_gb=_slice_gb(pod),
-        opt_out_grace="grace" in _opted_out(pod),
-        violations=tuple(_unreadable(pod, snapshot)),
-        grace=_most((c.policy.default.grace, c.policy.id) for c in _for(actor.grace, policies)),
+        grace=_most((c.policy.default.grace, c.policy.id) for c in _for(grace, policies)),
         grace_max=_least((c.policy.require.grace_max, c.policy.id) for c in policies),
         protect=_most(
-            (FOREVER if p == "Always" else p, c.policy.id) for c in _for(actor.disruption, policies) for p in [c.policy.default.protect_for]
+            (FOREVER if p == "Always" else p, c.policy.id) for c in _for(disruption, policies) for p in [c.policy.default.protect_for]
         ),
         protect_max=_least((c.policy.require.protection_max, c.policy.id) for c in policies),
         gpus_max=_least((limit.max, c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod)),
@@ -156,53 +128,3 @@ def grants(grant: TolerationPattern, pattern: TolerationPattern) -> bool:
     """Whether ``allow`` covers a toleration: unset value and effect in the grant mean any; in the pattern they mean
     'Exists' and 'every effect', which only an equally open grant covers."""
     return grant.key == pattern.key and grant.value in (None, pattern.value) and grant.effect in (None, pattern.effect)
-
-
-# --- the author's annotations ------------------------------------------------------------------------------------------
-
-
-def _text(pod: Pod, key: str) -> str | None:
-    value = pod.annotations.get(key)
-    return None if value is None else str(value)
-
-
-def _seconds(pod: Pod) -> int | None:
-    said = duration.read(_text(pod, DURATION))
-    if said is not None:
-        return said
-    deadline = pod.spec.get("activeDeadlineSeconds")
-    return deadline if isinstance(deadline, int) and not isinstance(deadline, bool) else None
-
-
-def _slice_gb(pod: Pod) -> int | None:
-    match = _SLICE.fullmatch(_text(pod, SLICE) or "")
-    return int(match.group(1)) if match else None
-
-
-def _opted_out(pod: Pod) -> list[str]:
-    return [part.strip() for part in (_text(pod, OPT_OUT) or "").split(",") if part.strip()]
-
-
-def _unreadable(pod: Pod, snapshot: Snapshot) -> Iterator[Violation]:
-    lasts, slice_text = _text(pod, DURATION), _text(pod, SLICE)
-    if lasts is not None and duration.read(lasts) is None:
-        yield _wrong(DURATION, lasts, "write a duration such as 90m, 6h or 1h30m", "node_affinity")
-    sizes = sorted({p.memory_gb for gpu in snapshot.catalog.gpus for p in gpu.mig})
-    if slice_text is not None and _slice_gb(pod) not in sizes:
-        nearest = min(sizes, key=lambda gb: (abs(gb - (_slice_gb(pod) or 10)), gb), default=10)
-        known = ", ".join(f"{gb}gb" for gb in sizes)
-        yield _wrong(
-            SLICE,
-            slice_text,
-            f"write the nominal size of a slice that exists, such as {nearest}gb",
-            "mig_resources",
-            f"Known sizes: {known}.",
-        )
-    for part in _opted_out(pod):
-        if part != "grace":
-            yield _wrong(OPT_OUT, part, "write grace, the only thing to opt out of", "checkpoint_grace")
-
-
-def _wrong(key: str, value: str, fix: str, rule: str, detail: str = "") -> Violation:
-    fact = f'metadata.annotations["{key}"] is "{value[:40]}"'
-    return Violation(code="BERTH-151", fact=fact, fix=fix, detail=detail, rule=rule)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from policies.author import SLICE, TEMPLATE
 from policies.pod import mapping_at
 from policies.verdict import Remark, Violation
-from policies.wishes import SLICE, TEMPLATE
 
 Audience = Literal["author", "platform"]
 

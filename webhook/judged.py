@@ -8,8 +8,8 @@ from policies.engine import evaluate
 from policies.pod import PodError
 from policies.request import Phase, Request
 from policies.snapshot import Facts, Snapshot
-from webhook import advise, log_fields, logs, memory, review
-from webhook.memory import Decided
+from webhook import advise, decisions, log_fields, logs, review
+from webhook.decisions import Decided
 from webhook.metrics import Metrics
 from webhook.review import Review, ReviewError
 
@@ -19,12 +19,12 @@ def pod(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics) -> tupl
     asked = review.parse(body)
     facts = snapshot.facts_for(asked.namespace)
     request = asked.request(phase)
-    key = memory.key(request, facts)
+    key = decisions.key(request, facts)
     decided: Decided | None = snapshot.decided.get(key)
     if decided is None:
         decided = _decided(asked, request, facts)
         if key is not None:
-            snapshot.decided.keep(key, decided, memory.size(key, decided))
+            snapshot.decided.keep(key, decided, decisions.size(key, decided))
     if not asked.dry_run:
         metrics.count(decided.tally)
         logs.write("decision", "info", decided.told, **log_fields.whose(asked, phase))
@@ -36,7 +36,7 @@ def _decided(asked: Review, request: Request, facts: Facts) -> Decided:
         verdict = evaluate(request, facts)
     except PodError as error:
         raise ReviewError(400, f"request.object is not shaped like a pod: {error}") from None
-    return memory.decided(asked, verdict, request.phase)
+    return decisions.decided(asked, verdict, request.phase)
 
 
 def workload(body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:

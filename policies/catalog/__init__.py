@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from policies.policy import Capacity, Sharing, Taint
 
@@ -264,6 +264,24 @@ class Catalog:
     """label vocabulary of platforms without machines here: platform -> label key -> what it says"""
     _seen: dict[str, Resource | None] = field(default_factory=dict, init=False, repr=False, compare=False)
     """answers of ``resource``, bounded"""
+    _signed: dict[Any, tuple[Workload, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """answers of ``workloads_signed``, bounded"""
+    signatures: frozenset[str] = field(default=frozenset(), init=False, repr=False, compare=False)
+    """keys of the labels that tell a workload"""
+
+    def __post_init__(self) -> None:
+        keys = frozenset(label.partition("=")[0] for workload in self.workloads for label in workload.labels)
+        object.__setattr__(self, "signatures", keys)
+
+    def workloads_signed(self, owner: tuple[str, str], labels: tuple[tuple[str, str | None], ...]) -> tuple[Workload, ...]:
+        """The workloads whose pods have this controlling owner (API group, kind), or one of these labels (key, value)."""
+        key = owner, labels
+        if key not in self._signed:
+            if len(self._signed) >= _MOST_NAMES:
+                self._signed.clear()
+            carried = {*(name for name, _ in labels), *(f"{name}={value}" for name, value in labels)}
+            self._signed[key] = tuple(w for w in self.workloads if owner in w.owners or not carried.isdisjoint(w.labels))
+        return self._signed[key]
 
     def resource(self, name: str) -> Resource | None:
         """What this resource name is; None if it is no accelerator. A literal name beats a pattern, in the catalog's order."""

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.author import OPT_OUT
 from policies.plan import Plan
 from policies.pod import GRACE, PROBES, mapping_at
 from policies.request import Request
 from policies.verdict import Edit, Violation
-from policies.wishes import OPT_OUT
 
 NAME = "checkpoint_grace"
 DEFAULT = 30
@@ -27,7 +27,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
     """Raise the pod's grace, then pin the former value on its probes."""
     former = DEFAULT if plan.pod.grace is None else plan.pod.grace
     wish = plan.wishes.grace
-    if wish is None or plan.wishes.opt_out_grace:
+    if wish is None or plan.author.opt_out_grace:
         return
     seconds = _capped(plan, wish.value)
     if former >= seconds or former < 0:

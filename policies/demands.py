@@ -1,0 +1,78 @@
+"""What one set of policies says together, whatever pod it meets: merged once per snapshot and set, not once per pod."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from policies import wishes
+from policies.actor import Actor, Calm
+from policies.author import is_long
+from policies.compiled import Compiled, Constraint
+from policies.offers import AXES, Axis
+from policies.placement import everything, meet
+from policies.snapshot import Snapshot
+from policies.wishes import Wishes
+
+_MOST = 10_000
+"""sets of policies remembered: which ones match differs by namespace, workload and labels of pods"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demands:
+    """Of the policies that act on a pod, for runs as long as this pod's."""
+
+    constraints: tuple[Constraint, ...]
+    """of every ``require``"""
+    cluster: Mapping[Axis, tuple[Constraint, ...]]
+    """of the cluster's policies, by axis"""
+    own: Mapping[Axis, tuple[Constraint, ...]]
+    """of the namespace's own"""
+    required: Mapping[str, int]
+    """platform -> rows that all of them leave"""
+    scopes: tuple[tuple[Compiled, ...], tuple[Compiled, ...]]
+    """the namespace's own policies, then the cluster's: the order in which defaults speak"""
+    wishes: Mapping[tuple[Calm, Calm], Wishes]
+
+
+def demands(snapshot: Snapshot, policies: tuple[Compiled, ...], seconds: int | None, actor: Actor) -> tuple[Demands, Wishes]:
+    """Of these policies for a pod that runs so long, and what they wish of this actor besides placement."""
+    remembered = snapshot.remembered
+    key = (tuple(map(id, policies)), *_long(policies, seconds))
+    found: Demands | None = remembered.get(key)
+    if found is None:
+        if len(remembered) >= _MOST:
+            remembered.clear()
+        found = remembered[key] = _together(snapshot, policies, seconds)
+    return found, found.wishes[actor.grace, actor.disruption]
+
+
+def _long(policies: Sequence[Compiled], seconds: int | None) -> Iterator[bool]:
+    for compiled in policies:
+        long_runs = compiled.policy.require.long_runs
+        if long_runs is not None:
+            yield is_long(seconds, long_runs)
+
+
+def _together(snapshot: Snapshot, policies: tuple[Compiled, ...], seconds: int | None) -> Demands:
+    cluster = tuple(c for c in policies if c.policy.namespace is None)
+    own = tuple(c for c in policies if c.policy.namespace is not None)
+    constraints = tuple(_constraints(policies, seconds))
+    of_cluster, of_own = list(_constraints(cluster, seconds)), list(_constraints(own, seconds))
+    calms: tuple[Calm, ...] = ("yes", "named", "no")
+    return Demands(
+        constraints=constraints,
+        cluster={axis: tuple(c for c in of_cluster if c.axis == axis) for axis in AXES},
+        own={axis: tuple(c for c in of_own if c.axis == axis) for axis in AXES},
+        required=meet(everything(snapshot), *(c.rows for c in constraints)),
+        scopes=(own, cluster),
+        wishes={(grace, calm): wishes.read(policies, grace, calm) for grace in calms for calm in calms},
+    )
+
+
+def _constraints(policies: Iterable[Compiled], seconds: int | None) -> Iterator[Constraint]:
+    for compiled in policies:
+        yield from compiled.require
+        long_runs = compiled.policy.require.long_runs
+        if compiled.require_long is not None and long_runs is not None and is_long(seconds, long_runs):
+            yield compiled.require_long
