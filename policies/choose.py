@@ -76,11 +76,23 @@ def _can_be_had(plan: Plan) -> bool:
 
 
 def _said_too(plan: Plan, cell: Cell) -> bool:
-    platform, rows = cell.table.platform.name, plan.inside[cell.table.platform.name]
-    for axis in AXES if plan.snapshot.placed and plan.actor.affinity == "write" else ():
+    if not _writes(plan):
+        return plan.space.leaves(cell, plan.inside)
+    return plan.space.leaves(cell, {**plan.inside, cell.platform: plan.inside[cell.platform] & _rows_as_said(plan, cell)})
+
+
+def _writes(plan: Plan) -> bool:
+    return plan.snapshot.placed and plan.actor.affinity == "write"
+
+
+def _rows_as_said(plan: Plan, cell: Cell) -> int:
+    """The rows that a term selects once R is written into it, as far as its platform can say it."""
+    rows = cell.table.all
+    for axis in AXES:
         said = sayable(plan, cell, axis)
-        rows &= said.rendering.rows if said.rendering.expressions else cell.table.all
-    return plan.space.leaves(cell, {**plan.inside, platform: rows})
+        if said.rendering.expressions:
+            rows &= said.rendering.rows
+    return rows
 
 
 def _say_clipped(plan: Plan, constraints: Sequence[Constraint], names: Sequence[str]) -> None:
@@ -106,8 +118,17 @@ def _who_named_spot(plan: Plan) -> tuple[str, ...]:
         named.update(plan.template_by)
     if named or speaks(plan, plan.snapshot.vocabulary.capacity):  # what a policy names is written, and speaks on the second call
         named.update(plan.wishes.taints)
-    spot = {name: table.by_capacity.get("spot", 0) for name, table in plan.snapshot.tables.items()}
-    return tuple(sorted(named)) if named and plan.space.holds(plan.inside, spot) else ()
+    return tuple(sorted(named)) if named and any(_holds_spot(plan, cell) for cell in plan.space.cells) else ()
+
+
+def _holds_spot(plan: Plan, cell: Cell) -> bool:
+    """Whether spot is left in a term. A default counts there only as far as it can be written: by the next call it is the pod's own
+    word, and where it can't be, nothing is."""
+    if not plan.space.leaves(cell, plan.inside):
+        return False
+    rows = plan.required[cell.platform] & _rows_as_said(plan, cell) if _writes(plan) else plan.inside[cell.platform]
+    spot = rows & cell.table.by_capacity.get("spot", 0)
+    return any(offered & spot for offered in plan.space.offered(cell))
 
 
 # --- nodeTemplate ------------------------------------------------------------------------------------------------------

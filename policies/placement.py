@@ -200,10 +200,6 @@ class Space:
         """Whether any cell leaves something inside ``rows``."""
         return any(self.leaves(cell, rows) for cell in self.cells)
 
-    def holds(self, rows: Mapping[str, int], of: Mapping[str, int]) -> bool:
-        """Whether what is left inside ``rows`` has an offer of the set ``of`` (capacity spot, say)."""
-        return any(offered & rows[cell.platform] & of.get(cell.platform, 0) for cell in self.cells for offered in self.offered(cell))
-
 
 def meet(rows: Mapping[str, int], *more: Mapping[str, int]) -> dict[str, int]:
     """AND, platform by platform."""

@@ -28,7 +28,8 @@ class Case:
     request: Request
 
 
-def _case(random: Random, modes: Sequence[Mode]) -> Case:
+def case_of(random: Random, modes: Sequence[Mode]) -> Case:
+    """A world with policies in these modes, and a pod for it."""
     world = random_worlds.world(random, modes)
     return Case(world=world, request=random_pods.request(random, world))
 
@@ -40,7 +41,7 @@ def randoms() -> st.SearchStrategy[Random]:
 
 def cases(modes: Sequence[Mode] = ENFORCE) -> st.SearchStrategy[Case]:
     """A world and a pod for it, every policy in one of the modes."""
-    return randoms().map(lambda random: _case(random, modes))
+    return randoms().map(lambda random: case_of(random, modes))
 
 
 def audited() -> st.SearchStrategy[Case]:
@@ -52,7 +53,7 @@ def hostile() -> st.SearchStrategy[tuple[Case, tuple[Policy, ...]]]:
     """A case under the cluster's policies alone, and what its namespace adds to them."""
 
     def make(random: Random) -> tuple[Case, tuple[Policy, ...]]:
-        case = _case(random, ENFORCE)
+        case = case_of(random, ENFORCE)
         names = [t.name for t in case.world.policy_set.templates]
         own = tuple(random_worlds.policy(random, i, names, namespace=case.request.namespace) for i in range(random.randint(1, 3)))
         guards = [p for p in case.world.policy_set.policies if p.namespace is None]

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 import jsonpatch
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +22,7 @@ from policies.verdict import Verdict
 from tests.random_worlds import World, with_policies
 from tests.reference import node_law
 from tests.reference.tolerations import grants
-from tests.strategies import Case, audited, cases, examples, hostile
+from tests.strategies import ENFORCE, Case, audited, case_of, cases, examples, hostile
 
 Raw = dict[str, Any]
 _TERM = r"/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms"
@@ -65,6 +66,14 @@ def test_a_second_mutate_changes_nothing(case: Case) -> None:
     again = judge(case, pod=patched(case.request.pod, first))
     assert first.violations or not again.violations
     assert first.violations or list(again.patch) == []
+
+
+@pytest.mark.parametrize("seed", [2_382_393_012])
+def test_what_broke_it_once(seed: int) -> None:
+    """Two platforms, a default that only one of them can say: spot's taint was tolerated by the second call."""
+    case = case_of(Random(seed), ENFORCE)
+    again = judge(case, pod=patched(case.request.pod, judge(case)))
+    assert (again.violations, list(again.patch)) == ((), [])
 
 
 @examples(80, 5_000)

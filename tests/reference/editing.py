@@ -132,8 +132,18 @@ class Editing(Choosing):
         return any(p.require.capacity or self.is_long(p.require.long_runs) for p in policies)
 
     def spot_left(self) -> bool:
-        """For some name: each is judged by itself."""
-        return any(self.left(more=lambda n: n.capacity == "spot", names={name: count}) for name, count in self.now.items())
+        """In some term, for some name: each is judged by itself. Where R is written, what it says there is what the next call reads."""
+        return any(self.spot_in(term, name, count) for term in self.terms for name, count in self.now.items())
+
+    def spot_in(self, term: list[Raw], name: str, count: int | None) -> bool:
+        alive, selected = self.left(terms=[term]), self.atlas.landing(term)
+        nodes = [
+            n for n in self.offers(name, count) if n in selected and n.platform in alive and n.capacity == "spot" and self.in_require(n)
+        ]
+        if self.row.affinity != "write" or not self.world.placed:
+            return any(all(chosen(n) for chosen in self.chosen) for n in nodes)
+        said = {(platform, axis): self.sayable(platform, axis, term)[2] for platform in alive for axis in AXES}
+        return any(all(said[n.platform, axis](n) for axis in AXES) for n in nodes)
 
     def raise_grace(self) -> None:
         wishes = [p.default.grace for p in self.acting(self.row.grace) if p.default.grace is not None]

@@ -1,0 +1,160 @@
+"""What was decided is kept for the next pod that is alike in all that is read, and for no other."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import orjson
+import pytest
+
+from policies.engine import evaluate
+from policies.request import Phase, Request
+from policies.snapshot import Snapshot
+from policies.verdict import MODES
+from tests.counts import count
+from tests.strategies import case_of
+from webhook import decisions, judged, logs, review
+from webhook.metrics import Metrics
+from webhook.review import ReviewError
+from webhook.sources import Sources, load
+
+ROOT = Path(__file__).parent.parent.parent
+BODY = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
+METRICS = Metrics("test")
+
+
+@pytest.fixture
+def snapshot() -> Snapshot:
+    return load(Sources(policies=(str(ROOT / "policies" / "library"),), platforms=("karpenter-aws",))).snapshot
+
+
+@pytest.fixture(autouse=True)
+def lines(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    told: list[dict[str, Any]] = []
+    monkeypatch.setattr(logs, "_sink", lambda line: told.append(json.loads(line)))
+    return told
+
+
+def body(request: Request, uid: str = "u-1") -> bytes:
+    """The review that the API server would send for it."""
+    return orjson.dumps(
+        {
+            "apiVersion": review.API_VERSION,
+            "kind": review.KIND,
+            "request": {
+                "uid": uid,
+                "operation": request.operation,
+                "namespace": request.namespace,
+                "userInfo": {"username": request.user},
+                "resource": {"group": "", "version": "v1", "resource": "pods"},
+                "object": request.pod,
+                "oldObject": request.old_pod,
+                "dryRun": request.dry_run,
+            },
+        }
+    )
+
+
+def answered(phase: Phase, sent: bytes, snapshot: Snapshot) -> tuple[str, bytes] | str:
+    try:
+        return judged.pod(phase, sent, snapshot, METRICS)
+    except ReviewError as error:
+        return error.sentence
+
+
+def anew(phase: Phase, sent: bytes, snapshot: Snapshot) -> tuple[str, bytes] | str:
+    """As ``answered``, with nothing kept."""
+    return answered(phase, sent, replace(snapshot))
+
+
+def twin(pod: dict[str, Any], random: Random) -> dict[str, Any]:
+    """Another pod of the same template: other names, images and environment."""
+    other = copy.deepcopy(pod)
+    if isinstance(metadata := other.get("metadata"), dict):
+        metadata |= {"name": f"p-{random.random()}", "uid": str(random.random()), "resourceVersion": "7"}
+    spec = other.get("spec")
+    for container in spec.get("containers") or () if isinstance(spec, dict) else ():
+        if isinstance(container, dict):
+            container |= {"image": f"i-{random.random()}", "env": [{"name": "A", "value": str(random.random())}]}
+    return other
+
+
+def test_what_is_kept_is_what_would_be_decided_anew() -> None:
+    """Byte for byte, for pods and their twins, in any order of phases, namespaces, users and dry runs, policies in every mode."""
+    for seed in range(count(60, 4_000)):
+        random = Random(seed)
+        case = case_of(random, MODES)
+        namespaces = [case.request.namespace, "default", "kube-public", ""]
+        requests = [
+            replace(case.request, pod=pod, namespace=random.choice(namespaces) or "x", dry_run=random.random() < 0.2, user=user)
+            for pod in (case.request.pod, twin(case.request.pod, random), twin(case.request.pod, random))
+            for user in (case.request.user, "somebody")
+        ]
+        for at, request in enumerate(requests * 2):
+            phase: Phase = random.choice(("mutate", "validate"))
+            sent = body(request, f"u-{at}")
+            assert answered(phase, sent, case.world.snapshot) == anew(phase, sent, case.world.snapshot), f"Random({seed})"
+
+
+def test_a_twin_is_not_evaluated_again(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, lines: list[dict[str, Any]]) -> None:
+    """Its answer has its own uid, and its log line its own name."""
+    first = judged.pod("mutate", BODY, snapshot, METRICS)
+    monkeypatch.setattr(judged, "evaluate", None)
+    document = json.loads(BODY)
+    document["request"]["uid"] = 'other "uid'
+    document["request"]["object"]["metadata"]["generateName"] = "other-"
+    word, answer = judged.pod("mutate", json.dumps(document).encode(), snapshot, METRICS)
+    expected = json.loads(first[1])
+    expected["response"]["uid"] = 'other "uid'
+    assert (word, json.loads(answer)) == (first[0], expected)
+    one, two = lines
+    assert (two["uid"], two["pod"], two["edits"], two["policies"]) == ('other "uid', "other-", one["edits"], one["policies"])
+
+
+def test_another_snapshot_knows_nothing_of_it(snapshot: Snapshot) -> None:
+    """What was decided under policies that are gone acts no more."""
+    judged.pod("mutate", BODY, snapshot, METRICS)
+    without = replace(snapshot, policies=())
+    assert judged.pod("mutate", BODY, without, METRICS)[0] == "unmatched"
+    snapshot.forget()
+    assert len(snapshot.decided) == 0
+
+
+def test_updates_and_what_can_not_be_written_are_not_kept(snapshot: Snapshot) -> None:
+    """An update depends on two pods; orjson reads deeper than it writes."""
+    asked = review.parse(BODY)
+    request, facts = asked.request("validate"), snapshot.facts_for("default")
+    deep: Any = "x"
+    for _ in range(600):
+        deep = [deep]
+    assert decisions.key(request, facts) is not None
+    assert decisions.key(replace(request, operation="UPDATE", old_pod=request.pod), facts) is None
+    assert decisions.key(replace(request, pod={"spec": {"nodeSelector": {"a": deep}}}), facts) is None
+
+
+def test_claims_are_decided_by_namespace(snapshot: Snapshot) -> None:
+    """A claim is found by its name in the pod's namespace; all else is alike where the policies are."""
+    request = review.parse(BODY).request("mutate")
+    claiming = replace(request, pod={**request.pod, "spec": {**request.pod["spec"], "resourceClaims": [{"name": "c"}]}})
+    here, there = snapshot.facts_for("ml-1"), snapshot.facts_for("ml-2")
+    assert decisions.key(request, here) == decisions.key(request, there)
+    assert decisions.key(claiming, here) != decisions.key(claiming, there)
+
+
+def test_what_is_kept_is_bounded(snapshot: Snapshot) -> None:
+    """Pods that are all unlike leave no more behind than the bound says."""
+    asked = review.parse(BODY)
+    facts = snapshot.facts_for("default")
+    for number in range(count(300, 20_000)):
+        pod = {**asked.pod, "spec": {**asked.pod["spec"], "nodeSelector": {"zone": "z" * 20_000 + str(number)}}}
+        request = replace(asked.request("mutate"), pod=pod)
+        key = decisions.key(request, facts)
+        decided = decisions.decided(asked, evaluate(request, facts), "mutate")
+        snapshot.decided.keep(key, decided, decisions.size(key, decided))
+    assert len(snapshot.decided) * 20_000 < snapshot.decided.most
+    assert snapshot.decided._bytes <= snapshot.decided.most
