@@ -62,7 +62,7 @@ def term_plans(plan: Plan) -> tuple[TermPlan, ...]:
 
 def _term_plan(plan: Plan, term: Term) -> TermPlan:
     options = [option for table in plan.snapshot.tables.values() if (option := _alternative(plan, table, term)) is not None]
-    possible = [o for o in options if plan.space.possible(o.cell)] or options[:1]
+    possible = [o for o in options if plan.space.possible(o.cell)] or sorted(options, key=lambda o: -len(o.cell.positive))[:1]
     alive = [o for o in possible if o.alive] or [_closed(plan, o) for o in possible[:1]]
     nothing_to_say = all(not o.added for o in alive) and len(alive) == len(possible)
     if nothing_to_say:
