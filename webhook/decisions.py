@@ -55,7 +55,7 @@ def decided(asked: Review, verdict: Verdict, phase: Phase) -> Decided:
 
 def key(request: Request, facts: Facts) -> Hashable | None:
     """All that the verdict depends on; None where nothing is kept: of an update, and of what JSON can't be written of."""
-    if request.old_pod is not None:
+    if request.operation != "CREATE":
         return None
     read = facts.snapshot.reads
     seen = extract(request.pod, read)
