@@ -24,8 +24,9 @@ CAPACITIES: tuple[Capacity, ...] = ("spot", "on-demand", "reserved")
 ABSENT: Possible = (None,)
 NEW: Possible = ("?",)
 ANY: Possible = ("*",)
-_MOST_MEMO = 20_000
-"""Expressions remembered per table: far over what a cluster's authors write; bounds what a hostile one can fill."""
+_MOST_MEMO = 4_096
+"""Expressions on known keys remembered per table: far over what a cluster's authors write; bounds what a hostile one can fill,
+about 2 MB."""
 _MOST_DEVICES = 1024
 """Counts above are judged as this one: no machine has as many (the most are 16 whole GPUs of 7 slices)."""
 
@@ -122,17 +123,17 @@ class Table:
         A key that the table lacks is unknown: all rows. ``In`` with a value that no table knows is undecided
         (the GPU may be new): all rows.
         """
-        found = self.memo.get((key, operator, values))
-        if found is None:
-            found = self._select(key, operator, values)
-            if len(self.memo) < _MOST_MEMO:
-                self.memo[key, operator, values] = found
-        return found
-
-    def _select(self, key: str, operator: str, values: tuple[str, ...]) -> tuple[int, bool]:
         classes = self.values.get(key)
         if classes is None:
             return self.all, False
+        found = self.memo.get((key, operator, values))
+        if found is None:
+            if len(self.memo) >= _MOST_MEMO:
+                self.memo.clear()
+            found = self.memo[key, operator, values] = self._select(classes, key, operator, values)
+        return found
+
+    def _select(self, classes: Mapping[Possible, int], key: str, operator: str, values: tuple[str, ...]) -> tuple[int, bool]:
         known = self.known.get(key, frozenset())
         if operator == "In" and ANY not in classes and not known.issuperset(values):
             return self.all, True

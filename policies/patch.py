@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
@@ -20,6 +21,7 @@ _COMPACT = json.JSONEncoder(separators=(",", ":")).encode
 """encoders made once: ``json.dumps`` with arguments makes one each time"""
 
 
+@functools.lru_cache(maxsize=2048)
 def pointer(path: Path) -> str:
     """RFC 6901: ``~`` and ``/`` escaped."""
     return "".join(["/" + str(part).replace("~", "~0").replace("/", "~1") for part in path])

@@ -157,8 +157,6 @@ def sayable(plan: Plan, cell: Cell, axis: Axis) -> Sayable:
     rows, rendering = cell.table.all, Rendering((), cell.table.all, True)
     unsaid: list[Constraint] = []
     for group, inside in _by_scope(plan, axis):
-        if not group:
-            continue
         for part in _together_or_one_by_one(plan, cell, axis, group, rows, inside):
             narrowed = _rows(cell.table, part, rows)
             said = _said(plan, cell, axis, narrowed, inside)
@@ -195,9 +193,15 @@ def _is_of_use(plan: Plan, cell: Cell, part: Rendering, inside: Mapping[str, int
 
 def _by_scope(plan: Plan, axis: Axis) -> Iterator[tuple[Sequence[Constraint], Mapping[str, int]]]:
     """The cluster's constraints, the namespace's own, what was chosen; each with R as far as it was known then."""
-    yield plan.demands.cluster[axis], plan.required
-    yield plan.demands.own[axis], plan.required
-    yield plan.chosen_on(axis), plan.inside
+    together = plan.demands
+    if together.cluster[axis]:
+        yield together.cluster[axis], plan.required
+    if together.own[axis]:
+        yield together.own[axis], plan.required
+    if plan.chosen or plan.template is not None:
+        chosen = plan.chosen_on(axis)
+        if chosen:
+            yield chosen, plan.inside
 
 
 def _rows(table: Table, constraints: Sequence[Constraint], rows: int) -> int:
