@@ -1,118 +1,240 @@
-"""One connection of a caller: uvicorn's HTTP/1.1 protocol, with the limits that it lacks.
+"""One connection of a caller: its calls are answered where their last byte comes in, without a task, in order; and it ends in time.
 
-uvicorn 0.54 cuts nobody who is slow: a connection without a request, a header sent a byte at a time and a body that never
-ends stay for ever. Here the time from a request's first byte to its last is bounded, so is its head, and
-so is the number of connections.
+An answer waits for the last byte even where it is settled before, for a caller that is still writing may not read; but who asks first
+(Expect), or sends more than any review has, is told at once.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
+from collections import deque
+from time import monotonic
+from typing import Protocol
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+import httptools
 
-from webhook.limits import HEAD_BYTES, Limits
+from webhook import logs
+from webhook.bodies import BodyMemory
+from webhook.channel import Channel
+from webhook.deadline import Deadline
+from webhook.http import Answer, Application, Call, come_back, said
+from webhook.limits import CROWDED, GOODBYE, HANDSHAKE, UNREAD, Limits
+from webhook.reading import Reader
 
-TOO_MANY = (
-    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n"
-    b"content-type: text/plain; charset=utf-8\r\ncontent-length: 21\r\n\r\ntoo many connections\n"
-)
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+GOODBYE_ANSWER = come_back("the server stops: ask another one").encoded(close=True)
+TOO_MANY = come_back("too many connections")
+TOO_SLOW = said(408, "the request took too long to arrive", close=True)
 
 
-class Connection(HttpToolsProtocol):
-    """``on_cut`` is told why a connection was ended: ``idle``, ``slow``, ``head``, ``crowded`` or ``garbled``."""
+class Port(Protocol):
+    """What the connections of one port share."""
 
-    def __init__(self, *, limits: Limits, on_cut: Callable[[str], None], **given: Any) -> None:
-        super().__init__(**given)
-        self._limits = limits
-        self._on_cut = on_cut
-        self._timer: asyncio.TimerHandle | None = None
-        self._timed_for = ""
-        self._arriving = False
-        self._head = 0
-        """bytes of a head that is not complete"""
+    app: Application
+    limits: Limits
+    bodies: BodyMemory
+    loop: asyncio.AbstractEventLoop
+    stopping: bool
+    """every answer is the last one of its connection"""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A caller over the limit is told to come back, on another connection."""
-        super().connection_made(transport)
-        if len(self.connections) > self._limits.connections:
-            transport.write(TOO_MANY)
-            self._cut("crowded")
-        else:
-            self._time("idle", self._limits.keep_alive)  # a client may dial ahead and use the connection later
+    def cut(self, reason: str) -> None:
+        """A connection is ended before its time: of ``metrics.CUTS``."""
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Its timer ends with it."""
-        self._time("", 0)
-        super().connection_lost(exc)
+    def proven(self, connection: Connection) -> None:
+        """It had its first answer that was 200."""
 
-    def data_received(self, data: bytes) -> None:
-        """Times what is still arriving; a request that came whole, as the API server's do, costs one comparison."""
-        super().data_received(data)
-        if self._arriving:
-            self._time("slow", self._limits.request_deadline)
-            self._bound_head(len(data))
-        elif self.timeout_keep_alive_task is None and not self._in_a_call:
-            self._time("idle", self._limits.keep_alive)  # bytes that begin no request, such as empty lines
-        elif self._timer is not None:
-            self._time("", 0)
+    def gone(self, connection: Connection) -> None:
+        """It is lost."""
 
-    def send_400_response(self, msg: str) -> None:
-        """uvicorn's answer to what is not HTTP, counted as ours are."""
-        self._on_cut("garbled")
-        super().send_400_response(msg)
 
-    def timeout_keep_alive_handler(self) -> None:
-        """uvicorn's own end of a connection that was idle after an answer, counted as ours are."""
-        if not self.transport.is_closing():
-            self._on_cut("idle")
-        super().timeout_keep_alive_handler()
+class Connection:
+    """See ``channel.Receiver`` and ``reading.Taker``. ``over``: there are too many, so this one is only told to come back."""
 
-    def on_message_begin(self) -> None:
-        """The first byte of a request."""
-        self._arriving = True
-        self._head = 0
-        super().on_message_begin()
+    __slots__ = ("_blocked", "_busy", "_channel", "_deadline", "_ended", "_over", "_port", "_queue", "_reader", "_unproven")
 
-    def on_headers_complete(self) -> None:
-        """The head is in; from here the body's limit holds."""
-        self._head = -1
-        super().on_headers_complete()
-
-    def on_message_complete(self) -> None:
-        """The last byte of a request."""
-        self._arriving = False
-        super().on_message_complete()
+    def __init__(self, port: Port, channel: Channel, *, over: bool) -> None:
+        self._port = port
+        self._channel = channel
+        self._over = over
+        self._reader: Reader | None = None
+        """None before it is open and after its end"""
+        self._queue: deque[Call] = deque()
+        """calls that are in and wait: who does not wait for answers gets one in each turn of the event loop"""
+        self._busy = self._blocked = self._ended = False
+        self._unproven = True
+        self._deadline = Deadline(port.loop, self._missed)
+        self._deadline.set("handshake", HANDSHAKE)
 
     @property
-    def _in_a_call(self) -> bool:
-        cycle: RequestResponseCycle | None = self.cycle  # uvicorn does not say that it is None before the first
-        return cycle is not None and not cycle.response_complete
+    def is_idle(self) -> bool:
+        """No call is on its way, as far as can be seen from here."""
+        return self._reader is not None and not (self._reader.begun or self._queue or self._ended)
 
-    def _bound_head(self, size: int) -> None:
-        """``size`` may hold the end of a request before, which only a caller that pipelines sends: the API server does not."""
-        if self._head < 0:
-            return
-        self._head += size
-        if self._head > HEAD_BYTES:
-            self._cut("head")
+    # What the channel tells
 
-    def _time(self, reason: str, seconds: int) -> None:
-        """One timer at most: one that runs for the same reason goes on, ``""`` ends it."""
-        if reason == self._timed_for:
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timed_for = reason
-        self._timer = self.loop.call_later(seconds, self._cut, reason) if reason else None
-
-    def _cut(self, reason: str) -> None:
-        if self.transport.is_closing():
-            return
-        self._on_cut(reason)
-        if reason == "crowded":
-            self.transport.close()
+    def opened(self) -> None:
+        self._reader = Reader(self, self._port.app, self._port.bodies)
+        if self._over:
+            self._deadline.set("crowded", CROWDED)
         else:
-            self.transport.abort()
+            self._deadline.set("idle", self._port.limits.keep_alive)
+
+    def received(self, piece: bytes) -> None:
+        reader = self._reader
+        if reader is None:
+            return
+        self._busy = False
+        try:
+            reader.feed(piece)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._stumble(error)
+            return
+        if reader.begun and self._goes_on() and reader.part(len(piece)) and self._goes_on():
+            self._deadline.set("slow", self._port.limits.request_deadline)
+        if self._queue and self._goes_on():
+            self._channel.pause()
+            self._port.loop.call_soon(self._next)
+
+    def blocked(self, blocked: bool) -> None:
+        self._blocked = blocked
+        if self._ended:
+            return
+        if blocked:
+            self._deadline.set("unread", UNREAD)
+            self._channel.pause()
+        else:
+            self._be_patient()
+            self._port.loop.call_soon(self._next)
+
+    def finished(self) -> None:
+        self._end()
+
+    def broke(self, reason: str) -> None:
+        self._ended = True
+        self._port.cut(reason)
+
+    def lost(self) -> None:
+        self._ended = True
+        self._deadline.end()
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.forsake()
+            reader.end()
+        self._port.gone(self)
+
+    # What the reader has
+
+    def take(self, call: Call) -> None:
+        if self._ended:
+            return
+        if self._busy or self._blocked or self._queue:
+            self._queue.append(call)
+        else:
+            self._answer(call)
+
+    def take_now(self, call: Call) -> None:
+        if not self._ended:
+            self._answer(call)
+
+    def tell_to_go_on(self) -> None:
+        self._channel.write(CONTINUE)
+
+    def refuse(self, reason: str, answer: Answer) -> None:
+        """End it, with a word."""
+        if self._ended:
+            return
+        self._port.cut(reason)
+        self._channel.write(answer.encoded(close=True))
+        self._end()
+
+    def _answer(self, call: Call) -> None:
+        self._busy = True
+        deadline = self._deadline
+        deadline.reason, deadline.at = "idle", monotonic() + self._port.limits.keep_alive
+        answer = self._turned_away() if self._over else self._port.app.answer(call)
+        close = answer.close or call.last or self._port.stopping
+        self._channel.write(answer.encoded(close=close, only_head=call.method == b"HEAD"))
+        if close:
+            self._end()
+        elif self._unproven and answer.status == 200:
+            self._unproven = False
+            self._port.proven(self)
+
+    def _turned_away(self) -> Answer:
+        self._port.cut("crowded")
+        return TOO_MANY
+
+    def _next(self) -> None:
+        """The next of the calls that wait."""
+        if self._queue and self._goes_on() and not self._blocked:
+            self._answer(self._queue.popleft())
+        if self._blocked or not self._goes_on():
+            return
+        if self._queue:
+            self._port.loop.call_soon(self._next)
+        else:
+            self._channel.resume()
+
+    def _goes_on(self) -> bool:
+        return not self._ended
+
+    # The end
+
+    def say_goodbye(self) -> None:
+        """To a caller that does not wait for an answer, as far as can be seen from here. It may have sent a call this very moment,
+        which would be lost: the API server never sends one twice. So it gets an answer all the same: to a call that is on its way it
+        says to try again, and Go's client drops an answer to nothing together with its connection."""
+        self._channel.write(GOODBYE_ANSWER)
+        self._end()
+
+    def evict(self) -> None:
+        """To make room."""
+        self._port.cut("crowded")
+        self.end_now()
+
+    def end_now(self) -> None:
+        """By force."""
+        self._ended = True
+        self._channel.abort()
+
+    def _end(self) -> None:
+        """Nothing follows what was written. What the caller is still sending is read for a while: an end by force would take the
+        answer along."""
+        self._ended = True
+        if self._reader is not None:
+            self._reader.forsake()
+        self._deadline.set("goodbye", UNREAD if self._blocked else GOODBYE)
+        self._channel.close()
+
+    def _stumble(self, error: Exception) -> None:
+        """The parser will not go on."""
+        if self._ended:
+            return  # as it should: something follows the last call
+        if not isinstance(error, httptools.HttpParserCallbackError):
+            self.refuse("garbled", said(400, f"this is not HTTP/1.1 as Berth reads it: {error}", close=True))
+            return
+        cause = error.__context__
+        logs.write("failed", "error", phase="connection", error=logs.trace(cause if isinstance(cause, Exception) else error))
+        self._port.cut("garbled")
+        self.end_now()
+
+    def _be_patient(self) -> None:
+        limits = self._port.limits
+        if self._reader is not None and self._reader.begun:
+            self._deadline.set("slow", limits.request_deadline)
+        else:
+            self._deadline.set("idle", limits.keep_alive)
+
+    def _missed(self, reason: str) -> None:
+        """A deadline."""
+        if reason == "slow":
+            self.refuse("slow", TOO_SLOW)
+        elif reason == "crowded":
+            self.refuse("crowded", TOO_MANY)
+        elif reason == "idle":
+            self._port.cut("idle")
+            self._end()
+        else:
+            if reason != "goodbye":
+                self._port.cut(reason)
+            self.end_now()

@@ -6,18 +6,13 @@ means that a call would be judged: the first policies are in, the certificate ha
 
 from __future__ import annotations
 
-import functools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
-
 from webhook.app import Replica
+from webhook.http import Answer, Call, Refusal, said, start
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,17 +41,45 @@ class Check:
         return f"[{'+' if self.ready else '-'}] {self.name}: {self.text}"
 
 
-def make_health(condition: Condition) -> Starlette:
-    """The application of the second port."""
-    app = Starlette(
-        routes=[
-            Route("/livez", _alive, methods=["GET"]),
-            Route("/readyz", functools.partial(_ready, condition), methods=["GET"]),
-            Route("/metrics", functools.partial(_metrics, condition), methods=["GET"]),
-        ]
-    )
-    app.router.redirect_slashes = False
-    return app
+NOT_FOUND = said(404, "ask for /livez, /readyz or /metrics")
+NOT_ALLOWED = said(405, "ask by GET", b"allow: GET, HEAD\r\n")
+TOO_LONG = said(413, "send no body", close=True)
+
+
+class Health:
+    """What is behind the second port. See ``http.Application``."""
+
+    room = 0
+    most = 2**16
+
+    def __init__(self, condition: Condition) -> None:
+        self._condition = condition
+        self._pages: dict[bytes, Callable[[Call], Answer]] = {b"/livez": _alive, b"/readyz": self._ready, b"/metrics": self._metrics}
+
+    def begin(self, call: Call) -> Refusal | None:
+        """A body changes nothing here."""
+        return None
+
+    def lost(self, call: Call) -> None:
+        """Nobody counts these."""
+
+    def answer(self, call: Call) -> Answer:
+        """A page, of the moment."""
+        page = self._pages.get(call.path)
+        if page is None:
+            return NOT_FOUND
+        if call.method not in (b"GET", b"HEAD"):
+            return NOT_ALLOWED
+        return TOO_LONG if max(call.size, call.declared) > self.most else page(call)
+
+    def _ready(self, call: Call) -> Answer:
+        found = list(checks(self._condition, time.time()))
+        ready = all(check.ready for check in found)
+        return said(200 if ready else 503, "\n".join([*map(str, found), "ready" if ready else "not ready"]))
+
+    def _metrics(self, call: Call) -> Answer:
+        body, content_type = self._condition.replica.metrics.exposition(call.headers.get(b"accept", b"").decode("latin-1"))
+        return Answer(start(200, b"content-type: %b\r\n" % content_type.encode()), body)
 
 
 def checks(condition: Condition, now: float) -> Iterator[Check]:
@@ -87,17 +110,5 @@ def _policies(condition: Condition, now: float) -> Check:
     return Check(name="policies", ready=True, text=text)
 
 
-async def _alive(request: Request) -> Response:
-    return Response("alive\n", media_type="text/plain")
-
-
-async def _ready(condition: Condition, request: Request) -> Response:
-    found = list(checks(condition, time.time()))
-    ready = all(check.ready for check in found)
-    lines = [*map(str, found), "ready" if ready else "not ready"]
-    return Response("\n".join(lines) + "\n", status_code=200 if ready else 503, media_type="text/plain")
-
-
-async def _metrics(condition: Condition, request: Request) -> Response:
-    body, content_type = condition.replica.metrics.exposition(request.headers.get("accept", ""))
-    return Response(body, headers={"Content-Type": content_type})
+def _alive(call: Call) -> Answer:
+    return said(200, "alive")

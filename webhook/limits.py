@@ -8,11 +8,13 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """As the server uses them. Times are seconds, sizes are bytes. A connection counts once its TLS handshake is done."""
+    """As the server uses them. Times are seconds but for ``shed_after``, sizes are bytes. A connection counts once it is accepted."""
 
     keep_alive: int = 120
     request_deadline: int = 10
     body: int = 7 * 2**20
+    body_memory: int = 256 * 2**20
+    shed_after: int = 1000
     connections: int = 2000
     lame_duck: int = 2
     drain: int = 30
@@ -34,8 +36,17 @@ HEAD_BYTES = 64 * 2**10
 64 KiB, which no honest caller reaches."""
 HANDSHAKE = 10
 """Seconds for a TLS handshake: what kube-apiserver's client gives it (apimachinery util/net/http.go)."""
-GOODBYE = 1
-"""Seconds that a closed connection gets to answer the end of TLS: the API server answers at once."""
+UID_BYTES = 4096
+"""Of a review over the cap that tell its uid: it is the first field of the request, after 90 bytes."""
+UNREAD = 10
+"""Seconds that a caller may leave answers unread which the kernel does not take any more: the API server waits 5 s for one in all."""
+CROWDED = 2
+"""Seconds that a caller over the limit of connections gets to send the call that is answered with 503."""
+GOODBYE = 2
+"""Seconds that a connection gets to end after the last answer: the API server ends it at once, and who is still sending what was
+refused has the answer after a round trip."""
+TURNED_AWAY = 64
+"""Connections over the limit that are told to come back at one time; more end without a word."""
 HEALTH_CONNECTIONS = 50
 """On the second port: a kubelet, a few Prometheus servers and somebody who looks."""
 
@@ -63,12 +74,26 @@ BOUNDS: Mapping[str, Bound] = {
         reason="an object has at most 3 MiB, an update's review holds it twice, and JSON is longer than protobuf",
         # controller-runtime caps at the same 7 MiB
     ),
+    "body_memory": Bound(
+        least=64 * 2**20,
+        most=16 * 2**30,
+        unit="bytes",
+        what="bodies that have not come whole may hold together; a call over it gets 503 with Retry-After",
+        reason="whoever reaches the port may begin bodies on every connection, and the process must not grow with them",
+    ),
+    "shed_after": Bound(
+        least=100,
+        most=30_000,
+        unit="milliseconds",
+        what="the process may be behind; calls that wait longer get 503 with Retry-After",
+        reason="the API server waits 5 s in all: told within 2 s, it still has time for another replica",
+    ),
     "connections": Bound(
         least=100,
         most=50_000,
         unit="connections",
         what="are open at once",
-        reason="an API server keeps 25 idle for each path and opens more in a burst; each costs some 60 KB",
+        reason="an API server keeps 25 idle for each path and opens more in a burst; each costs some 30 KB",
     ),
     "lame_duck": Bound(
         least=0,

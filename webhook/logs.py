@@ -50,7 +50,7 @@ def encoded(fields: dict[str, Any]) -> bytes:
 
 
 class FromLibraries(logging.Handler):
-    """What uvicorn and asyncio say, as events: their own way out would be plain text on standard error, which may hang."""
+    """What asyncio and other libraries say, as events: their own way out would be plain text on standard error, which may hang."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """One event, with the first line of what was raised."""
@@ -60,9 +60,8 @@ class FromLibraries(logging.Handler):
 
 
 def take_from_libraries() -> None:
-    """From now on. Of uvicorn only errors: what callers send is counted (``berth_connections_cut_total``), not told line by line."""
+    """From now on."""
     logging.basicConfig(level=logging.WARNING, handlers=[FromLibraries()], force=True)
-    logging.getLogger("uvicorn").setLevel(logging.ERROR)
 
 
 def cut(text: str) -> str:

@@ -31,15 +31,15 @@ from webhook.outcomes import REMARKS, OutcomeCounter, Tally, tally
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 ANSWERS: Mapping[str, tuple[str, ...]] = {
-    "mutate": ("admitted", "patched", "refused", "unmatched", "passed", "rejected", "unavailable", "failed"),
-    "validate": ("admitted", "refused", "unmatched", "passed", "rejected", "unavailable", "failed"),
-    "advise": ("advised", "rejected", "unavailable", "failed"),
+    "mutate": ("admitted", "patched", "refused", "unmatched", "passed", "rejected", "unavailable", "shed", "failed"),
+    "validate": ("admitted", "refused", "unmatched", "passed", "rejected", "unavailable", "shed", "failed"),
+    "advise": ("advised", "rejected", "unavailable", "shed", "failed"),
 }
 """How a call on each path can end. All are there from the start, at 0: ``rate()`` does not see a series that begins at 1."""
 BUCKETS = (0.00025, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.5, 2.0, 5.0)
 """Seconds. Reviews take some hundred microseconds, so close steps below 5 ms; 25 ms tells a pause (a full garbage collection is
 36 ms) from a queue; 2 s and 5 s are the timeouts with which the API server calls /advise and the rest. Fourteen series each."""
-CUTS = ("idle", "slow", "head", "crowded", "garbled")
+CUTS = ("handshake", "idle", "slow", "head", "unread", "crowded", "garbled")
 """why ``webhook.connection`` ends a connection"""
 
 
@@ -120,10 +120,10 @@ class _Calls:
             buckets=BUCKETS,
             registry=registry,
         )
-        self.in_flight = Gauge("berth_requests_in_flight", "Calls that wait for their answer.", registry=registry)
+        self.in_flight = Gauge("berth_requests_in_flight", "Calls whose body has not come whole.", registry=registry)
         self.cuts = Counter(
             "berth_connections_cut_total",
-            "Connections that Berth ended: idle, slow, too large a head, too many, not HTTP.",
+            "Connections that Berth ended: handshake, idle, slow, too large a head, unread answers, too many, not HTTP.",
             ("reason",),
             registry=registry,
         )

@@ -1,72 +1,112 @@
-"""A listening socket and uvicorn's server behind it, with the limits that uvicorn lacks and signals left to the process."""
+"""A listening socket and the connections behind it: how many there may be, who makes room, and how they end."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import resource
 import socket
 import ssl
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from time import monotonic
 
-import uvicorn
-from starlette.applications import Starlette
-
+from webhook import logs
+from webhook.bodies import BodyMemory
+from webhook.channel import Channel
 from webhook.connection import Connection
-from webhook.limits import BOUNDS, GOODBYE, HANDSHAKE, HEALTH_CONNECTIONS, Limits
+from webhook.http import Application
+from webhook.limits import BOUNDS, HEALTH_CONNECTIONS, TURNED_AWAY, Limits
+from webhook.tls import Handshakes, TlsChannel
 
 BACKLOG = 2048
 """Connections that wait to be accepted: the burst of a thousand-pod Job opens about as many at once."""
 SPARE_FILES = 64
 """Open files beside connections: listeners, logs, the interpreter's own, policies while they are read."""
+MORE_FILES = HEALTH_CONNECTIONS + 2 * TURNED_AWAY + SPARE_FILES
+"""that the process may need beside the connections of the first port"""
+DIALLING = 1.0
+"""Seconds that a connection without a call gets when the server stops: who dials does so to send one, and sends it at once."""
+LOOK = 0.02
+"""Seconds between two looks at what is left when the server stops."""
 
 
 class StartError(Exception):
     """The server cannot start; the message is the line to print."""
 
 
-class Server(uvicorn.Server):
-    """One port. ``context`` None: plain HTTP. ``on_cut`` is told why a connection was ended."""
+class Server:
+    """One port; ``connection.Port`` for its connections. ``context`` None: plain HTTP. ``on_cut`` is told why a connection was ended."""
 
-    def __init__(self, app: Starlette, context: ssl.SSLContext | None, limits: Limits, on_cut: Callable[[str], None]) -> None:
-        super().__init__(_config(app, limits))
+    def __init__(self, app: Application, context: ssl.SSLContext | None, limits: Limits, on_cut: Callable[[str], None]) -> None:
+        self.app = app
+        self.limits = limits
+        self.bodies = BodyMemory(limits.body_memory)
+        self.cut = on_cut
+        self.stopping = False
         self._context = context
-        self._limits = limits
-        self._on_cut = on_cut
+        self._connections: dict[Connection, None] = {}
+        """all, handshakes included"""
+        self._unproven: dict[Connection, None] = {}
+        """those that never had an answer of 200, the oldest first: they make room for others"""
+        self._turned_away: dict[Connection, None] = {}
+        """those that are over the limit"""
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept calls. uvicorn's own has no word for the deadlines of TLS."""
-        tls: dict[str, Any] = {}
-        if self._context is not None:
-            tls = {"ssl": self._context, "ssl_handshake_timeout": HANDSHAKE, "ssl_shutdown_timeout": GOODBYE}
-        loop = asyncio.get_running_loop()
-        self.servers = [await loop.create_server(self._connection, sock=sock, backlog=BACKLOG, **tls) for sock in sockets or ()]
-        self.started = True
+    async def start(self, listener: socket.socket) -> None:
+        """Accept calls."""
+        self.loop = asyncio.get_running_loop()
+        self._handshakes = Handshakes(self.loop)
+        self._server = await self.loop.create_server(self._channel, sock=listener, backlog=BACKLOG)
 
-    def _connection(self) -> Connection:
-        return Connection(limits=self._limits, on_cut=self._on_cut, config=self.config, server_state=self.server_state, app_state={})
+    async def stop(self, seconds: float) -> None:
+        """Take no new connection. Whoever has sent the first byte of a call gets its answer, within ``seconds``; then all end."""
+        self.stopping = True
+        self._server.close()
+        started = monotonic()
+        while self._connections and monotonic() - started < seconds:
+            self._end_idle(monotonic() - started)
+            await asyncio.sleep(LOOK)
+        if self._connections:
+            logs.write("drain_over", "warning", connections=len(self._connections))
+        for connection in list(self._connections):
+            connection.end_now()
 
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """None: the process stops both of its servers, in order."""
-        yield
+    def proven(self, connection: Connection) -> None:
+        """See ``connection.Port``."""
+        self._unproven.pop(connection, None)
 
+    def gone(self, connection: Connection) -> None:
+        """See ``connection.Port``."""
+        for kind in (self._connections, self._unproven, self._turned_away):
+            kind.pop(connection, None)
 
-def _config(app: Starlette, limits: Limits) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        http="httptools",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_keep_alive=limits.keep_alive,
-        timeout_graceful_shutdown=limits.drain,
-    )
+    def _channel(self) -> Channel:
+        if self._context is None:
+            return Channel(self._accept, self.loop)
+        return TlsChannel(self._accept, self._handshakes, self._context)
+
+    def _accept(self, channel: Channel) -> Connection:
+        """Where there are too many, the oldest of those that never asked for anything goes. Where all did, the new one is told to
+        come back; and where too many are being told so, it ends without a word."""
+        over = len(self._connections) >= self.limits.connections + len(self._turned_away)
+        if over and self._unproven:
+            self._evict()
+            over = False
+        connection = Connection(self, channel, over=over)
+        self._connections[connection] = None
+        (self._turned_away if over else self._unproven)[connection] = None
+        if len(self._turned_away) > TURNED_AWAY:
+            connection.evict()
+        return connection
+
+    def _evict(self) -> None:
+        oldest = next(iter(self._unproven))
+        self.gone(oldest)
+        oldest.evict()
+
+    def _end_idle(self, since: float) -> None:
+        for connection in list(self._connections):
+            if connection.is_idle and (connection not in self._unproven or since > DIALLING):
+                connection.say_goodbye()
 
 
 def listen(option: str, host: str, port: int) -> socket.socket:
@@ -81,12 +121,12 @@ def listen(option: str, host: str, port: int) -> socket.socket:
 
 
 def make_room(connections: int) -> None:
-    """Let the process have that many connections open, and as many more as the system lets it: those in a TLS handshake do not
-    count yet. Raises StartError where the system does not allow even the first."""
-    wanted = connections + HEALTH_CONNECTIONS + SPARE_FILES
+    """Let the process have that many connections open, and as many more as the system lets it. Raises StartError where the system
+    does not allow even the first."""
+    wanted = connections + MORE_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < wanted:
-        room = hard - HEALTH_CONNECTIONS - SPARE_FILES
+        room = hard - MORE_FILES
         fewer = f"give --connections {room}, or " if room >= BOUNDS["connections"].least else ""
         raise StartError(
             f"--connections {connections} needs {wanted} open files and this process may have {hard}; {fewer}raise the limit (ulimit -Hn)"

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
 from policies.snapshot import Snapshot
-from tests.webhook.asgi import JSON, Answer, call
-from webhook import app as application
-from webhook.app import Replica, make_app
+from tests.webhook.asked import JSON, Told, ask
+from webhook.app import LARGEST_REVIEW, App, Replica
+from webhook.http import Call
 from webhook.limits import Limits
 from webhook.metrics import Metrics
 from webhook.sources import Sources, load
@@ -33,9 +33,9 @@ def serving(snapshot: Snapshot | None) -> Replica:
     return Replica(limits=Limits(), metrics=Metrics("0"), snapshot=snapshot)
 
 
-def post(snapshot: Snapshot | None, body: bytes = CREATE, path: str = "/mutate", **headers: str) -> Answer:
+def post(snapshot: Snapshot | None, body: bytes = CREATE, path: str = "/mutate", **headers: str) -> Told:
     sent = {**JSON, **{name.replace("_", "-"): value for name, value in headers.items()}}
-    return call(make_app(serving(snapshot)), path, [body], sent)
+    return ask(App(serving(snapshot)), path, body, sent)
 
 
 def test_a_gpu_job_is_patched(snapshot: Snapshot) -> None:
@@ -86,22 +86,26 @@ def test_without_a_snapshot_the_api_server_is_told_to_retry() -> None:
 def test_a_swapped_snapshot_decides_from_the_next_review(snapshot: Snapshot) -> None:
     """Loading policies needs no restart."""
     state = serving(None)
-    app = make_app(state)
-    assert call(app, "/mutate", [CREATE]).status == 503
+    app = App(state)
+    assert ask(app, "/mutate", CREATE).status == 503
     state.snapshot = snapshot
-    assert call(app, "/mutate", [CREATE]).status == 200
+    assert ask(app, "/mutate", CREATE).status == 200
+
+
+def arriving(path: bytes = b"/mutate", **headers: str) -> Call:
+    """A call whose head is in."""
+    sent = {**JSON, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    return Call(b"POST", path, {name.encode(): value.encode() for name, value in sent.items()}, monotonic(), waits=True)
 
 
 def test_policies_that_change_while_a_body_comes_decide(snapshot: Snapshot) -> None:
     """A call is judged by what is in force when it can be judged, and never by what is gone."""
-    state = serving(replace(snapshot, policies=(), _facts={}))
-
-    def in_two() -> Iterator[bytes]:
-        yield CREATE[:100]
-        state.snapshot = snapshot
-        yield CREATE[100:]
-
-    assert "patch" in json.loads(call(make_app(state), "/mutate", in_two()).body)["response"]
+    state = serving(replace(snapshot, policies=()))
+    app, call = App(state), arriving()
+    assert app.begin(call) is None
+    state.snapshot = snapshot
+    call.body, call.size = CREATE, len(CREATE)
+    assert "patch" in json.loads(app.answer(call).body)["response"]
 
 
 def test_while_it_drains_every_answer_closes_its_connection(snapshot: Snapshot) -> None:
@@ -109,7 +113,7 @@ def test_while_it_drains_every_answer_closes_its_connection(snapshot: Snapshot) 
     state = serving(snapshot)
     state.draining = True
     for body, status in ((CREATE, 200), (b"[]", 400)):
-        answer = call(make_app(state), "/mutate", [body])
+        answer = ask(App(state), "/mutate", body)
         assert (answer.status, answer.headers["connection"]) == (status, "close")
 
 
@@ -126,7 +130,10 @@ def test_while_it_drains_every_answer_closes_its_connection(snapshot: Snapshot) 
 )
 def test_only_three_paths_and_one_method(snapshot: Snapshot, path: str, method: str, status: int) -> None:
     """Everything else is 404 or 405, and nothing redirects: the API server would follow."""
-    assert call(make_app(serving(snapshot)), path, [CREATE], method=method).status == status
+    answer = ask(App(serving(snapshot)), path, CREATE, method=method)
+    assert answer.status == status
+    assert "location" not in answer.headers
+    assert answer.headers.get("allow") == ("POST" if status == 405 else None)
 
 
 @pytest.mark.parametrize("kind", ["", "text/plain", "application/yaml", "application/jsonx"])
@@ -146,28 +153,30 @@ def test_a_compressed_body_is_415(snapshot: Snapshot) -> None:
 
 
 def test_a_declared_length_over_any_review_is_413_unread(snapshot: Snapshot) -> None:
-    """The body is not asked for."""
-    unread = iter([CREATE])
-    headers = {**JSON, "content-length": str(application.LARGEST_REVIEW + 1)}
-    answer = call(make_app(serving(snapshot)), "/mutate", unread, headers)
-    assert (answer.status, answer.headers["connection"]) == (413, "close")
-    assert next(unread) == CREATE
+    """Before any of the body is in; the connection closes."""
+    app = App(serving(snapshot))
+    refusal = app.begin(arriving(content_length=str(LARGEST_REVIEW + 1)))
+    assert refusal is not None
+    assert (refusal.answer.status, refusal.answer.close) == (413, True)
+    assert app.begin(arriving(content_length=str(LARGEST_REVIEW))) is None
 
 
-def test_a_stream_over_any_review_is_413_where_it_passes(snapshot: Snapshot) -> None:
-    """Without a length, or with one that lies, reading stops there."""
-    endless = iter([b" " * 2**20] * 100)
-    answer = call(make_app(serving(snapshot)), "/mutate", endless, {**JSON, "content-length": "5"})
-    assert answer.status == 413
-    assert len(list(endless)) == 59
-
-
-def test_a_review_over_the_limit_is_refused_however_it_comes(snapshot: Snapshot) -> None:
-    """Its uid is found in its first bytes, be they in one piece or in a hundred."""
-    chunks = [*(CREATE[at : at + 40] for at in range(0, len(CREATE) - 1, 40)), *([b" " * 2**20] * 7)]
-    answer = call(make_app(serving(snapshot)), "/validate", chunks)
-    response = json.loads(answer.body)["response"]
+def test_a_review_over_the_cap_is_refused_by_its_head(snapshot: Snapshot) -> None:
+    """Its uid is in its first bytes, which are all that is held."""
+    call = arriving(b"/validate")
+    call.body, call.size = CREATE[:4096], LIMIT + 1
+    app = App(serving(snapshot))
+    app.begin(call)
+    response = json.loads(app.answer(call).body)["response"]
     assert (response["uid"], response["allowed"]) == (json.loads(CREATE)["request"]["uid"], False)
+
+
+def test_what_is_over_the_cap_and_no_review_is_413(snapshot: Snapshot) -> None:
+    """Nobody's uid can be told."""
+    call = arriving()
+    call.body, call.size = b" " * 4096, LIMIT + 1
+    answer = App(serving(snapshot)).answer(call)
+    assert (answer.status, answer.close) == (413, True)
 
 
 def test_a_body_of_exactly_the_limit_is_read(snapshot: Snapshot) -> None:
@@ -208,6 +217,37 @@ def test_a_failure_is_a_sentence_to_the_caller(
 
 
 def test_a_caller_that_hangs_up_is_no_failure(snapshot: Snapshot, capsys: pytest.CaptureFixture[str]) -> None:
-    """A connection lost while reading is not logged as ours."""
-    assert call(make_app(serving(snapshot)), "/mutate", None).status == 400
+    """A call that is lost on its way is counted as rejected, not in flight any more, and not logged as a mistake of ours."""
+    state = serving(snapshot)
+    app, call = App(state), arriving()
+    app.begin(call)
+    assert "berth_requests_in_flight 1.0" in exposed(state)
+    app.lost(call)
+    assert "berth_requests_in_flight 0.0" in exposed(state)
+    assert 'berth_requests_total{decision="rejected",phase="mutate"} 1.0' in exposed(state)
     assert capsys.readouterr().err == ""
+
+
+def test_a_call_that_waited_is_in_flight_until_its_answer(snapshot: Snapshot) -> None:
+    """One that came in one piece never is: nobody could see it."""
+    state = serving(snapshot)
+    app, call = App(state), arriving()
+    app.begin(call)
+    call.body, call.size = CREATE, len(CREATE)
+    app.answer(call)
+    ask(app, "/mutate", CREATE)
+    assert "berth_requests_in_flight 0.0" in exposed(state)
+
+
+def exposed(replica: Replica) -> str:
+    return replica.metrics.exposition("text/plain")[0].decode()
+
+
+def test_far_behind_calls_are_sent_elsewhere(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """503 with Retry-After and a closed connection, unjudged, and counted."""
+    state = serving(snapshot)
+    app = App(state)
+    monkeypatch.setattr(app.overload, "sheds", lambda now: True)
+    answer = ask(app, "/mutate", CREATE)
+    assert (answer.status, answer.headers["retry-after"], answer.headers["connection"]) == (503, "1", "close")
+    assert 'berth_requests_total{decision="shed",phase="mutate"} 1.0' in exposed(state)

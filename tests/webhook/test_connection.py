@@ -9,11 +9,13 @@ import ssl
 from collections.abc import Iterator
 
 import pytest
-from starlette.applications import Starlette
 
+from tests.webhook.asked import exchange, port, run
 from tests.webhook.server import ROOT, Running, serving, until
-from webhook.limits import Limits
-from webhook.servers import Server
+from webhook import connection as connections
+from webhook import reading
+from webhook.http import Answer, Call, Refusal, come_back, said
+from webhook.limits import HEAD_BYTES, Limits
 
 REVIEW = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
 HEAD = b"POST /mutate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(REVIEW)
@@ -95,17 +97,38 @@ def test_a_head_without_end_is_cut(server: Running) -> None:
 
 
 def test_too_many_connections_are_told_to_come_back(server: Running) -> None:
-    """The hundred that are open stay; the next is answered 503 with Retry-After and closed; a place that is free is given."""
+    """The hundred that have asked stay; the next is answered 503 with Retry-After and closed, also where it says nothing; a place
+    that is free is given."""
     with contextlib.ExitStack() as stack:
         held = [stack.enter_context(dialled(server)) for _ in range(100)]
-        with dialled(server) as refused:
-            said = refused.recv(65536)
-        assert said.startswith(b"HTTP/1.1 503 ")
-        assert b"retry-after: 1\r\nconnection: close\r\n" in said
+        for connection in held:
+            connection.sendall(HEAD + REVIEW)
+            assert connection.recv(65536).startswith(b"HTTP/1.1 200 OK")
+        for asks in (True, False):
+            with dialled(server) as refused:
+                if asks:
+                    refused.sendall(HEAD + REVIEW)
+                said = refused.recv(65536)
+            assert said.startswith(b"HTTP/1.1 503 ")
+            assert b"\r\nretry-after: 1\r\nconnection: close\r\n" in said
         held[0].sendall(HEAD + REVIEW)
         assert held[0].recv(65536).startswith(b"HTTP/1.1 200 OK")
     until(lambda: server.post("/mutate", REVIEW).status == 200, "a free place")
-    assert cuts(server, "crowded") >= 1
+    assert cuts(server, "crowded") >= 2
+
+
+def test_who_never_asked_makes_room_for_who_does(server: Running) -> None:
+    """A hundred idle connections, in a handshake or after it, lock nobody out: the oldest goes."""
+    with contextlib.ExitStack() as stack:
+        asked = stack.enter_context(dialled(server))
+        asked.sendall(HEAD + REVIEW)
+        assert asked.recv(65536).startswith(b"HTTP/1.1 200 OK")
+        for number in range(120):
+            silent = socket.create_connection(("127.0.0.1", server.port), timeout=30) if number % 2 else dialled(server)
+            stack.enter_context(silent)
+        assert server.post("/mutate", REVIEW).status == 200
+        asked.sendall(HEAD + REVIEW)
+        assert asked.recv(65536).startswith(b"HTTP/1.1 200 OK")
 
 
 def test_empty_lines_are_no_request(server: Running) -> None:
@@ -125,19 +148,254 @@ def test_what_is_not_http_is_turned_away(server: Running) -> None:
     assert [event["event"] for event in server.events()].count("library") == 0
 
 
+class Echo:
+    """An application that says what of a body it got, and remembers what else it was told."""
+
+    room = 1000
+    most = 5000
+
+    def __init__(self) -> None:
+        self.lost_calls: list[Call] = []
+        self.refusal: Refusal | None = None
+
+    def begin(self, call: Call) -> Refusal | None:
+        return self.refusal
+
+    def answer(self, call: Call) -> Answer:
+        if call.refusal is not None:
+            return call.refusal.answer
+        too_long = max(call.size, call.declared) > self.most
+        return said(413 if too_long else 200, f"{call.method.decode()} {call.path.decode()} {call.size} {len(call.body)}", close=too_long)
+
+    def lost(self, call: Call) -> None:
+        self.lost_calls.append(call)
+
+
+def said_to(*pieces: bytes, app: Echo | None = None, limits: Limits | None = None, cuts: list[str] | None = None) -> bytes:
+    """What a caller hears that sends these pieces."""
+
+    async def exchanged() -> bytes:
+        async with port(app or Echo(), limits or Limits(), [] if cuts is None else cuts) as (_, number):
+            return await exchange(number, *pieces)
+
+    return run(exchanged())
+
+
+def request(body: bytes = b"", *headers: str, line: str = "POST /mutate HTTP/1.1", length: int | None = None) -> bytes:
+    size = len(body) if length is None else length
+    lines = [line, "Host: x", f"Content-Length: {size}", *headers]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def chunked(*chunks: bytes) -> bytes:
+    head = b"POST /mutate HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    return head + b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in (*chunks, b""))
+
+
+def sentences(heard: bytes) -> list[str]:
+    """Of each answer its first line and its body's."""
+    found = []
+    while heard:
+        head, _, rest = heard.partition(b"\r\n\r\n")
+        size = int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0] or 0)
+        found.append(head.split(b"\r\n")[0].decode()[9:12] + " " + rest[:size].decode().strip())
+        heard = rest[size:]
+    return found
+
+
+BODY = b"x" * 300
+
+
+def test_a_call_is_answered_however_its_bytes_come() -> None:
+    """In one piece, byte by byte, in chunks, in chunks of a byte: the same answer."""
+    whole = request(BODY)
+    for pieces in ([whole], [whole[:3], whole[3:]], [whole[:-200], whole[-200:]], [chunked(BODY)], [chunked(*[b"x"] * 300)]):
+        assert sentences(said_to(*pieces)) == ["200 POST /mutate 300 300"]
+    slowly = [bytes([byte]) for byte in request(b"xyz")]
+    assert sentences(said_to(*slowly)) == ["200 POST /mutate 3 3"]
+
+
+def test_calls_behind_each_other_are_answered_in_order() -> None:
+    """A hundred that came in one piece, one in each turn of the event loop; then the connection goes on."""
+    many = b"".join(request(b"x" * size) for size in range(100))
+    assert sentences(said_to(many, request(BODY))) == [
+        *(f"200 POST /mutate {size} {size}" for size in range(100)),
+        "200 POST /mutate 300 300",
+    ]
+
+
+def test_of_a_body_over_the_cap_only_its_head_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a length or without, and whether its first piece was long or short."""
+    monkeypatch.setattr(reading, "UID_BYTES", 50)
+    for pieces in (
+        [request(b"x" * 20, length=1500), b"x" * 1480],
+        [request(b"x" * 200, length=1500), b"x" * 1300],
+        [chunked(*[b"x" * 20] * 75)[:300], chunked(*[b"x" * 20] * 75)[300:]],
+    ):
+        assert sentences(said_to(*pieces)) == ["200 POST /mutate 1500 50"]
+
+
+def test_what_no_body_can_be_is_not_read_on() -> None:
+    """The answer comes before its end, and the connection ends with it, however much is still sent."""
+    for pieces in ([request(b"x" * 20, length=10**9)], [chunked(b"x" * 4000, b"x" * 4000)[:-1000], b"x" * 500, b"x" * 500]):
+        heard = said_to(*pieces)
+        assert heard.startswith(b"HTTP/1.1 413 ")
+        assert b"\r\nconnection: close\r\n" in heard
+
+
+def test_bodies_hold_no_more_together_than_they_may() -> None:
+    """One that does not fit is answered with 503, to be tried again elsewhere; what was taken for it is free again."""
+    cuts: list[str] = []
+    limits = Limits(body_memory=1200)
+
+    async def both() -> None:
+        async with port(Echo(), limits, cuts) as (server, number):
+            half = asyncio.create_task(exchange(number, request(b"x" * 600, length=900), b"x" * 300, pause=0.5))
+            while server.bodies.has(1000):
+                await asyncio.sleep(0.01)
+            second = await exchange(number, request(b"x" * 600, length=900), b"x" * 300)
+            assert sentences(second) == ["503 too many bodies are on their way"]
+            assert b"retry-after: 1\r\nconnection: close\r\n" in second
+            assert sentences(await exchange(number, request(b"x" * 900))) == ["200 POST /mutate 900 900"]  # in one piece
+            assert sentences(await half) == ["200 POST /mutate 900 900"]
+            assert server.bodies.has(1200)
+
+    run(both())
+
+
+def test_a_refusal_waits_for_the_body_and_drops_it() -> None:
+    """A caller that is still writing may not read."""
+    app = Echo()
+    app.refusal = Refusal("unavailable", come_back("not now"))
+    assert sentences(said_to(request(b"x" * 20, length=400), b"x" * 379, b"x", app=app)) == ["503 not now"]
+
+
+def test_who_asks_first_is_told_to_go_on() -> None:
+    """Expect: 100-continue; or the refusal, at once. A caller that sends without waiting gets no 100."""
+    expecting = request(b"", "Expect: 100-continue", length=300)
+    heard = said_to(expecting, BODY)
+    assert heard.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")
+    app = Echo()
+    app.refusal = Refusal("rejected", said(415, "no"))
+    assert sentences(said_to(expecting, app=app)) == ["415 no"]
+    assert said_to(request(BODY, "Expect: 100-continue")).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_caller_that_leaves_in_the_middle_is_told_of() -> None:
+    """The application hears that its call is lost, and what its body held is free."""
+    app = Echo()
+
+    async def leave() -> None:
+        async with port(app, Limits(body_memory=1000), []) as (server, number):
+            assert await exchange(number, request(b"x" * 600, length=900)) == b""
+            while not app.lost_calls:
+                await asyncio.sleep(0.01)
+            assert server.bodies.has(1000)
+
+    run(leave())
+    assert app.lost_calls[0].path == b"/mutate"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param("GET /mutate HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", id="close"),
+        pytest.param("GET /mutate HTTP/1.0\r\n\r\n", id="1.0"),
+        pytest.param("GET /mutate HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", id="1.0-keep-alive"),
+    ],
+)
+def test_after_the_last_call_nothing_is_read(head: str) -> None:
+    """It is answered, the connection ends, and what stands behind it is no call."""
+    heard = said_to(head.encode() + request(BODY))
+    assert sentences(heard) == ["200 GET /mutate 0 0"]
+    assert b"connection: close" in heard
+
+
+def test_an_answer_to_head_has_no_body() -> None:
+    """And the length that it would have."""
+    assert said_to(b"HEAD /mutate HTTP/1.1\r\nHost: x\r\n\r\n").endswith(b"content-length: 17\r\n\r\n")
+
+
+def test_a_trailer_changes_nothing() -> None:
+    """Not this call, and not the next one."""
+    trailed = chunked(BODY)[:-2] + b"Content-Type: a\r\nHost: y\r\nExpect: x\r\n\r\n"
+    assert sentences(said_to(trailed + request(BODY))) == ["200 POST /mutate 300 300"] * 2
+
+
+@pytest.mark.parametrize("begun", [b"POST ", b"POST /mutate HTTP/1.1\r\nHost: x\r\nX-A: ", b"POST /"], ids=["method", "header", "path"])
+def test_a_head_may_have_so_many_bytes(begun: bytes) -> None:
+    """Over it there is 431, or 400 where a part of it is too long by itself; and it is counted."""
+    cuts: list[str] = []
+    heard = said_to(begun, *[b"y" * 8000] * (HEAD_BYTES // 8000 + 1), cuts=cuts)
+    assert sentences(heard)[0][:3] in {"431", "400"}
+    assert cuts in (["head"], ["garbled"])
+
+
+def test_chunks_that_hold_next_to_nothing_are_refused() -> None:
+    """A body costs about as much to read as it has bytes."""
+    cuts: list[str] = []
+    extension = chunked(b"x" * 20)[:-5].replace(b"14\r\n", b"14;" + b"y" * 8000 + b"\r\n")
+    heard = said_to(extension[:200], extension[200:], *[b"1;" + b"y" * 8000 + b"\r\nx\r\n"] * 20, cuts=cuts)
+    assert sentences(heard) == ["400 send larger chunks"]
+    assert cuts == ["garbled"]
+
+
+def test_a_refusal_reaches_who_is_still_sending() -> None:
+    """Ten megabytes after a request that is none: the answer is there when the caller looks."""
+    assert sentences(said_to(b"nonsense\r\n\r\n", *[b"x" * 2**20] * 10))[0].startswith("400 this is not HTTP/1.1 as Berth reads it: ")
+
+
+def test_answers_that_nobody_reads_are_not_piled_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No further call is read, and the connection is cut after a while."""
+    monkeypatch.setattr(connections, "UNREAD", 0.3)
+    cuts: list[str] = []
+
+    class Long(Echo):
+        def answer(self, call: Call) -> Answer:
+            return said(200, "x" * 2**20)
+
+    async def ask_on() -> None:
+        async with port(Long(), Limits(), cuts) as (_, number):
+            _, writer = await asyncio.open_connection("127.0.0.1", number, limit=1000)
+            writer.write(request(BODY) * 50)
+            while not cuts:
+                await asyncio.sleep(0.01)
+            writer.transport.abort()
+
+    run(ask_on())
+    assert cuts == ["unread"]
+
+
+def test_a_caller_that_reads_again_is_answered_on() -> None:
+    """All of its calls, in order, none twice."""
+
+    class Long(Echo):
+        def answer(self, call: Call) -> Answer:
+            return said(200, f"{call.size} " + "x" * 2**20)
+
+    async def read_late() -> bytes:
+        async with port(Long(), Limits(), []) as (_, number):
+            reader, writer = await asyncio.open_connection("127.0.0.1", number, limit=1000)
+            writer.write(b"".join(request(b"x" * size) for size in range(20)))
+            await asyncio.sleep(0.2)
+            heard = b""
+            while heard.count(b"HTTP/1.1 200 OK") < 20 or not heard.endswith(b"x\n"):
+                heard += await reader.read(2**20)
+            writer.close()
+            return heard
+
+    assert [sentence.split()[1] for sentence in sentences(run(read_late()))] == [str(size) for size in range(20)]
+
+
 def test_an_idle_connection_is_ended_and_counted() -> None:
     """One that never asked, and one that did and then fell silent, after the time that they are kept."""
     cuts: list[str] = []
 
     async def serve() -> None:
-        listener = socket.create_server(("127.0.0.1", 0))
-        server = Server(Starlette(), None, Limits(keep_alive=1), cuts.append)
-        task = asyncio.create_task(server.serve(sockets=[listener]))
-        await asyncio.gather(*(asyncio.to_thread(fall_silent, listener.getsockname()[1], asks=asks) for asks in (True, False)))
-        server.should_exit = True
-        await task
+        async with port(Echo(), Limits(keep_alive=1), cuts) as (_, number):
+            await asyncio.gather(*(asyncio.to_thread(fall_silent, number, asks=asks) for asks in (True, False)))
 
-    asyncio.run(serve())
+    run(serve())
     assert cuts == ["idle", "idle"]
 
 

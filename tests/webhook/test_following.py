@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import threading
 from pathlib import Path
 
 import pytest
 
-from webhook.following import FollowedSources, beside
+from webhook.following import FollowedSources, beside, pauseless_collection
 from webhook.sources import Loaded, Sources, SourcesError
 
 POLICY = """\
@@ -132,3 +133,24 @@ def test_what_can_be_read_but_once_is_not_followed(tmp_path: Path) -> None:
     first, later = asyncio.run(follow())
     assert (names(first), later) == (["a", "b"], None)
     assert any("can be read but once, so no policy is followed" in warning for warning in first.warnings)
+
+
+def test_what_is_read_beside_calls_is_never_collected_whole() -> None:
+    """No full collection comes while it is made, afterwards it counts as permanent, and the collector is as it was."""
+    before, permanent = gc.get_threshold(), gc.get_freeze_count()
+    full: list[str] = []
+
+    def heard(phase: str, info: dict[str, int]) -> None:
+        if info["generation"] == 2:
+            full.append(phase)
+
+    gc.callbacks.append(heard)
+    try:
+        with pauseless_collection():
+            made = [[number] for number in range(500_000)]
+    finally:
+        gc.callbacks.remove(heard)
+    assert full == []
+    assert gc.get_threshold() == before
+    assert gc.get_freeze_count() >= permanent + len(made)
+    gc.unfreeze()

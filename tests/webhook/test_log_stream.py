@@ -115,7 +115,7 @@ def refused(descriptor: int, lines: int) -> int:
     async def write() -> None:
         stream = LogStream(descriptor, asyncio.get_running_loop(), lambda: lost.append(1), lambda number: None)
         for _ in range(lines):
-            stream.write(("line\n").encode())
+            stream.write(b"line\n")
         stream.close()
 
     asyncio.run(write())
@@ -142,14 +142,14 @@ def test_a_line_that_was_cut_does_not_spoil_the_next(tmp_path: Path) -> None:
 
     async def write(descriptor: int) -> None:
         stream = LogStream(descriptor, asyncio.get_running_loop(), lambda: None, told.append)
-        stream.write(("first\n").encode())
+        stream.write(b"first\n")
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (16, hard))  # the disk is full ten bytes on
         try:
-            stream.write(("the second line\n").encode())
+            stream.write(b"the second line\n")
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        stream.write(("third\n").encode())
+        stream.write(b"third\n")
 
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:

@@ -1,0 +1,137 @@
+"""A channel within TLS, over real sockets: what goes through it, how it ends, and what is left of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from certs.authority import issue, make_ca
+from tests.webhook.asked import run
+from webhook import connection as connections
+from webhook.connection import Connection
+from webhook.http import Answer, Call, Refusal, said
+from webhook.limits import Limits
+from webhook.servers import Server
+
+REQUEST = b"POST /%d HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+
+
+class Doubling:
+    """Answers with the body twice."""
+
+    room = 10**7
+    most = 10**7
+
+    def begin(self, call: Call) -> Refusal | None:
+        return None
+
+    def answer(self, call: Call) -> Answer:
+        return said(200, (call.body * 2).decode())
+
+    def lost(self, call: Call) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def contexts(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """The server's and a client's."""
+    folder: Path = tmp_path_factory.mktemp("tls")
+    ca = make_ca(datetime.now(UTC))
+    pair = issue(ca, ["localhost"], datetime.now(UTC))
+    (folder / "pair").write_bytes(pair.certificate_pem + pair.key_pem)
+    (folder / "ca").write_bytes(ca.certificate_pem)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(folder / "pair")
+    return server, ssl.create_default_context(cafile=str(folder / "ca"))
+
+
+@contextlib.asynccontextmanager
+async def secured(context: ssl.SSLContext, cuts: list[str]) -> AsyncIterator[tuple[Server, int]]:
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = Server(Doubling(), context, Limits(), cuts.append)
+    await server.start(listener)
+    try:
+        yield server, listener.getsockname()[1]
+    finally:
+        await server.stop(0)
+
+
+def call(number: int, client: ssl.SSLContext, *sizes: int) -> list[int]:
+    """The lengths of the answers to calls with bodies of these lengths, on one connection."""
+    found = []
+    with socket.create_connection(("127.0.0.1", number), timeout=30) as raw, client.wrap_socket(raw, server_hostname="localhost") as tls:
+        for size in sizes:
+            tls.sendall(REQUEST % (size, size) + b"x" * size)
+            reader = tls.makefile("rb")
+            while (line := reader.readline()) != b"\r\n":
+                if line.startswith(b"content-length: "):
+                    length = int(line[16:])
+            found.append(len(reader.read(length)) - 1)
+    return found
+
+
+def test_bodies_and_answers_of_any_length_go_through(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+    """Around the length of a record, and of many; on one connection."""
+    sizes = (0, 1, 16_000, 16_384, 16_385, 40_000, 65_536, 300_000, 3_000_000, 5)
+
+    async def call_on() -> list[int]:
+        async with secured(contexts[0], []) as (_, number):
+            return await asyncio.to_thread(call, number, contexts[1], *sizes)
+
+    assert run(call_on()) == [2 * size for size in sizes]
+
+
+def test_a_handshake_that_fails_is_counted(contexts: tuple[ssl.SSLContext, ssl.SSLContext], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Garbage, a caller that leaves in the middle, one that says nothing for too long; not one that only looks whether the port is open."""
+    monkeypatch.setattr(connections, "HANDSHAKE", 0.5)
+    cuts: list[str] = []
+
+    def fail(number: int) -> None:
+        with socket.create_connection(("127.0.0.1", number), timeout=30):
+            pass
+        for begun in (b"GET / HTTP/1.1\r\n\r\n", b""):
+            with socket.create_connection(("127.0.0.1", number), timeout=30) as raw, contextlib.suppress(ConnectionResetError):
+                raw.sendall(begun)
+                while raw.recv(1000):
+                    pass
+        with socket.create_connection(("127.0.0.1", number), timeout=30) as raw:
+            raw.sendall(b"\x16\x03\x01\x02\x00\x01")
+
+    async def count() -> None:
+        async with secured(contexts[0], cuts) as (_, number):
+            await asyncio.to_thread(fail, number)
+            while len(cuts) < 3:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.1)
+
+    run(count())
+    assert cuts == ["handshake"] * 3
+
+
+def test_a_connection_that_is_gone_leaves_nothing_to_the_garbage_collector(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+    """Which then never has much to look at: it is freed with its last reference."""
+
+    async def come_and_go() -> None:
+        async with secured(contexts[0], []) as (server, number):
+            calling = asyncio.create_task(asyncio.to_thread(call, number, contexts[1], *[100] * 200))
+            while not server._connections:
+                await asyncio.sleep(0)
+            await calling
+            while server._connections:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.01)
+            assert not [found for found in gc.get_objects() if isinstance(found, Connection)]
+
+    gc.disable()
+    try:
+        run(come_and_go())
+    finally:
+        gc.enable()
