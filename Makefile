@@ -1,7 +1,8 @@
 # make run    starts the server with the shipped policies and admits a sample GPU Job before your eyes
 # make test   everything a change must pass: lint, types, tests (about ten minutes)
 # make prove  the same tests with the full counts, on every core (an hour on two); writes bench/RESULTS.md
-# make bench  what one decision costs; make lint, make clean
+# make bench  what Berth costs beside handlers in Go and Python (a quarter of an hour; needs Go and wrk); writes bench/RESULTS.md
+# make lint, make clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -27,7 +28,7 @@ prove: $(VENV)/dev
 	BERTH_PROVE=1 $(BIN)/python -m bench.record
 
 bench: $(VENV)/dev
-	$(BIN)/python -m bench.engine
+	$(BIN)/python -m bench
 
 clean:
 	rm -rf $(VENV) .berth .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

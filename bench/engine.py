@@ -1,46 +1,50 @@
-"""What a decision costs beside what cannot be saved: reading the review's JSON and writing the answer.
-
-    python -m bench.engine [--policies PATH ...]
-
-One process, no network. Prints the median of several rounds; compare ratios, not microseconds of another machine.
-"""
+"""What a decision costs in process, beside what cannot be saved: reading the review's JSON and writing an answer."""
 
 from __future__ import annotations
 
-import argparse
+import functools
 import statistics
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import orjson
 
-from policies.engine import evaluate
+from bench import page
+from bench.candidates import LIBRARY
+from bench.setting import Setting
+from bench.workloads import REVIEWS
+from policies.request import Phase
 from policies.snapshot import Snapshot
-from webhook import review
-from webhook.sources import Sources, SourcesError, load
+from webhook import judged, logs, review
+from webhook.metrics import Metrics
+from webhook.sources import Sources, load
 
-ROOT = Path(__file__).resolve().parent.parent
-SAMPLE = ROOT / "tests" / "reviews" / "pods-create-train-llama.json"
-ROUNDS, CALLS = 15, 300
+CALLS = 200
+"""of one round: a round takes some 20 ms, so that noise hits whole rounds"""
 
 
-def main() -> int:
-    """Measure and print; 2 when the policies cannot be read."""
-    parser = argparse.ArgumentParser(prog="python -m bench.engine", description="The engine's time beside decoding and encoding.")
-    parser.add_argument("--policies", nargs="+", default=[str(ROOT / "policies" / "library")], metavar="PATH")
-    try:
-        snapshot = load(Sources(policies=tuple(parser.parse_args().policies), platforms=("karpenter-aws",))).snapshot
-    except SourcesError as error:
-        print(error, file=sys.stderr)
-        return 2
-    body = SAMPLE.read_bytes()
-    wire, whole = microseconds(lambda: echo(body)), microseconds(lambda: judge(body, snapshot))
-    print(f"{len(body)} bytes, {len(snapshot.policies)} policies; median of {ROUNDS} rounds of {CALLS}")
-    print(f"decode + encode     {wire:8.1f} us")
-    print(f"whole decision      {whole:8.1f} us   {whole / wire:.1f} times")
-    return 0
+def run(setting: Setting) -> Iterator[str]:
+    """Lines of the section."""
+    snapshot, metrics = library(), Metrics("bench")
+    yield f"The shipped library ({len(snapshot.policies)} policies) on karpenter-aws. Microseconds; median of rounds, the three in turn."
+    yield "First: a pod unlike any before. Again: one that is alike in what decisions read. Both write a log line and count metrics."
+    yield ""
+    rows = []
+    for file in sorted(REVIEWS.glob("*.json")):
+        body = file.read_bytes()
+        echoed, first, again = _in_turn(
+            setting, [functools.partial(echo, body), _first(file, body, snapshot, metrics), _again(file, body, snapshot, metrics)]
+        )
+        figures = [f"{len(body)}", f"{echoed:.1f}", f"{first:.1f}", f"{first / echoed:.1f}", f"{again:.1f}", f"{again / echoed:.1f}"]
+        rows.append((file.stem, *figures))
+    yield from page.table(("review", "bytes", "decode + encode", "first", "times", "again", "times"), rows)
+
+
+def library(policies: Path = LIBRARY) -> Snapshot:
+    """As ``berth serve --policies ... --platforms karpenter-aws`` loads it; from now on nothing is written to standard error."""
+    logs.to(_nowhere)
+    return load(Sources(policies=(str(policies),), platforms=("karpenter-aws",))).snapshot
 
 
 def echo(body: bytes) -> bytes:
@@ -49,24 +53,38 @@ def echo(body: bytes) -> bytes:
     return orjson.dumps({"apiVersion": review.API_VERSION, "kind": review.KIND, "response": {"uid": uid, "allowed": True}})
 
 
-def judge(body: bytes, snapshot: Snapshot) -> bytes:
-    """What ours does between the bytes."""
-    asked = review.parse(body)
-    verdict = evaluate(asked.request("mutate"), snapshot.facts_for(asked.namespace))
-    return orjson.dumps(review.answer(asked, verdict))
+def judge(file: Path, body: bytes, snapshot: Snapshot, metrics: Metrics) -> bytes:
+    """What ours does between the bytes, on the path that such a review is sent to."""
+    if not file.name.startswith("pods-"):
+        return judged.workload(body, snapshot, metrics)[1]
+    phase: Phase = "validate" if file.name.startswith("pods-update") else "mutate"
+    return judged.pod(phase, body, snapshot, metrics)[1]
 
 
-def microseconds(call: Callable[[], object]) -> float:
-    """Median time of one call."""
-    call()
-    rounds = []
-    for _ in range(ROUNDS):
-        start = time.perf_counter()
-        for _ in range(CALLS):
+def _first(file: Path, body: bytes, snapshot: Snapshot, metrics: Metrics) -> Callable[[], object]:
+    def call() -> None:
+        snapshot.decided.clear()
+        judge(file, body, snapshot, metrics)
+
+    return call
+
+
+def _again(file: Path, body: bytes, snapshot: Snapshot, metrics: Metrics) -> Callable[[], object]:
+    return functools.partial(judge, file, body, snapshot, metrics)
+
+
+def _in_turn(setting: Setting, calls: list[Callable[[], object]]) -> list[float]:
+    """Median microseconds of each."""
+    rounds: list[list[float]] = [[] for _ in calls]
+    for _ in range(setting.scale.rounds * 2 + 1):
+        for call, times in zip(calls, rounds, strict=True):
             call()
-        rounds.append((time.perf_counter() - start) / CALLS * 1e6)
-    return statistics.median(rounds)
+            start = time.perf_counter()
+            for _ in range(10 if setting.scale.quick else CALLS):
+                call()
+            times.append((time.perf_counter() - start) / (10 if setting.scale.quick else CALLS) * 1e6)
+    return [statistics.median(times) for times in rounds]
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def _nowhere(line: bytes) -> None:
+    """A sink for the log: what the pipe behind it costs is measured with the server."""

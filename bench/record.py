@@ -10,11 +10,10 @@ import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
 
-RESULTS = Path(__file__).parent / "RESULTS.md"
-BEGIN, END = "<!-- prove: begin -->", "<!-- prove: end -->"
-PACKAGES = ("cryptography", "httptools", "hypothesis", "orjson", "prometheus-client", "starlette", "uvicorn", "uvloop")
+from bench import page
+
+PACKAGES = ("cryptography", "httptools", "hypothesis", "orjson", "prometheus-client", "uvloop")
 
 
 def main() -> int:
@@ -26,41 +25,28 @@ def main() -> int:
         for line in process.stdout:
             print(line, end="", flush=True)
             lines.append(line.rstrip())
-    before = RESULTS.read_text() if RESULTS.exists() else "# Results\n\nWhat was measured last, by which command.\n"
-    RESULTS.write_text(replaced(before, section(lines, datetime.now(UTC))))
-    print(f"recorded in {RESULTS.name}")
+    page.write("prove", section(lines, datetime.now(UTC)))
+    print(f"recorded in {page.RESULTS.name}")
     return process.returncode
 
 
-def section(lines: Iterable[str], now: datetime) -> str:
+def section(lines: Iterable[str], now: datetime) -> list[str]:
     """The part of RESULTS.md that ``make prove`` owns, from pytest's output."""
     texts = list(lines)
     closing = texts[-1].strip("= ") if texts else "nothing ran"
     slowest = [line.strip() for line in texts if re.match(r"\s*\d+\.\d+s (call|setup)", line)]
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    return "\n".join(
-        [
-            BEGIN,
-            "## make prove",
-            "",
-            f"{now:%Y-%m-%d}, CPython {platform.python_version()}, {platform.system()} {platform.machine()}; {versions}.",
-            "",
-            f"Outcome: **{closing}**. The longest:",
-            "",
-            "```",
-            *slowest,
-            "```",
-            END,
-        ]
-    )
-
-
-def replaced(text: str, part: str) -> str:
-    """``text`` with its marked part replaced, or with ``part`` at its end."""
-    start, end = text.find(BEGIN), text.find(END)
-    if start < 0 or end < 0:
-        return f"{text.rstrip()}\n\n{part}\n"
-    return text[:start] + part + text[end + len(END) :]
+    return [
+        "## make prove",
+        "",
+        f"{now:%Y-%m-%d}, CPython {platform.python_version()}, {platform.system()} {platform.machine()}; {versions}.",
+        "",
+        f"Outcome: **{closing}**. The longest:",
+        "",
+        "```",
+        *slowest,
+        "```",
+    ]
 
 
 if __name__ == "__main__":

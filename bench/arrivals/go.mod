@@ -1,0 +1,3 @@
+module berth.dev/bench/arrivals
+
+go 1.26.0

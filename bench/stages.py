@@ -1,0 +1,110 @@
+"""Where the time of a review goes: stages in process by sampling, HTTP and TLS by the CPU that servers take with and without them."""
+
+from __future__ import annotations
+
+import collections
+import signal
+import statistics
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import FrameType
+
+from bench import bodies, engine
+from bench.candidates import BERTH, LIBRARY, serving
+from bench.setting import Setting, middle
+from webhook import judged
+from webhook.metrics import Metrics
+
+EVERY = 0.0005
+"""seconds between samples: enough for ten thousand in five seconds, too few to slow what is sampled"""
+CONNECTIONS = 16
+_PLAIN = f"{BERTH} without TLS"
+IN_PROCESS = ("decode", "look up", "plan", "rules", "encode", "tell")
+STAGES = (*IN_PROCESS, "HTTP", "TLS")
+_OF_FILE = {
+    "extract.py": "look up",
+    "decisions.py": "look up",
+    "kept.py": "look up",
+    "patch.py": "encode",
+    "edit_tree.py": "encode",
+    "log_fields.py": "tell",
+    "logs.py": "tell",
+    "metrics.py": "tell",
+    "outcomes.py": "tell",
+}
+"""of files of policies/ and webhook/; those of policies/rules are rules, the rest of policies/ is the plan"""
+_OF_FUNCTION = {
+    ("review.py", "parse"): "decode",
+    ("review.py", "answer"): "encode",
+    ("decisions.py", "answer"): "encode",
+    ("decisions.py", "decided"): "encode",
+    ("plan.py", "accelerators"): "look up",
+}
+
+
+def in_process(setting: Setting, load: str) -> dict[str, float]:
+    """Microseconds of each stage of a review, without a network."""
+    snapshot, metrics = engine.library(), Metrics("bench")
+    lines = setting.bodies(load).read_bytes().splitlines()
+    sent = (bodies.with_number(line, number) for number, line in enumerate(_for_ever(lines)))
+    for body, _ in zip(sent, range(300), strict=False):  # what is remembered after the first ones
+        judged.pod("mutate", body, snapshot, metrics)
+    samples: collections.Counter[str] = collections.Counter()
+    signal.signal(signal.SIGALRM, lambda _, frame: samples.update((_stage(frame),)))
+    signal.setitimer(signal.ITIMER_REAL, EVERY, EVERY)
+    times = []
+    until = time.perf_counter() + (0.5 if setting.scale.quick else 6)
+    while time.perf_counter() < until:
+        body = next(sent)
+        start = time.perf_counter()
+        judged.pod("mutate", body, snapshot, metrics)
+        times.append(time.perf_counter() - start)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    known = sum(samples[stage] for stage in IN_PROCESS)
+    return {stage: statistics.fmean(times) * 1e6 * samples[stage] / max(1, known) for stage in IN_PROCESS}
+
+
+def on_the_wire(setting: Setting, load: str) -> tuple[float, float]:
+    """Microseconds of CPU of a server for a call over plain HTTP, and over TLS."""
+    options = ("--policies", str(LIBRARY))
+    plain_program = (sys.executable, "-m", "bench.without_tls")
+    with (
+        serving(BERTH, (), setting.cores, setting.folder, *options) as tls,
+        serving(_PLAIN, plain_program, setting.cores, setting.folder, *options, tls=False) as plain,
+    ):
+        runs = setting.in_turn([tls, plain], load, CONNECTIONS, rounds=min(5, setting.scale.rounds))
+    return middle(runs[_PLAIN], lambda run: run.cpu), middle(runs[BERTH], lambda run: run.cpu)
+
+
+def measured(setting: Setting, load: str) -> dict[str, float]:
+    """Microseconds of every stage of ``STAGES``."""
+    inside = in_process(setting, load)
+    plain, tls = on_the_wire(setting, load)
+    return {**inside, "HTTP": max(0.0, plain - sum(inside.values())), "TLS": max(0.0, tls - plain)}
+
+
+def _for_ever(lines: list[bytes]) -> Iterator[bytes]:
+    while True:
+        yield from lines
+
+
+def _stage(frame: FrameType | None) -> str:
+    """Of the innermost frame that belongs to one."""
+    for inner in _frames(frame):
+        file = Path(inner.f_code.co_filename)
+        stage = _OF_FUNCTION.get((file.name, inner.f_code.co_name)) or _OF_FILE.get(file.name)
+        if stage is None and file.parent.name == "rules":
+            stage = "rules"
+        if stage is None and file.parent.name in ("policies", "catalog", "objects", "workloads"):
+            stage = "plan"
+        if stage is not None:
+            return stage
+    return "encode" if frame is not None and frame.f_code.co_filename.endswith("judged.py") else "other"
+
+
+def _frames(frame: FrameType | None) -> Iterable[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back

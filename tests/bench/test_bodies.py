@@ -1,0 +1,83 @@
+"""What the bench sends: honest loads, the same ones each time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from bench import bodies, engine
+from bench.same_edits import patched
+from policies.extract import extract
+from policies.snapshot import Snapshot
+from webhook import judged, logs
+from webhook.metrics import Metrics
+
+SAMPLE = 50
+
+
+@pytest.fixture(scope="module")
+def snapshot() -> Snapshot:
+    snapshot = engine.library()
+    logs.to(logs._to_stderr)
+    return snapshot
+
+
+def sample(name: str, folder: Path) -> list[bytes]:
+    """Some bodies of a load, as they are sent."""
+    lines = bodies.written(name, folder).read_bytes().splitlines()
+    return [bodies.with_number(line, number) for number, line in enumerate(lines[:: max(1, len(lines) // SAMPLE)])]
+
+
+@pytest.mark.parametrize("name", ["burst", "mixed", "unlike", "spread", "unlike_spread"])
+def test_nearly_every_pod_of_a_load_gets_affinity(name: str, tmp_path: Path, snapshot: Snapshot) -> None:
+    """No pod is refused, and the work that is measured is really done."""
+    written = 0
+    seen = sample(name, tmp_path)
+    for body in seen:
+        pod = patched(body, judged.pod("mutate", body, snapshot, Metrics("test"))[1])
+        written += pod["spec"].get("affinity") != orjson.loads(body)["request"]["object"]["spec"].get("affinity")
+    assert written >= 0.8 * len(seen)
+
+
+def test_a_plain_pod_is_answered_as_it_came(tmp_path: Path, snapshot: Snapshot) -> None:
+    """The load plain measures a call that changes nothing."""
+    for body in sample("plain", tmp_path):
+        assert b"patch" not in judged.pod("mutate", body, snapshot, Metrics("test"))[1]
+
+
+def test_no_two_unlike_calls_are_alike(tmp_path: Path, snapshot: Snapshot) -> None:
+    """In what a decision reads, even when the file begins anew."""
+    lines = bodies.written("unlike", tmp_path).read_bytes().splitlines()[:200]
+    sent = [bodies.with_number(line, number) for number, line in enumerate([*lines, *lines])]
+    extracts = {orjson.dumps(extract(orjson.loads(body)["request"]["object"], snapshot.reads)) for body in sent}
+    assert len(extracts) == len(sent)
+
+
+def test_a_burst_is_alike_but_for_names(tmp_path: Path, snapshot: Snapshot) -> None:
+    """One Job: what a decision reads is the same, the bodies differ."""
+    (line,) = bodies.written("burst", tmp_path).read_bytes().splitlines()
+    sent = [bodies.with_number(line, number) for number in range(5)]
+    assert len(set(sent)) == 5
+    assert len({orjson.dumps(extract(orjson.loads(body)["request"]["object"], snapshot.reads)) for body in sent}) == 1
+
+
+def test_mixed_has_sixty_workloads_in_twenty_namespaces(tmp_path: Path) -> None:
+    """Of a thousand pods; and every uid is a call's own."""
+    reviews = [orjson.loads(line)["request"] for line in bodies.written("mixed", tmp_path).read_bytes().splitlines()]
+    assert len(reviews) == bodies.PODS
+    assert len({review["object"]["metadata"]["ownerReferences"][0]["uid"] for review in reviews}) == bodies.WORKLOADS
+    assert 15 <= len({review["namespace"] for review in reviews}) <= 20
+    assert all(review["uid"].endswith(bodies.MARK) for review in reviews)
+
+
+def test_bodies_are_the_same_each_time(tmp_path: Path) -> None:
+    """Two machines measure the same."""
+    (tmp_path / "again").mkdir()
+    assert bodies.written("mixed", tmp_path).read_bytes() == bodies.written("mixed", tmp_path / "again").read_bytes()
+
+
+def test_the_giant_has_three_mebibytes(tmp_path: Path) -> None:
+    """As much as an API server takes, and no more."""
+    assert 0.97 * bodies.GIANT < bodies.written("giant", tmp_path).stat().st_size <= bodies.GIANT
