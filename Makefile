@@ -40,9 +40,10 @@ $(VENV)/runtime: requirements.txt | $(BIN)/berth
 	@$(PIP) -r requirements.txt
 	@touch $@
 
-$(VENV)/dev: requirements-dev.txt | $(BIN)/berth
+$(VENV)/dev: requirements-dev.txt tests/fuzz/requirements.txt | $(BIN)/berth
 	@echo "installing what Berth is tested with ..."
 	@$(PIP) -r requirements-dev.txt
+	@$(PIP) --only-binary :all: -r tests/fuzz/requirements.txt || echo "no atheris for this Python or machine: nothing is fuzzed by coverage"
 	@touch $@
 
 # The project itself: a path file and a launcher do what an editable install does, without a build.

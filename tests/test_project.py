@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parent.parent
-LOCKS = ("requirements.txt", "requirements-dev.txt")
+LOCKS = ("requirements.txt", "requirements-dev.txt", "tests/fuzz/requirements.txt")
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)==([^ \\]+)", re.MULTILINE)
 

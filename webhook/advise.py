@@ -24,6 +24,7 @@ from policies.workloads.shape import POD
 from policies.workloads.templates import workload_of
 from webhook import audience, review
 from webhook.review import WARNING_LENGTH, Operation, ReviewError
+from webhook.seen import MOST_SEEN, seen
 
 _IN_POD = re.compile(
     r'"[^"]*"|(?<![\w.\]])(?:' + "|".join(rf"{part}\.(?:{'|'.join(fields)})" for part, fields in POD.items()) + r")\b",
@@ -86,10 +87,23 @@ def advise(asked: Advised, snapshot: Snapshot) -> tuple[str, ...]:
         return ()
     owner = Owner(api_version=asked.api_version, kind=asked.kind, name=asked.name, namespace=asked.namespace, workload=known)
     made = list(islice(pods_of(Document(file="", value=asked.workload), owner, snapshot.catalog), MOST_TEMPLATES + 1))
-    said = dict.fromkeys(s for one in made[:MOST_TEMPLATES] for s in _sentences(one, asked, snapshot, several=len(made) > 1))
+    judged = made[:MOST_TEMPLATES]
+    if sum(_size(one, snapshot) for one in judged) > MOST_SEEN:
+        return ("BERTH-002: its pod templates are too large or too deep to be judged beforehand; berth try judges them",)
+    said = dict.fromkeys(s for one in judged for s in _sentences(one, asked, snapshot, several=len(made) > 1))
     if len(made) > MOST_TEMPLATES:
         said[f"BERTH-002: only its first {MOST_TEMPLATES} pod templates are judged beforehand; berth try judges them all"] = None
     return tuple(said)
+
+
+def _size(made: Templated | InputError, snapshot: Snapshot) -> int:
+    """Bytes that would be judged."""
+    if isinstance(made, InputError):
+        return 0
+    try:
+        return len(seen(made.pod, snapshot.reads))
+    except ReviewError:
+        return MOST_SEEN + 1
 
 
 def answer(asked: Advised, sentences: Sequence[str]) -> dict[str, Any]:

@@ -12,19 +12,24 @@ from webhook import advise, decisions, log_fields, logs, review
 from webhook.decisions import Decided
 from webhook.metrics import Metrics
 from webhook.review import Review, ReviewError
+from webhook.seen import MOST_SEEN, seen
 
 
 def pod(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
     """A review of a pod. Nothing is told of a dry run: it never happened. Raises ReviewError."""
     asked = review.parse(body)
+    text = seen(asked.pod, snapshot.reads)
+    size = len(text) if asked.old_pod is None else max(len(text), len(seen(asked.old_pod, snapshot.reads)))
+    if size > MOST_SEEN:
+        return _overgrown(phase, asked.uid, size, snapshot)
     facts = snapshot.facts_for(asked.namespace)
     request = asked.request(phase)
-    key = decisions.key(request, facts)
+    key = decisions.key(request, facts, text)
     decided: Decided | None = snapshot.decided.get(key)
     if decided is None:
         decided = _decided(asked, request, facts)
         if key is not None:
-            snapshot.decided.keep(key, decided, decisions.size(key, decided))
+            snapshot.decided.keep(key, decided, decisions.size(text, decided))
     if not asked.dry_run:
         metrics.count(decided.tally)
         logs.write("decision", "info", decided.told, **log_fields.whose(asked, phase))
@@ -37,6 +42,13 @@ def _decided(asked: Review, request: Request, facts: Facts) -> Decided:
     except PodError as error:
         raise ReviewError(400, f"request.object is not shaped like a pod: {error}") from None
     return decisions.decided(asked, verdict, request.phase)
+
+
+def _overgrown(phase: Phase, uid: str, size: int, snapshot: Snapshot) -> tuple[str, bytes]:
+    """More is to be read than there is time for. As with a review over the cap, an error would let it pass where the entry says Ignore."""
+    refused = snapshot.enforces
+    logs.write("too_large", "warning", phase=phase, uid=logs.cut(uid), bytes=size, refused=refused)
+    return "refused" if refused else "unmatched", orjson.dumps(review.overgrown(uid, size=size, limit=MOST_SEEN, refused=refused))
 
 
 def workload(body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:

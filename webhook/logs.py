@@ -46,6 +46,8 @@ _sink: Callable[[bytes], object] = _to_stderr
 def encoded(fields: dict[str, Any]) -> bytes:
     """As a JSON object of ASCII alone: U+0085, U+2028 and the C1 controls end lines or steer terminals, and orjson leaves them."""
     line = orjson.dumps(fields, default=str, option=orjson.OPT_UTC_Z)
+    if b"\x7f" in line:  # DEL
+        line = line.replace(b"\x7f", b"\\u007f")
     return line if line.isascii() else json.dumps(orjson.loads(line), separators=(",", ":")).encode("ascii")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
@@ -53,6 +54,12 @@ class Outcome(NamedTuple):
     word: Word
 
 
+@functools.lru_cache(maxsize=4096)
+def _outcome(policy: str, rule: str, mode: Mode, word: Word) -> Outcome:
+    """One object for all decisions that have it in their tally."""
+    return Outcome(policy, rule, mode, word)
+
+
 class Tally(NamedTuple):
     """What the metrics count of one decision, worked out once for all pods that it is the decision for."""
 
@@ -85,11 +92,11 @@ def tally(phase: str, operation: str, verdict: Verdict) -> Tally:
 
 def outcomes(verdict: Verdict) -> set[Outcome]:
     """Each once, however many edits or sentences it took."""
-    found = {Outcome(policy, edit.rule, "Enforce", "edited") for edit in verdict.edits for policy in edit.policies or (NO_POLICY,)}
+    found = {_outcome(policy, edit.rule, "Enforce", "edited") for edit in verdict.edits for policy in edit.policies or (NO_POLICY,)}
     for violation in verdict.violations:
-        found.update(Outcome(policy, violation.rule, "Enforce", "refused") for policy in violation.policies or (NO_POLICY,))
+        found.update(_outcome(policy, violation.rule, "Enforce", "refused") for policy in violation.policies or (NO_POLICY,))
     for remark, word in _telling(verdict.remarks):
-        found.update(Outcome(policy, remark.rule, "Enforce", word) for policy in remark.policies)
+        found.update(_outcome(policy, remark.rule, "Enforce", word) for policy in remark.policies)
     for would in verdict.would:
         found.update(_would(would))
     return found
@@ -99,11 +106,11 @@ def _would(would: Would) -> Iterator[Outcome]:
     """All of it is the doing of the one policy that was tried."""
     policy, mode = would.policy, would.mode
     for edit in would.edits:
-        yield Outcome(policy, edit.rule, mode, "would_edit")
+        yield _outcome(policy, edit.rule, mode, "would_edit")
     for violation in would.violations:
-        yield Outcome(policy, violation.rule, mode, "would_refuse")
+        yield _outcome(policy, violation.rule, mode, "would_refuse")
     for remark, word in _telling(would.remarks):
-        yield Outcome(policy, remark.rule, mode, word)
+        yield _outcome(policy, remark.rule, mode, word)
 
 
 def _telling(remarks: Sequence[Remark]) -> Iterator[tuple[Remark, Word]]:

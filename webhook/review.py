@@ -141,6 +141,19 @@ def unjudged(uid: str, *, size: int, limit: int, refused: bool) -> dict[str, Any
         f"BERTH-003: the review of this object has {size} bytes, more than the {limit} that are read;"
         " move large values out of its env, args and annotations, into a ConfigMap"
     )
+    return _not_judged(uid, sentence, refused=refused)
+
+
+def overgrown(uid: str, *, size: int, limit: int, refused: bool) -> dict[str, Any]:
+    """The answer to a review of which more would have to be read than is."""
+    sentence = (
+        f"BERTH-004: the containers, resources, node affinity and tolerations of this object have {size} bytes, more than the {limit}"
+        " that are judged; write fewer of them"
+    )
+    return _not_judged(uid, sentence, refused=refused)
+
+
+def _not_judged(uid: str, sentence: str, *, refused: bool) -> dict[str, Any]:
     if not refused:
         return sent({"uid": uid, "allowed": True}, [sentence])
     status = {"status": "Failure", "code": 413, "reason": "RequestEntityTooLarge", "message": f"{sentence}."}

@@ -31,7 +31,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
         limit, asked = container.limits.get(name), container.requests.get(name)
         if limit is None:
             yield _set(plan, container, "limits", name, asked)
-        elif asked is None or not _equal(limit, asked):
+        elif (asked is None or not _equal(limit, asked)) and parse(limit):  # not to zero: the pod would ask for nothing, and nobody said so
             yield _set(plan, container, "requests", name, limit)
 
 
@@ -69,7 +69,7 @@ def _accelerators(request: Request, plan: Plan, container: Container) -> Iterato
         wrong = _unreadable(container, name)
         if wrong is not None:
             yield _no_count(container, name, wrong, policies)
-        elif not mends and not _zero(container, name):
+        elif not (mends and _mended(container, name)) and not _zero(container, name):
             yield from _mismatch(container, name, policies)
 
 
@@ -83,6 +83,12 @@ def _unreadable(container: Container, name: str) -> tuple[str, Any] | None:
         if amount < 0 or amount.denominator != 1:
             return side, amounts[name]
     return None
+
+
+def _mended(container: Container, name: str) -> bool:
+    """Whether repair acts. A limit of zero beside a request is left to be refused."""
+    limit = container.limits.get(name)
+    return limit is None or bool(parse(limit))
 
 
 def _zero(container: Container, name: str) -> bool:
@@ -121,7 +127,8 @@ def _mismatch(container: Container, name: str, policies: tuple[str, ...]) -> Ite
         yield Violation(code="BERTH-101", fact=fact, fix=_fix(fact, container, "limits", name, asked), rule=NAME, policies=policies)
     elif asked is not None and not _equal(limit, asked):
         fact = f"{_container(container)} requests {_short(asked, 12)} {name} but its limit is {_short(limit, 12)}"
-        fix = _fix(fact, container, "requests", name, limit)
+        side, value = ("requests", limit) if parse(limit) else ("limits", asked)
+        fix = _fix(fact, container, side, name, value)
         yield Violation(code="BERTH-101", fact=fact, fix=fix, detail="Devices can't be overcommitted.", rule=NAME, policies=policies)
 
 

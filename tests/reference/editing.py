@@ -202,6 +202,8 @@ class Editing(Choosing):
             elif repairs and all(pods.is_count(out[side][name]) for side in pods.SIDES if name in out[side]):
                 if name not in out["limits"]:
                     out["limits"][name] = out["requests"][name]
-                elif name not in out["requests"] or pods.number(out["requests"][name]) != pods.number(out["limits"][name]):
+                elif pods.number(out["limits"][name]) and (
+                    name not in out["requests"] or pods.number(out["requests"][name]) != pods.number(out["limits"][name])
+                ):
                     out["requests"][name] = out["limits"][name]
         return out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -21,6 +22,7 @@ from tests.strategies import case_of
 from webhook import decisions, judged, logs, review
 from webhook.metrics import Metrics
 from webhook.review import ReviewError
+from webhook.seen import seen
 from webhook.sources import Sources, load
 
 ROOT = Path(__file__).parent.parent.parent
@@ -84,6 +86,10 @@ def twin(pod: dict[str, Any], random: Random) -> dict[str, Any]:
     return other
 
 
+def key_of(request: Request, snapshot: Snapshot, namespace: str = "default") -> Hashable | None:
+    return decisions.key(request, snapshot.facts_for(namespace), seen(request.pod, snapshot.reads))
+
+
 def test_what_is_kept_is_what_would_be_decided_anew() -> None:
     """Byte for byte, for pods and their twins, in any order of phases, namespaces, users and dry runs, policies in every mode."""
     for seed in range(count(60, 4_000)):
@@ -125,25 +131,54 @@ def test_another_snapshot_knows_nothing_of_it(snapshot: Snapshot) -> None:
     assert len(snapshot.decided) == 0
 
 
-def test_updates_and_what_can_not_be_written_are_not_kept(snapshot: Snapshot) -> None:
-    """An update depends on two pods; orjson reads deeper than it writes."""
-    asked = review.parse(BODY)
-    request, facts = asked.request("validate"), snapshot.facts_for("default")
+def test_updates_are_not_kept(snapshot: Snapshot) -> None:
+    """They depend on two pods."""
+    request, facts = review.parse(BODY).request("validate"), snapshot.facts_for("default")
+    assert key_of(request, snapshot) is not None
+    assert decisions.key(replace(request, operation="UPDATE", old_pod=request.pod), facts, b"{}") is None
+
+
+def test_what_is_nested_deeper_than_it_can_be_written_is_refused(snapshot: Snapshot) -> None:
+    """In what is read; elsewhere it passes as it is."""
+    document = json.loads(BODY)
     deep: Any = "x"
     for _ in range(600):
         deep = [deep]
-    assert decisions.key(request, facts) is not None
-    assert decisions.key(replace(request, operation="UPDATE", old_pod=request.pod), facts) is None
-    assert decisions.key(replace(request, pod={"spec": {"nodeSelector": {"a": deep}}}), facts) is None
+    document["request"]["object"]["spec"]["unknown"] = deep
+    assert answered("mutate", json.dumps(document).encode(), snapshot) == answered("mutate", BODY, snapshot)
+    document["request"]["object"]["spec"]["nodeSelector"] = {"a": deep}
+    assert answered("mutate", json.dumps(document).encode(), snapshot) == "request.object is nested deeper than 254 levels"
+
+
+@pytest.mark.parametrize("phase", ["mutate", "validate"])
+def test_what_would_take_too_long_is_refused_unread(phase: Phase, snapshot: Snapshot, lines: list[dict[str, Any]]) -> None:
+    """In an answer, so that no entry at Ignore lets it pass; where nothing may refuse it is allowed with a warning."""
+    document = json.loads(BODY)
+    document["request"]["object"]["spec"]["nodeSelector"] = {f"example.com/{i:05}": "x" for i in range(6000)}
+    sent = json.dumps(document).encode()
+    word, answer = judged.pod(phase, sent, snapshot, METRICS)
+    status = json.loads(answer)["response"]["status"]
+    assert (word, status["code"], status["message"][:9]) == ("refused", 413, "BERTH-004")
+    audited = replace(snapshot, policies=tuple(replace(c, mode="Audit") for c in snapshot.policies))
+    word, answer = judged.pod(phase, sent, audited, METRICS)
+    response = json.loads(answer)["response"]
+    assert (word, response["allowed"], response["warnings"][0][:9]) == ("unmatched", True, "BERTH-004")
+    assert [(line["event"], line["refused"]) for line in lines] == [("too_large", True), ("too_large", False)]
+
+
+def test_an_old_pod_that_would_take_too_long_is_refused_unread(snapshot: Snapshot) -> None:
+    """An update's review holds two."""
+    document = json.loads(BODY)
+    document["request"] |= {"operation": "UPDATE", "oldObject": {"spec": {"tolerations": [{"key": f"k{i}"} for i in range(20_000)]}}}
+    assert judged.pod("validate", json.dumps(document).encode(), snapshot, METRICS)[0] == "refused"
 
 
 def test_claims_are_decided_by_namespace(snapshot: Snapshot) -> None:
     """A claim is found by its name in the pod's namespace; all else is alike where the policies are."""
     request = review.parse(BODY).request("mutate")
     claiming = replace(request, pod={**request.pod, "spec": {**request.pod["spec"], "resourceClaims": [{"name": "c"}]}})
-    here, there = snapshot.facts_for("ml-1"), snapshot.facts_for("ml-2")
-    assert decisions.key(request, here) == decisions.key(request, there)
-    assert decisions.key(claiming, here) != decisions.key(claiming, there)
+    assert key_of(request, snapshot, "ml-1") == key_of(request, snapshot, "ml-2")
+    assert key_of(claiming, snapshot, "ml-1") != key_of(claiming, snapshot, "ml-2")
 
 
 def test_what_is_kept_is_bounded(snapshot: Snapshot) -> None:
@@ -153,8 +188,8 @@ def test_what_is_kept_is_bounded(snapshot: Snapshot) -> None:
     for number in range(count(300, 20_000)):
         pod = {**asked.pod, "spec": {**asked.pod["spec"], "nodeSelector": {"zone": "z" * 20_000 + str(number)}}}
         request = replace(asked.request("mutate"), pod=pod)
-        key = decisions.key(request, facts)
+        key = key_of(request, snapshot)
         decided = decisions.decided(asked, evaluate(request, facts), "mutate")
-        snapshot.decided.keep(key, decided, decisions.size(key, decided))
+        snapshot.decided.keep(key, decided, decisions.size(seen(pod, snapshot.reads), decided))
     assert len(snapshot.decided) * 20_000 < snapshot.decided.most
     assert snapshot.decided._bytes <= snapshot.decided.most

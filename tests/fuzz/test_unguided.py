@@ -1,0 +1,31 @@
+"""Fuzzing without coverage, for where there is no atheris, and for what its own memory hides: that judging keeps nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.counts import count
+from tests.fuzz.wire import MIB
+
+ROOT = Path(__file__).parent.parent.parent
+BODIES = count(2_000, 200_000)
+SEED = 31
+MAY_GROW = count(48, 16) * MIB
+"""From the middle to the end. With few bodies the decisions that are kept (12 MiB of them) are not full yet there."""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc, which only Linux has")
+def test_judging_leaves_nothing_behind() -> None:
+    """No failure, no hang, and memory that stays once what may be kept is kept."""
+    command = [sys.executable, "-m", "tests.fuzz.unguided", str(BODIES), str(SEED)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["failures"] == []
+    assert told["slowest"] < 1
+    assert max(told["resident"][10:]) - told["resident"][10] < MAY_GROW, told["resident"]

@@ -1,0 +1,21 @@
+"""What a decision reads of a pod, as JSON: the key of what is kept, and the measure of how long judging may take."""
+
+from __future__ import annotations
+
+import orjson
+
+from policies.extract import Reads, extract
+from policies.pod import Raw
+from webhook.review import ReviewError
+
+MOST_SEEN = 128 * 2**10
+"""Bytes of what a decision reads of a pod: 1 KiB usually, 15 with long lists of instance types. Three seconds go by over the 3 MiB that
+an API server takes, and meanwhile nobody else is answered; over this much 0.4."""
+
+
+def seen(pod: Raw, reads: Reads) -> bytes:
+    """What a decision reads of this pod, as JSON. Raises ReviewError(400)."""
+    try:
+        return orjson.dumps(extract(pod, reads))
+    except orjson.JSONEncodeError:  # it reads 1,024 levels and writes 254; no field that is read has ten
+        raise ReviewError(400, "request.object is nested deeper than 254 levels") from None
