@@ -6,10 +6,13 @@ mappings, and returns values.
 
 Reading order, as one request goes:
 
-- what came in: ``request``, ``pod``, ``quantity``; what comes out: ``verdict``
+- what came in: ``request``, ``extract`` (the part of a pod that is read), ``pod``, ``quantity``, ``duration``;
+  what comes out: ``verdict``
 - what is known and wanted: ``catalog``, ``policy`` (its table, parser and reference are ``objects``), ``cluster_facts``
-- as sets of rows: ``offers``, ``tables`` (built once), ``compiled`` (policies as sets), ``snapshot`` (all of it, for one moment)
-- one decision per pod: ``engine``, ``plan`` (with ``actor``, ``wishes``, ``placement``), ``choose`` (with ``silence``, ``slices``)
+- as sets of rows: ``offers``, ``tables`` (built once), ``compiled`` (policies as sets), ``snapshot`` (all of it, for one moment; what is
+  remembered under it is bounded by ``kept``)
+- one decision per pod: ``engine``, ``plan`` (with ``actor``, ``author``, ``demands``, ``wishes``, ``placement``),
+  ``choose`` (with ``silence``, ``slices``)
 - written down or refused: ``rules``, ``terms``, ``render``, ``known_node``, ``refusal``, ``patch``
 - foretold: ``both_phases`` (one pod, mutate then validate), ``workloads`` (templates as the pods they will make), ``edit_tree``
 """

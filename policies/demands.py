@@ -14,8 +14,8 @@ from policies.placement import everything, meet
 from policies.snapshot import Snapshot
 from policies.wishes import Wishes
 
-_MOST = 10_000
-"""sets of policies remembered: which ones match differs by namespace, workload and labels of pods"""
+_OF_ANY, _OF_EACH = 8 * 2**10, 3 * 2**9
+"""bytes that a set of policies merged takes, and for each policy in it, as measured with one to sixteen"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +41,8 @@ def demands(snapshot: Snapshot, policies: tuple[Compiled, ...], seconds: int | N
     key = (tuple(map(id, policies)), *_long(policies, seconds))
     found: Demands | None = remembered.get(key)
     if found is None:
-        if len(remembered) >= _MOST:
-            remembered.clear()
-        found = remembered[key] = _together(snapshot, policies, seconds)
+        found = _together(snapshot, policies, seconds)
+        remembered.keep(key, found, _OF_ANY + _OF_EACH * len(policies))
     return found, found.wishes[actor.grace, actor.disruption]
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from policies.catalog import Catalog, Gpu, Platform, Possible
+from policies.kept import Kept
 from policies.policy import Capacity, InNotIn, Machine, Sharing
 
 Axis = Literal["machine", "capacity", "sharing"]
@@ -24,9 +25,13 @@ CAPACITIES: tuple[Capacity, ...] = ("spot", "on-demand", "reserved")
 ABSENT: Possible = (None,)
 NEW: Possible = ("?",)
 ANY: Possible = ("*",)
-_MOST_MEMO = 4_096
-"""Expressions on known keys remembered per table: far over what a cluster's authors write; bounds what a hostile one can fill,
-about 2 MB."""
+_MOST_MEMO = 4 * 2**20
+"""bytes of each memo of a table: thousands of expressions of some values, far over what a cluster's authors write; a hostile one
+writes ten thousand values in each"""
+_OVERHEAD = 512
+"""bytes of an entry of a memo without its texts: the key, and two sets of some thousand rows"""
+_TEXT = 64
+"""bytes of a short text beside its characters"""
 _MOST_DEVICES = 1024
 """Counts above are judged as this one: no machine has as many (the most are 16 whole GPUs of 7 slices)."""
 
@@ -107,10 +112,10 @@ class Table:
     templated: Mapping[str, int]
     """template -> rows that exist only on its nodes"""
     values: Mapping[str, Mapping[Possible, int]]
-    memo: dict[tuple[str, str, tuple[str, ...]], tuple[int, bool]] = field(default_factory=dict)
+    memo: Kept[tuple[int, bool]] = field(default_factory=lambda: Kept(_MOST_MEMO))
     fitting: dict[tuple[str, int], int] = field(default_factory=dict)
-    vendors: dict[tuple[str, ...], int] = field(default_factory=dict)
-    rendered: dict[Any, Any] = field(default_factory=dict)
+    vendors: Kept[int] = field(default_factory=lambda: Kept(_MOST_MEMO))
+    rendered: Kept[Any] = field(default_factory=lambda: Kept(_MOST_MEMO))
     """written by ``render`` alone: (axis, rows, universe) -> expressions"""
 
     def where(self, wanted: Iterable[bool]) -> int:
@@ -128,9 +133,8 @@ class Table:
             return self.all, False
         found = self.memo.get((key, operator, values))
         if found is None:
-            if len(self.memo) >= _MOST_MEMO:
-                self.memo.clear()
-            found = self.memo[key, operator, values] = self._select(classes, key, operator, values)
+            found = self._select(classes, key, operator, values)
+            self.memo.keep((key, operator, values), found, _OVERHEAD + sum(_TEXT + len(value) for value in values))
         return found
 
     def _select(self, classes: Mapping[Possible, int], key: str, operator: str, values: tuple[str, ...]) -> tuple[int, bool]:
@@ -150,11 +154,13 @@ class Table:
         return self.fitting[resource, count]
 
     def of_vendors(self, resources: tuple[str, ...]) -> int:
-        """Rows of the vendors that make these resources. The names are some table's: there are few, and fewer sets of them."""
-        if resources not in self.vendors:
+        """Rows of the vendors that make these resources. The names are some table's; of sets of them there may be many."""
+        found = self.vendors.get(resources)
+        if found is None:
             names = {vendor for name in resources for vendor, rows in self.by_vendor.items() if rows & self.by_resource.get(name, 0)}
-            self.vendors[resources] = sum(self.by_vendor[vendor] for vendor in names)
-        return self.vendors[resources]
+            found = sum(self.by_vendor[vendor] for vendor in names)
+            self.vendors.keep(resources, found, _OVERHEAD + 8 * len(resources))
+        return found
 
 
 def _fits(offer: Offer, count: int) -> bool:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from policies.catalog import LONGEST_NAME
 from policies.policy import GROUP
 from policies.verdict import Edit, Path
 
@@ -21,10 +22,16 @@ _COMPACT = json.JSONEncoder(separators=(",", ":")).encode
 """encoders made once: ``json.dumps`` with arguments makes one each time"""
 
 
-@functools.lru_cache(maxsize=2048)
 def pointer(path: Path) -> str:
     """RFC 6901: ``~`` and ``/`` escaped."""
+    return _pointer(path) if path and len(str(path[-1])) > LONGEST_NAME else _remembered(path)
+
+
+def _pointer(path: Path) -> str:
     return "".join(["/" + str(part).replace("~", "~0").replace("/", "~1") for part in path])
+
+
+_remembered = functools.lru_cache(maxsize=2048)(_pointer)
 
 
 class Patch:

@@ -14,6 +14,8 @@ from policies.catalog import Catalog, Expression
 from policies.offers import ABSENT, ANY, NEW, Axis, Table
 from policies.policy import Sharing
 
+_OVERHEAD = 2048
+"""bytes of what is cached without its values, which are the table's: three sets of some thousand rows, and a few objects"""
 SHARINGS: tuple[Sharing, ...] = ("Exclusive", "MIG", "TimeSliced")
 
 
@@ -36,9 +38,10 @@ def render(catalog: Catalog, table: Table, axis: Axis, inside: int, universe: in
 def renderings(catalog: Catalog, table: Table, axis: Axis, inside: int, universe: int) -> tuple[Rendering, ...]:
     """The exact one; where there is none, every part that can be said, the largest first. Cached per table."""
     key = (axis, inside & universe, universe)
-    if key not in table.rendered:
-        table.rendered[key] = _render(catalog, table, axis, inside & universe, universe)
-    found: tuple[Rendering, ...] = table.rendered[key]
+    found: tuple[Rendering, ...] | None = table.rendered.get(key)
+    if found is None:
+        found = _render(catalog, table, axis, inside & universe, universe)
+        table.rendered.keep(key, found, _OVERHEAD + sum(8 * len(e.values) for rendering in found for e in rendering.expressions))
     return found
 
 

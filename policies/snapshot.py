@@ -23,6 +23,12 @@ NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 _MOST_NAMESPACES = 10_000
 """remembered per snapshot: as many as the largest cluster that SIG Scalability tests with; bounds what a caller can fill"""
 
+LONGEST_NAMESPACE = 63
+"""characters (RFC 1123 label): of a longer one nothing is remembered, since there is none"""
+
+_MOST_REMEMBERED = 32 * 2**20
+"""bytes: some 2,000 sets of five policies. Which ones match differs by namespace, workload and labels, which authors write"""
+
 _MOST_DECIDED = 16 * 2**20
 """bytes: some 1,600 decisions of 10 KiB, which is a namespace's or two of each of a thousand"""
 
@@ -68,7 +74,7 @@ class Snapshot:
     reads: Reads = field(init=False)
     decided: Kept[Any] = field(default_factory=lambda: Kept(_MOST_DECIDED), init=False)
     """what the server has decided under it (``webhook.decisions``)"""
-    remembered: dict[Any, Any] = field(default_factory=dict, init=False)
+    remembered: Kept[Any] = field(default_factory=lambda: Kept(_MOST_REMEMBERED), init=False)
     """of ``demands`` alone: sets of policies, merged"""
     _of_cluster: tuple[Compiled, ...] = field(init=False)
     _own: Mapping[str, tuple[Compiled, ...]] = field(init=False)
@@ -89,6 +95,8 @@ class Snapshot:
     def facts_for(self, namespace: str) -> Facts:
         """The facts for one namespace: only the policies whose scope it is in."""
         facts = self._facts.get(namespace)
+        if facts is None and len(namespace) > LONGEST_NAMESPACE:
+            return self._make_facts(namespace)
         if facts is None:
             if len(self._facts) >= _MOST_NAMESPACES:
                 self._facts.clear()

@@ -18,6 +18,9 @@ WRITE_BUFFER = 64 * 2**10
 class Receiver(Protocol):
     """A connection, as its channel sees it."""
 
+    def greeted(self) -> None:
+        """The first byte came, of a handshake."""
+
     def opened(self) -> None:
         """Bytes can go both ways from now on."""
 

@@ -6,45 +6,32 @@ An answer waits for the last byte even where it is settled before, for a caller 
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from time import monotonic
-from typing import Protocol
+from typing import NamedTuple
 
 import httptools
 
 from webhook import logs
-from webhook.bodies import BodyMemory
 from webhook.channel import Channel
 from webhook.deadline import Deadline
-from webhook.http import Answer, Application, Call, come_back, said
-from webhook.limits import CROWDED, GOODBYE, HANDSHAKE, UNREAD, Limits
+from webhook.http import Answer, Call, come_back, said
+from webhook.limits import CROWDED, GOODBYE
+from webhook.port import OPEN, SHAKING, Port
 from webhook.reading import Reader
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 GOODBYE_ANSWER = come_back("the server stops: ask another one").encoded(close=True)
 TOO_MANY = come_back("too many connections")
-TOO_SLOW = said(408, "the request took too long to arrive", close=True)
+LAST_WORDS = {"slow": said(408, "the request took too long to arrive", close=True), "crowded": TOO_MANY}
+"""to a caller that missed a deadline"""
 
 
-class Port(Protocol):
-    """What the connections of one port share."""
+class LastWord(NamedTuple):
+    """What is said at the end, after the answers to the calls that came before."""
 
-    app: Application
-    limits: Limits
-    bodies: BodyMemory
-    loop: asyncio.AbstractEventLoop
-    stopping: bool
-    """every answer is the last one of its connection"""
-
-    def cut(self, reason: str) -> None:
-        """A connection is ended before its time: of ``metrics.CUTS``."""
-
-    def proven(self, connection: Connection) -> None:
-        """It had its first answer that was 200."""
-
-    def gone(self, connection: Connection) -> None:
-        """It is lost."""
+    reason: str
+    answer: Answer
 
 
 class Connection:
@@ -58,12 +45,12 @@ class Connection:
         self._over = over
         self._reader: Reader | None = None
         """None before it is open and after its end"""
-        self._queue: deque[Call] = deque()
+        self._queue: deque[Call | LastWord] = deque()
         """calls that are in and wait: who does not wait for answers gets one in each turn of the event loop"""
         self._busy = self._blocked = self._ended = False
         self._unproven = True
         self._deadline = Deadline(port.loop, self._missed)
-        self._deadline.set("handshake", HANDSHAKE)
+        self._deadline.set("handshake", port.limits.handshake)
 
     @property
     def is_idle(self) -> bool:
@@ -72,8 +59,12 @@ class Connection:
 
     # What the channel tells
 
+    def greeted(self) -> None:
+        self._port.reached(self, SHAKING)
+
     def opened(self) -> None:
-        self._reader = Reader(self, self._port.app, self._port.bodies)
+        self._port.reached(self, OPEN)
+        self._reader = Reader(self, self._port.app, self._port.bodies, self._port.limits.head)
         if self._over:
             self._deadline.set("crowded", CROWDED)
         else:
@@ -88,19 +79,23 @@ class Connection:
             reader.feed(piece)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._stumble(error)
-            return
-        if reader.begun and self._goes_on() and reader.part(len(piece)) and self._goes_on():
-            self._deadline.set("slow", self._port.limits.request_deadline)
+        else:
+            self._expect_more(reader, len(piece))
         if self._queue and self._goes_on():
             self._channel.pause()
             self._port.loop.call_soon(self._next)
+
+    def _expect_more(self, reader: Reader, size: int) -> None:
+        """A piece is read, and was not the last of a call."""
+        if reader.begun and self._goes_on() and reader.part(size) and self._goes_on() and not (self._blocked or self._over):
+            self._deadline.set("slow", self._port.limits.request_deadline)
 
     def blocked(self, blocked: bool) -> None:
         self._blocked = blocked
         if self._ended:
             return
         if blocked:
-            self._deadline.set("unread", UNREAD)
+            self._deadline.set("unread", self._port.limits.unread)
             self._channel.pause()
         else:
             self._be_patient()
@@ -116,9 +111,9 @@ class Connection:
     def lost(self) -> None:
         self._ended = True
         self._deadline.end()
+        self._forsake()
         reader, self._reader = self._reader, None
         if reader is not None:
-            reader.forsake()
             reader.end()
         self._port.gone(self)
 
@@ -132,26 +127,26 @@ class Connection:
         else:
             self._answer(call)
 
-    def take_now(self, call: Call) -> None:
-        if not self._ended:
-            self._answer(call)
-
     def tell_to_go_on(self) -> None:
         self._channel.write(CONTINUE)
 
     def refuse(self, reason: str, answer: Answer) -> None:
-        """End it, with a word."""
-        if self._ended:
-            return
-        self._port.cut(reason)
-        self._channel.write(answer.encoded(close=True))
+        """End it, with a word, that is not to stand where the answer of another call is waited for."""
+        if self._queue:
+            self._queue.append(LastWord(reason, answer))
+        elif not self._ended:
+            self._part(LastWord(reason, answer))
+
+    def _part(self, last: LastWord) -> None:
+        self._port.cut(last.reason)
+        self._channel.write(last.answer.encoded(close=True))
         self._end()
 
     def _answer(self, call: Call) -> None:
         self._busy = True
         deadline = self._deadline
         deadline.reason, deadline.at = "idle", monotonic() + self._port.limits.keep_alive
-        answer = self._turned_away() if self._over else self._port.app.answer(call)
+        answer = self._turned_away(call) if self._over else self._port.app.answer(call)
         close = answer.close or call.last or self._port.stopping
         self._channel.write(answer.encoded(close=close, only_head=call.method == b"HEAD"))
         if close:
@@ -160,19 +155,26 @@ class Connection:
             self._unproven = False
             self._port.proven(self)
 
-    def _turned_away(self) -> Answer:
+    def _turned_away(self, call: Call) -> Answer:
         self._port.cut("crowded")
+        if call.waits:
+            self._port.app.lost(call)
         return TOO_MANY
 
     def _next(self) -> None:
         """The next of the calls that wait."""
         if self._queue and self._goes_on() and not self._blocked:
-            self._answer(self._queue.popleft())
+            call = self._queue.popleft()
+            if isinstance(call, LastWord):
+                self._part(call)
+            else:
+                self._answer(call)
         if self._blocked or not self._goes_on():
             return
         if self._queue:
             self._port.loop.call_soon(self._next)
         else:
+            self._be_patient()
             self._channel.resume()
 
     def _goes_on(self) -> bool:
@@ -201,10 +203,18 @@ class Connection:
         """Nothing follows what was written. What the caller is still sending is read for a while: an end by force would take the
         answer along."""
         self._ended = True
+        self._forsake()
+        self._deadline.set("goodbye", self._port.limits.unread if self._blocked else GOODBYE)
+        self._channel.close()
+
+    def _forsake(self) -> None:
+        """The calls that have no answer get none."""
         if self._reader is not None:
             self._reader.forsake()
-        self._deadline.set("goodbye", UNREAD if self._blocked else GOODBYE)
-        self._channel.close()
+        for call in self._queue:
+            if isinstance(call, Call) and call.waits:
+                self._port.app.lost(call)
+        self._queue.clear()
 
     def _stumble(self, error: Exception) -> None:
         """The parser will not go on."""
@@ -227,10 +237,8 @@ class Connection:
 
     def _missed(self, reason: str) -> None:
         """A deadline."""
-        if reason == "slow":
-            self.refuse("slow", TOO_SLOW)
-        elif reason == "crowded":
-            self.refuse("crowded", TOO_MANY)
+        if reason in LAST_WORDS and not self._queue:
+            self.refuse(reason, LAST_WORDS[reason])
         elif reason == "idle":
             self._port.cut("idle")
             self._end()

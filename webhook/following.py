@@ -8,6 +8,7 @@ import gc
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from webhook.files import Stamp, read_once, stamp
@@ -86,10 +87,13 @@ async def beside(work: Callable[[], T]) -> T:
         try:
             result = work()
         except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
-            raised = error
-            tell(lambda: future.set_exception(raised))
+            tell(partial(future.set_exception, error))
         else:
-            tell(lambda: future.set_result(result))
+            tell(partial(future.set_result, result))
 
     threading.Thread(target=run, daemon=True).start()
-    return await future
+    try:
+        return await future
+    except Exception:
+        del future  # what is raised holds this frame, which would hold it: with all that was read of a set that is refused
+        raise

@@ -46,7 +46,7 @@ class Call:
     method: bytes
     path: bytes
     headers: dict[bytes, bytes]
-    """of those in ``connection.READ``; one that stands twice has both values, with a comma between"""
+    """of those in ``reading.READ``; one that stands twice has both values, with a comma between"""
     arrived: float
     """when its head was in; seconds of ``time.monotonic``"""
     body: bytes = b""

@@ -29,7 +29,7 @@ def pod(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics) -> tupl
     if decided is None:
         decided = _decided(asked, request, facts)
         if key is not None:
-            snapshot.decided.keep(key, decided, decisions.size(text, decided))
+            decisions.keep(snapshot.decided, key, decided)
     if not asked.dry_run:
         metrics.count(decided.tally)
         logs.write("decision", "info", decided.told, **log_fields.whose(asked, phase))

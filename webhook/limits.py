@@ -11,9 +11,12 @@ class Limits:
     """As the server uses them. Times are seconds but for ``shed_after``, sizes are bytes. A connection counts once it is accepted."""
 
     keep_alive: int = 120
+    handshake: int = 10
     request_deadline: int = 10
+    head: int = 64 * 2**10
     body: int = 7 * 2**20
     body_memory: int = 256 * 2**20
+    unread: int = 10
     shed_after: int = 1000
     connections: int = 2000
     lame_duck: int = 2
@@ -31,15 +34,8 @@ class Bound:
     reason: str
 
 
-HEAD_BYTES = 64 * 2**10
-"""Of a request line and its headers: kube-apiserver sends about 300; net/http's own default is 1 MiB and uvicorn's h11 has
-64 KiB, which no honest caller reaches."""
-HANDSHAKE = 10
-"""Seconds for a TLS handshake: what kube-apiserver's client gives it (apimachinery util/net/http.go)."""
 UID_BYTES = 4096
 """Of a review over the cap that tell its uid: it is the first field of the request, after 90 bytes."""
-UNREAD = 10
-"""Seconds that a caller may leave answers unread which the kernel does not take any more: the API server waits 5 s for one in all."""
 CROWDED = 2
 """Seconds that a caller over the limit of connections gets to send the call that is answered with 503."""
 GOODBYE = 2
@@ -59,12 +55,28 @@ BOUNDS: Mapping[str, Bound] = {
         reason="the API server keeps idle connections 90 s and never sends a lost POST again: closing before it does loses calls",
         # 229 of 1,200 calls of a Go client failed with uvicorn's own 5 s; none with 120
     ),
+    "handshake": Bound(
+        least=1,
+        most=60,
+        unit="seconds",
+        what="a TLS handshake may take",
+        reason="the API server's client gives it 10 s and a call 5 s in all; who takes longer only holds a connection",
+        # tlsHandshakeTimeout in apimachinery's util/net/http.go
+    ),
     "request_deadline": Bound(
         least=1,
         most=60,
         unit="seconds",
         what="a request may take to arrive, headers and body",
         reason="the API server waits 5 s in all; who sends slower holds a connection and is no API server",
+    ),
+    "head": Bound(
+        least=32 * 2**10,
+        most=256 * 2**10,
+        unit="bytes",
+        what="a request line and its headers may have",
+        reason="the API server sends about 300; every connection may hold one, and is cut by the piece (16 KiB) that goes past it",
+        # net/http's own default is 1 MiB, that of h11 64 KiB. Not less than two pieces: the first may begin in the middle of one
     ),
     "body": Bound(
         least=2**20,
@@ -80,6 +92,13 @@ BOUNDS: Mapping[str, Bound] = {
         unit="bytes",
         what="bodies that have not come whole may hold together; a call over it gets 503 with Retry-After",
         reason="whoever reaches the port may begin bodies on every connection, and the process must not grow with them",
+    ),
+    "unread": Bound(
+        least=1,
+        most=60,
+        unit="seconds",
+        what="a caller may leave answers unread that the kernel does not take any more",
+        reason="the API server waits 5 s for one in all; who does not read holds what is answered",
     ),
     "shed_after": Bound(
         least=100,

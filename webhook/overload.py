@@ -16,8 +16,8 @@ QUIET = 5.0
 
 class Overload:
     """How late the event loop is, by a timer that should ring every tenth of a second. While a long turn goes on, the timer is overdue:
-    a call that is handled in it has waited for as long. Once it has rung late, the calls of the next turn have waited so long too, until
-    it rings in time again."""
+    a call that is handled in it has waited for as long. Once it has rung late, the calls of the next turn have waited so long too;
+    those that come later have not."""
 
     def __init__(self, bound: float) -> None:
         """``bound``: seconds of lateness from which on calls are turned away."""
@@ -49,7 +49,11 @@ class Overload:
         now = monotonic()
         self._late = max(0.0, now - self._due)
         self._due = now + TICK
+        self._loop.call_soon(self._loop.call_soon, self._forget)  # after the next turn
         if self._turned_away and now - self._last > QUIET:
             logs.write("overload_over", "info", calls=self._turned_away, longestSeconds=round(self._longest, 1))
             self._turned_away, self._longest = 0, 0.0
         self._loop.call_later(TICK, self._tick)
+
+    def _forget(self) -> None:
+        self._late = 0.0

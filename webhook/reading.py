@@ -9,7 +9,7 @@ import httptools
 
 from webhook.bodies import BodyMemory, Pieces
 from webhook.http import Answer, Application, Call, Refusal, come_back, path_of, said, unspoken
-from webhook.limits import HEAD_BYTES, UID_BYTES
+from webhook.limits import UID_BYTES
 
 READ = {
     b"accept": False, b"content-encoding": False, b"content-length": False, b"content-type": False, b"host": False,
@@ -21,13 +21,10 @@ NO_ROOM = Refusal("shed", come_back("too many bodies are on their way"))
 
 
 class Taker(Protocol):
-    """Who gets the calls. After ``refuse`` and ``take_now`` nothing more is wanted of the connection."""
+    """Who gets the calls. After ``refuse`` nothing more is wanted of the connection."""
 
     def take(self, call: Call) -> None:
-        """Its last byte is in."""
-
-    def take_now(self, call: Call) -> None:
-        """It will be answered the same, whatever else is sent."""
+        """Its last byte is in, or it will be answered the same, whatever else is sent: then it is the last one."""
 
     def tell_to_go_on(self) -> None:
         """The caller waits for 100 Continue."""
@@ -39,12 +36,28 @@ class Taker(Protocol):
 class Reader:
     """A call that comes in one piece, as the API server's do, is taken within ``feed``. Raises what httptools raises."""
 
-    __slots__ = ("_app", "_bodies", "_call", "_headers", "_parser", "_pieces", "_taker", "_unusual", "_url", "_wire", "begun", "feed")
+    __slots__ = (
+        "_app",
+        "_bodies",
+        "_call",
+        "_head",
+        "_headers",
+        "_parser",
+        "_pieces",
+        "_taker",
+        "_unusual",
+        "_url",
+        "_wire",
+        "begun",
+        "feed",
+    )
 
-    def __init__(self, taker: Taker, app: Application, bodies: BodyMemory) -> None:
+    def __init__(self, taker: Taker, app: Application, bodies: BodyMemory, head: int) -> None:
         self._taker = taker
         self._app = app
         self._bodies = bodies
+        self._head = head
+        """bytes that one may have"""
         self._parser: Any = httptools.HttpRequestParser(self)
         self.feed: Any = self._parser.feed_data
         self.begun = False
@@ -65,8 +78,8 @@ class Reader:
         first, call = not self._wire, self._call
         self._wire += size
         if call is None:
-            if self._wire > HEAD_BYTES:
-                self._taker.refuse("head", said(431, f"a head has at most {HEAD_BYTES} bytes", close=True))
+            if self._wire > self._head:
+                self._taker.refuse("head", said(431, f"a head has at most {self._head} bytes", close=True))
         else:
             self._wait_on(call)
         return first
@@ -95,9 +108,9 @@ class Reader:
         unusual = READ.get(name)
         if unusual is None:
             return
-        if unusual:
-            self._unusual = True
         headers = self._headers
+        if unusual or name in headers:
+            self._unusual = True
         headers[name] = headers[name] + b", " + value if name in headers else value
 
     def on_headers_complete(self) -> None:
@@ -152,8 +165,8 @@ class Reader:
         if now or max(call.size, call.declared) > self._app.most:
             self._call, call.last = None, True
             self._drop_pieces()
-            self._taker.take_now(call)
-        elif self._wire > 2 * call.size + 2 * HEAD_BYTES:
+            self._taker.take(call)
+        elif self._wire > 2 * call.size + 2 * self._head:
             self._taker.refuse("garbled", said(400, "send larger chunks", close=True))
 
     def _begin(self, call: Call) -> None:

@@ -8,12 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
+from policies.kept import Kept
 from policies.policy import Capacity, Sharing, Taint
 
 _MOST_NAMES = 4096
 """Resource names whose answer is kept: authors choose names, so it is bounded; a cluster has tens."""
+LONGEST_NAME = 253 + len("/") + 63
+"""characters of a resource name, label or annotation key (k8s.io/apimachinery IsQualifiedName). A mutating webhook is called before
+anybody has counted them; of a longer one nothing is kept."""
+_MOST_SIGNED = 2**20
+"""bytes: some thousand owners and labels that tell a workload; a cluster has tens"""
 
 Possible = tuple[str | None, ...]
 """The values a label may have on such a node. None: the label may be absent. ``"*"``: present, any value.
@@ -264,7 +270,7 @@ class Catalog:
     """label vocabulary of platforms without machines here: platform -> label key -> what it says"""
     _seen: dict[str, Resource | None] = field(default_factory=dict, init=False, repr=False, compare=False)
     """answers of ``resource``, bounded"""
-    _signed: dict[Any, tuple[Workload, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _signed: Kept[tuple[Workload, ...]] = field(default_factory=lambda: Kept(_MOST_SIGNED), init=False, repr=False, compare=False)
     """answers of ``workloads_signed``, bounded"""
     signatures: frozenset[str] = field(default=frozenset(), init=False, repr=False, compare=False)
     """keys of the labels that tell a workload"""
@@ -276,15 +282,17 @@ class Catalog:
     def workloads_signed(self, owner: tuple[str, str], labels: tuple[tuple[str, str | None], ...]) -> tuple[Workload, ...]:
         """The workloads whose pods have this controlling owner (API group, kind), or one of these labels (key, value)."""
         key = owner, labels
-        if key not in self._signed:
-            if len(self._signed) >= _MOST_NAMES:
-                self._signed.clear()
-            carried = {*(name for name, _ in labels), *(f"{name}={value}" for name, value in labels)}
-            self._signed[key] = tuple(w for w in self.workloads if owner in w.owners or not carried.isdisjoint(w.labels))
-        return self._signed[key]
+        found = self._signed.get(key)
+        if found is None:
+            carried = {*(name for name, _ in labels), *(f"{name}={value}" for name, value in labels if value is not None)}
+            found = tuple(w for w in self.workloads if owner in w.owners or not carried.isdisjoint(w.labels))
+            self._signed.keep(key, found, 1024 + sum(map(len, owner)) + sum(len(name) + len(value or "") + 128 for name, value in labels))
+        return found
 
     def resource(self, name: str) -> Resource | None:
         """What this resource name is; None if it is no accelerator. A literal name beats a pattern, in the catalog's order."""
+        if len(name) > LONGEST_NAME:
+            return self._read(name)
         if name not in self._seen:
             if len(self._seen) >= _MOST_NAMES:
                 self._seen.clear()

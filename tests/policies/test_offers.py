@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from policies import offers
 from policies.catalog import Possible
 from policies.offers import ABSENT, ANY, NEW, Host, Table, in_machine, may_match
 from policies.policy import Bounds, InNotIn, Machine
@@ -67,13 +66,23 @@ def test_a_value_that_no_table_knows_is_undecided() -> None:
     assert table.select("node.kubernetes.io/instance-type", "In", ("a2-highgpu-1g",)) == (0, False)
 
 
-def test_the_memo_of_a_table_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hostile author of many values fills no memory, and still gets an answer."""
-    monkeypatch.setattr(offers, "_MOST_MEMO", 1)
+def test_the_memo_of_a_table_is_bounded() -> None:
+    """A hostile author of many values, or of very many in each expression, fills no memory, and still gets an answer."""
     table = build(golden.policies_of([], CATALOG), CATALOG, platforms=("karpenter-aws",)).tables["karpenter-aws"]
+    for number in range(40):
+        values = ("spot", *(f"{number}-{i}" for i in range(2_000)))
+        assert table.select("karpenter.sh/capacity-type", "NotIn", values)[0] == table.all & ~table.by_capacity["spot"]
+    assert 0 < len(table.memo) < 40
     for value in ("spot", "on-demand", "reserved"):
         assert table.select("karpenter.sh/capacity-type", "In", (value,))[0] == table.by_capacity[value]
-    assert len(table.memo) == 1
+
+
+def test_what_is_remembered_of_sets_of_resources_is_bounded() -> None:
+    """Of the names in a table authors can make more sets than fit in any memory."""
+    table = build(golden.policies_of([], CATALOG), CATALOG, platforms=("karpenter-aws",)).tables["karpenter-aws"]
+    for number in range(200):
+        assert table.of_vendors(("nvidia.com/gpu", *("nvidia.com/mig-1g.5gb",) * (number + 2_000))) == table.by_vendor["nvidia"]
+    assert 0 < len(table.vendors) < 250
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,13 @@ def test_facts_are_made_once_and_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(built._facts) <= 2
 
 
+def test_nothing_is_remembered_of_a_namespace_that_can_not_be() -> None:
+    """Who calls past the API server may name any, of three megabytes each."""
+    built = build(policy("p"))
+    assert seen(built, "n" * 64) == ["ClusterGPUPolicy/p"]
+    assert not built._facts
+
+
 def test_without_platforms_all_tables_are_there_and_nothing_is_placed() -> None:
     """So that contradictions are judged on all of them."""
     assert set(build().tables) == set(CATALOG.platforms)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
+import ssl
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
 
 import uvloop
 
+from certs.authority import issue, make_ca
 from webhook.http import Application, Call
 from webhook.limits import Limits
-from webhook.servers import Server
+from webhook.servers import Server, listen
 
 T = TypeVar("T")
 JSON = {"content-type": "application/json"}
@@ -52,15 +55,28 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 @contextlib.asynccontextmanager
-async def port(app: Application, limits: Limits, cuts: list[str]) -> AsyncIterator[tuple[Server, int]]:
-    """A server without TLS, and its port. ``cuts`` gets the reasons for which connections were ended."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = Server(app, None, limits, cuts.append)
+async def port(
+    app: Application, limits: Limits, cuts: list[str], context: ssl.SSLContext | None = None
+) -> AsyncIterator[tuple[Server, int]]:
+    """A server, without TLS where there is no ``context``, and its port. ``cuts`` gets the reasons for which connections were ended."""
+    listener = listen("--listen", "127.0.0.1", 0)
+    server = Server(app, context, limits, cuts.append)
     await server.start(listener)
     try:
         yield server, listener.getsockname()[1]
     finally:
         await server.stop(0)
+
+
+def tls_contexts(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """A server's and a client's, for localhost."""
+    ca = make_ca(datetime.now(UTC))
+    pair = issue(ca, ["localhost"], datetime.now(UTC))
+    (folder / "pair").write_bytes(pair.certificate_pem + pair.key_pem)
+    (folder / "ca").write_bytes(ca.certificate_pem)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(folder / "pair")
+    return server, ssl.create_default_context(cafile=str(folder / "ca"))
 
 
 async def exchange(number: int, *pieces: bytes, pause: float = 0.02) -> bytes:

@@ -12,10 +12,9 @@ import pytest
 
 from tests.webhook.asked import exchange, port, run
 from tests.webhook.server import ROOT, Running, serving, until
-from webhook import connection as connections
 from webhook import reading
 from webhook.http import Answer, Call, Refusal, come_back, said
-from webhook.limits import HEAD_BYTES, Limits
+from webhook.limits import Limits
 
 REVIEW = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
 HEAD = b"POST /mutate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(REVIEW)
@@ -326,7 +325,7 @@ def test_a_trailer_changes_nothing() -> None:
 def test_a_head_may_have_so_many_bytes(begun: bytes) -> None:
     """Over it there is 431, or 400 where a part of it is too long by itself; and it is counted."""
     cuts: list[str] = []
-    heard = said_to(begun, *[b"y" * 8000] * (HEAD_BYTES // 8000 + 1), cuts=cuts)
+    heard = said_to(begun, *[b"y" * 8000] * 5, limits=Limits(head=32 * 2**10), cuts=cuts)
     assert sentences(heard)[0][:3] in {"431", "400"}
     assert cuts in (["head"], ["garbled"])
 
@@ -345,19 +344,93 @@ def test_a_refusal_reaches_who_is_still_sending() -> None:
     assert sentences(said_to(b"nonsense\r\n\r\n", *[b"x" * 2**20] * 10))[0].startswith("400 this is not HTTP/1.1 as Berth reads it: ")
 
 
-def test_answers_that_nobody_reads_are_not_piled_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No further call is read, and the connection is cut after a while."""
-    monkeypatch.setattr(connections, "UNREAD", 0.3)
+FIRST, SECOND = (f"GET /{number} HTTP/1.1\r\nHost: x\r\n\r\n".encode() for number in (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("third", "said"),
+    [
+        pytest.param(b"nonsense\r\n\r\n", "400 this is not HTTP/1.1", id="garbled"),
+        pytest.param(b"GET /3 HTTP/1.1\r\n\r\n", "400 send one Host", id="refused"),
+        pytest.param(request(b"x", length=10**9), "413 POST /mutate", id="giant"),
+    ],
+)
+def test_a_refusal_is_no_answer_to_an_earlier_call(third: bytes, said: str) -> None:
+    """It comes after the answers to those that came in the same piece, for a caller takes answers in order."""
+    heard = sentences(said_to(FIRST + SECOND + third + FIRST))
+    assert heard[:2] == ["200 GET /1 0 0", "200 GET /2 0 0"]
+    assert [sentence[: len(said)] for sentence in heard[2:]] == [said]
+
+
+def test_a_second_host_is_refused() -> None:
+    """Also where nothing else is odd: two servers could each take another one."""
+    assert sentences(said_to(FIRST.replace(b"Host: x\r\n", b"Host: x\r\nHost: y\r\n"))) == ["400 send one Host"]
+
+
+def test_calls_in_front_put_off_no_deadline() -> None:
+    """What is begun behind two calls in one piece must arrive as soon as any other."""
+    cuts: list[str] = []
+
+    async def trickle() -> bytes:
+        async with port(Echo(), Limits(request_deadline=1), cuts) as (_, number):
+            reader, writer = await asyncio.open_connection("127.0.0.1", number)
+            writer.write(FIRST + SECOND + request(b"x", length=100))
+            heard = await asyncio.wait_for(reader.read(), 30)
+            writer.close()
+            return heard
+
+    assert [sentence[:3] for sentence in sentences(run(trickle()))] == ["200", "200", "408"]
+    assert cuts == ["slow"]
+
+
+def test_a_call_that_is_turned_away_is_told_of() -> None:
+    """There was no room for its connection, it came in pieces, and the application counts it as in flight: it hears that it is lost."""
+    app = Echo()
+
+    async def crowd() -> bytes:
+        async with port(app, Limits(connections=1), []) as (_, number):
+            reader, writer = await asyncio.open_connection("127.0.0.1", number)
+            writer.write(FIRST)
+            await reader.readuntil(b"0 0\n")
+            heard = await exchange(number, request(b"x" * 20, length=400), b"x" * 380)
+            writer.close()
+            return heard
+
+    assert sentences(run(crowd())) == ["503 too many connections"]
+    assert [call.size for call in app.lost_calls] == [400]
+
+
+def test_who_is_turned_away_has_no_longer_for_a_call_in_pieces() -> None:
+    """There are few places for those that are only told to come back."""
+
+    async def crowd() -> bytes:
+        async with port(Echo(), Limits(connections=1, request_deadline=60), []) as (_, number):
+            first, one = await asyncio.open_connection("127.0.0.1", number)
+            one.write(FIRST)
+            await first.readuntil(b"0 0\n")
+            reader, writer = await asyncio.open_connection("127.0.0.1", number)
+            writer.write(request(b"x", length=100))
+            heard = await asyncio.wait_for(reader.read(), 30)
+            one.close()
+            writer.close()
+            return heard
+
+    assert sentences(run(crowd())) == ["503 too many connections"]
+
+
+@pytest.mark.parametrize("behind", [b"", request(b"x", length=100)], ids=["nothing", "half-a-call"])
+def test_answers_that_nobody_reads_are_not_piled_up(behind: bytes) -> None:
+    """No further call is read, and the connection is cut after a while, whatever else is on its way."""
     cuts: list[str] = []
 
     class Long(Echo):
         def answer(self, call: Call) -> Answer:
-            return said(200, "x" * 2**20)
+            return said(200, "x" * 2**24)
 
     async def ask_on() -> None:
-        async with port(Long(), Limits(), cuts) as (_, number):
+        async with port(Long(), Limits(unread=1, request_deadline=60), cuts) as (_, number):
             _, writer = await asyncio.open_connection("127.0.0.1", number, limit=1000)
-            writer.write(request(BODY) * 50)
+            writer.write(request(BODY) * 50 if not behind else request(BODY) + behind)
             while not cuts:
                 await asyncio.sleep(0.01)
             writer.transport.abort()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Hashable
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -86,7 +86,7 @@ def twin(pod: dict[str, Any], random: Random) -> dict[str, Any]:
     return other
 
 
-def key_of(request: Request, snapshot: Snapshot, namespace: str = "default") -> Hashable | None:
+def key_of(request: Request, snapshot: Snapshot, namespace: str = "default") -> decisions.Key | None:
     return decisions.key(request, snapshot.facts_for(namespace), seen(request.pod, snapshot.reads))
 
 
@@ -173,6 +173,27 @@ def test_an_old_pod_that_would_take_too_long_is_refused_unread(snapshot: Snapsho
     assert judged.pod("validate", json.dumps(document).encode(), snapshot, METRICS)[0] == "refused"
 
 
+def test_nothing_is_kept_for_a_namespace_that_can_not_be(snapshot: Snapshot) -> None:
+    """Its name would be kept with each pod that has claims, and no one has counted its characters."""
+    assert key_of(review.parse(BODY).request("mutate"), snapshot, "n" * 64) is None
+
+
+def test_what_is_kept_takes_as_many_bytes_as_are_counted(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """orjson leaves 4 KiB of room behind the shortest text, and would for as long as that is kept."""
+    monkeypatch.setattr(logs, "_sink", lambda line: None)
+    request = review.parse(BODY).request("mutate")
+    pods = [{**request.pod, "spec": {**request.pod["spec"], "nodeSelector": {"zone": str(number)}}} for number in range(200)]
+    sent = [body(replace(request, pod=pod)) for pod in pods]
+    judged.pod("mutate", BODY, snapshot, METRICS)
+    tracemalloc.start()
+    for one in sent:
+        judged.pod("mutate", one, snapshot, METRICS)
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert len(snapshot.decided) == 201
+    assert taken < 1.5 * snapshot.decided._bytes
+
+
 def test_claims_are_decided_by_namespace(snapshot: Snapshot) -> None:
     """A claim is found by its name in the pod's namespace; all else is alike where the policies are."""
     request = review.parse(BODY).request("mutate")
@@ -190,6 +211,7 @@ def test_what_is_kept_is_bounded(snapshot: Snapshot) -> None:
         request = replace(asked.request("mutate"), pod=pod)
         key = key_of(request, snapshot)
         decided = decisions.decided(asked, evaluate(request, facts), "mutate")
-        snapshot.decided.keep(key, decided, decisions.size(seen(pod, snapshot.reads), decided))
+        assert key is not None
+        decisions.keep(snapshot.decided, key, decided)
     assert len(snapshot.decided) * 20_000 < snapshot.decided.most
     assert snapshot.decided._bytes <= snapshot.decided.most

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import copy
+import fcntl
 import json
+import sys
+import termios
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -15,8 +19,8 @@ import pytest
 from tests.counts import count
 from tests.webhook.calling import NAMES, calling
 from tests.webhook.measured import MIB, growth
-from tests.webhook.raw import dialled, post
-from tests.webhook.server import LIBRARY, ROOT, Running, serving
+from tests.webhook.raw import Wire, dialled, post
+from tests.webhook.server import LIBRARY, ROOT, WAIT, Running, serving, until
 from webhook.limits import Limits
 
 REVIEW: dict[str, Any] = json.loads((ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_text())
@@ -113,19 +117,29 @@ def test_a_burst_far_over_capacity_is_answered_or_told_to_come_back(tmp_path: Pa
     data = post(json.dumps(pod_of_3_mebibytes()).encode())
     with serving(tmp_path, "--policies", LIBRARY, "--body-memory", str(64 * MIB), "--shed-after", "100") as server:
         told: list[tuple[int, str | None, bool]] = []
+        number = count(40, 200)
+        begun = Barrier(number, timeout=WAIT)
 
         def one() -> None:
             with dialled(server) as wire:
-                assert wire.send(data), "the answer came before its end, and took the connection with it"
+                wire.send(data[:-1000])
+                until(lambda: not on_its_way(wire), "a server that reads")
+                begun.wait()
+                assert wire.send(data[-1000:]), "the answer came before its end, and took the connection with it"
                 reply = wire.reply()
             assert reply is not None
             told.append((reply.status, reply.headers.get("retry-after"), reply.closes))
 
-        together([one] * count(40, 200))
+        together([one] * number)
         assert set(told) <= {(200, None, False), (503, "1", True)}
         assert (503, "1", True) in told, "it was no burst"
         assert server.post("/mutate", json.dumps(REVIEW).encode()).status == 200
         assert server.events("failed") == []
+
+
+def on_its_way(wire: Wire) -> int:
+    """Bytes that this side's kernel still holds."""
+    return int.from_bytes(fcntl.ioctl(wire.socket, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
 
 
 def test_callers_over_capacity_are_served_by_another_replica(tmp_path: Path) -> None:

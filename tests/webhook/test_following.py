@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from webhook import judged, logs
 from webhook.following import FollowedSources, beside, pauseless_collection
+from webhook.metrics import Metrics
 from webhook.sources import Loaded, Sources, SourcesError
 
+BODY = (Path(__file__).parent.parent / "reviews" / "pods-create-train-llama.json").read_bytes()
 POLICY = """\
 apiVersion: berth.dev/v1alpha1
 kind: ClusterGPUPolicy
@@ -133,6 +136,43 @@ def test_what_can_be_read_but_once_is_not_followed(tmp_path: Path) -> None:
     first, later = asyncio.run(follow())
     assert (names(first), later) == (["a", "b"], None)
     assert any("can be read but once, so no policy is followed" in warning for warning in first.warnings)
+
+
+def left_to_collect(folder: Path, text: str) -> int:
+    """Objects that only the garbage collector finds, once a set has been read whose one file is ``text``."""
+
+    async def follow() -> int:
+        followed = FollowedSources(Sources(policies=(str(folder),)))
+        (await followed.first()).snapshot.forget()
+        put(folder, "a", text)
+        gc.collect()
+        assert await followed.changed() is None
+        try:
+            loaded = await followed.changed()
+        except SourcesError:
+            return gc.collect()
+        assert loaded is not None
+        judged.pod("mutate", BODY, loaded.snapshot, Metrics("test"))
+        loaded.snapshot.forget()
+        del loaded
+        return gc.collect()
+
+    return asyncio.run(follow())
+
+
+@pytest.mark.parametrize(
+    "text", [POLICY.replace("NAME", "b"), "kind: [", POLICY.replace("Tolerate", "Maybe")], ids=["new", "broken", "wrong"]
+)
+def test_what_is_no_longer_in_force_leaves_nothing_to_collect(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a set that is replaced nor one that is refused: what is in a cycle when objects are frozen stays for ever."""
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    monkeypatch.setattr(logs, "_sink", lambda line: None)
+    put(tmp_path, "a")
+    gc.disable()
+    try:
+        assert left_to_collect(tmp_path, text) == 0
+    finally:
+        gc.enable()
 
 
 def test_what_is_read_beside_calls_is_never_collected_whole() -> None:

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 import pytest
 
+from tests.webhook.server import ROOT
 from webhook.limits import BOUNDS, Limits, flag, read
 
 
@@ -15,6 +16,16 @@ def test_every_number_has_bounds_that_hold_its_default() -> None:
     for name, value in asdict(Limits()).items():
         assert BOUNDS[name].least <= value <= BOUNDS[name].most
         assert BOUNDS[name].reason
+
+
+def test_the_table_of_the_docs_is_this_one() -> None:
+    """Every flag with its default, its bounds and its reason, word for word."""
+    rows = [
+        f"| `{flag(name)} N` | {default} | {BOUNDS[name].least} to {BOUNDS[name].most} {BOUNDS[name].unit} "
+        f"| {BOUNDS[name].what}: {BOUNDS[name].reason} |\n"
+        for name, default in asdict(Limits()).items()
+    ]
+    assert "|---|---|---|---|\n" + "".join(rows) + "\n" in (ROOT / "docs" / "command.md").read_text()
 
 
 def test_connections_outlive_the_api_servers_patience() -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import socket
 import time
 
 import pytest
 
+from tests.webhook.asked import port, run, told
 from webhook import overload
+from webhook.http import Answer, Call, Refusal, said
+from webhook.limits import Limits
 from webhook.overload import Overload
 
 
@@ -28,15 +33,64 @@ def test_a_loop_that_stands_still_is_behind_while_it_does(capsys: pytest.Capture
         next_turn = watched.sheds(time.monotonic())
         await asyncio.sleep(0.5)
         after = watched.sheds(time.monotonic())
-        while "overload_over" not in "".join(said):
+        while "overload_over" not in "".join(lines):
             await asyncio.sleep(0.05)
-            said.append(capsys.readouterr().err)
+            lines.append(capsys.readouterr().err)
         return before, during, next_turn, after
 
-    said: list[str] = []
+    lines: list[str] = []
     assert asyncio.run(stand_still()) == (False, True, True, False)
-    events = [json.loads(line) for line in "".join(said).splitlines()]
+    events = [json.loads(line) for line in "".join(lines).splitlines()]
     assert [(event["event"], event.get("calls")) for event in events] == [("overloaded", None), ("overload_over", 2)]
+
+
+GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+class Watching:
+    """Answers whether a call is to be turned away."""
+
+    room = most = 1000
+
+    def __init__(self) -> None:
+        self.overload = Overload(0.5)
+
+    def begin(self, call: Call) -> Refusal | None:
+        return None
+
+    def answer(self, call: Call) -> Answer:
+        if call.path == b"/stand-still":
+            time.sleep(1)
+        return said(200, f"sheds: {self.overload.sheds(time.monotonic())}")
+
+    def lost(self, call: Call) -> None:
+        pass
+
+
+def test_only_who_waited_is_turned_away() -> None:
+    """A call that came while the event loop stood still; not the one after it, though the timer has not rung in time since."""
+
+    async def call_on() -> list[str]:
+        app = Watching()
+        app.overload.watch(asyncio.get_running_loop())
+        async with port(app, Limits(), []) as (_, number):
+            return await asyncio.to_thread(call_behind_each_other, number)
+
+    assert run(call_on()) == ["sheds: False", "sheds: True", "sheds: True", "sheds: False"]
+
+
+def call_behind_each_other(number: int) -> list[str]:
+    with contextlib.ExitStack() as stack:
+        first, second = (stack.enter_context(socket.create_connection(("127.0.0.1", number), timeout=30)) for _ in range(2))
+        second.sendall(GET)
+        found = [second.recv(1000)]
+        first.sendall(GET.replace(b"/", b"/stand-still", 1))
+        time.sleep(0.3)
+        second.sendall(GET)
+        found += [first.recv(1000), second.recv(1000)]
+        second.sendall(GET)
+        found.append(second.recv(1000))
+        return [told(answer).body.decode().strip() for answer in found]
 
 
 def test_who_is_not_watched_is_never_behind() -> None:

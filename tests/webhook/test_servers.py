@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import resource
 import socket
+import ssl
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from tests.webhook.asked import port, run
+from tests.webhook.asked import port, run, tls_contexts
 from tests.webhook.server import ROOT
 from webhook import servers
 from webhook.http import Answer, Call, Refusal, said
 from webhook.limits import Limits
-from webhook.servers import MORE_FILES, StartError, listen, make_room
+from webhook.port import OPEN, SHAKING, SILENT
+from webhook.servers import MORE_FILES, Server, StartError, listen, make_room
 
 
 def test_a_free_port_is_taken() -> None:
@@ -138,3 +141,95 @@ def test_more_than_can_be_told_to_come_back_end_without_a_word(monkeypatch: pyte
 
     assert run(crowd()) == [b"", b"", b"HTTP/1.1 503", b"HTTP/1.1 503"]
     assert cuts == ["crowded"] * 4
+
+
+class Dialling:
+    """Callers that come as far as they are told and stay there, one after the other."""
+
+    def __init__(self, server: Server, number: int, client: ssl.SSLContext) -> None:
+        self._server, self._number, self._client = server, number, client
+        self.all: list[socket.socket] = []
+
+    async def dial(self, stage: int) -> None:
+        """The server has seen it so far when this returns."""
+        raw = await asyncio.to_thread(socket.create_connection, ("127.0.0.1", self._number), 30)
+        self.all.append(raw)
+        if stage == SHAKING:
+            raw.sendall(b"\x16")
+        if stage == OPEN:
+            self.all[-1] = await asyncio.to_thread(self._client.wrap_socket, raw, server_hostname="localhost")
+        here = self.all[-1].getsockname()
+        while not any(connection._channel._transport.get_extra_info("peername") == here for connection in self._server._unproven[stage]):
+            await asyncio.sleep(0.01)
+
+    async def ended(self) -> list[int]:
+        """Which of them the server has ended, by their order."""
+        return [index for index, each in enumerate(self.all) if await asyncio.to_thread(_is_ended, each)]
+
+    def close(self) -> None:
+        for each in self.all:
+            each.close()
+
+
+def _is_ended(connection: socket.socket) -> bool:
+    connection.settimeout(0.05)
+    try:
+        return connection.recv(1) == b""
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+
+
+S, H, K = SILENT, SHAKING, OPEN
+
+
+@pytest.mark.parametrize(
+    ("connections", "stages", "gone"),
+    [
+        pytest.param(5, [K, H, S, S, H, S, S], [2, 3], id="the-silent-first"),
+        pytest.param(4, [K, H, K, H, H, H], [1, 3], id="then-those-that-shake-hands"),
+        pytest.param(3, [K, K, K, K, S], [0, 1], id="then-the-oldest"),
+        pytest.param(16, [K] * 16 + [S, S], [0, 1], id="but-a-few-may-be-dialling"),
+    ],
+)
+def test_who_came_least_far_makes_room(connections: int, stages: list[int], gone: list[int], tmp_path: Path) -> None:
+    """What costs its sender nothing pushes out no caller that does more, and those who hold all places do not push out who dials."""
+    context, client = tls_contexts(tmp_path)
+
+    async def crowd() -> list[int]:
+        async with port(Nothing(), Limits(connections=connections), [], context) as (server, number):
+            callers = Dialling(server, number, client)
+            try:
+                for stage in stages:
+                    await callers.dial(stage)
+                return await callers.ended()
+            finally:
+                callers.close()
+
+    assert run(crowd()) == gone
+
+
+def test_the_kernel_holds_little_for_a_caller_that_never_reads() -> None:
+    """What it holds counts as the process's own in a container."""
+    sent = 0
+
+    async def deafen() -> None:
+        nonlocal sent
+        async with port(Nothing(), Limits(), []) as (_, number):
+            with socket.socket() as raw:
+                raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+                raw.connect(("127.0.0.1", number))
+                raw.setblocking(False)
+                quiet = 0
+                while quiet < 20:
+                    try:
+                        sent += raw.send((GET * 100)[sent % len(GET) :])
+                        quiet = 0
+                    except BlockingIOError:
+                        quiet += 1
+                        await asyncio.sleep(0.02)
+
+    run(deafen())
+    assert sent < 2**20

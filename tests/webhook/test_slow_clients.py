@@ -25,7 +25,7 @@ SLOW: list[tuple[Attack, int]] = [
     (stop_in_the_body, count(10, 280)),
 ]
 DEAF = count(5, 20)
-"""Those that never read first fill what two kernels hold: a second of the server's time for each."""
+"""Those that never read first fill what two kernels hold."""
 IDLE = count(100, 2000)
 RATE = ["-callers", "8", "-rate", "100"]
 
@@ -49,7 +49,7 @@ async def among_attackers(server: Running, callers: Callers, number_deaf: int) -
 
 def attacked(folder: Path, connections: int, number_deaf: int) -> Attackers:
     """The attackers' account, once no real call among them has failed."""
-    options = ["--request-deadline", str(DEADLINE), "--connections", str(connections)]
+    options = ["--request-deadline", str(DEADLINE), "--unread", "1", "--connections", str(connections)]
     with serving(folder, *NAMES, *options) as server, calling([server], *RATE) as callers:
         callers.call_on(20)
         attackers = asyncio.run(among_attackers(server, callers, number_deaf))

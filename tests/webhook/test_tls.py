@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import gc
 import socket
 import ssl
-from collections.abc import AsyncIterator
-from datetime import UTC, datetime
-from pathlib import Path
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from certs.authority import issue, make_ca
-from tests.webhook.asked import run
-from webhook import connection as connections
+from tests.webhook.asked import port, run, tls_contexts
 from webhook.connection import Connection
 from webhook.http import Answer, Call, Refusal, said
 from webhook.limits import Limits
 from webhook.servers import Server
+from webhook.tls import TlsChannel
 
 REQUEST = b"POST /%d HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
 
@@ -43,25 +41,11 @@ class Doubling:
 @pytest.fixture(scope="module")
 def contexts(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, ssl.SSLContext]:
     """The server's and a client's."""
-    folder: Path = tmp_path_factory.mktemp("tls")
-    ca = make_ca(datetime.now(UTC))
-    pair = issue(ca, ["localhost"], datetime.now(UTC))
-    (folder / "pair").write_bytes(pair.certificate_pem + pair.key_pem)
-    (folder / "ca").write_bytes(ca.certificate_pem)
-    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server.load_cert_chain(folder / "pair")
-    return server, ssl.create_default_context(cafile=str(folder / "ca"))
+    return tls_contexts(tmp_path_factory.mktemp("tls"))
 
 
-@contextlib.asynccontextmanager
-async def secured(context: ssl.SSLContext, cuts: list[str]) -> AsyncIterator[tuple[Server, int]]:
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = Server(Doubling(), context, Limits(), cuts.append)
-    await server.start(listener)
-    try:
-        yield server, listener.getsockname()[1]
-    finally:
-        await server.stop(0)
+def secured(context: ssl.SSLContext, cuts: list[str]) -> AbstractAsyncContextManager[tuple[Server, int]]:
+    return port(Doubling(), Limits(handshake=1), cuts, context)
 
 
 def call(number: int, client: ssl.SSLContext, *sizes: int) -> list[int]:
@@ -89,9 +73,8 @@ def test_bodies_and_answers_of_any_length_go_through(contexts: tuple[ssl.SSLCont
     assert run(call_on()) == [2 * size for size in sizes]
 
 
-def test_a_handshake_that_fails_is_counted(contexts: tuple[ssl.SSLContext, ssl.SSLContext], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_handshake_that_fails_is_counted(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
     """Garbage, a caller that leaves in the middle, one that says nothing for too long; not one that only looks whether the port is open."""
-    monkeypatch.setattr(connections, "HANDSHAKE", 0.5)
     cuts: list[str] = []
 
     def fail(number: int) -> None:
@@ -135,3 +118,62 @@ def test_a_connection_that_is_gone_leaves_nothing_to_the_garbage_collector(conte
         run(come_and_go())
     finally:
         gc.enable()
+
+
+def change_keys(tls: ssl.SSLSocket, times: int) -> None:
+    """By OpenSSL itself, for Python has no name for it: its ``SSL`` is the second pointer of Python's object."""
+    library = ctypes.CDLL(pytest.importorskip("_ssl").__file__)
+    inner = id(getattr(tls, "_sslobj"))  # noqa: B009 - typeshed does not know it
+    connection = ctypes.c_void_p.from_address(inner + object.__basicsize__ + ctypes.sizeof(ctypes.c_void_p))
+    for _ in range(times):
+        if library.SSL_key_update(connection, 1) != 1 or library.SSL_do_handshake(connection) != 1:
+            raise ConnectionError("ended")
+
+
+def test_a_caller_may_change_its_key_but_not_without_end(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+    """Each change costs the server more than the caller: records are cut in which there is nothing else."""
+    cuts: list[str] = []
+
+    def change(number: int) -> bytes:
+        with (
+            socket.create_connection(("127.0.0.1", number), timeout=30) as raw,
+            contexts[1].wrap_socket(raw, server_hostname="localhost") as tls,
+        ):
+            change_keys(tls, 3)
+            tls.sendall(REQUEST % (1, 3) + b"abc")
+            heard = tls.recv(1000)
+            with contextlib.suppress(OSError):
+                change_keys(tls, 20_000)
+        return heard
+
+    async def serve() -> bytes:
+        async with secured(contexts[0], cuts) as (_, number):
+            heard = await asyncio.to_thread(change, number)
+            await asyncio.sleep(0.1)
+            return heard
+
+    assert run(serve()).endswith(b"abcabc\n")
+    assert cuts == ["garbled"]
+
+
+class Stumbling(TlsChannel):
+    """Its handshake fails by a mistake of ours; then it is not tried again."""
+
+    def shake(self) -> None:
+        raise AssertionError("a mistake")
+
+
+def test_a_mistake_in_one_handshake_stops_no_other(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+    """All of them wait in one queue."""
+
+    async def serve() -> list[int]:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda loop, found: None)
+        async with secured(contexts[0], []) as (server, number):
+            calling = asyncio.create_task(asyncio.to_thread(call, number, contexts[1], 100))
+            while not server._handshakes._waiting:
+                await asyncio.sleep(0)
+            server._handshakes._waiting.appendleft(Stumbling(server._accept, server._handshakes, contexts[0]))
+            return await asyncio.wait_for(calling, 30)
+
+    assert run(serve()) == [200]

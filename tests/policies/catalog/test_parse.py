@@ -74,6 +74,25 @@ def test_answers_about_names_are_bounded() -> None:
     assert catalog.resource("nvidia.com/gpu") == catalog.resource("nvidia.com/gpu")
 
 
+def test_nothing_is_kept_of_names_longer_than_any() -> None:
+    """A mutating webhook sees names before anybody has counted their characters: 4,096 of 100,000 would be 400 MB."""
+    catalog = read_catalog()
+    known = catalog.resource("deviceclass.resource.kubernetes.io/" + "x" * 1000)
+    assert known is not None
+    assert known.kind == "dra"
+    assert catalog.resource("y" * 1000) is None
+    assert not catalog._seen
+
+
+def test_answers_about_workloads_are_bounded() -> None:
+    """However long the kinds of owners and the values of labels are that authors invent."""
+    catalog = read_catalog()
+    for number in range(200):
+        assert catalog.workloads_signed(("", "K" * 10_000 + str(number)), ()) == ()
+    assert 0 < len(catalog._signed) < 120
+    assert [w.name for w in catalog.workloads_signed(("batch", "Job"), ())] == ["Job"]
+
+
 def test_a_group_means_all_its_models() -> None:
     """A100 is both memory sizes, a model is itself, an unknown name is nothing."""
     catalog = read_catalog()
