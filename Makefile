@@ -1,5 +1,5 @@
 # make run    starts the server with the shipped policies and admits a sample GPU Job before your eyes
-# make test   everything a change must pass: lint, types, tests (about ten minutes)
+# make test   everything a change must pass: lint, types, tests (a quarter of an hour)
 # make prove  the same tests with the full counts, on every core (an hour on two); writes bench/RESULTS.md
 # make bench  what Berth costs beside handlers in Go and Python (a quarter of an hour; needs Go and wrk); writes bench/RESULTS.md
 # make lint, make clean
