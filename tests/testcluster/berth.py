@@ -1,0 +1,140 @@
+"""Berth beside a cluster: `berth serve` as a process, and its registration, for all namespaces or for those of one test."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.testcluster.api import Raw
+from tests.testcluster.cluster import Cluster
+from tests.testcluster.processes import Process
+from tests.webhook.server import Answer, asked
+
+ROOT = Path(__file__).parent.parent.parent
+LIBRARY = ROOT / "policies" / "library"
+COMMAND = (sys.executable, "-P", "-m", "cli.main")
+SCOPE = "tests.berth.dev/berth"
+"""Label of a namespace: which Berth judges its pods. So several can stand beside one another on one cluster."""
+PROBE: Raw = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "probe"},
+    "spec": {"containers": [{"name": "c", "image": "probe:1", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Berth:
+    """One replica that serves."""
+
+    name: str
+    process: Process
+    url: str
+    health: str
+    ca: Path
+
+    def metric(self, name: str, **labels: str) -> float:
+        """The sum of a metric's samples that have these labels; 0.0 where there is none."""
+        families = text_string_to_metric_families(self.page("/metrics").body.decode())
+        samples = (sample for family in families for sample in family.samples if sample.name == name)
+        return sum(sample.value for sample in samples if labels.items() <= sample.labels.items())
+
+    def page(self, path: str) -> Answer:
+        """Of its second port."""
+        host, _, port = self.health.removeprefix("http://").rpartition(":")
+        return asked(http.client.HTTPConnection(host, int(port), timeout=30), "GET", path)
+
+    def events(self, name: str) -> list[Raw]:
+        """The lines of its log with this event."""
+        return [event for event in _logged(self.process.log) if event["event"] == name]
+
+    def kill(self) -> None:
+        """As a machine that goes."""
+        self.process.signal(signal.SIGKILL)
+        self.process.popen.wait()
+
+
+def serve(cluster: Cluster, name: str, policies: Sequence[Path], *options: str, listen: str = "127.0.0.1:0") -> Berth:
+    """Started and ready. It ends with the cluster, or by ``cluster.processes.end``. Raises ClusterFailed with the end of its log."""
+    folder = cluster.folder / f"berth-{name}"
+    paths = [word for path in policies for word in ("--policies", str(path))]
+    where = ["--listen", listen, "--health", "127.0.0.1:0", "--self-signed", str(folder / "tls")]
+    folder.mkdir(exist_ok=True)
+    command = [*COMMAND, "serve", *paths, *where, *options]
+    process = cluster.processes.start(f"berth-{name}", command, _environment())
+    event = cluster.wait_for(lambda: next((e for e in _logged(process.log) if e["event"] == "serving"), None), f"Berth {name} to serve")
+    return Berth(name=name, process=process, url=event["url"], health=event["health"], ca=folder / "tls" / "ca.crt")
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def _logged(log: Path) -> list[Raw]:
+    found = []
+    for line in log.read_text(errors="replace").splitlines():
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict) and "event" in event:
+            found.append(event)
+    return found
+
+
+def manifests(berth: Berth, *, scope: str | None = None) -> list[Raw]:
+    """What `berth webhooks` prints for it; with ``scope`` only for namespaces that carry it as the label SCOPE."""
+    command = [*COMMAND, "webhooks", "--url", berth.url, "--ca", str(berth.ca)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=_environment())
+    found = [value for value in yaml.safe_load_all(done.stdout) if value]
+    if scope is not None:
+        for value in found:
+            value["metadata"]["name"] += f"-{scope}"
+            for webhook in value["webhooks"]:
+                webhook["namespaceSelector"]["matchLabels"] = {SCOPE: scope}
+    return found
+
+
+def register(cluster: Cluster, values: Sequence[Raw], berth: Berth, namespace: str) -> None:
+    """Applied, and in force: a dry run in ``namespace`` has reached both paths."""
+    for value in values:
+        reply = cluster.api.apply(value)
+        assert reply.ok, reply.message
+    cluster.wait_for(lambda: _reached(cluster, berth, namespace), f"the API server to call Berth {berth.name}")
+
+
+def _reached(cluster: Cluster, berth: Berth, namespace: str) -> bool:
+    cluster.api.try_create(PROBE, namespace, dry_run=True)
+    return all(berth.metric("berth_requests_total", phase=phase) > 0 for phase in ("mutate", "validate"))
+
+
+@contextmanager
+def registered(cluster: Cluster, name: str, policies: Sequence[Path], *options: str) -> Iterator[Berth]:
+    """A Berth of its own for the namespaces with the label SCOPE=``name``; gone on leaving, its registration first."""
+    berth = serve(cluster, name, policies, *options)
+    namespace = create_namespace(cluster, f"probe-{name}", {SCOPE: name})
+    values = manifests(berth, scope=name)
+    try:
+        register(cluster, values, berth, namespace)
+        yield berth
+    finally:
+        for value in values:
+            cluster.api.delete(value)
+        cluster.processes.end(berth.process)
+
+
+def create_namespace(cluster: Cluster, name: str, labels: dict[str, str] | None = None) -> str:
+    """Its name."""
+    cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels or {}}})
+    return name

@@ -1,0 +1,68 @@
+"""A real control plane as plain processes: etcd, kube-apiserver, kube-scheduler, kube-controller-manager, and kwok as every kubelet.
+
+It cannot show kubelet admission: whatever kube-scheduler binds, kwok runs, and a Job's pod has succeeded after a while.
+How it is started: ``tests/testcluster/starting.py``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.testcluster import programs
+from tests.testcluster.api import Api, Raw
+from tests.testcluster.processes import WAIT, Process, Processes, T
+
+RUNS_FOR = "tests.berth.dev/runs-for"
+"""Annotation of a Job's pod: how long kwok lets it run, as 90s or 2h."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a cluster differs from the usual one."""
+
+    apiserver: tuple[str, ...] = ()
+    controllers: str = "*"
+    """of kube-controller-manager: *,-garbage-collector-controller leaves pods whose owners are invented"""
+    kubelets: bool = True
+    """kwok; without it a pod is bound and stays Pending, and no node is ready of itself"""
+    job_seconds: float = 1.0
+    """until a Job's pod has succeeded"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """One that runs."""
+
+    processes: Processes
+    api: Api
+    kubeconfig: Path
+    named: dict[str, Process]
+    """etcd, kube-apiserver ..."""
+
+    @property
+    def folder(self) -> Path:
+        return self.processes.folder
+
+    def audited(self) -> Iterator[Raw]:
+        """Every event of the audit log: creations and changes of pods."""
+        for line in (self.folder / "audit.log").read_text().splitlines():
+            yield json.loads(line)
+
+    def kubectl(self, *words: str) -> list[str]:
+        """The command, for this cluster."""
+        return [str(programs.path("kubectl")), f"--kubeconfig={self.kubeconfig}", *words]
+
+    def metric(self, name: str, **labels: str) -> float:
+        """The sum of a metric's samples that have these labels, in /metrics of the API server; 0.0 where there is none."""
+        families = text_string_to_metric_families(self.api.text("/metrics"))
+        samples = (sample for family in families for sample in family.samples if sample.name == name)
+        return sum(sample.value for sample in samples if labels.items() <= sample.labels.items())
+
+    def wait_for(self, found: Callable[[], T | None], what: str, seconds: float = WAIT) -> T:
+        """What ``found()`` returns once it is true. Raises ClusterFailed where it never is, or a process of the cluster ends."""
+        return self.processes.wait_for(found, what, seconds)

@@ -1,0 +1,50 @@
+"""Ends what a test started, also when the test itself was killed: a process of its own that outlives whoever started it.
+
+Standard input has a line for each process (``process PID``) and for each folder to be removed (``folder PATH``), until it closes.
+Closed by ``done``, nothing is left to do; closed by a crash, the processes are killed and the folders removed. A process is known by its
+PID and the time it started at, so that no other one that later gets the PID is hit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def watch(lines: Iterable[str]) -> None:
+    """Until the lines end, or say ``done``."""
+    started: dict[int, str] = {}
+    folders: list[str] = []
+    for line in lines:
+        word, _, rest = line.rstrip("\n").partition(" ")
+        if word == "done":
+            return
+        if word == "process":
+            started[int(rest)] = _start(int(rest))
+        elif word == "folder":
+            folders.append(rest)
+    for pid, when in started.items():
+        if when and _start(pid) == when:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start(pid: int) -> str:
+    """When the process started, in words that only it has; "" where there is none."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]  # starttime, proc(5)
+    with contextlib.suppress(OSError):
+        return subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout.strip()
+    return ""
+
+
+if __name__ == "__main__":
+    watch(sys.stdin)
