@@ -81,15 +81,18 @@ class Starting:
         named["etcd"], etcd = self._started("etcd", self._etcd)
         named["kube-apiserver"], port = self._started("kube-apiserver", lambda: self._apiserver(etcd))
         api = Api(host=HOST, port=port, token=token, ca=self.folder / "certs" / "apiserver.crt")
-        kubeconfig = self._kubeconfig(api)
-        for name in ("kube-scheduler", "kube-controller-manager"):
-            named[name], _ = self._started(name, lambda name=name: self._controller(name, kubeconfig))  # type: ignore[misc]
-        if self.options.kubelets:
-            self._apply_stages(api)
-            named["kwok"], _ = self._started("kwok", lambda: self._kwok(kubeconfig))
-        cluster = Cluster(processes=self.processes, api=api, kubeconfig=kubeconfig, named=named)
-        cluster.wait_for(lambda: api.get("v1", "Namespace", "default"), "the namespace default")
-        return cluster
+        try:
+            kubeconfig = self._kubeconfig(api)
+            for name in ("kube-scheduler", "kube-controller-manager"):
+                named[name], _ = self._started(name, lambda name=name: self._controller(name, kubeconfig))  # type: ignore[misc]
+            if self.options.kubelets:
+                self._apply_stages(api)
+                named["kwok"], _ = self._started("kwok", lambda: self._kwok(kubeconfig))
+            self.processes.wait_for(lambda: api.get("v1", "Namespace", "default"), "the namespace default")
+        except BaseException:
+            api.close()
+            raise
+        return Cluster(processes=self.processes, api=api, kubeconfig=kubeconfig, named=named)
 
     def _started(self, name: str, start: Start) -> tuple[Process, int]:
         """The process and its port, once it is ready; started anew on another port where its own was taken meanwhile."""
@@ -216,8 +219,16 @@ def apply_crds(api: Api, files: Sequence[Path], processes: Processes) -> None:
     for value in values:
         spec = value["spec"]
         for version in spec["versions"]:
-            path = f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}"
-            processes.wait_for(lambda path=path: api.call("GET", path, limit="1").ok, f"{path} to be served")  # type: ignore[misc]
+            kind = f"{spec['group']}/{version['name']}", spec["names"]["kind"]
+            processes.wait_for(lambda kind=kind: _served(api, *kind), f"{' '.join(kind)} to be served")  # type: ignore[misc]
+
+
+def _served(api: Api, api_version: str, kind: str) -> bool:
+    """Discovery follows a moment after the CRD is established."""
+    try:
+        return api.call("GET", api.kind(api_version, kind).path(None), limit="1").ok
+    except LookupError:
+        return False
 
 
 def _must(reply: Reply, what: str) -> None:
@@ -238,7 +249,8 @@ def http_ok(url: str) -> bool:
         connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=5)
     try:
         connection.request("GET", parts.path)
-        return connection.getresponse().status == 200
+        with connection.getresponse() as answer:
+            return answer.status == 200
     except (OSError, http.client.HTTPException):
         return False
     finally:
