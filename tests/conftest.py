@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.testcluster.fixtures import MISSED
 from webhook import logs
 
 
@@ -15,3 +16,10 @@ def log_goes_where_it_went() -> Iterator[None]:
     before = logs._sink
     yield
     logs.to(before)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """What was not tried is said where everybody looks."""
+    if missed := config.stash.get(MISSED, []):
+        terminalreporter.section("NOT TRIED ON A REAL CONTROL PLANE", sep="!", red=True, bold=True)
+        terminalreporter.line(missed[0])

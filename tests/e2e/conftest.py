@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import count
 
 import pytest
@@ -13,28 +11,12 @@ import pytest
 from tests.random_worlds import catalog
 from tests.testcluster import nodes
 from tests.testcluster.berth import create_namespace
-from tests.testcluster.cluster import Cluster, Options
-from tests.testcluster.programs import NoProgram
-from tests.testcluster.starting import running
+from tests.testcluster.cluster import Cluster
+from tests.testcluster.fixtures import control_plane
 
-MISSED = pytest.StashKey[list[str]]()
+__all__ = ["NewNamespace", "cluster", "control_plane", "new_namespace"]
 NewNamespace = Callable[..., str]
 _number = count(1)
-
-
-@contextmanager
-def control_plane(session: pytest.Session, options: Options | None = None) -> Iterator[Cluster]:
-    """A cluster whose logs stay, and are named, when a test has failed. Without Go: fails on a build machine, is skipped elsewhere."""
-    before = session.testsfailed
-    try:
-        with running(options, keep=lambda: session.testsfailed > before) as cluster:
-            yield cluster
-    except NoProgram as error:
-        reason = f"this test runs a real control plane. {error}"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        session.config.stash.setdefault(MISSED, []).append(reason)
-        pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")
@@ -58,10 +40,3 @@ def new_namespace(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[
     yield make
     for name in made:
         cluster.api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """What was not tried is said where everybody looks."""
-    if missed := config.stash.get(MISSED, []):
-        terminalreporter.section("NOT TRIED ON A REAL CONTROL PLANE", sep="!", red=True, bold=True)
-        terminalreporter.line(missed[0])

@@ -73,8 +73,8 @@ def serve(cluster: Cluster, name: str, policies: Sequence[Path], *options: str, 
     folder.mkdir(exist_ok=True)
     command = [*COMMAND, "serve", *paths, *where, *options]
     process = cluster.processes.start(f"berth-{name}", command, _environment())
-    event = cluster.wait_for(lambda: next((e for e in _logged(process.log) if e["event"] == "serving"), None), f"Berth {name} to serve")
-    return Berth(name=name, process=process, url=event["url"], health=event["health"], ca=folder / "tls" / "ca.crt")
+    found = cluster.wait_for(lambda: next((e for e in _logged(process.log) if e["event"] == "serving"), None), f"Berth {name} to serve")
+    return Berth(name=name, process=process, url=found["url"], health=found["health"], ca=folder / "tls" / "ca.crt")
 
 
 def _environment() -> dict[str, str]:
@@ -82,20 +82,22 @@ def _environment() -> dict[str, str]:
 
 
 def _logged(log: Path) -> list[Raw]:
-    found = []
-    for line in log.read_text(errors="replace").splitlines():
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict) and "event" in event:
-            found.append(event)
-    return found
+    """Every event; a line that is none is of a start that failed."""
+    return [found for line in log.read_text(errors="replace").splitlines() if (found := event(line))]
 
 
-def manifests(berth: Berth, *, scope: str | None = None) -> list[Raw]:
+def event(line: str) -> Raw:
+    """A line of the log; empty for one that is no event, or not whole yet."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) and "event" in found else {}
+
+
+def manifests(berth: Berth, *, scope: str | None = None, catalog: Path | None = None) -> list[Raw]:
     """What `berth webhooks` prints for it; with ``scope`` only for namespaces that carry it as the label SCOPE."""
-    command = [*COMMAND, "webhooks", "--url", berth.url, "--ca", str(berth.ca)]
+    command = [*COMMAND, "webhooks", "--url", berth.url, "--ca", str(berth.ca), *(["--catalog", str(catalog)] if catalog else [])]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=_environment())
     found = [value for value in yaml.safe_load_all(done.stdout) if value]
     if scope is not None:

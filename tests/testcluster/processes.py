@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import re
 import shutil
 import socket
 import subprocess
@@ -25,6 +26,7 @@ END = 5
 """Seconds in which a process must end of itself before it is killed"""
 TAIL = 15
 """lines of a log that an error shows"""
+_FRAME = re.compile(r"\t|goroutine |created by |[\w./*()\-]+\(.*\)$")
 PORTS = range(20_000, 32_000)
 """Below those that the kernel gives to outgoing connections, of which tests make thousands (Linux: from 32,768; macOS: from 49,152)"""
 
@@ -61,8 +63,9 @@ class Process:
             raise ClusterFailed(f"{self.name} ended {how}; the end of its log ({self.log}):\n{self.tail()}")
 
     def tail(self) -> str:
-        """The end of what it wrote."""
-        return "\n".join(f"  {line[:400]}" for line in self.log.read_text(errors="replace").splitlines()[-TAIL:])
+        """The end of what it wrote, without the frames of a Go stack: what ended it stands above them."""
+        lines = [line for line in self.log.read_text(errors="replace").splitlines() if line and not _FRAME.match(line)]
+        return "\n".join(f"  {line[:400]}" for line in lines[-TAIL:])
 
     def signal(self, number: int) -> None:
         """Kill it, stop it, let it go on. What it does then is for the test to see."""

