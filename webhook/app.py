@@ -149,7 +149,7 @@ class App:
         uid = review.uid_at(call.body[:UID_BYTES])
         if uid is None:
             return NO_UID
-        refused = phase != "advise" and any(compiled.mode == "Enforce" for compiled in snapshot.policies)
+        refused = phase != "advise" and snapshot.enforces
         logs.write("too_large", "warning", phase=phase, uid=logs.cut(uid), bytes=call.size, refused=refused)
         answer = orjson.dumps(review.unjudged(uid, size=call.size, limit=self.room, refused=refused))
         return "refused" if refused else "advised" if phase == "advise" else "unmatched", Answer(OK_JSON, answer)
