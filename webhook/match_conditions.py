@@ -37,6 +37,14 @@ MADE_BY_NO_CONTROLLER = """\
 """Warnings reach whoever made the request; a controller that makes ReplicaSets or a CronJob's Jobs reads none."""
 
 
+def in_turn(*tests: str) -> str:
+    """One expression: all must hold, and the first that does not is the last that is looked at.
+
+    The API server evaluates every condition of a webhook, also after one was false (apiserver admission/plugin/webhook/matchconditions).
+    """
+    return " &&\n".join(f"({test})" for test in tests)
+
+
 def asks(catalog: Catalog, pod: str = "object") -> str:
     """Whether the pod or template ``pod`` (a CEL expression) names an accelerator, by ``policies.pod.asks``, or a misspelling of one.
 

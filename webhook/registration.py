@@ -131,28 +131,23 @@ def _new_pods(catalog: Catalog, phase: Literal["mutate", "validate"]) -> list[En
     rules = [_rule(["CREATE"], "", ["v1"], ["pods"])]
     asks = match_conditions.asks(catalog)
     named = {"not-a-mirror-pod": match_conditions.NOT_A_MIRROR, "names-an-accelerator": asks}
-    others = {
-        "not-a-mirror-pod": match_conditions.NOT_A_MIRROR,
-        "has-claims-or-a-fraction": match_conditions.claims(),
-        "names-no-accelerator": f"!({asks})",
-    }
+    others = match_conditions.in_turn(match_conditions.claims(), match_conditions.NOT_A_MIRROR, f"!({asks})")
     return [
         Entry(name=f"{phase}.pods", path=f"/{phase}", rules=rules, conditions=named, failure_policy="Fail"),
-        Entry(name=f"{phase}.claims", path=f"/{phase}", rules=rules, conditions=others),
+        Entry(name=f"{phase}.claims", path=f"/{phase}", rules=rules, conditions={"has-claims-or-a-fraction-alone": others}),
     ]
 
 
 def _changed_tolerations(catalog: Catalog) -> Entry:
     """Tolerations are all of a pod that Berth judges and an update may add to."""
+    changed = match_conditions.in_turn(
+        match_conditions.TOLERATIONS_CHANGED, match_conditions.NOT_A_MIRROR, match_conditions.judged(catalog)
+    )
     return Entry(
         name="validate.tolerations",
         path="/validate",
         rules=[_rule(["UPDATE"], "", ["v1"], ["pods"])],
-        conditions={
-            "tolerations-changed": match_conditions.TOLERATIONS_CHANGED,
-            "not-a-mirror-pod": match_conditions.NOT_A_MIRROR,
-            "asks-for-an-accelerator": match_conditions.judged(catalog),
-        },
+        conditions={"tolerations-of-an-accelerator-pod-changed": changed},
     )
 
 
@@ -165,14 +160,13 @@ def _workloads(catalog: Catalog) -> Entry:
             for group in groups:
                 versions = tuple(v.rpartition("/")[2] for v in workload.api_version if v.rpartition("/")[0] == group)
                 resources.setdefault((group, versions), {})[workload.resource] = None
+    asking = match_conditions.in_turn(
+        match_conditions.MADE_BY_NO_CONTROLLER, match_conditions.changed(catalog), match_conditions.templates(catalog)
+    )
     return Entry(
         name="advise.workloads",
         path="/advise",
         rules=[_rule(["CREATE", "UPDATE"], group, versions, names) for (group, versions), names in resources.items()],
-        conditions={
-            "is-new-or-its-spec-changed": match_conditions.changed(catalog),
-            "made-by-no-controller": match_conditions.MADE_BY_NO_CONTROLLER,
-            "a-template-asks-for-an-accelerator": match_conditions.templates(catalog),
-        },
+        conditions={"a-new-template-asks-for-an-accelerator": asking},
         timeout=ADVICE_TIMEOUT,
     )
