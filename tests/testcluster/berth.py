@@ -57,7 +57,7 @@ class Berth:
 
     def events(self, name: str) -> list[Raw]:
         """The lines of its log with this event."""
-        return [event for event in _logged(self.process.log) if event["event"] == name]
+        return [event for event in _logged(self.process.log, self.process.begins) if event["event"] == name]
 
     def kill(self) -> None:
         """As a machine that goes."""
@@ -71,9 +71,15 @@ def serve(cluster: Cluster, name: str, policies: Sequence[Path], *options: str, 
     paths = [word for path in policies for word in ("--policies", str(path))]
     where = ["--listen", listen, "--health", "127.0.0.1:0", "--self-signed", str(folder / "tls")]
     folder.mkdir(exist_ok=True)
-    command = [*COMMAND, "serve", *paths, *where, *options]
+    command = [*COMMAND, "serve", *paths, *where, "--lame-duck", "0", *options]
     process = cluster.processes.start(f"berth-{name}", command, _environment())
-    found = cluster.wait_for(lambda: next((e for e in _logged(process.log) if e["event"] == "serving"), None), f"Berth {name} to serve")
+
+    def serving() -> Raw | None:
+        """Of this start: a Berth of the same name may have written to the log before."""
+        process.check()
+        return next((event for event in _logged(process.log, process.begins) if event["event"] == "serving"), None)
+
+    found = cluster.wait_for(serving, f"Berth {name} to serve")
     return Berth(name=name, process=process, url=found["url"], health=found["health"], ca=folder / "tls" / "ca.crt")
 
 
@@ -81,9 +87,9 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
-def _logged(log: Path) -> list[Raw]:
-    """Every event; a line that is none is of a start that failed."""
-    return [found for line in log.read_text(errors="replace").splitlines() if (found := event(line))]
+def _logged(log: Path, begins: int) -> list[Raw]:
+    """Every event from a byte on; a line that is none is of a start that failed."""
+    return [found for line in log.read_bytes()[begins:].decode(errors="replace").splitlines() if (found := event(line))]
 
 
 def event(line: str) -> Raw:
@@ -134,6 +140,7 @@ def registered(cluster: Cluster, name: str, policies: Sequence[Path], *options: 
         for value in values:
             cluster.api.delete(value)
         cluster.processes.end(berth.process)
+        cluster.api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
 
 
 def create_namespace(cluster: Cluster, name: str, labels: dict[str, str] | None = None) -> str:

@@ -50,8 +50,9 @@ class Cluster:
 
     def audited(self) -> Iterator[Raw]:
         """Every event of the audit log: creations and changes of pods."""
-        for line in (self.folder / "audit.log").read_text().splitlines():
-            yield json.loads(line)
+        for line in (self.folder / "audit.log").read_text().splitlines(keepends=True):
+            if line.endswith("\n"):  # the last one may be on its way
+                yield json.loads(line)
 
     def kubectl(self, *words: str) -> list[str]:
         """The command, for this cluster."""

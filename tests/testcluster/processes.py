@@ -55,6 +55,8 @@ class Process:
     name: str
     popen: subprocess.Popen[bytes]
     log: Path
+    begins: int = 0
+    """where in the log it begins, in bytes: one of the same name may have written before"""
 
     def check(self) -> None:
         """Raises ClusterFailed where it has ended."""
@@ -83,6 +85,7 @@ class Processes:
     def start(self, name: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> Process:
         """In a session of its own, so that Ctrl-C is ours alone to handle. Raises ClusterFailed where it can't be started."""
         log = self.folder / f"{name}.log"
+        begins = log.stat().st_size if log.exists() else 0
         try:
             with log.open("ab") as written:
                 popen = subprocess.Popen(
@@ -97,7 +100,7 @@ class Processes:
         except OSError as error:
             raise ClusterFailed(f"{name} cannot be started: {error}") from None
         self._tell(f"process {popen.pid}")
-        process = Process(name=name, popen=popen, log=log)
+        process = Process(name=name, popen=popen, log=log, begins=begins)
         self.running.append(process)
         return process
 
