@@ -112,7 +112,7 @@ def _described(node: FakeNode) -> str:
 
 def _start_karpenter(cluster: Cluster, catalog: Catalog) -> None:
     karpenter.start(cluster, karpenter.instance_types(catalog))
-    cluster.api.create(karpenter.node_pool("gpu", taints=[{"key": "nvidia.com/gpu", "value": "true", "effect": "NoSchedule"}]))
+    cluster.api.create(karpenter.node_pool("gpu", capacity=("spot", "on-demand", "reserved")))
 
 
 def _start_berth(cluster: Cluster, folder: Path) -> Berth:
