@@ -1,7 +1,10 @@
 """Who the pod is, and what may therefore be done to it: the actor table (design section 4) as data.
 
-A pod may be in several rows: of the edits the least is done, of the refusals the most are made. A mirror pod, or one
-owned by a Node, is in its row alone: the API server only mirrors what the kubelet already runs.
+A pod may be in several rows: of the edits the least is done, of the refusals the most are made. A mirror pod is in its row
+alone: the API server only mirrors what the kubelet already runs.
+
+Owners are what an author may write. So whoever is spared a refusal is known by what its owner's controller makes of it: a mirror pod
+by its annotation, since a kubelet runs no pod that has it; a DaemonSet's by being pinned to its node (both since Kubernetes 1.12).
 """
 
 from __future__ import annotations
@@ -87,7 +90,7 @@ def meet(first: Actor, second: Actor) -> Actor:
 
 def actor_of(pod: Pod, catalog: Catalog, queues: tuple[str, ...], asked: bool) -> Actor:
     """The actor for this pod. ``asked``: whether it asks for an accelerator by resource name."""
-    if MIRROR in pod.annotations or pod.owner.get("kind") == "Node":
+    if MIRROR in pod.annotations:
         return MIRRORED
     rows = [row for row, applies in _rows(pod, catalog, queues, asked) if applies]
     if not rows:
@@ -103,7 +106,7 @@ def _rows(pod: Pod, catalog: Catalog, queues: tuple[str, ...], asked: bool) -> l
     flavored = _flavored(pod)
     return [
         (PLACED, bool(pod.node_name)),
-        (DAEMON, pod.owner.get("kind") == "DaemonSet" or pod.pinned_node is not None),
+        (DAEMON, pod.pinned_node is not None),
         (SERVICE, any(w.service for w in workloads_of(pod, catalog)) or pod.owner.get("kind") in ("ReplicaSet", "StatefulSet")),
         (_FLAVORED[flavored], flavored in queues),
         (QUEUED, _queued(pod, catalog)),

@@ -89,7 +89,8 @@ def _one(
     if made.actor is MIRRORED:
         return (), (), ()
     if request.operation == "UPDATE":
-        violations = tuple(_check(request, made, ON_UPDATE))
+        # whoever the pod is: most that are updated have a node by now, and no controller adds such a toleration later
+        violations = tuple(violation for rule in ON_UPDATE for violation in rule.check(request, made))
         return (), violations, tuple(r for r in made.remarks if r.rule in {rule.name for rule in ON_UPDATE})
     edits: tuple[Edit, ...] = ()
     if request.phase == "mutate":

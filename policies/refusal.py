@@ -153,7 +153,8 @@ def outside(plan: Plan, cell: Cell, axis: Axis) -> Violation:
     """The final pod still selects what the policies leave out."""
     constraints = [c for c in plan.constraints if c.axis == axis]
     where = "the pod has no required node affinity, so it" if cell.term.index is None else f"nodeSelectorTerms[{cell.term.index}]"
-    ours = APPLIED in plan.pod.annotations
+    applied = plan.pod.annotations.get(APPLIED, "")
+    ours = f'"{RULE}"' in applied or applied.startswith("{")  # counts alone: it may have been among them
     likely = (
         "another webhook removed the node affinity that Berth wrote"
         if ours

@@ -1,7 +1,7 @@
 """The pod that a workload's controller makes from its template, as admission webhooks see it.
 
 Sources: kubernetes v1.36 pkg/controller (names, labels and owner references of pods), pkg/apis/core/v1/defaults.go (defaults).
-What a controller adds and no rule reads (a DaemonSet's node name, a Job's completion index) is left out.
+What a controller adds and no rule reads (a Job's completion index) is left out.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ GRACE_SECONDS = 30
 _UID = "00000000-0000-0000-0000-000000000000"
 _HASH = "5d4f8c7b9d"
 """Stands for the hash of a template: its form is right, its value is read by nobody."""
+_ITS_NODE = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [""]}]}
+"""The term that stands in place of all others in a DaemonSet's pod (pkg/controller/daemon/util ReplaceDaemonSetPodNodeNameNodeAffinity);
+"" stands for the node that the controller picks, and is no node's name."""
 _MINUTES = "29000000"
 """A CronJob names its Jobs by the scheduled time in minutes since 1970."""
 
@@ -34,6 +37,8 @@ class Made:
     """the service account that creates the pods, "" for an operator's, which installations name as they like"""
     scheduler: str = ""
     """schedulerName of pods whose template has none"""
+    pinned: bool = False
+    """each pod is bound to one node, by its affinity"""
 
 
 def _service_account(controller: str) -> str:
@@ -66,6 +71,7 @@ CONTROLLERS: Mapping[tuple[str, str], Made] = {
         owner=("apps/v1", "DaemonSet"),
         labels={"controller-revision-hash": _HASH, "pod-template-generation": "1"},
         user=_service_account("daemon-set-controller"),
+        pinned=True,
     ),
     ("batch", "Job"): Made(owner=("batch/v1", "Job"), labels=_JOB_LABELS, user=_JOB),
     ("batch", "CronJob"): Made(owner=("batch/v1", "Job"), owner_name="{name}-" + _MINUTES, labels=_JOB_LABELS, user=_JOB),
@@ -125,9 +131,16 @@ def pod_of(template: Mapping[str, Any], *, name: str, namespace: str, made: Made
                     {"apiVersion": api_version, "kind": kind, "name": owner, "uid": _UID, "controller": True, "blockOwnerDeletion": True}
                 ],
             },
-            "spec": {**scheduler, **template["spec"]},
+            "spec": {**scheduler, **(_pinned(template["spec"]) if made.pinned else template["spec"])},
         }
     )
+
+
+def _pinned(spec: Raw) -> Raw:
+    affinity = spec.get("affinity") or {}
+    node = affinity.get("nodeAffinity") or {}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [_ITS_NODE]}}
+    return {**spec, "affinity": {**affinity, "nodeAffinity": {**node, **required}}}
 
 
 def bare_pod(manifest: Mapping[str, Any], namespace: str) -> Raw:

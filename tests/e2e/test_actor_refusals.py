@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.actors import CLAIMED, GROUP, MIRROR, PODSET, claim_template, claiming, devices, of_a_node, owned, pinned
 from tests.e2e.judged import KNOWN, Judged, judged
 from tests.e2e.workloads import NVIDIA, TOLERATION, gpus, node_of, pod, pod_of, tolerations, workload
-from tests.testcluster.api import Raw
+from tests.testcluster.api import ApiError, Raw
 from tests.testcluster.cluster import Cluster
 
 T4 = {"nvidia.com/gpu.product": "Tesla-T4"}
@@ -102,12 +102,13 @@ def test_a_fraction_by_annotation_is_never_refused(world: Judged) -> None:
 
 
 def test_what_the_kubelet_already_runs_is_not_refused(world: Judged) -> None:
-    """A mirror pod, and a pod that its node owns, are stored as they are, without a warning."""
+    """A mirror pod is stored as it is, without a warning; a pod that only names its node as owner, which anyone may write, is refused."""
     mirror = wrong(gpus(2), annotations=MIRROR, nodeName="t4")
     reply = world.cluster.api.try_create(mirror, world["strict"])
     assert (reply.status, reply.warnings) == (201, ()), reply.message
     assert tolerations(reply.body) == [OTHER_TEAM, TOLERATION]
-    assert node_of(world.cluster, of_a_node(world, world["strict"])) == "a10g"
+    with pytest.raises(ApiError, match=r"BERTH-124: the node that .* names has .*NVIDIA-A10G"):
+        of_a_node(world, world["strict"])
 
 
 def test_a_daemon_set_reads_in_its_events_why_it_has_no_pod(world: Judged) -> None:

@@ -163,14 +163,14 @@ def row(pod: Raw, catalog: Catalog, queues: tuple[str, ...], asked: bool) -> Row
     spec, labels, annotations = pod.get("spec") or {}, metadata(pod, "labels"), metadata(pod, "annotations")
     who, out = owner(pod), Row()
     refusals: list[set[str] | None] = []
-    if "kubernetes.io/config.mirror" in annotations or who.get("kind") == "Node":
+    if "kubernetes.io/config.mirror" in annotations:
         return Row(mirror=True)
     kinds = {w.name: w for w in catalog.workloads}
     scheduler = spec.get("schedulerName")
     if any(kinds[w].service for w in workloads(pod, catalog)) or who.get("kind") in ("ReplicaSet", "StatefulSet"):
         out.grace = out.annotations = "named"
         refusals.append(None)
-    if who.get("kind") == "DaemonSet" or pinned(pod) is not None:
+    if pinned(pod) is not None:
         out.affinity, out.rename, out.repair, out.grace, out.annotations = "no", False, False, "no", "no"
         refusals.append({"mismatch", "node"})
     if spec.get("nodeName"):

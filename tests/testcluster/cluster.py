@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from prometheus_client.parser import text_string_to_metric_families
-
 from tests.testcluster import programs
 from tests.testcluster.api import Api, Raw
 from tests.testcluster.processes import WAIT, Process, Processes, T
@@ -57,12 +55,6 @@ class Cluster:
     def kubectl(self, *words: str) -> list[str]:
         """The command, for this cluster."""
         return [str(programs.path("kubectl")), f"--kubeconfig={self.kubeconfig}", *words]
-
-    def metric(self, name: str, **labels: str) -> float:
-        """The sum of a metric's samples that have these labels, in /metrics of the API server; 0.0 where there is none."""
-        families = text_string_to_metric_families(self.api.text("/metrics"))
-        samples = (sample for family in families for sample in family.samples if sample.name == name)
-        return sum(sample.value for sample in samples if labels.items() <= sample.labels.items())
 
     def wait_for(self, found: Callable[[], T | None], what: str, seconds: float = WAIT) -> T:
         """What ``found()`` returns once it is true. Raises ClusterFailed where it never is, or a process of the cluster ends."""
