@@ -1,0 +1,16 @@
+"""A single policy in Enforce as a file, which Berth follows while it serves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from tests.testcluster.api import Raw
+
+
+def write(file: Path, require: Raw) -> None:
+    """ClusterGPUPolicy/p: tolerates GPU taints, and requires this; {} for nothing."""
+    spec: Raw = {"mode": "Enforce", "default": {"acceleratorTaints": "Tolerate"}} | ({"require": require} if require else {})
+    value = {"apiVersion": "berth.dev/v1alpha1", "kind": "ClusterGPUPolicy", "metadata": {"name": "p"}, "spec": spec}
+    file.write_text(yaml.safe_dump(value))
