@@ -1,0 +1,3 @@
+module berth.dev/bench/creations
+
+go 1.26.0

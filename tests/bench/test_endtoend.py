@@ -1,0 +1,108 @@
+"""What the end-to-end bench makes of what it saw; and all of it in small, as a process, on a real control plane."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+
+from bench import creations
+from bench.burst import Buckets, more, quantile, within
+from bench.creations import Created
+from bench.endtoend_candidates import MUTATE, NATIVE, NONE
+from bench.endtoend_rounds import Round, added, added_ratio
+
+ROOT = Path(__file__).parent.parent.parent
+SECONDS = 600
+BUCKETS: Buckets = {0.01: 50.0, 0.025: 99.0, math.inf: 100.0}
+
+
+def rounds(*p50: float) -> list[Round]:
+    made = (Created(pods=100, failed=0, said="", seconds=1, p50=one, p99=one, longest=one, cpu=0) for one in p50)
+    return [Round(created=created, control_plane=0, own=0) for created in made]
+
+
+SEEN = {NONE: rounds(1000, 1100, 1200), NATIVE: rounds(2000, 2100, 2200), MUTATE: rounds(2500, 2600, 2700)}
+
+
+def test_what_is_added_is_taken_round_by_round() -> None:
+    """A machine that grows slower with every round adds to all alike, and not to the difference."""
+    interval = added(SEEN, MUTATE)
+    assert (interval.middle, interval.low, interval.high) == (1500, 1500, 1500)
+
+
+def test_what_is_added_is_compared() -> None:
+    """Half as much again as the native policy adds."""
+    assert added_ratio(SEEN, MUTATE, NATIVE).middle == 1.5
+
+
+def test_an_interval_covers_what_rounds_say() -> None:
+    """Rounds that differ give an interval around their median, which one disturbed round does not move."""
+    seen = {NONE: rounds(*[1000] * 7), NATIVE: rounds(1100, 1150, 1200, 1250, 1300, 1350, 9000)}
+    interval = added(seen, NATIVE)
+    assert interval.middle == 250
+    assert 100 <= interval.low < 250 < interval.high <= 8000
+
+
+def test_a_round_in_which_nothing_was_added_is_no_error() -> None:
+    """The machine was disturbed in it; the other rounds decide."""
+    seen = {NONE: rounds(1000, 1000, 1000), NATIVE: rounds(2000, 1000, 2000), MUTATE: rounds(2500, 2500, 2500)}
+    assert added_ratio(seen, MUTATE, NATIVE).middle == 1.5
+
+
+@pytest.mark.parametrize(("share", "seconds"), [(0.25, 0.005), (0.5, 0.01), (0.99, 0.025), (0.999, 0.025)])
+def test_a_quantile_is_estimated_as_prometheus_does(share: float, seconds: float) -> None:
+    """Evenly spread inside its bucket; the last bound where it is past that."""
+    assert quantile(BUCKETS, share) == pytest.approx(seconds)
+
+
+def test_a_share_is_exact_at_a_bound() -> None:
+    """Which is what the bar of 25 ms is judged by."""
+    assert within(BUCKETS, 0.025) == 0.99
+
+
+def test_nothing_counted_is_no_figure() -> None:
+    """Neither 0 ms nor a division by zero: a histogram that was never read would pass every bar."""
+    nothing = more(BUCKETS, BUCKETS)
+    assert math.isnan(quantile(nothing, 0.99))
+    assert math.isnan(quantile({}, 0.99))
+    assert math.isnan(within(nothing, 0.025))
+
+
+def test_only_what_came_between_two_pages_counts() -> None:
+    """Also of a series that the first page did not have."""
+    assert more(BUCKETS, {0.01: 20.0, 0.025: 20.0, math.inf: 20.0}) == {0.01: 30.0, 0.025: 79.0, math.inf: 80.0}
+    assert more(BUCKETS, {}) == BUCKETS
+
+
+@pytest.mark.parametrize("load", creations.LOADS)
+def test_pods_are_sent_as_a_controller_sends_them(load: str, tmp_path: Path) -> None:
+    """Without what the API server adds, and without finalizers, which nobody would take off; they ask for GPUs."""
+    lines = creations.written(load, tmp_path).read_bytes().splitlines()
+    pods = [orjson.loads(line) for line in lines]
+    assert len(pods) == (1000 if load == "mixed" else 1)
+    for pod in pods:
+        assert {"uid", "namespace", "managedFields", "finalizers", "name"} & pod["metadata"].keys() == set()
+        assert pod["metadata"]["generateName"]
+        assert pod["metadata"]["ownerReferences"]
+    assert all(b"nvidia.com/gpu" in line for line in lines)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="measuring needs two cores")
+@pytest.mark.skipif(shutil.which("go") is None, reason="there is no Go here, and this part of the bench builds a control plane with it")
+def test_it_measures_and_records(tmp_path: Path) -> None:
+    """In small: every candidate stores the same pod, the burst is stored whole, and all is on the page."""
+    results = tmp_path / "RESULTS.md"
+    command = [sys.executable, "-m", "bench", "endtoend", "--quick", "--results", str(results)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.returncode == 0, done.stderr
+    page = results.read_text()
+    assert "| job, 1, dry run | no webhook |" in page
+    assert "|  | Berth /mutate + /validate |" in page
+    assert "0 failed, 0 fail-open, 0 that Berth did not count as admitted, of 128" in page
