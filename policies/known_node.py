@@ -26,7 +26,7 @@ def check(plan: Plan) -> Iterator[Violation]:
     if labels is None:
         plan.remark("BERTH-213", "the pod names its node, whose labels are not known: where it runs is not judged", RULE, policies)
         return
-    carried = [(table, rows) for table in plan.snapshot.tables.values() if (rows := _carries(table, labels) & _wanted(plan, table))]
+    carried = [(table, rows) for table in plan.snapshot.tables.values() if (rows := _carries(plan, table, labels) & _wanted(plan, table))]
     if carried and not any(rows & plan.required[table.platform.name] for table, rows in carried):
         yield Violation(
             code="BERTH-124",
@@ -60,12 +60,15 @@ def _wanted(plan: Plan, table: Table) -> int:
     return rows
 
 
-def _carries(table: Table, labels: Mapping[str, str]) -> int:
-    """Rows whose labels the node's agree with; 0 where the node has no label of the platform's own."""
+def _carries(plan: Plan, table: Table, labels: Mapping[str, str]) -> int:
+    """Rows whose labels the node's agree with; 0 where the node has no label of the platform's own, or is another platform's."""
     own = [key for key in table.platform.labels if key in labels]
-    if not own:
+    others = (t.platform.anchor for t in plan.snapshot.tables.values() if t is not table)
+    if not own or (table.platform.cloud is None and any(anchor in labels for anchor in others)):
         return 0
-    rows = table.all
-    for key in (*own, *(k for k in table.values if k in labels and k not in own)):
-        rows &= table.select(key, "In", (labels[key],))[0]
-    return rows
+    known, unknown = table.all & ~table.unknown, table.unknown
+    for key, classes in table.values.items():
+        if key in labels:
+            known &= sum(rows for possible, rows in classes.items() if labels[key] in possible or "*" in possible)
+            unknown &= sum(rows for possible, rows in classes.items() if labels[key] in possible or "*" in possible or "?" in possible)
+    return known or unknown

@@ -139,7 +139,7 @@ class Table:
 
     def _select(self, classes: Mapping[Possible, int], key: str, operator: str, values: tuple[str, ...]) -> tuple[int, bool]:
         known = self.known.get(key, frozenset())
-        if operator == "In" and ANY not in classes and not known.issuperset(values):
+        if operator == "In" and not any("*" in possible for possible in classes) and not known.issuperset(values):
             return self.all, True
         return sum(rows for possible, rows in classes.items() if may_match(possible, operator, values, known)), False
 

@@ -29,7 +29,7 @@ def choose_slice(plan: Plan) -> None:
         return
     wish, names, whole = wished
     size = f"{wish.slice_gb}gb" if wish.slice_gb is not None else f"of at least {wish.usable_mib} MiB usable"
-    several = _several(whole)
+    several = _several(plan, whole)
     if plan.actor.resources != "yes":
         text = f"MIG slice {size} skipped: it is {' and '.join(plan.actor.names)}, whose resources are not renamed"
         plan.remark("BERTH-210", text, "mig_resources", names)
@@ -51,15 +51,21 @@ def _slice_wish(plan: Plan) -> tuple[MigDefault, tuple[str, ...], Asked] | None:
     return None if said is None else (*said, whole[0])
 
 
-def _several(whole: Asked) -> Container | None:
+def _several(plan: Plan, whole: Asked) -> Container | None:
     """A container that asks for more, or other, than one."""
-    return next((c for c in whole.containers if whole_number(c.amount(whole.resource.name)) != 1), None)
+    name = whole.resource.name
+    return next((c for c in whole.containers if whole_number(c.amount(name)) != 1 or not (plan.wishes.repair or _alike(c, name))), None)
+
+
+def _alike(container: Container, name: str) -> bool:
+    """Whether its limit is its request, or stands alone: a rename is no repair."""
+    return name in container.limits and whole_number(container.requests.get(name, container.limits[name])) == 1
 
 
 def slice_is_left(plan: Plan) -> bool:
     """Whether the slice that is wished for is there, where no whole GPU is: the nodes of a template may carry slices only."""
     wished = _slice_wish(plan)
-    if wished is None or plan.actor.resources != "yes" or _several(wished[2]) is not None:
+    if wished is None or plan.actor.resources != "yes" or _several(plan, wished[2]) is not None:
         return False
     return any(True for _ in _options(plan, wished[0], wished[2].resource.name, plan.inside))
 

@@ -208,7 +208,9 @@ def _capacities(
     platform: Platform, host: Host, variant: Variant, resource: str, profile: str | None, template: str | None
 ) -> Iterator[Offer]:
     suffix = variant.suffix.replace("{profile}", _in_name(profile or ""))
-    labels = {key: _label(host, attribute, suffix) for key, attribute in {**platform.labels, **platform.after_boot}.items()}
+    labels = {key: _label(host, attribute, suffix) for key, attribute in platform.labels.items()}
+    for key, attribute in platform.after_boot.items():  # written by GFD, which a cluster need not have
+        labels[key] = tuple(dict.fromkeys((*_label(host, attribute, suffix), None)))
     if platform.cloud is not None:
         labels.setdefault(platform.anchor, ANY)
     for key, possible in variant.labels.items():

@@ -161,8 +161,8 @@ def _labels(
     out: dict[str, Values] = {}
     for key, attribute in platform.labels.items():
         out[key] = _attribute(host, attribute, variant, spoken)
-    for key, attribute in platform.after_boot.items():
-        out[key] = _attribute(host, attribute, variant, spoken)
+    for key, attribute in platform.after_boot.items():  # written by GFD, which a cluster need not have
+        out[key] = tuple(dict.fromkeys((*_attribute(host, attribute, variant, spoken), None)))
     for scheme_variant in catalog.schemes[platform.sharing].variants:
         for key in scheme_variant.labels:
             out.setdefault(key, (None,))
