@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +26,21 @@ with watched() as started:
     pids = [started.start(name, {SLEEP!r}).popen.pid for name in ("one", "two")]
     print(started.folder, *pids, flush=True)
     time.sleep(600)
+"""
+
+INTERRUPTED = f"""
+from tests.testcluster.processes import Processes, watched
+with watched() as started:
+    tell = Processes._tell
+    def interrupted(self, line):
+        tell(self, line)
+        print(line.split()[1], self.folder, flush=True)
+        raise KeyboardInterrupt
+    Processes._tell = interrupted
+    try:
+        started.start("one", {SLEEP!r})
+    finally:
+        Processes._tell = tell
 """
 
 
@@ -122,7 +138,14 @@ def test_another_process_of_the_same_number_is_not_hit(monkeypatch: pytest.Monke
             patched.setattr(warden, "_start", lambda _: next(starts))
             warden.watch([told])
         assert stranger.poll() is None
-        warden.watch([told, "done\n"])
-        assert stranger.poll() is None
         warden.watch([told])
         assert stranger.wait(30) == -signal.SIGKILL
+
+
+def test_one_that_was_started_just_before_an_exception_ends_too() -> None:
+    """Nobody has put it on the list yet, but the warden knows of it."""
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], cwd=ROOT, capture_output=True, text=True, check=False)
+    pid, folder = done.stdout.split()
+    assert done.returncode != 0
+    assert not alive(int(pid))
+    shutil.rmtree(folder)

@@ -1,8 +1,9 @@
 """Ends what a test started, also when the test itself was killed: a process of its own that outlives whoever started it.
 
 Standard input has a line for each process (``process PID``) and for each folder to be removed (``folder PATH``), until it closes.
-Closed by ``done``, nothing is left to do; closed by a crash, the processes are killed and the folders removed. A process is known by its
-PID and the time it started at, so that no other one that later gets the PID is hit.
+After ``done`` the folders stay, closed by a crash they are removed; processes are killed. A process is known by its
+PID and the time it started at, so that no other one that later gets the PID is hit. After ``done`` too, what still runs is ended: one may
+have been started just before an exception.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from pathlib import Path
 
 
 def watch(lines: Iterable[str]) -> None:
-    """Until the lines end, or say ``done``."""
+    """Until the lines end."""
     started: dict[int, str] = {}
     folders: list[str] = []
     for line in lines:
         word, _, rest = line.rstrip("\n").partition(" ")
         if word == "done":
-            return
+            folders.clear()
         if word == "process":
             started[int(rest)] = _start(int(rest))
         elif word == "folder":
