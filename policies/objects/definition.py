@@ -73,7 +73,7 @@ _REQUIRE = Struct(
     fields=(
         *part.machine("gpuMemory"),
         part.capacity("Which capacity a pod may land on; `on-demand` includes reserved."),
-        part.long_runs("Which capacity a pod that runs long may land on."),
+        part.long_runs("Which capacity a pod that runs long may land on, of what `capacity` leaves."),
         Field(
             name="sharing", shape=Items(of=part.SHARING), example="[Exclusive, MIG]",
             about="How the GPU may be shared: whole (`Exclusive`), a hardware slice (`MIG`), or in turns (`TimeSliced`).",
@@ -140,7 +140,7 @@ _DEFAULT = Struct(
         ),
         *part.machine("gpuMemory"),
         part.capacity("Which capacity is wanted."),
-        part.long_runs("Which capacity is wanted for a pod that runs long; goes before `capacity`."),
+        part.long_runs("Which capacity is wanted for a pod that runs long, in place of `capacity`."),
         Field(name="mig", shape=_MIG, about="A MIG slice in place of one whole GPU, where slices exist.", example="{slice: 10gb}"),
         Field(
             name="gracePeriod", store="grace", shape=Span(), example="30m",

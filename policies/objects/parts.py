@@ -162,7 +162,7 @@ LONG_RUNS = Struct(
         Field(
             name="capacity",
             shape=Items(of=CAPACITY),
-            about="Where long runs go, in place of `capacity`.",
+            about="Where long runs go.",
             example="[on-demand]",
             required=True,
         ),
