@@ -18,6 +18,11 @@ def log_goes_where_it_went() -> Iterator[None]:
     logs.to(before)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs a whole cluster comes last: it is slow to say what a test of one function says at once."""
+    items.sort(key=lambda item: "e2e" in item.path.parts)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """What was not tried is said where everybody looks."""
     if missed := config.stash.get(MISSED, []):

@@ -20,7 +20,8 @@ SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 DEAF = [sys.executable, "-c", "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); time.sleep(600)"]
 TALKER = [sys.executable, "-c", "import sys; print('the disk is full'); sys.exit(3)"]
 OWNER = f"""
-import time
+import signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts its background jobs deaf to it
 from tests.testcluster.processes import watched
 with watched() as started:
     pids = [started.start(name, {SLEEP!r}).popen.pid for name in ("one", "two")]
@@ -64,17 +65,23 @@ def gone(pids: list[int], folder: Path) -> bool:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["killed", "Ctrl-C"])
 def test_nothing_outlives_who_started_it(number: signal.Signals) -> None:
     """Processes and folder are gone after a crash and after Ctrl-C."""
-    with subprocess.Popen([sys.executable, "-c", OWNER], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as owner:
+    owner = subprocess.Popen([sys.executable, "-c", OWNER], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
         assert owner.stdout is not None
-        folder, *pids = owner.stdout.readline().split()
+        with owner.stdout as told:
+            folder, *pids = told.readline().split()
         assert all(alive(int(pid)) for pid in pids)
         owner.send_signal(number)
         owner.wait(30)
-        if number == signal.SIGKILL:
-            assert gone([*map(int, pids)], Path(folder))
-        else:  # left by an exception: the logs stay
-            assert not any(alive(int(pid)) for pid in pids)
-            assert {path.name for path in Path(folder).iterdir()} == {"one.log", "two.log"}
+    finally:
+        owner.kill()
+        owner.wait()
+    if number == signal.SIGKILL:
+        assert gone([*map(int, pids)], Path(folder))
+    else:  # left by an exception: the logs stay
+        assert not any(alive(int(pid)) for pid in pids)
+        assert {path.name for path in Path(folder).iterdir()} == {"one.log", "two.log"}
+        shutil.rmtree(folder)
 
 
 def test_a_process_that_does_not_listen_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
