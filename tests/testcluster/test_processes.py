@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -43,6 +44,12 @@ with watched() as started:
     finally:
         Processes._tell = tell
 """
+
+
+@pytest.fixture(autouse=True)
+def folders_go_with_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that stay after an error too."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
 def alive(pid: int) -> bool:
