@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from prometheus_client.parser import text_string_to_metric_families
-
 from bench import page
 from bench.creations import Created, Creations
 from bench.setting import middle, milliseconds
 from tests.testcluster.berth import Berth
 from tests.testcluster.cluster import Cluster
+from tests.testcluster.metrics import samples, total
 
 PODS, WRITERS = 1028, 64
 MOST_SECONDS, LEAST_RATE = 0.025, 150
@@ -45,16 +44,16 @@ class Burst:
 
 def burst(cluster: Cluster, berth: Berth, pods: Path, namespace: str, *, count: int = PODS, writers: int = WRITERS) -> Burst:
     """All calls of ``count`` creations. The namespace is empty before; ``berth`` is called for it. Raises BenchError."""
-    before, own = _Page(cluster.api.text("/metrics")), _Page(_own(berth))
+    before, own = cluster.api.text("/metrics"), _own(berth)
     created = Creations(cluster.api).run(pods, namespace, writers=writers, count=count)
-    after, owned = _Page(cluster.api.text("/metrics")), _Page(_own(berth))
+    after, owned = cluster.api.text("/metrics"), _own(berth)
     return Burst(
         created=created,
         stored=len(cluster.api.list("v1", "Pod", namespace)),
-        admitted=owned.value("berth_pods_total", decision="admitted") - own.value("berth_pods_total", decision="admitted"),
-        fail_open=after.value(FAIL_OPEN) - before.value(FAIL_OPEN),
-        berth=more(owned.buckets(BERTH_SECONDS), own.buckets(BERTH_SECONDS)),
-        calls={name: more(after.buckets(API_SECONDS, name=name), before.buckets(API_SECONDS, name=name)) for name in (MUTATE, VALIDATE)},
+        admitted=total(owned, "berth_pods_total", decision="admitted") - total(own, "berth_pods_total", decision="admitted"),
+        fail_open=total(after, FAIL_OPEN) - total(before, FAIL_OPEN),
+        berth=more(buckets(owned, BERTH_SECONDS), buckets(own, BERTH_SECONDS)),
+        calls={name: more(buckets(after, API_SECONDS, name=name), buckets(before, API_SECONDS, name=name)) for name in (MUTATE, VALIDATE)},
     )
 
 
@@ -62,30 +61,14 @@ def _own(berth: Berth) -> str:
     return berth.page("/metrics").body.decode()
 
 
-class _Page:
-    """A page of metrics, of which only the lines that are asked for are parsed: an API server has twenty thousand."""
-
-    def __init__(self, text: str) -> None:
-        self._lines = text.splitlines()
-
-    def value(self, metric: str, /, **labels: str) -> float:
-        """The sum over all samples with these labels; 0.0 where there is none."""
-        return sum(value for _, value in self._samples(metric, labels))
-
-    def buckets(self, metric: str, /, **labels: str) -> Buckets:
-        """Of a histogram, summed over all series with these labels."""
-        found: Buckets = {}
-        for series, value in self._samples(f"{metric}_bucket", labels):
-            bound = float(series["le"])
-            found[bound] = found.get(bound, 0.0) + value
-        return dict(sorted(found.items()))
-
-    def _samples(self, metric: str, labels: Mapping[str, str]) -> Iterator[tuple[dict[str, str], float]]:
-        text = "".join(f"{line}\n" for line in self._lines if line.startswith((f"{metric}{{", f"{metric} ")))
-        for family in text_string_to_metric_families(text):
-            for sample in family.samples:
-                if labels.items() <= sample.labels.items():
-                    yield sample.labels, sample.value
+def buckets(page: str, metric: str, /, **labels: str) -> Buckets:
+    """Of a histogram on a page of metrics, summed over all series with these labels."""
+    found: Buckets = {}
+    for sample in samples(page, f"{metric}_bucket"):
+        if labels.items() <= sample.labels.items():
+            bound = float(sample.labels["le"])
+            found[bound] = found.get(bound, 0.0) + sample.value
+    return dict(sorted(found.items()))
 
 
 def more(after: Buckets, before: Buckets) -> Buckets:

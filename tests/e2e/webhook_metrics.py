@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from prometheus_client.parser import text_string_to_metric_families
-
 from tests.testcluster.cluster import Cluster
+from tests.testcluster.metrics import samples
 
 CALLS = "apiserver_admission_webhook_request_total"
 REFUSED = "apiserver_admission_webhook_rejection_count"
@@ -24,16 +23,11 @@ Counted = Mapping[tuple[str, str, str], float]
 
 
 def counted(cluster: Cluster) -> Counted:
-    """Of every entry, whatever configuration it is in. Raises OSError.
-
-    Only these lines are parsed, and without their types: the page has megabytes, and the parser renames what it knows to be a counter.
-    """
-    lines = (line for line in cluster.api.text("/metrics").splitlines(keepends=True) if line.startswith(_ALL))
+    """Of every entry, whatever configuration it is in. Raises OSError."""
     found: dict[tuple[str, str, str], float] = {}
-    for family in text_string_to_metric_families("".join(lines)):
-        for sample in family.samples:
-            key = (sample.name, sample.labels["name"], sample.labels.get("operation", ""))
-            found[key] = found.get(key, 0.0) + sample.value
+    for sample in samples(cluster.api.text("/metrics"), *_ALL):
+        key = (sample.name, sample.labels["name"], sample.labels.get("operation", ""))
+        found[key] = found.get(key, 0.0) + sample.value
     return found
 
 

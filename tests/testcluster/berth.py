@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from prometheus_client.parser import text_string_to_metric_families
 
+from tests.testcluster import metrics
 from tests.testcluster.api import Raw
 from tests.testcluster.cluster import Cluster
 from tests.testcluster.processes import Process
@@ -44,11 +44,9 @@ class Berth:
     health: str
     ca: Path
 
-    def metric(self, name: str, **labels: str) -> float:
+    def metric(self, name: str, /, **labels: str) -> float:
         """The sum of a metric's samples that have these labels; 0.0 where there is none."""
-        families = text_string_to_metric_families(self.page("/metrics").body.decode())
-        samples = (sample for family in families for sample in family.samples if sample.name == name)
-        return sum(sample.value for sample in samples if labels.items() <= sample.labels.items())
+        return metrics.total(self.page("/metrics").body.decode(), name, **labels)
 
     def page(self, path: str) -> Answer:
         """Of its second port."""

@@ -38,10 +38,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from prometheus_client.parser import text_string_to_metric_families
-
 from policies.catalog import Catalog, MachineType
-from tests.testcluster import programs
+from tests.testcluster import metrics, programs
 from tests.testcluster.api import Raw
 from tests.testcluster.cluster import Cluster
 from tests.testcluster.processes import Process, free_port
@@ -94,15 +92,13 @@ class Karpenter:
     """One that runs."""
 
     process: Process
-    metrics: int
-    """the port of its /metrics"""
+    port: int
+    """of its /metrics"""
 
     def metric(self, name: str, /, **labels: str) -> float:
         """The sum of a metric's samples that have these labels; 0.0 where there is none."""
-        connection = http.client.HTTPConnection(HOST, self.metrics, timeout=30)
-        page = asked(connection, "GET", "/metrics").body.decode()
-        samples = (sample for family in text_string_to_metric_families(page) for sample in family.samples if sample.name == name)
-        return sum(sample.value for sample in samples if labels.items() <= sample.labels.items())
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=30)
+        return metrics.total(asked(connection, "GET", "/metrics").body.decode(), name, **labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,11 +197,11 @@ def start(cluster: Cluster, types: Sequence[Raw], **environment: str) -> Karpent
     file = cluster.folder / "instance-types.json"
     file.write_text(json.dumps(list(types)))
     files = {"KUBECONFIG": str(cluster.kubeconfig), "INSTANCE_TYPES_FILE_PATH": str(file)}
-    health, metrics = free_port(), free_port()
-    ports = {"HEALTH_PROBE_PORT": str(health), "METRICS_PORT": str(metrics)}
+    health, port = free_port(), free_port()
+    ports = {"HEALTH_PROBE_PORT": str(health), "METRICS_PORT": str(port)}
     process = cluster.processes.start("karpenter", [str(program)], {**os.environ, **ENVIRONMENT, **files, **ports, **environment})
     cluster.wait_for(lambda: http_ok(f"http://{HOST}:{health}/readyz"), f"karpenter to be ready; its log is {process.log}")
-    return Karpenter(process=process, metrics=metrics)
+    return Karpenter(process=process, port=port)
 
 
 def node_pool(
