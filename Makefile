@@ -3,6 +3,7 @@
 # make cluster  a real control plane with fake GPU nodes, Karpenter and Berth, until Ctrl-C: apply a GPU Job and watch it placed
 # make prove  the same tests with the full counts, on every core (an hour on two); writes bench/RESULTS.md
 # make bench  what Berth costs beside handlers in Go and Python, and native policies (half an hour; needs Go and wrk); writes bench/RESULTS.md
+# make crds   writes deploy/crds/ anew, after a change of policies/objects/definition.py
 # make lint, make clean
 
 PYTHON ?= python3
@@ -11,7 +12,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: run test cluster prove bench lint clean
+.PHONY: run test cluster prove bench crds lint clean
 .DEFAULT_GOAL := run
 
 run: $(VENV)/runtime
@@ -36,6 +37,9 @@ prove: $(VENV)/dev
 
 bench: $(VENV)/dev
 	$(BIN)/python -m bench
+
+crds: $(VENV)/runtime
+	@$(BIN)/python -P -m cli.crds
 
 clean:
 	rm -rf $(VENV) .berth .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -14,6 +14,8 @@ SUBCOMMANDS = {
     "serve": ("cli.serve", "answer admission reviews over HTTPS"),
     "try": ("cli.try_", "show what the policies make of manifests"),
     "gpus": ("cli.gpus", "the catalog as a table"),
+    "effective": ("cli.effective", "what policies make of a namespace, field by field"),
+    "crds": ("cli.crds", "Berth's kinds of object for a cluster, as YAML"),
     "webhooks": ("cli.webhooks", "the webhook configurations for a cluster, as YAML"),
 }
 BAD_INPUT = 2

@@ -53,7 +53,7 @@ def test_a_lock_has_all_that_the_project_asks_for(name: str, wanted: list[str]) 
 def test_what_serves_needs_few_packages() -> None:
     """The server's image holds these and nothing for tests."""
     direct = {re.split(r"[<>=]", text)[0] for text in PROJECT["project"]["dependencies"]}
-    assert direct == {"cryptography", "httptools", "orjson", "prometheus-client", "PyYAML", "uvloop"}
+    assert direct == {"aiohttp", "cryptography", "httptools", "kubernetes", "orjson", "prometheus-client", "PyYAML", "uvloop"}
 
 
 def test_every_package_is_listed() -> None:

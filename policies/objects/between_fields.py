@@ -1,19 +1,21 @@
 """What must hold between the fields of one struct of the definition. Each rule yields (path inside the struct, what is wrong).
 
-The docstrings are the rules' lines in docs/reference.md.
+The docstrings are the rules' lines in docs/reference.md. ``IN_CEL`` has each rule once more, for the API server.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from policies import policy
-from policies.objects.shape import Kind
+from policies.objects.shape import Cel, Kind, Rule
 from policies.verdict import Path
 
 Given = Mapping[str, Any]
 Wrong = Iterator[tuple[Path, str]]
+_AUTHORS_WRITE = "because authors write what it looks at; move require to a policy that matches by namespaceSelector or gpus"
 
 
 def min_below_max(given: Given, kind: Kind) -> Wrong:
@@ -52,8 +54,7 @@ def authors_do_not_choose(given: Given, kind: Kind) -> Wrong:
     for name in (name for name, given_here in there.items() if given_here):
         yield (
             ("match", name),
-            f"a ClusterGPUPolicy with require has no {name}, because authors write what it looks at; "
-            "move require to a policy that matches by namespaceSelector or gpus",
+            f"a ClusterGPUPolicy with require has no {name}, {_AUTHORS_WRITE}",
         )
 
 
@@ -61,3 +62,61 @@ def profiles_need_mig(given: Given, kind: Kind) -> Wrong:
     """`migProfiles` only with `MIG` in `sharing`."""
     if given.get("mig_profiles") and "MIG" not in given.get("sharing", ()):
         yield ("migProfiles",), "nodes carry slices only where they share by MIG; write sharing: [MIG]"
+
+
+def _authors_write(name: str) -> Cel:
+    return Cel(
+        rule=f"!has(self.require) || !has(self.match) || !has(self.match.{name})",
+        message=f"a ClusterGPUPolicy with require has no {name}, {_AUTHORS_WRITE}",
+        field=f".match.{name}",
+        reason="FieldValueForbidden",
+        kinds=("ClusterGPUPolicy",),
+    )
+
+
+IN_CEL: Mapping[Rule, tuple[Cel, ...]] = MappingProxyType(
+    {
+        min_below_max: (
+            Cel(
+                rule="!has(self.min) || !has(self.max) || self.min <= self.max",
+                message="min is more than max; nothing lies between",
+            ),
+        ),
+        something_is_left: (
+            Cel(
+                rule="!has(self.__in__) || !has(self.notIn) || self.__in__.exists(name, !(name in self.notIn))",
+                message="nothing is left: each name of in is in notIn too",
+            ),
+        ),
+        values_fit_operator: (
+            Cel(
+                rule="!(self.operator in ['In', 'NotIn']) || has(self.values) && self.values.size() > 0",
+                message="In and NotIn want at least one value; write values: [research]",
+                field=".values",
+                reason="FieldValueRequired",
+            ),
+            Cel(
+                rule="!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
+                message="Exists and DoesNotExist take no values; remove them",
+                field=".values",
+                reason="FieldValueForbidden",
+            ),
+        ),
+        some_count_is_left: (
+            Cel(
+                rule="!has(self.max) || !has(self.oneOf) || self.oneOf.exists(count, count <= self.max)",
+                message="nothing is left: each count of oneOf is more than max",
+            ),
+        ),
+        authors_do_not_choose: (_authors_write("podSelector"), _authors_write("workloads")),
+        profiles_need_mig: (
+            Cel(
+                rule="!has(self.migProfiles) || has(self.sharing) && 'MIG' in self.sharing",
+                message="nodes carry slices only where they share by MIG; write sharing: [MIG]",
+                field=".migProfiles",
+                reason="FieldValueForbidden",
+            ),
+        ),
+    }
+)
+"""In a CRD an empty ``require`` counts as one: it says nothing, and saying so in CEL would name each of its fields."""

@@ -20,6 +20,8 @@ NAME = Text(wanted="a DNS subdomain", pattern=part.DNS_SUBDOMAIN)
 NAMESPACE = Text(wanted="a DNS label", pattern=part.DNS_LABEL, most=63)
 NAMESPACED: tuple[Kind, ...] = ("GPUPolicy",)
 _CLUSTER: tuple[Kind, ...] = ("ClusterGPUPolicy",)
+_NO_SPACE = r"^[^\s\x0b]+$"
+"""the vertical tab by name: in Go's patterns, unlike Python's, it is none of ``\\s``"""
 
 _MATCH = Struct(
     build=lambda exclude=(), **given: (policy.Match(**given), exclude),
@@ -49,7 +51,7 @@ _MATCH = Struct(
                 build=lambda users: users,
                 fields=(
                     Field(
-                        name="users", shape=Items(of=Text(wanted="a user name", pattern=r"^\S+$")), required=True,
+                        name="users", shape=Items(of=Text(wanted="a user name", pattern=_NO_SPACE)), required=True,
                         about="`request.userInfo.username`, whole.", example="[system:serviceaccount:ci:runner]",
                     ),
                 ),
@@ -63,8 +65,14 @@ _GPUS_PER_POD = Struct(
     any_of=("max", "oneOf"),
     rules=(between.some_count_is_left,),
     fields=(
-        Field(name="max", shape=Whole(least=1, unit="devices"), about="At most.", example="8"),
-        Field(name="oneOf", store="one_of", shape=Items(of=Whole(least=1, unit="devices")), about="One of these.", example="[1, 2, 4, 8]"),
+        Field(name="max", shape=Whole(least=1, unit="devices"), about="At most this many devices.", example="8"),
+        Field(
+            name="oneOf",
+            store="one_of",
+            shape=Items(of=Whole(least=1, unit="devices")),
+            about="Exactly one of these counts.",
+            example="[1, 2, 4, 8]",
+        ),
     ),
 )
 
@@ -88,11 +96,11 @@ _REQUIRE = Struct(
             about="Where requests must equal limits; `cpuAndMemory` gives QoS class Guaranteed.",
         ),
         Field(
-            name="gracePeriod", store="grace_max", shape=part.at_most("At most.", "1h"), example="{max: 1h}",
-            about="Bounds `terminationGracePeriodSeconds`.",
+            name="gracePeriod", store="grace_max", shape=part.at_most("At most this long.", "1h"), example="{max: 1h}",
+            about="Bounds `terminationGracePeriodSeconds`, the time that a pod has for a last checkpoint when it is stopped.",
         ),
         Field(
-            name="protection", store="protection_max", shape=part.at_most("At most.", "24h"), example="{max: 24h}",
+            name="protection", store="protection_max", shape=part.at_most("At most this long.", "24h"), example="{max: 24h}",
             about="Bounds how long a pod may keep its node from being disrupted.",
         ),
         Field(
@@ -148,7 +156,7 @@ _DEFAULT = Struct(
         ),
         Field(
             name="protectFor", store="protect_for", shape=Span(word="Always"), example="12h",
-            about="Asks autoscalers not to disrupt the pod's node for this long, or `Always`.",
+            about="Asks autoscalers not to disrupt the pod's node for this long; `Always`: for as long as the pod is there.",
         ),
         Field(
             name="tolerate", shape=Items(of=part.toleration(part.TAINT_KEY)), about="Further taints to tolerate.",
@@ -194,7 +202,7 @@ _POLICY = Struct(
         ),
         Field(
             name="require", shape=_REQUIRE, example="{families: {in: [hopper]}}",
-            about="Constraints. Those of all policies hold together, and are judged on the final pod.",
+            about="What a pod must be, or it is refused. The constraints of all policies hold together, and are judged on the final pod.",
         ),
         Field(
             name="default", shape=_DEFAULT, example="{acceleratorTaints: Tolerate}",
@@ -249,7 +257,7 @@ SPECS: MappingProxyType[Kind, Struct] = MappingProxyType({"ClusterGPUPolicy": _P
 ABOUT: MappingProxyType[Kind, str] = MappingProxyType(
     {
         "ClusterGPUPolicy": "Guardrails, defaults and grants for the namespaces that its `namespaceSelector` picks. Cluster-scoped.",
-        "GPUPolicy": "A team's own constraints and defaults, for the pods of its namespace.",
+        "GPUPolicy": "A team's own constraints and defaults, for the pods of its namespace. They narrow what the cluster's policies leave.",
         "GPUNodeTemplate": "A named kind of node, by broad characteristics. Berth creates no nodes. Cluster-scoped.",
     }
 )

@@ -1,17 +1,19 @@
 """Documents to policies and templates, strictly, by the table in ``definition``: all that is wrong is told at once.
 
-A policy with a mistake is left out and the others are kept. Takes values that were already read; opens no file.
+``parse_objects`` takes all that is to be in force together, from files: a policy with a mistake is left out and the others are kept.
+``understand`` takes one object as it comes from a cluster, whatever it is. Both take values that were already read; no file is opened.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from policies.catalog import Catalog
 from policies.catalog.names import Names
-from policies.document import Document, InputError, kind_of, objects
+from policies.document import Document, InputError, kind_of, objects, path_text
 from policies.nearest import hint
 from policies.objects import definition
 from policies.objects.leaf_read import matches
@@ -21,6 +23,11 @@ from policies.policy import API_VERSION, GROUP, NodeTemplate, Policy, PolicySet
 from policies.verdict import Path
 
 _ENVELOPE = ("apiVersion", "kind", "metadata", "spec", "status")
+MOST_TOLD = 100
+"""Errors, and warnings, of one object of a cluster. Past them it is not read on: one of 1.5 MiB, as etcd takes, that was written past the
+schema can have 100,000, which take seven seconds."""
+LONGEST_TOLD = 500
+"""characters of each"""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,6 +55,69 @@ class _Said:
     warnings: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Understood:
+    """One object of a cluster: what it says, or everything that is wrong with it."""
+
+    kind: Kind
+    namespace: str | None
+    name: str
+    policy: Policy | None
+    template: NodeTemplate | None
+    """one of the two, unless there are ``errors``"""
+    errors: tuple[str, ...]
+    """``spec.require.families.in[0]: unknown GPU family "hoper"; did you mean "hopper"?``"""
+    warnings: tuple[str, ...]
+    templates: tuple[tuple[str, str], ...]
+    """(where, name) of each GPUNodeTemplate that it names; whether there is one is not judged here"""
+
+
+class _Enough(Exception):
+    """Nobody reads more."""
+
+
+class _Patience(Reader):
+    """Ends after so many mistakes."""
+
+    def wrong(self, path: Path, message: str) -> None:
+        super().wrong(path, message)
+        if len(self.errors) >= MOST_TOLD:
+            raise _Enough
+
+    def warn(self, path: Path, message: str) -> None:
+        if len(self.warnings) < MOST_TOLD:
+            super().warn(path, message)
+
+
+def understand(value: Mapping[str, Any], kind: Kind, names: Names) -> Understood:
+    """One object of ``kind`` as an API server gave it. Whatever is in it, what is wrong is told, not raised: the first ``MOST_TOLD``
+    mistakes, each cut at ``LONGEST_TOLD`` characters."""
+    said = _Said()
+    found = _object(Document(file="", value=value), kind, names, said, other_fields_are_wrong=False)
+    return Understood(
+        kind=kind,
+        namespace=found.namespace,
+        name=found.name,
+        policy=_policy(found) if found.sound and kind != "GPUNodeTemplate" else None,
+        template=_template(found) if found.sound and kind == "GPUNodeTemplate" else None,
+        errors=tuple(_cut(f"{path_text(error.path)}: {error.message}") for error in said.errors),
+        warnings=tuple(_cut(warning.removeprefix("berth: warning: , ")) for warning in said.warnings),
+        templates=tuple((path_text(path), name) for path, name in found.templates),
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_TOLD else f"{text[: LONGEST_TOLD - 3]}..."
+
+
+def _policy(one: _Found) -> Policy:
+    return Policy(name=one.name, namespace=one.namespace, **one.spec)
+
+
+def _template(one: _Found) -> NodeTemplate:
+    return NodeTemplate(name=one.name, **one.spec)
+
+
 def parse_objects(documents: Iterable[Document], catalog: Catalog) -> tuple[PolicySet, list[InputError], list[str]]:
     """Every policy and template that was understood; what was wrong with the others; and what is only doubtful.
 
@@ -61,8 +131,8 @@ def parse_objects(documents: Iterable[Document], catalog: Catalog) -> tuple[Poli
     sound = sorted((one for one in kept if one.sound), key=lambda one: one.id)
     return (
         PolicySet(
-            policies=tuple(Policy(name=one.name, namespace=one.namespace, **one.spec) for one in sound if one.kind != "GPUNodeTemplate"),
-            templates=tuple(NodeTemplate(name=one.name, **one.spec) for one in sound if one.kind == "GPUNodeTemplate"),
+            policies=tuple(_policy(one) for one in sound if one.kind != "GPUNodeTemplate"),
+            templates=tuple(_template(one) for one in sound if one.kind == "GPUNodeTemplate"),
         ),
         said.errors,
         said.warnings,
@@ -99,14 +169,17 @@ def _wrong_kind(version: object, kind: object) -> str:
     return f"unknown kind {shown}{hint(str(kind), definition.KINDS)}"
 
 
-def _object(document: Document, kind: Kind, names: Names, said: _Said) -> _Found:
+def _object(document: Document, kind: Kind, names: Names, said: _Said, *, other_fields_are_wrong: bool = True) -> _Found:
+    """``other_fields_are_wrong``: beside spec; an API server has dropped what is not in the schema, and may add what we don't know."""
     value = document.value
-    reader = Reader(kind, definition.SPECS[kind], names)
+    reader = (Reader if other_fields_are_wrong else _Patience)(kind, definition.SPECS[kind], names)
     for name in value:
-        if name not in _ENVELOPE:
+        if name not in _ENVELOPE and other_fields_are_wrong:
             reader.wrong((name,), f'unknown field "{name}"{_belongs(name, kind)}')
     namespace, name = _metadata(value.get("metadata"), kind, reader)
-    spec = _spec(value, kind, reader)
+    spec = None
+    with contextlib.suppress(_Enough):
+        spec = _spec(value, kind, reader)
     said.errors.extend(document.error(path, message) for path, message in reader.errors)
     said.warnings.extend(f"berth: warning: {document.error(path, message).place}: {message}" for path, message in reader.warnings)
     return _Found(

@@ -86,8 +86,8 @@ def bounds(least: int, unit: str, example: tuple[int, int]) -> Struct:
         any_of=("min", "max"),
         rules=(between.min_below_max,),
         fields=(
-            Field(name="min", shape=number, about="At least.", example=str(example[0])),
-            Field(name="max", shape=number, about="At most.", example=str(example[1])),
+            Field(name="min", shape=number, about=f"At least this many {unit}.", example=str(example[0])),
+            Field(name="max", shape=number, about=f"At most this many {unit}.", example=str(example[1])),
         ),
     )
 

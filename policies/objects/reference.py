@@ -27,7 +27,7 @@ from policies.policy import API_VERSION
 
 _HEAD = f"""# Reference: the objects of `{API_VERSION}`
 
-<!-- Written by `python -m cli.docs` from policies/definition.py; a test compares the two. -->
+<!-- Written by `python -m cli.docs` from policies/objects/definition.py; a test compares the two. -->
 
 Fields that are not listed are errors, as are empty lists where a value is wanted, and every message names the file, the document
 and the path. Durations are Go's: `2h`, `90s`, `1h30m`. GPU families, models, MIG profiles and workloads are the catalog's:

@@ -13,6 +13,8 @@ Rule = Callable[[Mapping[str, Any], Kind], Iterator[tuple[Path, str]]]
 """What must hold between the fields of one struct: (the fields that were given and understood, the kind) -> what is wrong, and where."""
 Known = Literal["families", "vendors", "models", "instanceFamilies", "workloads", "migProfiles"]
 """Lists of names that the catalog has."""
+Reason = Literal["FieldValueInvalid", "FieldValueRequired", "FieldValueForbidden"]
+"""How the API server begins the message: ``Invalid value: ...:``, ``Required value:``, ``Forbidden:``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,3 +148,20 @@ class Field:
     def written(self) -> str:
         """``families: {in: [hopper]}``"""
         return f"{self.name}: {self.example}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cel:
+    """One rule as the API server judges it itself: an entry of ``x-kubernetes-validations``."""
+
+    rule: str
+    """true of what is right; ``self`` is the map, or the value"""
+    message: str
+    """what is wrong, and what to write"""
+    said: str = ""
+    """CEL for a message that holds values; where it fails, ``message`` is said"""
+    field: str = ""
+    """the field to blame, ``.match.workloads``; empty: ``self``"""
+    reason: Reason = "FieldValueInvalid"
+    kinds: tuple[Kind, ...] = ()
+    """which kinds have the rule; empty: all that have the struct"""

@@ -1,0 +1,61 @@
+"""`berth crds`: the three CustomResourceDefinitions as YAML; nothing is sent anywhere.
+
+``python -m cli.crds`` writes them to deploy/crds/, a file each.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from cli import yaml_lines
+from policies.objects.crd import NAMES, crd
+from policies.objects.definition import KINDS
+from policies.objects.shape import Kind
+from policies.policy import GROUP
+
+FOLDER = Path(__file__).parent.parent / "deploy" / "crds"
+HEAD = """\
+# Berth's kinds of object. Made by `berth crds` from the definition of the policies (policies/objects/definition.py), not by hand.
+# kubectl apply -f FILE adds or updates them; deleting one deletes every object of its kind.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Adds ``crds`` to the command's subparsers."""
+    subparsers.add_parser(
+        "crds",
+        help="Berth's kinds of object for a cluster, as YAML",
+        description="Print the CustomResourceDefinitions of Berth's three kinds, for: berth crds | kubectl apply -f -",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints all three."""
+    print(HEAD + "".join(f"---\n{yaml_lines.text(crd(kind))}" for kind in KINDS), end="")
+    return 0
+
+
+def files() -> dict[str, str]:
+    """name -> text of each file of deploy/crds/."""
+    return {f"{GROUP}_{NAMES[kind].plural}.yaml": _file(kind) for kind in KINDS}
+
+
+def _file(kind: Kind) -> str:
+    return f"{HEAD}---\n{yaml_lines.text(crd(kind))}"
+
+
+def main(folder: Path = FOLDER) -> None:
+    """Rewrites the files; those of kinds that are no more go."""
+    folder.mkdir(exist_ok=True)
+    written = files()
+    for file in folder.glob("*.yaml"):
+        if file.name not in written:
+            file.unlink()
+    for name, text in written.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""The three CustomResourceDefinitions, from ``definition``: what an API server needs to store and judge our objects itself.
+
+Unknown fields: a structural schema prunes them, so ``spec.requires`` of a client that asks for no validation is dropped with a
+warning. kubectl asks for strict validation and is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from policies.objects import definition
+from policies.objects.crd_schema import plain, spec_schema
+from policies.objects.shape import Kind
+from policies.policy import API_VERSION, GROUP
+
+Raw = dict[str, Any]
+CATEGORY = "gpu"
+"""``kubectl get gpu -A`` lists all three kinds"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """What a kind is called on the command line."""
+
+    plural: str
+    short: str
+
+
+NAMES: dict[Kind, Names] = {
+    "ClusterGPUPolicy": Names(plural="clustergpupolicies", short="cgpup"),
+    "GPUPolicy": Names(plural="gpupolicies", short="gpup"),
+    "GPUNodeTemplate": Names(plural="gpunodetemplates", short="gpunt"),
+}
+
+
+def crd(kind: Kind) -> Raw:
+    """The CustomResourceDefinition of ``kind``: one version, served and stored, with a status of its own."""
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{NAMES[kind].plural}.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced" if kind in definition.NAMESPACED else "Cluster",
+            "names": _names(kind),
+            "versions": [
+                {
+                    "name": API_VERSION.removeprefix(f"{GROUP}/"),
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "additionalPrinterColumns": _columns(kind),
+                    "schema": {"openAPIV3Schema": _schema(kind)},
+                }
+            ],
+        },
+    }
+
+
+def _names(kind: Kind) -> Raw:
+    return {
+        "kind": kind,
+        "listKind": f"{kind}List",
+        "plural": NAMES[kind].plural,
+        "singular": kind.lower(),
+        "shortNames": [NAMES[kind].short],
+        "categories": [CATEGORY],
+    }
+
+
+def _columns(kind: Kind) -> list[Raw]:
+    """What ``kubectl get`` shows: what is enforced, where, and whether it was understood."""
+    mode = _column("Mode", ".spec.mode", "What the policy does: Audit, Warn or Enforce; the server's --max-mode caps it.")
+    where = _column("Where", ".status.where", "The namespaces that it is for.")
+    conflicted = _condition(
+        "Conflicted", "Whether another policy wants something else for the same pods; its message says which, and what."
+    )
+    acts = kind != "GPUNodeTemplate"
+    return [
+        *([mode] if acts else []),
+        _condition("Accepted", "Whether Berth understood it; if not, its message says what is wrong."),
+        *([conflicted] if acts else []),
+        *([where] if acts and kind not in definition.NAMESPACED else []),
+        _column("What", ".status.what", "What it does, in one line."),
+        _column("Age", ".metadata.creationTimestamp", "Since when it is there.", "date"),
+    ]
+
+
+def _column(name: str, path: str, about: str, of: str = "string") -> Raw:
+    return {"name": name, "type": of, "jsonPath": path, "description": about}
+
+
+def _condition(name: str, about: str) -> Raw:
+    return _column(name, f'.status.conditions[?(@.type=="{name}")].status', about)
+
+
+def _schema(kind: Kind) -> Raw:
+    """Kubernetes itself describes and judges apiVersion, kind and metadata."""
+    return {
+        "type": "object",
+        "description": plain(definition.ABOUT[kind]),
+        "required": ["spec"],
+        "properties": {"spec": spec_schema(kind), "status": _status()},
+    }
+
+
+def _status() -> Raw:
+    """What Berth writes. Bounded by who writes it, not here: a status that is refused helps nobody."""
+    return _map(
+        "What Berth makes of the object. Written by Berth alone.",
+        observedGeneration=_number("The metadata.generation that this status is about."),
+        where=_word("The namespaces that it is for: all of them, or a selector and how many it picks now."),
+        what=_word("What it does, in one line."),
+        conditions={
+            "type": "array",
+            "description": "Accepted, Conflicted, Clipped, Inexpressible, QuotaNotCovered. kubectl wait --for=condition=Accepted gpup/NAME",
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["type"],
+            "items": _condition_schema(),
+        },
+        lastGood=_map(
+            "The last form that was understood, while the newest is not. It acts until the mistake is mended.",
+            generation=_number("Its metadata.generation."),
+            spec={"type": "object", "description": "Its spec.", "x-kubernetes-preserve-unknown-fields": True},
+        ),
+    )
+
+
+def _condition_schema() -> Raw:
+    """As metav1.Condition has it."""
+    return {
+        **_map(
+            "One thing that holds, or does not.",
+            type=_word("Which."),
+            status={**_word("Whether it holds."), "enum": ["True", "False", "Unknown"]},
+            reason=_word("Why, in one word."),
+            message=_word("Why, and what to do."),
+            lastTransitionTime={**_word("When the status last changed."), "format": "date-time"},
+            observedGeneration=_number("The metadata.generation that this condition is about."),
+        ),
+        "required": ["type", "status", "reason", "message", "lastTransitionTime"],
+    }
+
+
+def _map(about: str, **properties: Raw) -> Raw:
+    return {"type": "object", "description": about, "properties": properties}
+
+
+def _word(about: str) -> Raw:
+    return {"type": "string", "description": about}
+
+
+def _number(about: str) -> Raw:
+    return {"type": "integer", "format": "int64", "minimum": 0, "description": about}

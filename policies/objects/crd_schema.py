@@ -1,0 +1,185 @@
+"""The schema that a CRD takes for a spec: ``schema``'s, with every rule that JSON Schema would refuse without a word of help said in CEL.
+
+A pattern's own message shows a regular expression, and ``anyOf``'s shows nothing. So patterns and choices between fields are CEL
+here, each with a message that names the wanted form, as Berth's parser does; and each description ends with an example, for
+``kubectl explain``. What is accepted here is a subset of what the parser accepts, but for names that only the catalog knows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from policies.objects import between_fields, definition
+from policies.objects import parts as part
+from policies.objects.schema import Schema, json_schema
+from policies.objects.shape import Cel, Choice, Field, Items, Kind, Labels, Shape, SliceSize, Span, Struct, Text, UsableMemory
+
+Raw = dict[str, Any]
+MOST_LABELS = 256
+"""of one map; as many as items of a list. What a rule may cost is bounded, and estimated from the most there can be."""
+MOST_NESTED = 64
+"""items of a list whose items hold lists: the parser takes 256 there too, whose 65,536 values are too many to judge"""
+_CHARACTERS = 32
+"""of a duration, as the parser has it (``duration``), of a size; no more than 64 of a quantity (``quantity``)"""
+_SPAN = r"^([0-9]{1,4}([.][0-9]{1,3})?h)?([0-9]{1,6}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,3})?s)?$"
+"""Hours, minutes, seconds, each at most once. The parser takes them in any order, and ms, us and ns too. Here nothing can overflow in
+Go's duration (292 years), and three decimals are exact in its nanoseconds, which cuts off further ones where the parser does not."""
+_SECONDS = "duration(self) >= duration('1s') && duration(self) <= duration('8784h')"
+_WHOLE_SECONDS = "duration(self).getMilliseconds() % 1000 == 0"
+_ABOUT_SPEC: dict[Kind, str] = {
+    "ClusterGPUPolicy": "Which pods (match), what they must be (require), what is filled in (default), what teams may use (allow).",
+    "GPUPolicy": "Which pods (match), what they must be (require), what is filled in (default).",
+    "GPUNodeTemplate": "Which GPUs and capacity these nodes have, and the labels and taints that only they carry.",
+}
+
+
+def spec_schema(kind: Kind) -> Schema:
+    """``properties.spec`` of the CRD of ``kind``: a structural schema, with ``x-kubernetes-validations``."""
+    spec = definition.SPECS[kind]
+    given: Schema = json_schema(kind)["properties"]["spec"]
+    return {"description": _ABOUT_SPEC[kind], **_schema(given, spec, kind, "")}
+
+
+def _schema(given: Schema, shape: Shape, kind: Kind, example: str) -> Schema:
+    """``given``, the plain schema of ``shape``, as a CRD has it. ``example``: what to write, ``in: [hopper]``."""
+    match shape:
+        case Struct():
+            return _struct(given, shape, kind)
+        case Items():
+            most = min(shape.most, MOST_NESTED) if _nests(shape) else shape.most
+            return {**given, "maxItems": most, "items": _schema(given["items"], shape.of, kind, example)}
+        case Labels():
+            values = _schema(given["additionalProperties"], part.VALUE, kind, example)
+            keys = _validations([_keys(part.KEY, example)])
+            return {**given, "maxProperties": MOST_LABELS, "additionalProperties": values, **keys}
+        case Text(pattern=str()):
+            return _word(given, _text(shape, example), shape.most)
+        case Span():
+            return _word(given, _span(shape), _CHARACTERS)
+        case SliceSize():
+            return _word(given, _SIZE, _CHARACTERS)
+        case UsableMemory():
+            return _word(given, _usable(given["pattern"]), 2 * _CHARACTERS)
+    return given
+
+
+def _nests(shape: Items) -> bool:
+    return isinstance(shape.of, Struct) and any(isinstance(field.shape, Items) for field in shape.of.fields)
+
+
+def _struct(given: Schema, shape: Struct, kind: Kind) -> Schema:
+    plain = {name: value for name, value in given.items() if name not in ("anyOf", "oneOf")}
+    properties = {
+        field.name: _schema(given["properties"][field.name], field.shape, kind, field.written()) | {"description": described(field)}
+        for field in shape.fields
+        if field.of(kind)
+    }
+    return {**plain, "properties": properties, **_validations(list(rules(shape, kind)))}
+
+
+def described(field: Field) -> str:
+    """What ``kubectl explain`` shows of a field, as plain text; of a list it shows no enum, of text no form."""
+    default = "" if field.default is None else f" Default: {'true' if field.default is True else field.default}."
+    return f"{plain(field.about)}{_form(field.shape)}{default}\nExample: {field.written()}"
+
+
+def plain(markdown: str) -> str:
+    """Without backticks, which a terminal shows as they are; words that belong together, ``berth gpus``, in quotes."""
+    return re.sub(r"`([^` ]*)`", r"\1", markdown).replace("`", "'")
+
+
+def _form(shape: Shape) -> str:
+    match shape:
+        case Items(of=Choice(values=values)):
+            return f" Values: {', '.join(values)}."
+        case Span(word=word):
+            return f" A duration such as 2h, 90s or 1h30m{f', or {word}' if word else ''}."
+    return ""
+
+
+def rules(shape: Struct, kind: Kind) -> Iterator[Cel]:
+    """What must hold between the fields of ``shape`` in objects of ``kind``."""
+    fields = {field.name: field for field in shape.fields}
+    if shape.any_of:
+        yield _any_of(shape.any_of, fields[shape.any_of[0]])
+    if shape.one_of:
+        yield _one_of(shape.one_of, fields[shape.one_of[0]])
+    for rule in shape.rules:
+        yield from (cel for cel in between_fields.IN_CEL[rule] if not cel.kinds or kind in cel.kinds)
+
+
+def _any_of(names: tuple[str, ...], first: Field) -> Cel:
+    return Cel(
+        rule=" || ".join(f"has(self.{_escaped(name)})" for name in names),
+        message=f"wants {' or '.join(names)}; write {first.written()}",
+        reason="FieldValueRequired",
+    )
+
+
+def _one_of(names: tuple[str, ...], first: Field) -> Cel:
+    neither = f"wants {' or '.join(names)}; write {first.written()}"
+    both = f"wants only one of {' and '.join(names)}; remove one"
+    there = [f"has(self.{_escaped(name)})" for name in names]
+    return Cel(rule=f"[{', '.join(there)}].exists_one(there, there)", message=neither, said=f"{there[0]} ? '{both}' : '{neither}'")
+
+
+def _escaped(name: str) -> str:
+    """CEL has ``in`` for itself; the API server offers such a field under another name."""
+    return f"__{name}__" if name == "in" else name
+
+
+def _text(text: Text, example: str) -> Cel:
+    return Cel(rule=f"self.matches({_quoted(text)})", message=f"is not {text.wanted}; write {example}")
+
+
+def _keys(text: Text, example: str) -> Cel:
+    return Cel(
+        rule=f"self.all(key, key.size() <= {text.most} && key.matches({_quoted(text)}))",
+        message=f"has a key that is not {text.wanted}; write {example}",
+    )
+
+
+def _quoted(text: Text) -> str:
+    """The pattern as a raw string of CEL, where a backslash stands for itself."""
+    assert text.pattern is not None
+    assert "'" not in text.pattern
+    return f"r'{text.pattern}'"
+
+
+def _span(span: Span) -> Cel:
+    right = f"self.size() > 0 && self.matches(r'{_SPAN}') && {_SECONDS} && {_WHOLE_SECONDS}"
+    wanted = "wants a duration in whole seconds, from 1s to a year (8784h); write 2h, 90s or 1h30m"
+    if span.word is None:
+        return Cel(rule=right, message=wanted)
+    return Cel(rule=f"self == '{span.word}' || {right}", message=f"{wanted}, or {span.word}")
+
+
+_SIZE = Cel(
+    rule="self.matches('^[0-9]{1,4}gb$')",
+    message="is no nominal size of a MIG slice; write slice: 10gb",
+    said="'is no nominal size of a MIG slice; write slice: ' + (self.find('[0-9]{1,4}gb') == '' ? '10gb' : self.find('[0-9]{1,4}gb'))",
+)
+
+
+def _usable(pattern: str) -> Cel:
+    return Cel(
+        rule=f"self.matches(r'{pattern}') && quantity(self).isGreaterThan(quantity('0'))",
+        message="wants an amount of memory; write usableMemory: 9.5Gi",
+    )
+
+
+def _word(given: Schema, cel: Cel, most: int) -> Schema:
+    """Text that a rule judges; a length, because the rule's cost is estimated from it."""
+    return {"type": given["type"], "maxLength": most, **_validations([cel])}
+
+
+def _validations(cels: list[Cel]) -> Raw:
+    return {"x-kubernetes-validations": [_validation(cel) for cel in cels]} if cels else {}
+
+
+def _validation(cel: Cel) -> Raw:
+    optional = {"messageExpression": cel.said, "fieldPath": cel.field, "reason": cel.reason}
+    usual = ("", "FieldValueInvalid")
+    return {"rule": cel.rule, "message": cel.message, **{name: value for name, value in optional.items() if value not in usual}}
