@@ -63,7 +63,7 @@ def judge(file: Path, body: bytes, snapshot: Snapshot, metrics: Metrics) -> byte
 
 def _first(file: Path, body: bytes, snapshot: Snapshot, metrics: Metrics) -> Callable[[], object]:
     def call() -> None:
-        snapshot.decided.clear()
+        snapshot.memory.decided.clear()
         judge(file, body, snapshot, metrics)
 
     return call

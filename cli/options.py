@@ -24,8 +24,9 @@ def add_snapshot_options(parser: argparse.ArgumentParser) -> None:
         help="dumped Namespaces, Nodes, NodePools, DeviceClasses, claims; repeatable",
     )
     add("--catalog", metavar="FILE", help="a file laid over the catalog: new GPUs, labels, resource names")
-    add("--platforms", type=names, default=(), metavar="P,...", help="who makes the GPU nodes: karpenter-aws, gke, gfd, ...")
-    add("--mig-strategy", default="mixed", metavar="|".join(MIG_STRATEGIES), help="the device plugin's; default: mixed")
+    help_ = "who makes the GPU nodes: karpenter-aws, gke, gfd, ...; auto: as Nodes and NodePools tell"
+    add("--platforms", type=names, default=(), metavar="P,...", help=help_)
+    add("--mig-strategy", default="", metavar="|".join(MIG_STRATEGIES), help="the device plugin's; default: mixed, in a cluster auto")
     add("--queues", type=names, default=(), metavar="Q,...", help=f"queue systems in use: {', '.join(QUEUES)}")
     add("--max-mode", default="Enforce", metavar="|".join(MODES), help="no policy does more than this; default: Enforce")
 

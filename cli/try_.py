@@ -17,6 +17,7 @@ from cli import said, shown
 from cli.judge import Outcome, judge
 from cli.manifests import read
 from cli.options import add_snapshot_options, snapshot_from
+from policies.compiled import Compiled
 from policies.document import Document, InputError, objects
 from policies.snapshot import Snapshot
 from policies.verdict import MODES, Mode
@@ -78,17 +79,16 @@ def run(args: argparse.Namespace) -> int:
 def _supposed(snapshot: Snapshot, args: argparse.Namespace) -> Snapshot:
     """The snapshot with what --as and --namespace-labels suppose."""
     if args.as_mode:
-        snapshot = replace(snapshot, policies=_in_mode(snapshot, args.as_mode))
+        snapshot = snapshot.with_policies(_in_mode(snapshot, args.as_mode))
     if args.namespace_labels:
         known = snapshot.cluster.namespaces
         labels = {**known.get(args.namespace, {}), **args.namespace_labels}
-        cluster = replace(snapshot.cluster, namespaces={**known, args.namespace: labels})
-        snapshot = replace(snapshot, cluster=cluster)
+        snapshot = snapshot.with_facts(replace(snapshot.cluster, namespaces={**known, args.namespace: labels}))
     return snapshot
 
 
-def _in_mode(snapshot: Snapshot, mode: Mode) -> Any:
-    return tuple(replace(c, mode=mode, policy=replace(c.policy, mode=mode)) for c in snapshot.policies)
+def _in_mode(snapshot: Snapshot, mode: Mode) -> Iterator[Compiled]:
+    return (replace(c, mode=mode, policy=replace(c.policy, mode=mode)) for c in snapshot.policies)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -33,9 +33,9 @@ class Constraint:
     """True for a list of what is wanted (``in``, capacity): losing part of it is said"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Compiled:
-    """A policy with its constraints as sets."""
+    """A policy with its constraints as sets. Equal to itself alone: what was decided under it is found by it."""
 
     policy: Policy
     mode: Mode

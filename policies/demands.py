@@ -37,8 +37,8 @@ class Demands:
 
 def demands(snapshot: Snapshot, policies: tuple[Compiled, ...], seconds: int | None, actor: Actor) -> tuple[Demands, Wishes]:
     """Of these policies for a pod that runs so long, and what they wish of this actor besides placement."""
-    remembered = snapshot.remembered
-    key = (tuple(map(id, policies)), *_long(policies, seconds))
+    remembered = snapshot.memory.remembered
+    key = (policies, *_long(policies, seconds))
     found: Demands | None = remembered.get(key)
     if found is None:
         found = _together(snapshot, policies, seconds)

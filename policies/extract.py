@@ -7,7 +7,8 @@ extract is its path in the pod.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,23 +50,41 @@ class Reads:
 
 def reads(policies: Iterable[Policy], catalog: Catalog) -> Reads:
     """Of everything that may be in force together."""
-    policies = tuple(policies)
-    labels = {p.key for p in catalog.protections if p.where == "labels"}
-    annotations = {p.key for p in catalog.protections if p.where == "annotations"}
-    return Reads(
-        labels=frozenset({*labels, *catalog.signatures, *KUEUE_LABELS, *_selected(policies)}),
-        annotations=frozenset({*annotations, *FRACTIONS, MIRROR}),
-        ordinary=any("cpuAndMemory" in p.require.requests_equal_limits for p in policies),
-        users=frozenset(user for p in policies for user in p.exclude_users),
-    )
-
-
-def _selected(policies: Iterable[Policy]) -> Iterator[str]:
+    readers = Readers(catalog)
     for policy in policies:
+        readers.count(policy, 1)
+    return readers.reads()
+
+
+class Readers:
+    """How many of the policies in force read each thing: for whoever has ten thousand, of which one changes."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._labels: Counter[str] = Counter()
+        self._users: Counter[str] = Counter()
+        self._ordinary = 0
+
+    def count(self, policy: Policy, sign: int) -> None:
+        """One that is in force from now on (1), or no more (-1)."""
         selector = policy.match.pod_selector
-        if selector is not None:
-            yield from (key for key, _ in selector.match_labels)
-            yield from (expression.key for expression in selector.match_expressions)
+        for key in selector.keys if selector is not None else ():
+            self._labels[key] += sign
+        for user in policy.exclude_users:
+            self._users[user] += sign
+        self._ordinary += sign * ("cpuAndMemory" in policy.require.requests_equal_limits)
+
+    def reads(self) -> Reads:
+        """Of all of them together."""
+        self._labels, self._users = +self._labels, +self._users
+        protections = self._catalog.protections
+        labels = {p.key for p in protections if p.where == "labels"}
+        return Reads(
+            labels=frozenset({*labels, *self._catalog.signatures, *KUEUE_LABELS, *self._labels}),
+            annotations=frozenset({*(p.key for p in protections if p.where == "annotations"), *FRACTIONS, MIRROR}),
+            ordinary=self._ordinary > 0,
+            users=frozenset(self._users),
+        )
 
 
 def extract(pod: Raw, read: Reads) -> Raw:

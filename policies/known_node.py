@@ -1,10 +1,15 @@
-"""Pods that are pinned to one node: is that node inside R? Only a node whose labels are known can be outside."""
+"""Pods that are pinned to one node: is that node inside R? Only a node whose labels are known can be outside.
+
+Labels come from a cluster, so that there are all sorts of them, and fewer on a node that has just come: one that is missing says
+nothing. One with a value that the catalog does not know says that a machine is new where it tells the machine; feature discovery's
+change with each driver, and say nothing then.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from policies import refusal
+from policies import detect, refusal
 from policies.compiled import who
 from policies.offers import Table
 from policies.plan import Plan
@@ -14,7 +19,7 @@ RULE = "node_affinity"
 
 
 def check(plan: Plan) -> Iterator[Violation]:
-    """A known node that carries no allowed offer; an unknown one is remarked."""
+    """A known node that carries no allowed offer; an unknown one, and one of a platform that is not in force, is remarked."""
     if not plan.constraints:
         return
     node = plan.pod.node_name or plan.pod.pinned_node
@@ -26,31 +31,56 @@ def check(plan: Plan) -> Iterator[Violation]:
     if labels is None:
         plan.remark("BERTH-213", "the pod names its node, whose labels are not known: where it runs is not judged", RULE, policies)
         return
-    carried = [(table, rows) for table in plan.snapshot.tables.values() if (rows := _carries(plan, table, labels) & _wanted(plan, table))]
+    carried = list(_carried(plan, labels))
     if carried and not any(rows & plan.required[table.platform.name] for table, rows in carried):
         yield Violation(
             code="BERTH-124",
-            fact=f"the node that {_where(plan)} names has {_shown(carried[0][0], labels)}, outside {refusal.joined(plan.constraints)}",
+            fact=f"the node that {_where(plan)} names has {_shown(plan, *carried[0], labels)}, outside {refusal.joined(plan.constraints)}",
             fix="name another node, or none",
             detail=refusal.required(plan.constraints),
             rule=RULE,
             policies=policies,
         )
+    home = detect.home(plan.snapshot.catalog, labels)
+    if not carried and home and home not in plan.snapshot.tables:
+        text = f"the node that {_where(plan)} names is of {home}, none of the platforms in force here: where it runs is not judged"
+        plan.remark("BERTH-213", text, RULE, policies)
 
 
 def _where(plan: Plan) -> str:
     return "spec.nodeName" if plan.pod.node_name else "matchFields metadata.name"
 
 
-def _shown(table: Table, labels: Mapping[str, str]) -> str:
-    """The first label of the platform that the node has, as ``key=value``."""
-    key = next(key for key in table.platform.labels if key in labels)
+def _shown(plan: Plan, table: Table, rows: int, labels: Mapping[str, str]) -> str:
+    """The label that best says why, as ``key=value``: of the axis that leaves the node nothing, or of what tells its machine."""
+    platform = table.platform
+    axis = next((c.axis for c in plan.constraints if not rows & c.rows[platform.name]), "machine")
+    of_axis = {"capacity": platform.capacity_keys, "sharing": _sharing_keys(plan, table)}.get(axis, ())
+    telling = [key for key in platform.labels if key in _telling(table, labels)]
+    known = [key for key in telling if _known(table, key, labels)]
+    key = next(key for key in (*of_axis, *known, *telling, *platform.labels) if key in labels)
     return f"{key}={labels[key]}"
+
+
+def _sharing_keys(plan: Plan, table: Table) -> tuple[str, ...]:
+    return tuple(key for variant in plan.snapshot.catalog.schemes[table.platform.sharing].variants for key in variant.labels)
 
 
 def _daemon(plan: Plan) -> None:
     if plan.space.possible_anywhere() and not plan.space.left(plan.required):
         plan.remark("BERTH-213", "a DaemonSet's pod can't be moved: its nodes are outside what is required here", RULE)
+
+
+def _carried(plan: Plan, labels: Mapping[str, str]) -> Iterator[tuple[Table, int]]:
+    """The rows of what the pod asks for that the node may have: on its own platform, or by what its labels say on those in force."""
+    tables = plan.snapshot.tables
+    home = detect.home(plan.snapshot.catalog, labels)
+    for table in (tables[home],) if home in tables else tables.values():
+        rows = _carries(table, labels)
+        if home not in tables and home:
+            rows &= ~table.unknown  # a machine that its own platform may well know
+        if rows := rows & _wanted(plan, table):
+            yield table, rows
 
 
 def _wanted(plan: Plan, table: Table) -> int:
@@ -60,15 +90,42 @@ def _wanted(plan: Plan, table: Table) -> int:
     return rows
 
 
-def _carries(plan: Plan, table: Table, labels: Mapping[str, str]) -> int:
-    """Rows whose labels the node's agree with; 0 where the node has no label of the platform's own, or is another platform's."""
-    own = [key for key in table.platform.labels if key in labels]
-    others = (t.platform.anchor for t in plan.snapshot.tables.values() if t is not table)
-    if not own or (table.platform.cloud is None and any(anchor in labels for anchor in others)):
+def _carries(table: Table, labels: Mapping[str, str]) -> int:
+    """Rows that the node's labels agree with; 0 where it has no label of the platform's own. Feature discovery's say more of the
+    machine, and nothing where they contradict it: it reads one of two models, and calls them as a driver does."""
+    platform = table.platform
+    if not any(key in labels for key in platform.labels):
         return 0
-    known, unknown = table.all & ~table.unknown, table.unknown
-    for key, classes in table.values.items():
-        if key in labels:
-            known &= sum(rows for possible, rows in classes.items() if labels[key] in possible or "*" in possible)
-            unknown &= sum(rows for possible, rows in classes.items() if labels[key] in possible or "*" in possible or "?" in possible)
-    return known or unknown
+    telling = _telling(table, labels)
+    known = {key for key in telling if _known(table, key, labels)}
+    if telling and not known:
+        return _new(table, labels)
+    # Of a machine that is new in part, the size or number of devices may be as no known machine of that model has them.
+    binding = {*(platform.labels if known == telling else known), *platform.capacity_keys}
+    said = [key for key in table.values if key in labels and _known(table, key, labels)]
+    rows = _agreeing(table, labels, table.all, [key for key in said if key in binding])
+    return _agreeing(table, labels, rows, [key for key in said if key not in binding]) or rows
+
+
+def _agreeing(table: Table, labels: Mapping[str, str], rows: int, keys: Iterable[str]) -> int:
+    for key in keys:
+        rows &= table.select(key, "In", (labels[key],))[0]
+    return rows
+
+
+def _new(table: Table, labels: Mapping[str, str]) -> int:
+    """Rows of an unknown model: what says how it is sold still binds."""
+    rows = table.unknown
+    for key in (key for key in (*table.platform.labels, *table.platform.capacity_keys) if key in labels and key in table.values):
+        rows &= sum(found for possible, found in table.values[key].items() if not {labels[key], "*", "?"}.isdisjoint(possible))
+    return rows
+
+
+def _telling(table: Table, labels: Mapping[str, str]) -> frozenset[str]:
+    """The node's labels that say which machine it is."""
+    return frozenset(key for keys in table.platform.machine_keys for key in keys if key in labels)
+
+
+def _known(table: Table, key: str, labels: Mapping[str, str]) -> bool:
+    """Whether any platform in force has this value for the label."""
+    return labels[key] in table.known.get(key, ())

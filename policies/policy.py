@@ -58,6 +58,11 @@ class LabelSelector:
     match_labels: tuple[tuple[str, str], ...] = ()
     match_expressions: tuple[LabelExpression, ...] = ()
 
+    @property
+    def keys(self) -> frozenset[str]:
+        """Labels that it looks at."""
+        return frozenset((*(key for key, _ in self.match_labels), *(expression.key for expression in self.match_expressions)))
+
     def matches(self, labels: Mapping[str, str]) -> bool:
         """As apimachinery's labels.Selector: NotIn and DoesNotExist hold where the key is missing."""
         return all(labels.get(key) == value for key, value in self.match_labels) and all(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from policies import tables
+from policies import detect, tables
 from policies.catalog import Catalog
 from policies.cluster_facts import ClusterFacts
 from policies.compiled import Compiled, CompiledTemplate, Compiler
@@ -44,7 +45,8 @@ class Vocabulary:
     """labels of the node templates"""
 
 
-def _vocabulary(catalog: Catalog, templates: Iterable[NodeTemplate]) -> Vocabulary:
+def vocabulary(catalog: Catalog, templates: Iterable[NodeTemplate]) -> Vocabulary:
+    """Of everything that the catalog and these templates name."""
     platforms = catalog.platforms.values()
     capacity = frozenset(key for p in platforms for key in p.capacity_keys)
     return Vocabulary(
@@ -55,7 +57,37 @@ def _vocabulary(catalog: Catalog, templates: Iterable[NodeTemplate]) -> Vocabula
     )
 
 
-@dataclass(frozen=True, slots=True)
+class Memory:
+    """What was worked out under one catalog, its tables, templates and cluster facts. Everything in it is found by the policies that it
+    rests on, as they are compiled: a snapshot that differs in others alone takes it over (``policies.living``)."""
+
+    __slots__ = ("_next", "_scopes", "decided", "remembered")
+
+    def __init__(self) -> None:
+        self.decided: Kept[Any] = Kept(_MOST_DECIDED)
+        """what the server has decided (``webhook.decisions``)"""
+        self.remembered: Kept[Any] = Kept(_MOST_REMEMBERED)
+        """of ``demands`` alone: sets of policies, merged"""
+        self._scopes: dict[tuple[Compiled, ...], int] = {}
+        self._next = itertools.count()
+
+    def scope(self, policies: tuple[Compiled, ...]) -> int:
+        """A number for this very set of policies, never given to another."""
+        found = self._scopes.get(policies)
+        if found is None:
+            if len(self._scopes) >= _MOST_NAMESPACES:
+                self._scopes.clear()
+            found = self._scopes[policies] = next(self._next)
+        return found
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.decided.clear()
+        self.remembered.clear()
+        self._scopes.clear()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Everything a decision may know. ``facts_for`` is one dict look-up once a namespace has been seen."""
 
@@ -68,29 +100,53 @@ class Snapshot:
     queues: tuple[str, ...]
     max_mode: Mode
     policies: tuple[Compiled, ...]
+    """sorted by id: the cluster's come first"""
+    of_cluster: tuple[Compiled, ...]
+    own: Mapping[str, tuple[Compiled, ...]]
+    """by namespace: its own policies; the rest is the cluster's"""
     templates: Mapping[str, CompiledTemplate]
     cluster: ClusterFacts
+    pools_without_gpus: frozenset[str]
+    """NodePools that no GPU pod lands on"""
     vocabulary: Vocabulary
-    reads: Reads = field(init=False)
-    decided: Kept[Any] = field(default_factory=lambda: Kept(_MOST_DECIDED), init=False)
-    """what the server has decided under it (``webhook.decisions``)"""
-    remembered: Kept[Any] = field(default_factory=lambda: Kept(_MOST_REMEMBERED), init=False)
-    """of ``demands`` alone: sets of policies, merged"""
-    _of_cluster: tuple[Compiled, ...] = field(init=False)
-    _own: Mapping[str, tuple[Compiled, ...]] = field(init=False)
-    """by namespace: its own policies; the rest is the cluster's"""
+    reads: Reads
+    every_namespace: bool = False
+    """whether ``cluster`` has all namespaces that there are: what it lacks has come into being a moment ago"""
+    by_labels: bool = False
+    """whether a policy of the cluster chooses namespaces by labels besides their name"""
+    memory: Memory = field(default_factory=Memory)
+    selected: dict[str, tuple[Compiled, ...]] = field(default_factory=dict)
+    """namespace -> the cluster's policies for it, of those that were asked for"""
     _facts: dict[str, Facts] = field(default_factory=dict, init=False)
-    _scopes: dict[tuple[int, ...], int] = field(default_factory=dict, init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "reads", reads((c.policy for c in self.policies), self.catalog))
-        object.__setattr__(self, "_of_cluster", tuple(c for c in self.policies if c.policy.namespace is None))
-        object.__setattr__(self, "_own", _by_namespace(self.policies))
+    def with_policies(self, policies: Iterable[Compiled]) -> Snapshot:
+        """The same moment under these policies. Nothing that was worked out before is taken over."""
+        ordered = tuple(sorted(policies, key=lambda c: c.policy.id))
+        of_cluster = tuple(c for c in ordered if c.policy.namespace is None)
+        return replace(
+            self,
+            policies=ordered,
+            of_cluster=of_cluster,
+            own=_by_namespace(ordered),
+            reads=reads((c.policy for c in ordered), self.catalog),
+            by_labels=by_labels(of_cluster),
+            memory=Memory(),
+            selected={},
+        )
+
+    def with_facts(self, cluster: ClusterFacts) -> Snapshot:
+        """The same policies under these facts. Nothing that was worked out before is taken over."""
+        pools = detect.pools_without_gpus(self.catalog, cluster)
+        return replace(self, cluster=cluster, pools_without_gpus=pools, memory=Memory(), selected={})
 
     @property
     def enforces(self) -> bool:
         """Whether any policy may refuse."""
         return any(compiled.mode == "Enforce" for compiled in self.policies)
+
+    def knows(self, namespace: str) -> bool:
+        """False where a namespace is so new that its labels have not come yet, and some policy depends on them."""
+        return not (self.every_namespace and self.by_labels) or namespace in self.cluster.namespaces
 
     def facts_for(self, namespace: str) -> Facts:
         """The facts for one namespace: only the policies whose scope it is in."""
@@ -100,21 +156,26 @@ class Snapshot:
         if facts is None:
             if len(self._facts) >= _MOST_NAMESPACES:
                 self._facts.clear()
+                self.selected.clear()
             facts = self._facts[namespace] = self._make_facts(namespace)
         return facts
 
-    def forget(self) -> None:
+    def forget(self, successor: Snapshot | None = None) -> None:
         """For one that is no longer in force. What it remembers of namespaces holds the snapshot itself: with that gone,
-        nothing is left for the garbage collector to find."""
+        nothing is left for the garbage collector to find. What the ``successor`` took over stays."""
         self._facts.clear()
-        self.decided.clear()
-        self.remembered.clear()
+        if successor is None or successor.memory is not self.memory:
+            self.memory.clear()
 
     def _make_facts(self, namespace: str) -> Facts:
         labels = {**self.cluster.namespaces.get(namespace, {}), NAMESPACE_LABEL: namespace}
-        policies = (*(c for c in self._of_cluster if _selects(c.policy, labels)), *self._own.get(namespace, ()))
-        scope = self._scopes.setdefault(tuple(map(id, policies)), len(self._scopes))
-        return Facts(namespace, labels, policies, scope, self)
+        selected = self.selected.get(namespace)
+        if selected is None:
+            selected = tuple(c for c in self.of_cluster if _selects(c.policy, labels))
+            if len(namespace) <= LONGEST_NAMESPACE:
+                self.selected[namespace] = selected
+        policies = (*selected, *self.own.get(namespace, ()))
+        return Facts(namespace, labels, policies, self.memory.scope(policies), self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +196,12 @@ def _selects(policy: Policy, labels: Mapping[str, str]) -> bool:
     return selector is None or selector.matches(labels)
 
 
+def by_labels(policies: Iterable[Compiled]) -> bool:
+    """Whether one of these chooses namespaces by more than their name, which every namespace is born with."""
+    selectors = (c.policy.match.namespace_selector for c in policies)
+    return any(key != NAMESPACE_LABEL for selector in selectors if selector is not None for key in selector.keys)
+
+
 def build(
     policy_set: PolicySet,
     catalog: Catalog,
@@ -146,15 +213,10 @@ def build(
     cluster: ClusterFacts | None = None,
 ) -> Snapshot:
     """Compile a snapshot. ``platforms``: names in the catalog; the caller has checked them."""
-    names = [name for name in catalog.platforms if not platforms or name in platforms]
-    families = frozenset(_named_families(policy_set)) - catalog.machine_families()
-    built = {
-        name: tables.build(catalog.platforms[name], catalog, mig_strategy=mig_strategy, families=families, templates=policy_set.templates)
-        for name in names
-    }
-    tables.share_known(built.values())
+    built = tables_of(catalog, platforms, mig_strategy, unknown_families(policy_set, catalog), policy_set.templates)
     compiler = Compiler(catalog, built)
     policies = tuple(sorted((compiler.policy(p, max_mode) for p in policy_set.policies), key=lambda c: c.policy.id))
+    of_cluster = tuple(c for c in policies if c.policy.namespace is None)
     return Snapshot(
         catalog=catalog,
         tables=built,
@@ -163,10 +225,34 @@ def build(
         queues=tuple(queues),
         max_mode=max_mode,
         policies=policies,
+        of_cluster=of_cluster,
+        own=_by_namespace(policies),
         templates={t.name: compiler.template(t) for t in sorted(policy_set.templates, key=lambda t: t.name)},
         cluster=cluster or ClusterFacts(),
-        vocabulary=_vocabulary(catalog, policy_set.templates),
+        pools_without_gpus=detect.pools_without_gpus(catalog, cluster or ClusterFacts()),
+        vocabulary=vocabulary(catalog, policy_set.templates),
+        reads=reads(policy_set.policies, catalog),
+        by_labels=by_labels(of_cluster),
     )
+
+
+def tables_of(
+    catalog: Catalog, platforms: Sequence[str], mig_strategy: str, families: frozenset[str], templates: Sequence[NodeTemplate]
+) -> dict[str, Table]:
+    """The tables of these platforms, or of all, in the catalog's order."""
+    names = [name for name in catalog.platforms if not platforms or name in platforms]
+    built = {
+        name: tables.build(catalog.platforms[name], catalog, mig_strategy=mig_strategy, families=families, templates=templates)
+        for name in names
+    }
+    tables.share_known(built.values())
+    return built
+
+
+def unknown_families(policy_set: PolicySet, catalog: Catalog) -> frozenset[str]:
+    """Instance families that policies or templates name and the catalog lacks."""
+    named_by: list[Policy | NodeTemplate] = [*policy_set.policies, *policy_set.templates]
+    return frozenset(family for one in named_by for family in instance_families(one)) - catalog.machine_families()
 
 
 def _by_namespace(policies: Iterable[Compiled]) -> dict[str, tuple[Compiled, ...]]:
@@ -177,9 +263,10 @@ def _by_namespace(policies: Iterable[Compiled]) -> dict[str, tuple[Compiled, ...
     return {namespace: tuple(own) for namespace, own in found.items()}
 
 
-def _named_families(policy_set: PolicySet) -> Iterator[str]:
-    machines = [m for p in policy_set.policies for m in (p.require.machine, p.default.machine)]
-    for machine in (*machines, *(t.machine for t in policy_set.templates)):
+def instance_families(named_by: Policy | NodeTemplate) -> Iterator[str]:
+    """Every instance family that it names, known or not."""
+    machines = [named_by.machine] if isinstance(named_by, NodeTemplate) else [named_by.require.machine, named_by.default.machine]
+    for machine in machines:
         if machine.instance_families is not None:
             yield from machine.instance_families.in_
             yield from machine.instance_families.not_in

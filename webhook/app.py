@@ -26,7 +26,7 @@ LARGEST_REVIEW = 40 * 2**20
 """Bytes. A client may send the API server 3 MiB; an update's review holds the pod twice, and Go writes ``<`` in six bytes."""
 
 Judge = Callable[[bytes, Snapshot, Metrics], tuple[str, bytes]]
-"""A body judged: the decision in one word, and the AdmissionReview to send, as JSON. Raises ReviewError."""
+"""A body judged: the decision in one word, and the AdmissionReview to send, as JSON. Raises ReviewError and judged.NotYet."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,6 +61,7 @@ COMPRESSED = Refusal("rejected", said(415, "send the review uncompressed, as the
 NO_REVIEW = Refusal("rejected", said(413, f"the body is larger than {LARGEST_REVIEW} bytes, which no review of a pod is", close=True))
 NO_UID = Refusal("rejected", said(413, "the review is larger than the body cap", close=True))
 NOT_LOADED = Refusal("unavailable", come_back("the policies are not loaded yet"))
+UNKNOWN_NAMESPACE = Refusal("unavailable", come_back("the labels of this namespace are not known yet, and policies depend on them"))
 BEHIND = Refusal("shed", come_back("this replica is behind"))
 FAILED = Refusal("failed", said(500, "Berth failed to judge this review; its log says why (event=failed)"))
 
@@ -135,6 +136,8 @@ class App:
         try:
             # by the snapshot of now: it may have changed while the body came
             decision, answer = route.judge(call.body, replica.snapshot, replica.metrics)
+        except judged.NotYet:
+            return UNKNOWN_NAMESPACE
         except ReviewError as error:
             return "rejected", said(error.status, error.sentence)
         except Exception as error:  # noqa: BLE001 - whatever it was, the caller gets a sentence and the log gets the rest

@@ -52,13 +52,16 @@ def decided(asked: Review, verdict: Verdict, phase: Phase) -> Decided:
     )
 
 
+_PINNED = (b'"nodeName":"', b'"matchFields":[{')
+"""what the extract of a pod that names its node may hold: it is decided by that node's labels, and no other pod is like it"""
+
 Key = tuple[Phase, bool, int, str, str, bytes]
 
 
 def key(request: Request, facts: Facts, text: bytes) -> Key | None:
-    """All that the verdict depends on. ``text``: what is ``seen.seen`` of the pod. None where nothing is kept: of an update, and
-    of a namespace whose name is longer than any."""
-    if request.operation != "CREATE" or len(facts.namespace) > LONGEST_NAMESPACE:
+    """All that the verdict depends on. ``text``: what is ``seen.seen`` of the pod. None where nothing is kept: of an update, of a
+    pod that may name its node, and of a namespace whose name is longer than any."""
+    if request.operation != "CREATE" or len(facts.namespace) > LONGEST_NAMESPACE or any(mark in text for mark in _PINNED):
         return None
     claims = b'"resourceClaims":' in text  # they are found by namespace
     user = request.user if request.user in facts.snapshot.reads.users else ""

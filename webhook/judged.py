@@ -15,25 +15,35 @@ from webhook.review import Review, ReviewError
 from webhook.seen import MOST_SEEN, seen
 
 
+class NotYet(Exception):
+    """What the decision depends on is on its way here: the call is to come again."""
+
+
 def pod(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
-    """A review of a pod. Nothing is told of a dry run: it never happened. Raises ReviewError."""
+    """A review of a pod. Nothing is told of a dry run: it never happened. Raises ReviewError and NotYet."""
     asked = review.parse(body)
     text = seen(asked.pod, snapshot.reads)
     size = len(text) if asked.old_pod is None else max(len(text), len(seen(asked.old_pod, snapshot.reads)))
     if size > MOST_SEEN:
         return _overgrown(phase, asked.uid, size, snapshot)
+    _expect_known(asked.namespace, snapshot)
     facts = snapshot.facts_for(asked.namespace)
     request = asked.request(phase)
     key = decisions.key(request, facts, text)
-    decided: Decided | None = snapshot.decided.get(key)
+    decided: Decided | None = snapshot.memory.decided.get(key)
     if decided is None:
         decided = _decided(asked, request, facts)
         if key is not None:
-            decisions.keep(snapshot.decided, key, decided)
+            decisions.keep(snapshot.memory.decided, key, decided)
     if not asked.dry_run:
         metrics.count(decided.tally)
         logs.write("decision", "info", decided.told, **log_fields.whose(asked, phase))
     return decided.word, decided.answer(asked.uid)
+
+
+def _expect_known(namespace: str, snapshot: Snapshot) -> None:
+    if not snapshot.knows(namespace):
+        raise NotYet
 
 
 def _decided(asked: Review, request: Request, facts: Facts) -> Decided:
@@ -52,8 +62,9 @@ def _overgrown(phase: Phase, uid: str, size: int, snapshot: Snapshot) -> tuple[s
 
 
 def workload(body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
-    """A review of a workload: always allowed, with what its pods will meet as warnings. Raises ReviewError."""
+    """A review of a workload: always allowed, with what its pods will meet as warnings. Raises ReviewError and NotYet."""
     asked = advise.parse(body)
+    _expect_known(asked.namespace, snapshot)
     sentences = advise.advise(asked, snapshot)
     if not asked.dry_run:
         logs.write("advice", **log_fields.of_advice(asked, sentences))

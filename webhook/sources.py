@@ -6,15 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from policies import snapshot
+from policies import detect, snapshot
+from policies.catalog import Catalog
 from policies.cluster_facts import ClusterFacts
 from policies.document import InputError, objects
+from policies.living import AUTO, Options
 from policies.nearest import hint
 from policies.snapshot import Snapshot
 from policies.verdict import MODES, Mode
 from webhook.files import CatalogFilesError, read_catalog, read_documents, read_policies
 
-MIG_STRATEGIES = ("mixed", "single")
+MIG_STRATEGIES = ("mixed", "single", AUTO)
 QUEUES = ("kueue", "slurm-bridge")
 DEFAULT_POLICIES = Path(snapshot.__file__).parent / "library" / "berth-default.yaml"
 """What acts without --policies: an object like any other, to be read there."""
@@ -36,7 +38,8 @@ class Sources:
     facts: tuple[str, ...] = ()
     catalog: str | None = None
     platforms: tuple[str, ...] = ()
-    mig_strategy: str = "mixed"
+    mig_strategy: str = ""
+    """not given: mixed; in a cluster as its nodes tell"""
     queues: tuple[str, ...] = ()
     max_mode: str = "Enforce"
 
@@ -56,12 +59,7 @@ class Loaded:
 
 def load(sources: Sources) -> Loaded:
     """Read and compile. Raises SourcesError with everything that is wrong, at once."""
-    mode, errors = _options(sources)
-    try:
-        catalog = read_catalog([sources.catalog] if sources.catalog else [])
-    except CatalogFilesError as error:
-        raise SourcesError([*errors, *error.errors]) from None
-    errors += _unknown("--platforms", sources.platforms, catalog.platforms)
+    catalog, chosen, errors = _catalog_and_options(sources)
     policy_set, bad_policies, warnings = read_policies(sources.policies or [str(DEFAULT_POLICIES)], catalog)
     cluster, bad_facts = read_facts(sources.facts)
     errors += bad_policies + bad_facts
@@ -70,10 +68,10 @@ def load(sources: Sources) -> Loaded:
     built = snapshot.build(
         policy_set,
         catalog,
-        platforms=sources.platforms,
-        mig_strategy=sources.mig_strategy,
-        queues=sources.queues,
-        max_mode=mode,
+        platforms=detect.platforms(catalog, cluster) if chosen.platforms == (AUTO,) else chosen.platforms,
+        mig_strategy=detect.mig_strategy(detect.Detector(catalog).all(cluster)) if chosen.mig_strategy == AUTO else chosen.mig_strategy,
+        queues=chosen.queues,
+        max_mode=chosen.max_mode,
         cluster=cluster,
     )
     return Loaded(snapshot=built, warnings=tuple(warnings))
@@ -87,11 +85,28 @@ def read_facts(paths: Sequence[str]) -> tuple[ClusterFacts, list[InputError]]:
     return ClusterFacts.from_objects(item.value for item in items if not isinstance(item, InputError)), errors
 
 
-def _options(sources: Sources) -> tuple[Mode, list[InputError]]:
-    errors = _unknown("--mig-strategy", [sources.mig_strategy], MIG_STRATEGIES)
+def options(sources: Sources) -> tuple[Catalog, Options]:
+    """The catalog, and what was chosen, without policies and facts. Raises SourcesError with everything that is wrong, at once."""
+    catalog, chosen, errors = _catalog_and_options(sources)
+    if errors:
+        raise SourcesError(errors)
+    return catalog, chosen
+
+
+def _catalog_and_options(sources: Sources) -> tuple[Catalog, Options, list[InputError]]:
+    strategy = sources.mig_strategy or "mixed"
+    errors = _unknown("--mig-strategy", [strategy], MIG_STRATEGIES)
     errors += _unknown("--queues", sources.queues, QUEUES)
     errors += _unknown("--max-mode", [sources.max_mode], MODES)
-    return next((mode for mode in MODES if mode == sources.max_mode), "Audit"), errors
+    try:
+        catalog = read_catalog([sources.catalog] if sources.catalog else [])
+    except CatalogFilesError as error:
+        raise SourcesError([*errors, *error.errors]) from None
+    if sources.platforms != (AUTO,):
+        errors += _unknown("--platforms", sources.platforms, catalog.platforms)
+    mode: Mode = next((mode for mode in MODES if mode == sources.max_mode), "Audit")
+    chosen = Options(platforms=sources.platforms, mig_strategy=strategy, queues=sources.queues, max_mode=mode)
+    return catalog, chosen, errors
 
 
 def _unknown(option: str, given: Iterable[str], known: Iterable[str]) -> list[InputError]:

@@ -140,6 +140,14 @@ class Platform:
     """resource names that such nodes exist for although makes_slices is False (a --catalog overlay says so)"""
     anchor: str
     """a label that every node of this platform has and no other platform's node"""
+    anchor_value: str = ""
+    """its value on such nodes, where others have the label with another; empty: any"""
+    not_with: tuple[str, ...] = ()
+    """labels that say of a node with the anchor that somebody else made it"""
+    node_classes: tuple[str, ...] = ()
+    """API groups of the node classes (a NodePool's spec.template.spec.nodeClassRef) that this platform's NodePools name"""
+    gpu_pools: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """label key -> the values that machines with GPUs have: a NodePool that requires others makes none"""
     labels: Mapping[str, str]
     """label key -> attribute, known before the node exists (on gfd: all there is)"""
     after_boot: Mapping[str, str]

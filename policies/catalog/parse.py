@@ -140,6 +140,10 @@ def _platform(name: str, entry: Fields) -> Platform:
         makes_slices=entry.flag("makesSlices"),
         slices=entry.texts("slices"),
         anchor=entry.text("anchor"),
+        anchor_value=entry.maybe_text("anchorValue") or "",
+        not_with=entry.texts("notWith"),
+        node_classes=entry.texts("nodeClasses"),
+        gpu_pools={key: _values(item, path, entry.notes) for key, item, path in entry.mapped("gpuPools")},
         labels=entry.labels("labels"),
         after_boot=entry.labels("afterBoot"),
         machine_keys=tuple(_key_list(item, path, entry.notes) for item, path in entry.listed("machineKeys")),
@@ -148,6 +152,13 @@ def _platform(name: str, entry: Fields) -> Platform:
         sharing=entry.text("sharing"),
         protect_durations=entry.flag("protectDurations"),
     )
+
+
+def _values(item: object, path: str, notes: Notes) -> tuple[str, ...]:
+    if isinstance(item, list) and item:
+        return tuple(label_value(value, path, notes) for value in item)
+    notes.wanted(path, "a list of label values", item)
+    return ()
 
 
 def _key_list(item: object, path: str, notes: Notes) -> tuple[str, ...]:

@@ -64,12 +64,14 @@ def _capped(plan: Plan, seconds: int) -> int:
 
 
 def _pools(plan: Plan) -> dict[str, int | None]:
-    """The NodePools that the pod may land on: the one it names, or the chosen template's, else all."""
+    """The NodePools that the pod may land on: the one it names, or the chosen template's, else all that may make GPU nodes."""
     pools = dict(plan.snapshot.cluster.nodepool_grace)
     labels = dict(plan.template.template.labels) if plan.template is not None else {}
     named = {labels.get("karpenter.sh/nodepool")}
     named |= {v for term in plan.terms for said in term.said if said.key == "karpenter.sh/nodepool" for v in said.values}
-    return {name: grace for name, grace in pools.items() if name in named} if named & pools.keys() else pools
+    if named & pools.keys():
+        return {name: grace for name, grace in pools.items() if name in named}
+    return {name: grace for name, grace in pools.items() if name not in plan.snapshot.pools_without_gpus}
 
 
 def _say_caps(plan: Plan, seconds: int, policies: tuple[str, ...]) -> None:

@@ -65,9 +65,7 @@ def edited(policies: Iterable[str], rule: str = "tolerations") -> Verdict:
 def with_policies(number: int) -> Snapshot:
     """The library's first policy, so many times, each of another namespace."""
     first = library().policies[0]
-    return replace(
-        library(), policies=tuple(replace(first, policy=replace(first.policy, name="own", namespace=f"ml-{i}")) for i in range(number))
-    )
+    return library().with_policies(replace(first, policy=replace(first.policy, name="own", namespace=f"ml-{i}")) for i in range(number))
 
 
 def lively() -> Metrics:

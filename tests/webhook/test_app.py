@@ -100,7 +100,7 @@ def arriving(path: bytes = b"/mutate", **headers: str) -> Call:
 
 def test_policies_that_change_while_a_body_comes_decide(snapshot: Snapshot) -> None:
     """A call is judged by what is in force when it can be judged, and never by what is gone."""
-    state = serving(replace(snapshot, policies=()))
+    state = serving(snapshot.with_policies(()))
     app, call = App(state), arriving()
     assert app.begin(call) is None
     state.snapshot = snapshot
@@ -208,7 +208,7 @@ def test_a_failure_is_a_sentence_to_the_caller(
     def broken(*_: object) -> None:
         raise LookupError("secret detail")
 
-    snapshot.decided.clear()
+    snapshot.memory.decided.clear()
     monkeypatch.setattr("webhook.judged.evaluate", broken)
     answer = post(snapshot)
     assert answer.status == 500

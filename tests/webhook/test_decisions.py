@@ -15,7 +15,7 @@ import pytest
 
 from policies.engine import evaluate
 from policies.request import Phase, Request
-from policies.snapshot import Snapshot
+from policies.snapshot import Memory, Snapshot
 from policies.verdict import MODES
 from tests.counts import count
 from tests.strategies import case_of
@@ -71,7 +71,7 @@ def answered(phase: Phase, sent: bytes, snapshot: Snapshot) -> tuple[str, bytes]
 
 def anew(phase: Phase, sent: bytes, snapshot: Snapshot) -> tuple[str, bytes] | str:
     """As ``answered``, with nothing kept."""
-    return answered(phase, sent, replace(snapshot))
+    return answered(phase, sent, replace(snapshot, memory=Memory()))
 
 
 def twin(pod: dict[str, Any], random: Random) -> dict[str, Any]:
@@ -125,10 +125,10 @@ def test_a_twin_is_not_evaluated_again(snapshot: Snapshot, monkeypatch: pytest.M
 def test_another_snapshot_knows_nothing_of_it(snapshot: Snapshot) -> None:
     """What was decided under policies that are gone acts no more."""
     judged.pod("mutate", BODY, snapshot, METRICS)
-    without = replace(snapshot, policies=())
+    without = replace(snapshot.with_policies(()), memory=snapshot.memory)
     assert judged.pod("mutate", BODY, without, METRICS)[0] == "unmatched"
     snapshot.forget()
-    assert len(snapshot.decided) == 0
+    assert len(snapshot.memory.decided) == 0
 
 
 def test_updates_are_not_kept(snapshot: Snapshot) -> None:
@@ -159,7 +159,7 @@ def test_what_would_take_too_long_is_refused_unread(phase: Phase, snapshot: Snap
     word, answer = judged.pod(phase, sent, snapshot, METRICS)
     status = json.loads(answer)["response"]["status"]
     assert (word, status["code"], status["message"][:9]) == ("refused", 413, "BERTH-004")
-    audited = replace(snapshot, policies=tuple(replace(c, mode="Audit") for c in snapshot.policies))
+    audited = snapshot.with_policies(replace(c, mode="Audit") for c in snapshot.policies)
     word, answer = judged.pod(phase, sent, audited, METRICS)
     response = json.loads(answer)["response"]
     assert (word, response["allowed"], response["warnings"][0][:9]) == ("unmatched", True, "BERTH-004")
@@ -190,8 +190,8 @@ def test_what_is_kept_takes_as_many_bytes_as_are_counted(snapshot: Snapshot, mon
         judged.pod("mutate", one, snapshot, METRICS)
     taken = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    assert len(snapshot.decided) == 201
-    assert taken < 1.5 * snapshot.decided._bytes
+    assert len(snapshot.memory.decided) == 201
+    assert taken < 1.5 * snapshot.memory.decided._bytes
 
 
 def test_claims_are_decided_by_namespace(snapshot: Snapshot) -> None:
@@ -212,6 +212,6 @@ def test_what_is_kept_is_bounded(snapshot: Snapshot) -> None:
         key = key_of(request, snapshot)
         decided = decisions.decided(asked, evaluate(request, facts), "mutate")
         assert key is not None
-        decisions.keep(snapshot.decided, key, decided)
-    assert len(snapshot.decided) * 20_000 < snapshot.decided.most
-    assert snapshot.decided._bytes <= snapshot.decided.most
+        decisions.keep(snapshot.memory.decided, key, decided)
+    assert len(snapshot.memory.decided) * 20_000 < snapshot.memory.decided.most
+    assert snapshot.memory.decided._bytes <= snapshot.memory.decided.most
