@@ -10,7 +10,7 @@ from typing import Any
 from cli import VERSION
 from cli.options import add_snapshot_options, names, sources_from
 from webhook.limits import BOUNDS, Limits, flag
-from webhook.settings import DEFAULT_HEALTH, DEFAULT_LISTEN
+from webhook.settings import DEFAULT_HEALTH, DEFAULT_LEASE, DEFAULT_LISTEN, DEFAULT_WATCH
 
 
 def add_parser(subcommands: Any) -> None:
@@ -22,6 +22,7 @@ def add_parser(subcommands: Any) -> None:
         "until SIGTERM or Ctrl-C. Policies and certificates are followed while it runs. Exit code 0: stopped, 2: bad input.",
     )
     add_snapshot_options(parser)
+    _add_cluster(parser)
     group = parser.add_argument_group("network")
     for option, address in (("--listen", DEFAULT_LISTEN), ("--health", DEFAULT_HEALTH)):
         group.add_argument(option, metavar="HOST:PORT", default=address, help=f"default: {address}; port 0: any free one")
@@ -32,6 +33,17 @@ def add_parser(subcommands: Any) -> None:
         "--names", type=names, default=(), metavar="NAME,...", help="more names of that certificate, such as berth.berth-system.svc"
     )
     _add_limits(parser)
+
+
+def _add_cluster(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("cluster", "policies and facts from a cluster, followed, in place of --policies and --facts")
+    group.add_argument("--kubeconfig", metavar="FILE", help="how the API server is reached")
+    group.add_argument("--context", metavar="NAME", help="of that file; default: its current one")
+    group.add_argument("--in-cluster", action="store_true", help="by the service account of the pod that this runs in")
+    help_ = f"seconds that one watch lasts, and so how long silence is believed (default: {DEFAULT_WATCH})"
+    group.add_argument("--watch", metavar="N", default=str(DEFAULT_WATCH), help=help_)
+    help_ = f"the Lease whose holder among the replicas writes statuses (default: {DEFAULT_LEASE})"
+    group.add_argument("--lease", metavar="NAMESPACE/NAME", default=DEFAULT_LEASE, help=help_)
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:

@@ -115,11 +115,12 @@ def _options(plan: Plan, wish: MigDefault, old: str, inside: Mapping[str, int]) 
                 continue
             seen.add((offer.profile, offer.resource))
             profile = next(p for p in gpu.mig if p.name == offer.profile)
-            if _fits(profile, wish) and _is_left(plan, platform, profile.name, old, offer.resource, inside):
+            if fits(profile, wish) and _is_left(plan, platform, profile.name, old, offer.resource, inside):
                 yield profile, offer.resource
 
 
-def _fits(profile: MigProfile, wish: MigDefault) -> bool:
+def fits(profile: MigProfile, wish: MigDefault) -> bool:
+    """Whether a profile is of the size that is wished for; those with an attribute (+me) are chosen by name only."""
     if profile.attribute is not None:
         return False
     if wish.usable_mib is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import gpus, serve, try_, webhooks
+from cli import crds, effective, gpus, serve, try_, webhooks
 from policies.rules import RULES
 from tests import golden
 
@@ -90,7 +90,7 @@ def flags() -> list[str]:
     """Every long option of the subcommands."""
     parser = argparse.ArgumentParser()
     subcommands = parser.add_subparsers()
-    for module in (try_, serve, gpus, webhooks):
+    for module in (try_, serve, effective, gpus, crds, webhooks):
         module.add_parser(subcommands)
     found = {option for sub in subcommands.choices.values() for action in sub._actions for option in action.option_strings}
     return sorted(option for option in found if option.startswith("--"))

@@ -22,6 +22,7 @@ from prometheus_client import (
     disable_created_metrics,
 )
 from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
 
 from policies.snapshot import Snapshot
 from policies.verdict import MODES, Verdict
@@ -97,6 +98,10 @@ class Metrics:
     def certificate_refused(self) -> None:
         """What is on disk can't be served: the last good one goes on."""
         self._state.certified.set(0)
+
+    def also(self, collector: Collector) -> None:
+        """Told too, from now on."""
+        self._registry.register(collector)
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
         """Body and content type for a scrape with this Accept header: OpenMetrics where asked for, else the text format."""

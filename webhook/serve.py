@@ -14,12 +14,13 @@ import socket
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import uvloop
 
 from certs.authority import CertificateError
 from certs.following import FollowedFiles, SelfSigned
+from policies.snapshot import Snapshot
 from webhook import logs
 from webhook.app import App, Replica
 from webhook.health import Condition, Health
@@ -27,8 +28,8 @@ from webhook.limits import GOODBYE, HEALTH_CONNECTIONS
 from webhook.log_stream import LogStream
 from webhook.metrics import Metrics
 from webhook.servers import Server, StartError, listen, make_room
-from webhook.settings import Settings, url
-from webhook.sources import Loaded, SourcesError
+from webhook.settings import NoAccess, Settings, url
+from webhook.sources import SourcesError
 from webhook.upkeep import CertificateUpkeep, PolicyUpkeep, every_second
 
 BAD_INPUT = 2
@@ -67,7 +68,8 @@ class Process:
         self._condition = Condition(replica=self._replica)
         source = _certificates(settings)
         self._certificate = CertificateUpkeep(source, self._condition)
-        self._policies = PolicyUpkeep(settings.sources, self._condition)
+        self._from_files = settings.cluster is None
+        self._policies = _policies(settings, self._condition)
         self._addresses = {  # taken now: a closed listener has none
             "url": url("https", settings.host, self._listener.getsockname()[1]),
             "health": url("http", settings.health[0], self._health_listener.getsockname()[1]),
@@ -90,6 +92,7 @@ class Process:
         await health.stop(GOODBYE)  # last: a kubelet asks until the end
         for task in (policies, *others):
             task.cancel()
+        await self._policies.close()
         logs.write("stopped", "error" if code else "info", code=code)
         return code
 
@@ -120,13 +123,13 @@ class Process:
     async def _follow_policies(self) -> int:
         """Read the policies, then follow them. Ends only where the first ones are wrong."""
         try:
-            loaded = await self._policies.first()
-        except SourcesError as error:
+            snapshot = await self._policies.first()
+        except (SourcesError, NoAccess) as error:
             return _cannot_start(str(error))
-        self._tell_ready(loaded)
+        self._tell_ready(snapshot)
         gc.collect()
         gc.freeze()  # what is loaded stays: without it a full collection pauses every call behind it by tens of milliseconds
-        await every_second(self._policies.look)
+        await self._policies.follow()
         return 0
 
     async def _be_a_lame_duck(self, at_once: asyncio.Event) -> int:
@@ -137,12 +140,13 @@ class Process:
             await asyncio.wait_for(at_once.wait(), self._limits.lame_duck)
         return 0
 
-    def _tell_ready(self, loaded: Loaded) -> None:
+    def _tell_ready(self, snapshot: Snapshot) -> None:
         """One event; and a line for a person, where one looks."""
-        number = len(loaded.snapshot.policies)
-        logs.write("serving", **self._addresses, policies=number, maxMode=loaded.snapshot.max_mode)
-        if not loaded.snapshot.placed:
-            logs.write("policies_warning", "warning", text="no --platforms: placement is judged for contradictions, not written")
+        number = len(snapshot.policies)
+        logs.write("serving", **self._addresses, policies=number, maxMode=snapshot.max_mode)
+        if not snapshot.placed:
+            why = "no --platforms" if self._from_files else "no node or NodePool tells who makes GPU nodes here; --platforms can"
+            logs.write("policies_warning", "warning", text=f"{why}: placement is judged for contradictions, not written")
         if sys.stdout is not None and sys.stdout.isatty():
             at = self._addresses
             print(f"serving {at['url']} (/mutate, /validate, /advise), {number} policies", flush=True)
@@ -151,6 +155,27 @@ class Process:
 
 def _tell_loss(lines: int) -> None:
     logs.write("log_dropped", "error", lines=lines)
+
+
+class Policies(Protocol):
+    """Where policies come from: files, or a cluster."""
+
+    async def first(self) -> Snapshot:
+        """In force from then on. Raises SourcesError and NoAccess with all that is wrong."""
+
+    async def follow(self) -> None:
+        """Puts into force what is new, for ever."""
+
+    async def close(self) -> None:
+        """Lets go of everything."""
+
+
+def _policies(settings: Settings, condition: Condition) -> Policies:
+    if settings.cluster is None:
+        return PolicyUpkeep(settings.sources, condition)
+    from webhook.live import ClusterUpkeep  # with the client of Kubernetes, which takes 40 MB and half a second
+
+    return ClusterUpkeep(settings.cluster, settings.sources, condition)
 
 
 def _certificates(settings: Settings) -> FollowedFiles | SelfSigned:

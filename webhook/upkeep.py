@@ -13,12 +13,12 @@ from typing import Any
 from certs.authority import CertificateError
 from certs.following import Source
 from certs.serving import LiveContext, Serving
-from policies.compiled import Compiled
 from policies.snapshot import Snapshot
 from webhook import logs
 from webhook.following import FollowedSources, beside
 from webhook.health import Condition
-from webhook.sources import Loaded, Sources, SourcesError
+from webhook.in_force import dissolve, swap
+from webhook.sources import Sources, SourcesError
 
 LOOK = 1.0
 """Seconds between two looks at files: the certificate is read whole in 30 us, a hundred policy files are asked for their stat."""
@@ -26,8 +26,6 @@ SLOW = 5.0
 """Seconds after which policies that are still being read are told of: ten thousand take two."""
 MOST_TOLD = 100
 """errors of a refused set of policies, and names of a new one, that are logged"""
-AT_ONCE = 100
-"""policies that are let go of in one turn of the event loop: 0.1 ms"""
 QUIET = 2
 """Looks without a complaint after which a certificate is good again: files that have just changed get one without any."""
 
@@ -51,15 +49,22 @@ class PolicyUpkeep:
         self._condition = condition
         self._replica = condition.replica
 
-    async def first(self) -> Loaded:
+    async def first(self) -> Snapshot:
         """Read at the start, and in force from then on. Raises SourcesError with all that is wrong."""
         slow = asyncio.get_running_loop().call_later(SLOW, self._tell_slow)
         try:
             loaded = await self._followed.first()
         finally:
             slow.cancel()
-        self._swap(loaded)
-        return loaded
+        swap(self._condition, loaded.snapshot, loaded.warnings)
+        return loaded.snapshot
+
+    async def follow(self) -> None:
+        """For ever."""
+        await every_second(self.look)
+
+    async def close(self) -> None:
+        """Nothing is held between two looks."""
 
     async def look(self) -> None:
         """Take what is new."""
@@ -71,38 +76,18 @@ class PolicyUpkeep:
         if loaded is not None:
             new = loaded.snapshot
             changed = await beside(lambda: changes(self._replica.snapshot, new))
-            gone = self._swap(loaded)
+            gone = swap(self._condition, new, loaded.warnings)
             logs.write("policies_loaded", **changed)
-            await _dissolve(gone)
+            await dissolve(gone)
 
     def _tell_slow(self) -> None:
         logs.write("policies_waiting", "warning", text="not read yet: one of these does not answer, or is very large", paths=self._paths)
-
-    def _swap(self, loaded: Loaded) -> list[Compiled]:
-        """From the next call on these policies decide. On the event loop, so no call is in the middle of the old ones, which are
-        returned: nothing else holds them."""
-        old, self._replica.snapshot = self._replica.snapshot, loaded.snapshot
-        self._condition.loaded_at, self._condition.refused_at = time.time(), 0
-        self._replica.metrics.snapshot_swapped(loaded.snapshot, self._condition.loaded_at)
-        for warning in loaded.warnings:
-            logs.write("policies_warning", "warning", text=warning)
-        if old is None:
-            return []
-        old.forget()
-        return list(old.policies)
 
     def _refuse(self, errors: list[str]) -> None:
         self._condition.refused_at = time.time()
         self._replica.metrics.snapshot_refused()
         told = errors[:MOST_TOLD]
         logs.write("policies_refused", "error", errors=told, more=len(errors) - len(told), inForce="the last good set")
-
-
-async def _dissolve(policies: list[Compiled]) -> None:
-    """Ten thousand policies that end at once hold up the event loop for 12 ms, and a few at a time nobody."""
-    while policies:
-        del policies[-AT_ONCE:]
-        await asyncio.sleep(0)
 
 
 def changes(before: Snapshot | None, after: Snapshot) -> dict[str, Any]:

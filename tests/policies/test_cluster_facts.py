@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections import Counter
+from random import Random
 from typing import Any
 
 import pytest
 
-from policies.cluster_facts import ClusterFacts
+from policies import cluster_facts as facts
+from policies.cluster_facts import KINDS, ClusterFacts, Entry, NodePool
+from tests.counts import count
 
 
 def read(*objects: dict[str, Any]) -> ClusterFacts:
@@ -19,11 +25,11 @@ def thing(kind: str, name: str = "x", spec: Any = None, **metadata: Any) -> dict
 
 def test_labels_of_namespaces_and_nodes() -> None:
     """As text, whatever YAML made of them."""
-    facts = read(
+    found = read(
         thing("Namespace", "ml", labels={"team": "a", "number": 1}), thing("Node", "n", labels={"zone": "b"}), thing("Node", "bare")
     )
-    assert facts.namespaces == {"ml": {"team": "a", "number": "1"}}
-    assert facts.nodes == {"n": {"zone": "b"}, "bare": {}}
+    assert found.namespaces == {"ml": {"team": "a", "number": "1"}}
+    assert found.nodes == {"n": {"zone": "b"}, "bare": {}}
 
 
 def test_other_kinds_are_passed_over() -> None:
@@ -73,3 +79,154 @@ def test_what_a_claim_asks_for(request_: dict[str, Any], claim: tuple[str, int])
     }
     template = thing("ResourceClaimTemplate", spec={"spec": {"devices": {"requests": [request_]}}})
     assert read(template).claims == {("ResourceClaimTemplate", "default", "x"): (claim,)}
+
+
+def test_what_a_nodepool_makes() -> None:
+    """The group of its node class, of v1 and of v1beta1, and its requirements."""
+    requirements = [{"key": "a", "operator": "In", "values": ["1", 2]}, {"key": "b", "operator": "Exists"}, "?", {"values": 3}]
+    spec = {"nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass"}, "requirements": requirements}
+    assert read(thing("NodePool", spec={"template": {"spec": spec}})).nodepools == {
+        "x": NodePool("karpenter.k8s.aws", (("a", "In", ("1", "2")), ("b", "Exists", ()), ("", "", ())))
+    }
+    older = {"nodeClassRef": {"apiVersion": "karpenter.k8s.aws/v1beta1", "kind": "EC2NodeClass"}}
+    assert read(thing("NodePool", spec={"template": {"spec": older}})).nodepools == {"x": NodePool("karpenter.k8s.aws")}
+    assert read(thing("NodePool", spec={"template": {"spec": {"nodeClassRef": "default"}}})).nodepools == {"x": NodePool()}
+
+
+@pytest.mark.parametrize(("written", "counted"), [(None, 1), (0, 1), (3, 3), (-3, 0), (2**63, 0), (True, 0), (1.0, 0)], ids=repr)
+def test_a_claims_count_is_one_that_a_request_can_have(written: object, counted: int) -> None:
+    """Absent and 0 are 1, as the API server fills in; no count takes from that of another request."""
+    request = {"exactly": {"deviceClassName": "gpu", "count": written}}
+    assert list(read(thing("ResourceClaim", spec={"devices": {"requests": [request]}})).claims.values()) == [(("gpu", counted),)]
+
+
+def test_an_item_of_a_list_does_not_say_its_kind() -> None:
+    """Whoever asked for the list knows it."""
+    node = {"metadata": {"name": "n", "labels": {"zone": "b", "rack": "1"}}}
+    assert facts.read("Node", node) == (Entry("nodes", "n", {"zone": "b", "rack": "1"}),)
+    assert facts.read("Node", node, frozenset({"zone", "other"})) == (Entry("nodes", "n", {"zone": "b"}),)
+    assert facts.read("Pod", node) == ()
+
+
+def test_the_name_alone_says_what_is_gone() -> None:
+    """The keys of an object's entries do not depend on what else is in it."""
+    for one in (SOME_POOL, thing("Node", "n", labels={"a": "b"}), thing("ResourceClaim", "c", namespace="ml", spec={"devices": {}})):
+        bare = {"metadata": {key: value for key, value in one["metadata"].items() if key != "labels"}}
+        assert [(e.part, e.key) for e in facts.read(one["kind"], bare)] == [(e.part, e.key) for e in facts.read(one["kind"], one)] != []
+
+
+SOME_POOL = thing("NodePool", "p", spec={"template": {"spec": {"terminationGracePeriod": "1h", "nodeClassRef": {"group": "g"}}}})
+
+
+def test_what_differs_is_copied_and_nothing_else() -> None:
+    """One map for one changed object, and the very same facts where nothing changed; those before stay as they were."""
+    before = read(SOME_POOL, thing("Node", "a", labels={"x": "1"}), thing("Node", "b"))
+    assert before.changed(facts.read("Node", thing("Node", "a", labels={"x": "1"}))) is before
+    assert before.changed((), facts.read("Node", thing("Node", "c"))) is before
+    after = before.changed(facts.read("Node", thing("Node", "a", labels={"x": "2"})), facts.read("Node", thing("Node", "b")))
+    assert after.nodes == {"a": {"x": "2"}}
+    assert before.nodes == {"a": {"x": "1"}, "b": {}}
+    assert after.nodepools is before.nodepools
+    assert after.changed((), facts.read("NodePool", SOME_POOL)) == ClusterFacts(nodes={"a": {"x": "2"}})
+
+
+def test_a_list_read_at_once_and_one_by_one_is_the_same() -> None:
+    """In any order of different objects."""
+    things = [SOME_POOL, thing("Node", "a", labels={"x": "1"}), thing("Namespace", "ml"), thing("DeviceClass", "d")]
+    for order in itertools.permutations(things):
+        one_by_one = ClusterFacts()
+        for one in order:
+            one_by_one = one_by_one.changed(facts.read(one["kind"], one))
+        assert one_by_one == read(*things)
+
+
+# --- whatever is in an object ------------------------------------------------------------------------------------------
+
+FIELDS = (
+    "metadata", "name", "namespace", "labels", "spec", "template", "terminationGracePeriod", "nodeClassRef", "group", "apiVersion",
+    "requirements", "key", "operator", "values", "selectors", "cel", "expression", "devices", "requests", "exactly", "firstAvailable",
+    "deviceClassName", "count", "allocationMode",
+)  # fmt: skip
+"""what is read of any kind"""
+LEAVES = (None, True, False, 0, 1, -1, 2**200, -(2**63), 0.5, math.nan, "", "x", "30s", "All", "x" * 10_000, "\ud800")
+
+
+def anything(random: Random, depth: int = 4) -> Any:
+    """JSON of any shape, of the fields that are read."""
+    if depth == 0 or random.random() < 0.3:
+        return random.choice(LEAVES)
+    if random.random() < 0.4:
+        return [anything(random, depth - 1) for _ in range(random.randrange(4))]
+    return {random.choice(FIELDS): anything(random, depth - 1) for _ in range(random.randrange(6))}
+
+
+EXACT = {"deviceClassName": "gpu", "count": 2, "allocationMode": "ExactCount"}
+DEVICES = {"devices": {"requests": [{"exactly": EXACT}, {"firstAvailable": [EXACT, EXACT]}, EXACT]}}
+MADE = {
+    "terminationGracePeriod": "30s",
+    "nodeClassRef": {"group": "g", "apiVersion": "g/v1"},
+    "requirements": [{"key": "a", "operator": "In", "values": ["b"]}],
+}
+WHOLE = {
+    "metadata": {"name": "x", "namespace": "ml", "labels": {"a": "b", "labels": "c"}},
+    "spec": {"template": {"spec": MADE}, "selectors": [{"cel": {"expression": "device.driver == 'a'"}}], **DEVICES, "spec": DEVICES},
+}
+"""of every kind at once"""
+
+
+def odd(random: Random, value: Any) -> Any:
+    """``value`` with something else here and there."""
+    if random.random() < 0.08:
+        return anything(random, 2)
+    if isinstance(value, dict):
+        return {random.choice(LEAVES[:8]) if random.random() < 0.03 else key: odd(random, item) for key, item in value.items()}
+    return [odd(random, item) for item in value] if isinstance(value, list) else value
+
+
+def test_nothing_in_an_object_is_an_error() -> None:
+    """Lists for maps, nulls, numbers for names: it is read, to values of the right types."""
+    read_of: Counter[str] = Counter()
+    for seed in range(count(2_000, 200_000)):
+        random = Random(seed)
+        for kind in KINDS:
+            one = odd(random, WHOLE) if random.random() < 0.8 else anything(random)
+            for entry in facts.read(kind, one, random.choice((None, frozenset({"a", "labels"})))):
+                assert of_its_type(entry), (seed, entry)
+                read_of[entry.part] += 1
+            ClusterFacts.from_objects([one, {"kind": kind}, 3, None])
+    assert len(read_of) == 6
+
+
+def of_its_type(entry: Entry) -> bool:
+    if not entry.key or not isinstance(entry.key, str | tuple):
+        return False
+    match entry.part:
+        case "namespaces" | "nodes":
+            return all(isinstance(text, str) for pair in entry.value.items() for text in pair)
+        case "claims":
+            return all(isinstance(name, str) and 0 <= count < 2**63 for name, count in entry.value)
+        case "nodepools":
+            return isinstance(hash(entry.value), int)
+        case "nodepool_grace":
+            return entry.value is None or isinstance(entry.value, int)
+    return isinstance(entry.value, str)
+
+
+def test_a_number_that_python_will_not_write() -> None:
+    """Of more than 4,300 digits: a name, a label, a count."""
+    huge = 10**5000
+    request = {"deviceClassName": huge, "count": huge}
+    assert read(thing("Node", "n", labels={"a": huge, huge: "b"}), {"kind": "Node", "metadata": {"name": huge}}).nodes == {
+        "n": {"a": "", "": "b"}
+    }
+    assert list(read(thing("ResourceClaim", spec={"devices": {"requests": [request]}})).claims.values()) == [(("", 0),)]
+
+
+def test_nested_as_deep_as_a_parser_allows() -> None:
+    """Nothing here goes down with it."""
+    deep: Any = "x"
+    for _ in range(100_000):
+        deep = [deep]
+    for kind in KINDS:
+        assert read(thing(kind, spec=deep, labels=deep)) == read(thing(kind))
+        assert read({"kind": deep, "metadata": {"name": deep}}, thing(kind, deep)) == ClusterFacts()

@@ -26,6 +26,7 @@ from policies.catalog import Catalog
 from tests.testcluster import berth, karpenter, nodes, programs
 from tests.testcluster.berth import LIBRARY, ROOT, Berth
 from tests.testcluster.cluster import Cluster, Options
+from tests.testcluster.installed import install
 from tests.testcluster.nodes import FakeNode
 from tests.testcluster.processes import ClusterFailed
 from tests.testcluster.programs import NoProgram
@@ -35,6 +36,7 @@ from webhook.files import read_catalog
 FOLDER = ROOT / ".berth" / "cluster"
 """Unless another is named: the same at each start, so that README can name it."""
 PLATFORMS = "karpenter-aws,gfd"
+"""Said, as --platforms auto can't know it: this Karpenter's node class is kwok's, which buys AWS machines only in play"""
 WITHOUT = "without-berth"
 """A namespace that Berth's registration leaves out, to compare"""
 JOB_SECONDS = 120.0
@@ -95,7 +97,7 @@ def _whole(folder: Path) -> Iterator[tuple[Cluster, Berth]]:
         _start_karpenter(cluster, catalog)
         _say(begun, f"Karpenter {versions['Karpenter']}: NodePool gpu, tainted; AWS machines with prices from the catalog")
         replica = _start_berth(cluster, folder)
-        _say(begun, f"Berth: the policies of {LIBRARY.relative_to(ROOT)}, for every namespace but {WITHOUT} (and the system's)")
+        _say(begun, f"Berth: the policies of {LIBRARY.relative_to(ROOT)} as objects, for every namespace but {WITHOUT} (and the system's)")
         _leave_files(cluster, folder)
         _tell(cluster, folder)
         yield cluster, replica
@@ -119,7 +121,12 @@ def _start_berth(cluster: Cluster, folder: Path) -> Berth:
     """Registered as `berth webhooks` prints it; that ``WITHOUT`` is left out is said by a catalog file, as a user would."""
     laid = cluster.folder / "catalog.yaml"
     laid.write_text(f"excludedNamespaces:\n- {{name: {WITHOUT}, source: general, mark: derived}}\n")
-    replica = berth.serve(cluster, "berth", [LIBRARY], "--platforms", PLATFORMS)
+    kubeconfig = install(cluster)
+    for file in sorted(LIBRARY.glob("*.yaml")):
+        for value in yaml.safe_load_all(file.read_text()):
+            reply = cluster.api.apply(value)
+            assert reply.ok, reply.message
+    replica = berth.serve(cluster, "berth", kubeconfig, "--platforms", PLATFORMS)
     berth.create_namespace(cluster, WITHOUT)
     values = berth.manifests(replica, catalog=laid)
     (folder / "webhooks.yaml").write_text(yaml.safe_dump_all(values, sort_keys=False))
@@ -140,7 +147,7 @@ def _tell(cluster: Cluster, folder: Path) -> None:
     if shutil.which("kubectl") is None:
         lines.append(f"export PATH=$PATH:{folder}   # there is no kubectl here: this is one")
     lines += [f"kubectl apply -n {WITHOUT} -f docs/examples/train.yaml", "kubectl apply -f docs/examples/train.yaml"]
-    lines += ["kubectl get pods -A -o wide --watch"]
+    lines += ["kubectl get pods -A -o wide --watch", "kubectl get gpu -A", "kubectl apply -f docs/examples/checkpoints.yaml"]
     print("\nIn another terminal:\n\n  " + "\n  ".join(lines))
     print(f"\nLogs: {cluster.folder}. Stays until Ctrl-C; each line below is a decision of Berth.\n", flush=True)
 

@@ -63,22 +63,46 @@ class Berth:
         self.process.popen.wait()
 
 
-def serve(cluster: Cluster, name: str, policies: Sequence[Path], *options: str, listen: str = "127.0.0.1:0") -> Berth:
+Policies = Sequence[Path] | Path
+"""Files and folders; or a kubeconfig: policies and facts then come from the cluster (``installed.install``)."""
+
+
+def serve(cluster: Cluster, name: str, policies: Policies, *options: str, listen: str = "127.0.0.1:0") -> Berth:
     """Started and ready. It ends with the cluster, or by ``cluster.processes.end``. Raises ClusterFailed with the end of its log."""
-    folder = cluster.folder / f"berth-{name}"
-    paths = [word for path in policies for word in ("--policies", str(path))]
-    where = ["--listen", listen, "--health", "127.0.0.1:0", "--self-signed", str(folder / "tls")]
-    folder.mkdir(exist_ok=True)
-    command = [*COMMAND, "serve", *paths, *where, "--lame-duck", "0", *options]
-    process = cluster.processes.start(f"berth-{name}", command, _environment())
+    process = start(cluster, name, policies, *options, listen=listen)
 
     def serving() -> Raw | None:
         """Of this start: a Berth of the same name may have written to the log before."""
         process.check()
         return next((event for event in _logged(process.log, process.begins) if event["event"] == "serving"), None)
 
-    found = cluster.wait_for(serving, f"Berth {name} to serve")
-    return Berth(name=name, process=process, url=found["url"], health=found["health"], ca=folder / "tls" / "ca.crt")
+    cluster.wait_for(serving, f"Berth {name} to serve")
+    return listening(cluster, name, process)
+
+
+def start(cluster: Cluster, name: str, policies: Policies, *options: str, listen: str = "127.0.0.1:0") -> Process:
+    """Started, and not ready yet."""
+    folder = cluster.folder / f"berth-{name}"
+    if isinstance(policies, Path):
+        paths = ["--kubeconfig", str(policies)]
+    else:
+        paths = [word for path in policies for word in ("--policies", str(path))]
+    where = ["--listen", listen, "--health", "127.0.0.1:0", "--self-signed", str(folder / "tls")]
+    folder.mkdir(exist_ok=True)
+    command = [*COMMAND, "serve", *paths, *where, "--lame-duck", "0", *options]
+    return cluster.processes.start(f"berth-{name}", command, _environment())
+
+
+def listening(cluster: Cluster, name: str, process: Process) -> Berth:
+    """One that was started, ready or not: its ports answer."""
+
+    def found() -> Raw | None:
+        process.check()
+        return next((event for event in _logged(process.log, process.begins) if event["event"] == "listening"), None)
+
+    at = cluster.wait_for(found, f"Berth {name} to listen")
+    ca = cluster.folder / f"berth-{name}" / "tls" / "ca.crt"
+    return Berth(name=name, process=process, url=at["url"], health=at["health"], ca=ca)
 
 
 def _environment() -> dict[str, str]:
@@ -126,7 +150,7 @@ def _reached(cluster: Cluster, berth: Berth, namespace: str) -> bool:
 
 
 @contextmanager
-def registered(cluster: Cluster, name: str, policies: Sequence[Path], *options: str) -> Iterator[Berth]:
+def registered(cluster: Cluster, name: str, policies: Policies, *options: str) -> Iterator[Berth]:
     """A Berth of its own for the namespaces with the label SCOPE=``name``; gone on leaving, its registration first."""
     berth = serve(cluster, name, policies, *options)
     namespace = create_namespace(cluster, f"probe-{name}", {SCOPE: name})

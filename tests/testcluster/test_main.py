@@ -116,7 +116,7 @@ def readme() -> list[tuple[list[str], list[str]]]:
     """The commands of the README's section, and what they print."""
     section = (ROOT / "README.md").read_text().partition("## Try it on a real control plane")[2].partition("\n## ")[0]
     pairs = re.findall(r"^\$ kubectl (.*)\n((?:(?![$`]).*\n)*)", section, re.MULTILINE)
-    assert len(pairs) == 6
+    assert len(pairs) == 11
     return [(shlex.split(words), told(output)) for words, output in pairs]
 
 

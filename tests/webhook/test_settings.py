@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
 import pytest
 
-from webhook.settings import Settings, SettingsError, listen_address, url
+from webhook.settings import DEFAULT_LEASE, ClusterSource, Settings, SettingsError, listen_address, url
 from webhook.sources import Sources
 
 
@@ -17,7 +18,41 @@ def settings(host: str, port: int = 8443) -> Settings:
 
 def from_args(**given: object) -> Settings:
     args = {"listen": "127.0.0.1:8443", "health": "127.0.0.1:0", "tls_cert": None, "tls_key": None, "self_signed": None, "names": ()}
-    return Settings.from_args(argparse.Namespace(**{**args, **given}), Sources(), "1.2.3")
+    files: dict[str, object] = {"policies": [], "facts": [], "kubeconfig": None, "context": None, "in_cluster": False}
+    cluster: dict[str, object] = {"watch": "60", "lease": DEFAULT_LEASE}
+    return Settings.from_args(argparse.Namespace(**{**args, **files, **cluster, **given}), Sources(), "1.2.3")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        pytest.param({"context": "prod"}, "give --kubeconfig FILE too", id="context-alone"),
+        pytest.param({"kubeconfig": "f", "in_cluster": True}, "give one of the two", id="both"),
+        pytest.param({"in_cluster": True, "context": "prod"}, "leave it out with --in-cluster", id="context-in-cluster"),
+        pytest.param({"kubeconfig": "f", "policies": ["p"]}, "kubectl apply -f FILE", id="policies-too"),
+        pytest.param({"in_cluster": True, "facts": ["p"]}, "give the one or the other", id="facts-too"),
+        pytest.param({"kubeconfig": "f", "watch": "2"}, "5 to 3600 seconds; write for example --watch 60", id="short-watch"),
+        pytest.param({"kubeconfig": "f", "watch": "1m"}, '--watch "1m" is not', id="watch-with-unit"),
+        pytest.param(
+            {"kubeconfig": "f", "lease": "berth"}, "is not NAMESPACE/NAME; write for example --lease berth-system/berth", id="lease"
+        ),
+        pytest.param({"kubeconfig": "f", "lease": "Berth/x"}, "is not NAMESPACE/NAME", id="lease-in-capitals"),
+    ],
+)
+def test_how_a_cluster_is_reached_is_said_once(given: dict[str, object], said: str) -> None:
+    """Files or a cluster, by one of two ways; each mistake says what to type."""
+    with pytest.raises(SettingsError, match=re.escape(said)):
+        from_args(self_signed="d", **given)
+
+
+def test_a_cluster_takes_the_place_of_files() -> None:
+    """By a kubeconfig, or as a pod; files need none of it."""
+    assert from_args(self_signed="d").cluster is None
+    found = from_args(self_signed="d", kubeconfig="f", context="prod", watch="10").cluster
+    assert found == ClusterSource(kubeconfig="f", context="prod", watch=10, lease=("berth-system", "berth"))
+    pod = from_args(self_signed="d", in_cluster=True).cluster
+    assert pod is not None
+    assert pod.kubeconfig is None
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,152 @@
+"""`berth effective`: what the policies make of a namespace, field by field: from files, or from a cluster as it is now.
+
+Standard output has the answer as a table, JSON or YAML. Exit code 0: answered; 2: bad input, with what to type next.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from dataclasses import replace
+from typing import Any
+
+from cli import effective_shown, yaml_lines
+from cli.options import add_snapshot_options, snapshot_from, sources_from
+from cli.try_ import DEFAULT_PLATFORM
+from policies import duration
+from policies.catalog import Catalog
+from policies.document import InputError
+from policies.duration import DurationError
+from policies.effective import effective
+from policies.effective_probe import Kind, known_as, workload_named
+from policies.living import AUTO
+from policies.nearest import hint
+from policies.snapshot import Snapshot
+from webhook.sources import options
+
+_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+"""a label's key and value (k8s.io/apimachinery pkg/util/validation)"""
+
+
+def add_parser(subcommands: Any) -> None:
+    """Adds `effective` to the command's subparsers."""
+    parser: argparse.ArgumentParser = subcommands.add_parser(
+        "effective",
+        help="what policies make of a namespace, field by field",
+        description="Show what acts on GPU pods of a namespace: each field, its value, who set it, what it clipped or overrode. "
+        "Reads the cluster of the current kubeconfig, or with --policies only files. Exit code 0: answered, 2: bad input.",
+    )
+    add = parser.add_argument
+    add("--namespace", "-n", metavar="NS", help="default: the kubeconfig's, or default")
+    add("--workload", metavar="KIND", help="pods of this kind of workload, such as Job or Deployment; Pod: bare ones")
+    add("--pod-labels", metavar="K=V,...", type=_labels, help='pods with exactly these labels; "": without any')
+    add("--gpus", metavar="N", type=_count, help="pods of so many GPUs")
+    add("--duration", metavar="D", type=_seconds, help="pods that say that they run so long, such as 90m or 6h")
+    add("--output", "-o", choices=("table", "json", "yaml"), default="table", help="form of the output; default: table")
+    add("--kubeconfig", metavar="FILE", help="the cluster to read; default: as kubectl finds it")
+    add("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
+    add_snapshot_options(parser)
+    parser.set_defaults(run=run)
+
+
+def _labels(text: str) -> tuple[tuple[str, str], ...]:
+    pairs = [part.partition("=") for part in text.split(",") if part]
+    for key, equals, value in pairs:
+        if not equals or not _KEY.fullmatch(key) or not _VALUE.fullmatch(value):
+            raise argparse.ArgumentTypeError(f'"{key}{equals}{value}" is no label; write them as team=research,tier=dev')
+    return tuple(sorted({key: value for key, _, value in pairs}.items()))
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:6]) <= 4096 and len(text) < 6):
+        raise argparse.ArgumentTypeError(f'"{text}" is no number of GPUs; write a whole number, at least 1')
+    return int(text)
+
+
+def _seconds(text: str) -> int:
+    try:
+        return duration.seconds(text)
+    except DurationError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the answer. Raises InputError and SourcesError for what cannot be answered."""
+    snapshot, namespace, wrong = _of_files(args) if args.policies else _of_cluster(args)
+    kind = Kind(workload=_workload(args.workload, snapshot.catalog), labels=args.pod_labels, gpus=args.gpus, seconds=args.duration)
+    answer = effective(snapshot.facts_for(namespace), kind)
+    if args.output == "table":
+        sys.stdout.write(effective_shown.table(answer, wrong, _width()))
+    else:
+        value = effective_shown.value(answer, wrong)
+        sys.stdout.write(yaml_lines.text(value) if args.output == "yaml" else json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    return 0
+
+
+_Found = tuple[Snapshot, str, tuple[effective_shown.Wrong, ...]]
+"""what is known, which namespace is meant, and what is not accepted"""
+
+
+def _of_files(args: argparse.Namespace) -> _Found:
+    if args.kubeconfig or args.context:
+        raise InputError(file="--policies", message="files or a cluster: leave out --kubeconfig and --context, or --policies")
+    if not args.platforms:
+        args.platforms = _assumed()
+    snapshot, namespace = snapshot_from(args), args.namespace or "default"
+    known = set(snapshot.cluster.namespaces)
+    if known and namespace not in known:
+        raise InputError(file="--namespace", message=f'"{namespace}" is no namespace of --facts{hint(namespace, known)}')
+    return snapshot, namespace, ()
+
+
+def _assumed() -> tuple[str, ...]:
+    print(f"berth: assuming --platforms {DEFAULT_PLATFORM}", file=sys.stderr)
+    return (DEFAULT_PLATFORM,)
+
+
+def _of_cluster(args: argparse.Namespace) -> _Found:
+    """Platforms and the MIG strategy as the servers find them, from nodes; who may not read nodes is told what is assumed."""
+    from cli import from_cluster
+
+    if args.facts:
+        raise InputError(file="--facts", message="facts of files go with policies of files: add --policies PATH, or leave it out")
+    catalog, chosen = options(sources_from(args))
+    chosen = replace(chosen, platforms=args.platforms or (AUTO,), mig_strategy=args.mig_strategy or AUTO)
+    found = from_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, chosen)
+    if not found.snapshot.placed and "Node" in found.unread:
+        chosen = replace(chosen, platforms=_assumed())
+        found = from_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, chosen)
+    elif not found.snapshot.placed:
+        print("berth: no node tells the platform: placement is judged and not written; give --platforms", file=sys.stderr)
+    return found.snapshot, found.namespace, tuple(map(_wrong, found.not_accepted))
+
+
+def _workload(name: str | None, catalog: Catalog) -> str | None:
+    if name is None:
+        return None
+    if workload_named(name, catalog) is not None:
+        names = known_as(name, catalog)
+        if name not in names:
+            known = f"as those of a {' and a '.join(names)}" if names else "by no sign"
+            print(f"berth: pods of a {name} are known {known}: policies that name {name} do not match them", file=sys.stderr)
+        return name
+    raise InputError(file="--workload", message=f'"{name}" is no kind of workload{hint(name, [w.name for w in catalog.workloads])}')
+
+
+def _wrong(entry: Any) -> effective_shown.Wrong:
+    generation = entry.last_good.get("generation") if entry.stale and entry.last_good else None
+    name = "/".join(part for part in entry.key if part)
+    return effective_shown.Wrong(id=name, errors=entry.understood.errors, stale=entry.stale, generation=generation)
+
+
+def _width() -> int:
+    """Columns of the terminal, between 80 and 120; 100 where there is none."""
+    try:
+        columns = os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 100
+    except (OSError, ValueError):
+        columns = 100
+    return max(80, min(120, columns))

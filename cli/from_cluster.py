@@ -1,0 +1,122 @@
+"""What a cluster says about one namespace, read once: the policies in force there, and what is wrong with the others.
+
+One GET or LIST for each kind, as whoever the kubeconfig says; nothing is watched. The objects are read as the servers read them
+(``policies.living``), so an object with a mistake acts in its last good form here too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cluster.access import MOUNTED, Access
+from cluster.client import AccessError, Client, Reply, Unreachable
+from cluster.kinds import KINDS, Watched
+from policies.catalog import Catalog
+from policies.document import InputError
+from policies.living import Change, Entry, Key, Living, Options
+from policies.nearest import hint
+from policies.snapshot import Snapshot
+
+ROLE = "berth-guardrails-view"
+"""the ClusterRole of deploy/rbac.yaml that reads the kinds of the cluster"""
+_WATCHED = {watched.kind: watched for watched in KINDS}
+_OPTIONAL = ("Node", "NodePool")
+"""whose labels tell the platforms, and whose grace cuts others: few may list nodes, and many clusters have no NodePools"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromCluster:
+    """One namespace of a cluster."""
+
+    snapshot: Snapshot
+    namespace: str
+    not_accepted: tuple[Entry, ...]
+    """objects with errors, of the cluster and of this namespace, by kind and name"""
+    unread: tuple[str, ...]
+    """kinds of facts that may not be read, or are not there"""
+
+
+def default_kubeconfig(environ: Mapping[str, str]) -> str | None:
+    """Where kubectl looks: $KUBECONFIG, then ~/.kube/config. None in a pod that has an account, where neither is."""
+    named = environ.get("KUBECONFIG")
+    home = Path(environ.get("HOME", "~")).expanduser() / ".kube" / "config"
+    return named or (None if MOUNTED.is_dir() and not home.is_file() else str(home))
+
+
+def read(kubeconfig: str | None, context: str | None, namespace: str | None, catalog: Catalog, options: Options) -> FromCluster:
+    """``kubeconfig`` None: as kubectl finds it. ``namespace`` None: the context's. Raises InputError with what to type next."""
+    access = Access(kubeconfig or default_kubeconfig(os.environ), context)
+    try:
+        return asyncio.run(_read(access, namespace, catalog, options))
+    except (AccessError, Unreachable) as error:
+        raise InputError(file="cluster", message=str(error)) from None
+
+
+async def _read(access: Access, namespace: str | None, catalog: Catalog, options: Options) -> FromCluster:
+    client = await Client.connect(access)
+    try:
+        name = namespace or client.namespace
+        changes, unread = dict([await _namespace(client, name)]), []
+        for kind in ("ClusterGPUPolicy", "GPUNodeTemplate", "GPUPolicy", *_OPTIONAL):
+            found = await _objects(client, _WATCHED[kind], name)
+            changes |= found or {}
+            unread += [kind] if found is None else []
+    finally:
+        await client.close()
+    lived = Living(catalog, options).apply(changes)
+    wrong = tuple(entry for key, entry in sorted(lived.entries.items()) if entry.understood.errors)
+    return FromCluster(snapshot=lived.snapshot, namespace=name, not_accepted=wrong, unread=tuple(unread))
+
+
+async def _namespace(client: Client, name: str) -> tuple[Key, Change]:
+    reply = await client.call("GET", f"/api/v1/namespaces/{name}")
+    if reply.status == 404:
+        raise InputError(file="cluster", message=f'there is no namespace "{name}"{await _near(client, name)}')
+    if not reply.ok:
+        raise _refused(reply, f"namespace {name}", f'its labels tell which policies act there: ask for the role "view" in {name}')
+    return ("Namespace", "", name), _WATCHED["Namespace"].trim(reply.body, "v1", "Namespace")
+
+
+async def _near(client: Client, name: str) -> str:
+    """The nearest name, for those who may list them."""
+    reply = await client.call("GET", "/api/v1/namespaces")
+    names = [str(item["metadata"]["name"]) for item in reply.body["items"]] if reply.ok else []
+    return hint(name, names) or "; kubectl get namespaces lists them"
+
+
+async def _objects(client: Client, watched: Watched, namespace: str) -> dict[Key, Change] | None:
+    """All of one kind; of one that is namespaced, those of the namespace. None of a fact that can't be had."""
+    for version in watched.versions:
+        reply = await client.call("GET", _path(watched, version, namespace), accept=watched.accept("list"))
+        if reply.status != 404:
+            break
+    if not reply.ok and watched.kind in _OPTIONAL:
+        return None
+    if reply.status == 404:
+        sentence = f"the cluster knows no {watched.kind}; install the definitions: kubectl apply -f deploy/crds"
+        raise InputError(file="cluster", message=sentence)
+    if not reply.ok:
+        advice = f'ask for the role "view" in {namespace}' if watched.namespaced else f'ask for the ClusterRole "{ROLE}"'
+        raise _refused(reply, watched.resource, advice)
+    objects = [watched.trim(item, watched.api_version(watched.versions[0]), watched.kind) for item in reply.body["items"] or ()]
+    return {(watched.kind, _of(item, "namespace"), _of(item, "name")): item for item in objects}
+
+
+def _path(watched: Watched, version: str, namespace: str) -> str:
+    root, _, plural = watched.path(version).rpartition("/")
+    return f"{root}/namespaces/{namespace}/{plural}" if watched.namespaced else f"{root}/{plural}"
+
+
+def _of(item: Mapping[str, Any], key: str) -> str:
+    return str(item["metadata"].get(key) or "")
+
+
+def _refused(reply: Reply, what: str, advice: str) -> InputError:
+    if reply.status == 403:
+        return InputError(file="cluster", message=f"you may not read {what}; {advice}")
+    return InputError(file="cluster", message=f"{what}: the API server answers {reply.status} {reply.message}")

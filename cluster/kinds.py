@@ -1,0 +1,118 @@
+"""What is watched: which kinds, in which versions, and what is kept of each object."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from policies.policy import API_VERSION, GROUP
+
+Raw = dict[str, Any]
+Key = tuple[str, str, str]
+"""(kind, namespace or "", name)"""
+METADATA = ("name", "namespace", "uid", "generation", "resourceVersion", "creationTimestamp", "deletionTimestamp")
+"""What is kept of an object's metadata; managedFields alone is often as large as the rest"""
+PARTIAL = "PartialObjectMetadata"
+PARTIAL_ACCEPT = "application/json;as={};g=meta.k8s.io;v=v1"
+"""The API server sends metadata alone (k8s.io/apimachinery, meta/v1 PartialObjectMetadata): a node is 2 KB instead of 20"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """One kind."""
+
+    kind: str
+    plural: str
+    group: str
+    """"" is the core group"""
+    versions: tuple[str, ...]
+    """tried in this order"""
+    namespaced: bool = False
+    ours: bool = False
+    """a CustomResourceDefinition of Berth's"""
+    required: bool = False
+    """without it nothing can be decided; the others may be absent or forbidden"""
+    metadata_only: bool = False
+    trim: Callable[[Raw, str, str], Raw]
+    """(object, its apiVersion, its kind) to what is kept of it; built-in kinds come without the two in lists"""
+
+    def api_version(self, version: str) -> str:
+        return f"{self.group}/{version}" if self.group else version
+
+    def path(self, version: str) -> str:
+        """Of all its objects, in all namespaces."""
+        return f"/{'apis' if self.group else 'api'}/{self.api_version(version)}/{self.plural}"
+
+    def accept(self, list_or_watch: str) -> str:
+        """The header, for "list" or "watch"."""
+        if not self.metadata_only:
+            return "application/json"
+        return PARTIAL_ACCEPT.format(PARTIAL + ("List" if list_or_watch == "list" else ""))
+
+    @property
+    def resource(self) -> str:
+        """As RBAC and kubectl name it: nodepools.karpenter.sh"""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def definition(self) -> str | None:
+        """The path of our CustomResourceDefinition; None for kinds of others."""
+        return f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{self.resource}" if self.ours else None
+
+
+def key_of(kind: str, value: Raw) -> Key:
+    """Of an object that was trimmed."""
+    metadata = value["metadata"]
+    return kind, metadata.get("namespace") or "", metadata["name"]
+
+
+def whole(value: Raw, api_version: str, kind: str) -> Raw:
+    """Everything but most of the metadata: fields of ours that nobody knows are errors to be told."""
+    metadata = value["metadata"]
+    kept = {name: metadata[name] for name in METADATA if name in metadata}
+    return value | {"apiVersion": api_version, "kind": kind, "metadata": kept}
+
+
+def spec_alone(value: Raw, api_version: str, kind: str) -> Raw:
+    """Facts are read from specs: a status changes often, and says nothing to us."""
+    metadata = value["metadata"]
+    kept = {name: metadata[name] for name in METADATA if name in metadata}
+    return {"apiVersion": api_version, "kind": kind, "metadata": kept, "spec": value.get("spec")}
+
+
+def labels_alone(value: Raw, api_version: str, kind: str) -> Raw:
+    """Of 10,000 nodes there are a few hundred different labels: each text is kept once."""
+    metadata = value["metadata"]
+    kept = {name: metadata[name] for name in ("name", "resourceVersion", "deletionTimestamp") if name in metadata}
+    labels = metadata.get("labels")
+    if isinstance(labels, dict):
+        kept["labels"] = {sys.intern(k): sys.intern(v) for k, v in labels.items() if isinstance(v, str)}
+    return {"apiVersion": api_version, "kind": kind, "metadata": kept}
+
+
+_VERSION = API_VERSION.removeprefix(f"{GROUP}/")
+_DRA = ("v1", "v1beta2", "v1beta1")
+"""resource.k8s.io: v1 since Kubernetes 1.34, v1beta2 since 1.33, v1beta1 since 1.32"""
+
+
+def _ours(kind: str, plural: str, *, namespaced: bool = False) -> Watched:
+    return Watched(kind=kind, plural=plural, group=GROUP, versions=(_VERSION,), namespaced=namespaced, ours=True, required=True, trim=whole)
+
+
+def _dra(kind: str, plural: str, *, namespaced: bool = False) -> Watched:
+    return Watched(kind=kind, plural=plural, group="resource.k8s.io", versions=_DRA, namespaced=namespaced, trim=spec_alone)
+
+
+KINDS = (
+    _ours("ClusterGPUPolicy", "clustergpupolicies"),
+    _ours("GPUPolicy", "gpupolicies", namespaced=True),
+    _ours("GPUNodeTemplate", "gpunodetemplates"),
+    Watched(kind="Namespace", plural="namespaces", group="", versions=("v1",), required=True, metadata_only=True, trim=labels_alone),
+    Watched(kind="Node", plural="nodes", group="", versions=("v1",), metadata_only=True, trim=labels_alone),
+    Watched(kind="NodePool", plural="nodepools", group="karpenter.sh", versions=("v1", "v1beta1"), trim=spec_alone),
+    _dra("DeviceClass", "deviceclasses"),
+    _dra("ResourceClaim", "resourceclaims", namespaced=True),
+    _dra("ResourceClaimTemplate", "resourceclaimtemplates", namespaced=True),
+)

@@ -1,0 +1,144 @@
+"""Defaults of one scope that differ on an axis for the same pod: there neither acts (``silence.spoken``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from policies.author import is_long
+from policies.compiled import Compiled
+from policies.findings.reach import Reach
+from policies.findings.sets import Offers
+from policies.findings.words import MOST_NAMED, named
+from policies.policy import LongRuns
+from policies.verdict import Mode
+
+MOST_PAIRS = 200_000
+"""that are compared on one axis in one scope: six hundred policies that all say another thing, in a tenth of a second"""
+STEP = 200
+"""pairs between two steps: 0.2 ms"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Capacity:
+    """What a policy says of capacity: it depends on how long a run takes."""
+
+    short: int | None
+    long: int | None
+    runs: LongRuns | None
+
+    def at(self, seconds: int | None) -> int | None:
+        return self.long if self.runs is not None and is_long(seconds, self.runs) else self.short
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    name: str
+    value: Callable[[Compiled, Offers], Hashable | None]
+    """None: the policy is silent"""
+    fields: Callable[[Compiled], str]
+
+
+def _capacity(compiled: Compiled, offers: Offers) -> _Capacity | None:
+    if compiled.capacity is None and compiled.capacity_long is None:
+        return None
+    short = None if compiled.capacity is None else offers.joined(compiled.capacity.rows)
+    long = short if compiled.capacity_long is None else offers.joined(compiled.capacity_long.rows)
+    return _Capacity(short, long, compiled.policy.default.long_runs)
+
+
+def _machine(compiled: Compiled, offers: Offers) -> Hashable | None:
+    return tuple((c.field, offers.joined(c.rows)) for c in compiled.machine) or None
+
+
+AXES = (
+    _Axis("nodeTemplate", lambda c, _: c.policy.default.node_template, lambda c: "spec.default.nodeTemplate"),
+    _Axis("mig", lambda c, _: c.policy.default.mig, lambda c: "spec.default.mig"),
+    _Axis("machine", _machine, lambda c: " and ".join(one.field for one in c.machine)),
+    _Axis("capacity", _capacity, lambda c: f"spec.default.{'capacity' if c.capacity is not None else 'longRuns'}"),
+)
+
+
+def _differ(one: Hashable, other: Hashable) -> bool:
+    """Whether two that speak say another thing of the same pod."""
+    if not isinstance(one, _Capacity) or not isinstance(other, _Capacity):
+        return one != other
+    turns = [runs.over for runs in (one.runs, other.runs) if runs is not None]
+    said = ((one.at(seconds), other.at(seconds)) for seconds in (None, 0, *turns, *(turn + 1 for turn in turns)))
+    return any(mine is not None and theirs is not None and mine != theirs for mine, theirs in said)
+
+
+@dataclass(slots=True)
+class _Alike:
+    """Policies that say the same to the same pods."""
+
+    value: Hashable
+    members: list[Compiled] = field(default_factory=list)
+    against: list[Compiled] = field(default_factory=list)
+    """the first that differ"""
+    count: int = 0
+    """of all that differ"""
+    shared: int = 0
+    """namespaces of the first"""
+
+    def meets(self, other: _Alike, shared: int) -> None:
+        self.shared = self.shared or shared
+        self.count += len(other.members)
+        self.against.extend(other.members[: MOST_NAMED - len(self.against)])
+
+
+@dataclass(slots=True)
+class Differences:
+    """Sentences by policy."""
+
+    said: dict[Compiled, list[str]] = field(default_factory=dict)
+    unjudged: dict[Compiled, str] = field(default_factory=dict)
+    """axes on which too many differ to compare all"""
+
+    def steps(self, scope: Sequence[Compiled], reach: Reach, offers: Offers) -> Iterator[None]:
+        """Of the policies of one scope: all of the cluster, or all of one namespace."""
+        for axis in AXES:
+            groups: dict[Hashable, _Alike] = {}
+            for compiled in scope:
+                value = axis.value(compiled, offers)
+                if value is not None:
+                    groups.setdefault((value, *reach.like(compiled)), _Alike(value)).members.append(compiled)
+            alike = list(groups.values())
+            yield
+            yield from _compare(alike, reach)
+            self._say(axis, alike, reach)
+
+    def _say(self, axis: _Axis, alike: Sequence[_Alike], reach: Reach) -> None:
+        all_compared = len(alike) * (len(alike) - 1) // 2 <= MOST_PAIRS
+        for one in alike:
+            for compiled in one.members:
+                if one.count:
+                    self.said.setdefault(compiled, []).append(_sentence(axis.fields(compiled), one, reach))
+                elif not all_compared:
+                    self.unjudged[compiled] = axis.name
+
+
+def _compare(alike: Sequence[_Alike], reach: Reach) -> Iterator[None]:
+    done = 0
+    for i, one in enumerate(alike):
+        for other in alike[i + 1 :]:
+            shared = reach.together(one.members[0], other.members[0]) if one.value != other.value else 0
+            if shared and _differ(one.value, other.value):
+                one.meets(other, shared)
+                other.meets(one, shared)
+            done += 1
+            if done % STEP == 0:
+                yield
+            if done >= MOST_PAIRS:
+                return
+
+
+def _sentence(fields: str, one: _Alike, reach: Reach) -> str:
+    others = named((with_mode(c.policy.id, c.mode) for c in one.against), one.count)
+    example = reach.namespaces.first(one.shared)
+    return f"{fields} differs from that of {others}, as in namespace {example}: on a pod that both match neither acts"
+
+
+def with_mode(name: str, mode: Mode) -> str:
+    """``ClusterGPUPolicy/training (Audit)``: that which does not act yet is said to."""
+    return name if mode == "Enforce" else f"{name} ({mode})"

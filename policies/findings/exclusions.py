@@ -1,0 +1,151 @@
+"""Requirements that leave nothing together: every pod that matches them is refused, whatever its author writes.
+
+A policy of the cluster is told only of others of the cluster: a team that requires something odd in its own namespace neither spoils
+nor touches the status of a guardrail. The team's own policy says with whom it disagrees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from policies.compiled import Compiled
+from policies.findings.differences import MOST_PAIRS, STEP, with_mode
+from policies.findings.reach import Reach
+from policies.findings.sets import Demand, emptied_by, excluding
+from policies.findings.words import MOST_NAMED, named
+from policies.policy import LabelSelector
+
+MOST_BLOCKS = 20_000
+"""groups of namespaces with the same requirements that are looked at: one each in the largest cluster"""
+
+
+@dataclass(slots=True)
+class Exclusions:
+    """Sentences by policy, of one thing that is required: offers, or numbers of GPUs."""
+
+    demand: Callable[[Compiled], Demand | None]
+    thing: str
+    """``GPU``"""
+    reach: Reach
+    said: dict[Compiled, list[str]] = field(default_factory=dict)
+    impossible: dict[Compiled, str] = field(default_factory=dict)
+    """what leaves nothing by itself"""
+    unjudged: dict[Compiled, str] = field(default_factory=dict)
+    """where there are too many to compare all"""
+    _cluster: list[Demand] = field(default_factory=list)
+    _by_mask: dict[int, int] = field(default_factory=dict)
+    """namespaces -> what the cluster's policies that act just there leave"""
+
+    def cluster_steps(self, policies: Sequence[Compiled]) -> Iterator[None]:
+        """Of the cluster's policies; done before ``own_steps``."""
+        yield from self._read(policies, self._cluster)
+        for demand in self._cluster:
+            where = self.reach.of[demand.by]
+            self._by_mask[where] = self._by_mask.get(where, -1) & demand.inside
+        blocks: list[int] = []
+        yield from self._blocks(blocks)
+        if blocks:
+            yield from self._pairs(self._cluster, self._cluster)
+        for block in blocks[:STEP]:
+            self._groups([d for d in self._cluster if self.reach.of[d.by] & block])
+            yield
+
+    def _read(self, policies: Iterable[Compiled], into: list[Demand]) -> Iterator[None]:
+        for compiled in policies:
+            demand = self.demand(compiled)
+            if demand is not None and not demand.inside:
+                self.impossible[compiled] = " and ".join(text for text, _ in demand.parts)
+            elif demand is not None:
+                into.append(demand)
+            yield
+
+    def _blocks(self, empty: list[int]) -> Iterator[None]:
+        """Groups of namespaces in which all that the cluster's policies require leaves nothing, were a pod to match them all."""
+        blocks = {self.reach.namespaces.all: -1}
+        for where, inside in self._by_mask.items():
+            yield
+            halves = (half for block, left in blocks.items() for half in ((block & where, left & inside), (block & ~where, left)))
+            split = {block: left for block, left in halves if block}
+            blocks = split if len(split) <= MOST_BLOCKS else blocks
+        empty.extend(block for block, left in blocks.items() if not left)
+
+    def own_steps(self, namespace: str, own: Sequence[Compiled]) -> Iterator[None]:
+        """Of one namespace's own policies."""
+        mine: list[Demand] = []
+        yield from self._read(own, mine)
+        here = self.reach.namespaces.bit[namespace]
+        left = -1
+        for where, inside in self._by_mask.items():
+            left &= inside if where & here else -1
+        for demand in mine:
+            left &= demand.inside
+        if mine and not left:
+            others = [d for d in self._cluster if self.reach.of[d.by] & here]
+            yield from self._pairs(mine, [*others, *mine])
+            for demand in mine:
+                if demand.by not in self.said:
+                    self._groups([demand, *others, *(d for d in mine if d is not demand and _takes_all(d))], of=demand.by)
+                    yield
+
+    def _pairs(self, demands: Sequence[Demand], others: Sequence[Demand]) -> Iterator[None]:
+        done = 0
+        for demand in demands:
+            against: list[Demand] = []
+            shared = count = 0
+            for other in others:
+                together = 0 if demand.inside & other.inside else self.reach.together(demand.by, other.by)
+                if together and other is not demand:
+                    shared, count = shared or together, count + 1
+                    against.extend([other][: MOST_NAMED - len(against)])
+                done += 1
+                if done % STEP == 0:
+                    yield
+            if against:
+                self._say_pair(demand, against, count, shared)
+            if done >= 2 * MOST_PAIRS:
+                self.unjudged.update(dict.fromkeys((d.by for d in demands if d.by not in self.said), "require"))
+                return
+
+    def _say_pair(self, demand: Demand, against: Sequence[Demand], count: int, shared: int) -> None:
+        mine = excluding(demand, against[0])[0]
+        others = named((f"{with_mode(d.by.policy.id, d.by.mode)} ({excluding(demand, d)[1]})" for d in against), count)
+        self._say(demand.by, f"no {self.thing} is inside this {mine} and what is required by {others}", shared)
+
+    def _groups(self, demands: Sequence[Demand], of: Compiled | None = None) -> None:
+        """Three and more that leave nothing only together, for a pod of each number of GPUs from which on a policy matches."""
+        for gpus in sorted({_least(d) for d in demands}):
+            group = sorted(emptied_by([d for d in demands if _takes(d, gpus)]), key=lambda d: d.by.policy.id)
+            if len(group) < 3 or (of is not None and of not in [d.by for d in group]):
+                continue
+            for demand in group if of is None else [d for d in group if d.by is of]:
+                others = [d for d in group if d is not demand]
+                shared = self.reach.of[demand.by]
+                for d in others:
+                    shared &= self.reach.of[d.by]
+                text = named(
+                    (f"{with_mode(d.by.policy.id, d.by.mode)} ({' and '.join(t for t, _ in d.parts)})" for d in others), len(others)
+                )
+                mine = " and ".join(t for t, _ in demand.parts)
+                if shared and demand.by not in self.said:
+                    self._say(demand.by, f"no {self.thing} is inside this {mine} and what is required by {text} together", shared)
+
+    def _say(self, compiled: Compiled, text: str, shared: int) -> None:
+        example = self.reach.namespaces.first(shared)
+        self.said.setdefault(compiled, []).append(f"{text}, as in namespace {example}: a pod that matches all of them is refused")
+
+
+def _takes_all(demand: Demand) -> bool:
+    """Whether the policy looks at nothing but the number of GPUs."""
+    match = demand.by.policy.match
+    return not match.workloads and match.pod_selector in (None, LabelSelector())
+
+
+def _least(demand: Demand) -> int:
+    gpus = demand.by.policy.match.gpus
+    return 1 if gpus is None or gpus.min is None else gpus.min
+
+
+def _takes(demand: Demand, number: int) -> bool:
+    gpus = demand.by.policy.match.gpus
+    return gpus is None or ((gpus.min is None or gpus.min <= number) and (gpus.max is None or number <= gpus.max))

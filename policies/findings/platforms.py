@@ -1,0 +1,46 @@
+"""What the platforms in force can't say: their nodes lack the label, or no list of values selects exactly what is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from policies.compiled import Constraint
+from policies.offers import AXES, Table
+from policies.render import renderings
+from policies.snapshot import Snapshot
+
+
+def inexpressible(snapshot: Snapshot, *groups: Sequence[Constraint]) -> tuple[str, ...]:
+    """Sentences by platform and field. ``groups``: constraints that act together: what is required, what is default. Nothing
+    without --platforms, when no placement is written at all."""
+    if not snapshot.placed:
+        return ()
+    tables = snapshot.tables.values()
+    return tuple(dict.fromkeys(text for group in groups for table in tables for text in _on(snapshot, table, group)))
+
+
+def _on(snapshot: Snapshot, table: Table, constraints: Sequence[Constraint]) -> Iterator[str]:
+    platform = table.platform.name
+    for constraint in constraints:
+        if platform in constraint.inexpressible:
+            yield f"{platform}: {constraint.field} ({constraint.text}) is no property of its nodes: neither written nor judged there"
+    for axis in AXES:
+        group = [c for c in constraints if c.axis == axis and platform not in c.inexpressible]
+        rows = table.all
+        for constraint in group:
+            rows &= constraint.rows[platform]
+        if group and (how := _said(snapshot, table, axis, rows)):
+            fields = " and ".join(f"{c.field} ({c.text})" for c in group)
+            yield f"{platform}: {fields} {how}"
+
+
+def _said(snapshot: Snapshot, table: Table, axis: str, rows: int) -> str:
+    """For the devices of one vendor at a time, as a pod asks for them. "" where all can be said."""
+    worst = ""
+    for universe in table.by_vendor.values():
+        found = renderings(snapshot.catalog, table, next(a for a in AXES if a == axis), rows, universe)
+        if not found:
+            return "has no labels that say it: neither written nor judged there"
+        if not found[0].exact:
+            worst = "has labels for a part of it only: that part is written"
+    return worst

@@ -1,0 +1,85 @@
+"""Which changes are events, and how many at most. That the API server takes them: ``test_statuses``."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from cluster.client import Access, Client
+from cluster.events import BURST, NOTE, Events, Subject
+from policies.findings import Condition
+from tests.cluster.turns import closed
+from tests.testcluster.cluster import Cluster
+
+SUBJECT = Subject(key=("GPUPolicy", "default", "p" * 253), uid="u", resource_version="7")
+BAD = Condition("Accepted", "False", "Invalid", "x" * 2000)
+WELL = Condition("Accepted", "True", "Understood", "")
+
+
+class Clock:
+    """Stands still."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def events(client: Any = None, *, clock: Clock | None = None, held: bool = True) -> Events:
+    return Events(client, instance="berth-0", held=lambda: held, tell=lambda event, /, **fields: None, clock=clock or Clock())
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        ({}, WELL, 0), ({}, BAD, 1), ({"Accepted": ("True", "Understood")}, WELL, 0), ({"Accepted": ("False", "Invalid")}, BAD, 0),
+        ({"Accepted": ("False", "Invalid")}, WELL, 1), ({"Accepted": ("False", "TemplateNotFound")}, BAD, 1),
+        ({}, Condition("Conflicted", "False", "NoConflict", ""), 0), ({}, Condition("Conflicted", "True", "DefaultsDiffer", "x"), 1),
+        ({}, Condition("Clipped", "True", "OutsideRequirements", "x"), 0),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_only_changes_are_events(before: dict[str, tuple[str, str]], now: Condition, told: int) -> None:
+    """Of Accepted and Conflicted; and that all is well only where it was not."""
+    one = events()
+    one.changed(SUBJECT, before, now)
+    assert len(one._waiting) == told
+
+
+def test_what_comes_too_fast_is_dropped_and_counted() -> None:
+    """A burst, then one a second."""
+    clock = Clock()
+    one = events(clock=clock)
+    for _ in range(BURST + 90):
+        one.changed(SUBJECT, {}, BAD)
+    assert (len(one._waiting), one.dropped) == (BURST, 90)
+    for _ in range(5):
+        clock.now += 1.0
+        one.changed(SUBJECT, {}, BAD)
+        one.changed(SUBJECT, {}, BAD)
+    assert (len(one._waiting), one.dropped) == (BURST + 5, 95)
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_the_longest_event_is_taken_and_only_who_holds_sends(plane: Cluster, held: bool) -> None:
+    """By a real API server: its limits on names, notes and namespaces hold."""
+
+    async def run() -> Events:
+        client = await Client.connect(Access(str(plane.kubeconfig)))
+        one = events(client, held=held)
+        one.changed(SUBJECT, {}, BAD)
+        one.changed(Subject(key=("ClusterGPUPolicy", "", "a.b"), uid="u", resource_version="7"), {}, BAD)
+        task = asyncio.create_task(one.run())
+        while one._filled.is_set():
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await closed(client)
+        return one
+
+    one = asyncio.run(run())
+    assert (one.sent, one.dropped) == (2 if held else 0, 0 if held else 2)
+    stored = plane.api.list("events.k8s.io/v1", "Event", "default", fieldSelector="reason=Invalid")
+    assert all(len(one["note"]) == NOTE for one in stored)

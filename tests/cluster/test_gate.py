@@ -1,0 +1,99 @@
+"""One asks for all whether the server is there."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+from pathlib import Path
+
+from cluster.client import Access, Client
+from cluster.gate import Gate
+from cluster.kinds import KINDS
+from tests.cluster.fake_api import FakeApi, kubeconfig, serving
+from tests.cluster.followed import run, until
+from tests.cluster.proxy import Proxy
+
+NODE = next(one for one in KINDS if one.kind == "Node")
+
+
+async def connected(folder: Path, server: str, token: str | None = None) -> Client:
+    return await Client.connect(Access(str(kubeconfig(folder, server, token))))
+
+
+def test_a_gate_that_nobody_doubts_asks_nothing(tmp_path: Path) -> None:
+    """And one doubt costs one question."""
+
+    async def work() -> None:
+        api = FakeApi(NODE)
+        async with serving(api, tmp_path) as client:
+            gate = Gate(client)
+            await gate.passing()
+            assert "version" not in api.counts
+            gate.doubt()
+            await asyncio.gather(*(gate.passing() for _ in range(50)))
+            assert (api.counts["version"], gate.open) == (1, True)
+
+    run(work())
+
+
+def test_while_the_server_is_down_one_tries_for_all(tmp_path: Path) -> None:
+    """Fifty that wait make less than one connection a second together, ever more rarely."""
+
+    async def work() -> None:
+        with Proxy("127.0.0.1", 1) as proxy:
+            proxy.refuse()
+            client = await connected(tmp_path, f"https://127.0.0.1:{proxy.port}", "a token")
+            gate = Gate(client)
+            gate.doubt()
+            waiting = [asyncio.create_task(gate.passing()) for _ in range(50)]
+            await asyncio.sleep(5)
+            gaps = [after - before for before, after in pairwise(proxy.connections)]
+            assert 2 <= len(gaps) < 5, gaps
+            assert gaps[-1] > 2 * gaps[0]
+            assert "can't be reached" in gate.error
+            for one in waiting:
+                one.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+            await client.close()
+
+    run(work())
+
+
+def test_all_go_on_at_once_when_the_server_is_back(tmp_path: Path) -> None:
+    """Also where the one that asked has been ended meanwhile: another takes its place."""
+
+    async def work() -> None:
+        api = FakeApi(NODE)
+        async with serving(api, tmp_path) as direct:
+            with Proxy("127.0.0.1", int(direct.server.rpartition(":")[2])) as proxy:
+                proxy.refuse()
+                client = await connected(tmp_path, f"http://127.0.0.1:{proxy.port}")
+                gate = Gate(client)
+                gate.doubt()
+                waiting = [asyncio.create_task(gate.passing()) for _ in range(50)]
+                await until(lambda: gate.error != "", "an error")
+                assert not any(one.done() for one in waiting)
+                waiting[0].cancel()
+                proxy.refuse(False)
+                await until(lambda: all(one.done() for one in waiting), "all of them")
+                assert (api.counts["version"], gate.error) == (1, "")
+                await client.close()
+
+    run(work())
+
+
+def test_credentials_that_are_not_accepted_close_the_gate(tmp_path: Path) -> None:
+    """A 401 concerns all kinds; with a good token all go on."""
+
+    async def work() -> None:
+        api = FakeApi(NODE)
+        api.token = "first"
+        async with serving(api, tmp_path) as client:
+            gate, api.token = Gate(client), "second"
+            gate.doubt()
+            waiting = asyncio.create_task(gate.passing())
+            await until(lambda: "does not accept our credentials" in gate.error, "401")
+            kubeconfig(tmp_path, client.server, "second")
+            await until(waiting.done, "the new token")
+
+    run(work())

@@ -1,0 +1,225 @@
+"""Following a real API server that is killed, cut off, takes rights away, and loses our definitions."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from itertools import count as numbers
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cluster.access import Access
+from cluster.client import Client
+from cluster.gate import Gate
+from cluster.kinds import KINDS
+from cluster.reflector import Reflector
+from tests.cluster import mounted
+from tests.cluster.conftest import CRDS
+from tests.cluster.fake_api import kubeconfig
+from tests.cluster.followed import Kept, following, run, until
+from tests.cluster.proxy import Proxy
+from tests.counts import count
+from tests.testcluster.api import Raw
+from tests.testcluster.cluster import Cluster
+from tests.testcluster.starting import apply_crds, http_ok
+
+T = TypeVar("T")
+SECONDS = 3.0
+"""of a watch"""
+OURS = tuple(one for one in KINDS if one.required)
+_number = numbers(1)
+
+
+def policy(name: str, cpu: int = 1) -> Raw:
+    spec = {"require": {"gpusPerPod": {"max": cpu}}}
+    return {"apiVersion": "berth.dev/v1alpha1", "kind": "ClusterGPUPolicy", "metadata": {"name": name}, "spec": spec}
+
+
+async def beside(work: Callable[[], T]) -> T:
+    return await asyncio.to_thread(work)
+
+
+async def change(plane: Cluster) -> None:
+    """Of a policy, made or changed."""
+    number = next(_number)
+    reply = await beside(partial(plane.api.apply, policy(f"p{number % 5}", number)))
+    assert reply.ok, reply.message
+
+
+def stored(plane: Cluster, *, kind: str = "ClusterGPUPolicy") -> dict[str, Any]:
+    return {one["metadata"]["name"]: one["metadata"]["resourceVersion"] for one in plane.api.list("berth.dev/v1alpha1", kind)}
+
+
+async def equal(kept: Kept, plane: Cluster, what: str) -> None:
+    wanted = await beside(partial(stored, plane))
+    await until(lambda: {n: o["metadata"]["resourceVersion"] for n, o in kept.named("ClusterGPUPolicy").items()} == wanted, what)
+
+
+@asynccontextmanager
+async def through(
+    plane: Cluster, folder: Path, access: Callable[[int], Access] | None = None
+) -> AsyncIterator[tuple[Proxy, Kept, list[Reflector], Gate, Client]]:
+    """All kinds followed through a proxy, and synced."""
+    kept = Kept()
+    with Proxy("127.0.0.1", plane.api.port) as proxy:
+        url = f"https://127.0.0.1:{proxy.port}"
+        chosen = access(proxy.port) if access else Access(str(kubeconfig(folder, url, plane.api.token, plane.api.ca)))
+        client = await Client.connect(chosen)
+        try:
+            kinds = OURS if access else KINDS
+            async with following(client, kinds, kept, watch_seconds=SECONDS) as (reflectors, gate):
+                await until(lambda: all(one.synced and one.healthy for one in reflectors), "sync")
+                yield proxy, kept, reflectors, gate, client
+        finally:
+            await client.close()
+
+
+def kill(plane: Cluster) -> Callable[[], None]:
+    """The API server, at once. What starts it again, until it is ready."""
+    process = plane.named["kube-apiserver"]
+    plane.processes.running.remove(process)
+    process.popen.kill()
+    process.popen.wait()
+
+    def start() -> None:
+        plane.named["kube-apiserver"] = plane.processes.start("kube-apiserver", [str(word) for word in process.popen.args])  # type: ignore[union-attr]
+        plane.processes.wait_for(lambda: http_ok(f"https://127.0.0.1:{plane.api.port}/readyz"), "the API server to be back")
+        plane.api.close()  # its connections of before
+
+    return start
+
+
+def test_a_killed_server_costs_nothing_but_time(plane: Cluster, tmp_path: Path) -> None:
+    """While it is down what was known stays, and all nine kinds together try less than once a second; afterwards nothing is missing."""
+
+    async def work() -> None:
+        async with through(plane, tmp_path) as (proxy, kept, reflectors, gate, _):
+            for _round in range(count(1, 20)):
+                await change(plane)
+                await equal(kept, plane, "the change")
+                before = dict(kept.objects)
+                start = await beside(partial(kill, plane))
+                down = time.monotonic()
+                await asyncio.sleep(count(8, 30))
+                tried = len([one for one in proxy.connections if one > down])
+                assert 1 <= tried < count(8, 30), f"{tried} connections"
+                print(f"{tried} connections while it was down")
+                assert not any(one.healthy for one in reflectors if not one.absent)
+                assert (kept.objects, gate.open) == (before, False)
+                await beside(start)
+                await change(plane)
+                await equal(kept, plane, "what was changed since")
+                await until(lambda: all(one.healthy for one in reflectors), "health")
+
+    run(work())
+
+
+def test_a_connection_that_carries_nothing_is_noticed(plane: Cluster, tmp_path: Path) -> None:
+    """Blackholed both ways: within twice the time of a watch every kind says so, and all is well again soon after."""
+
+    async def work() -> None:
+        async with through(plane, tmp_path) as (proxy, kept, reflectors, _, _client):
+            for _round in range(count(1, 20)):
+                proxy.blackhole()
+                await change(plane)
+                followed = [one for one in reflectors if not one.absent]
+                begun = time.monotonic()
+                await until(lambda: not any(one.healthy for one in followed), "silence to be noticed")  # noqa: B023
+                assert time.monotonic() - begun < 2 * SECONDS + 1
+                proxy.blackhole(False)
+                await equal(kept, plane, "the change")
+                await until(lambda: all(one.healthy for one in reflectors), "health")
+
+    run(work())
+
+
+def test_connections_that_are_cut_lose_nothing(plane: Cluster, tmp_path: Path) -> None:
+    """Cut again and again while policies change."""
+
+    async def work() -> None:
+        async with through(plane, tmp_path) as (proxy, kept, *_):
+            for round_ in range(count(4, 20)):
+                await change(plane)
+                proxy.cut()
+                await change(plane)
+                if round_ % 2:
+                    await equal(kept, plane, "both changes")
+            await equal(kept, plane, "all changes")
+
+    run(work())
+
+
+def test_a_token_that_is_replaced_in_time_is_never_missed(plane: Cluster, tmp_path: Path) -> None:
+    """The old one is refused (401): the file is read again and the call repeated, and nobody sees an error."""
+
+    async def work() -> None:
+        await beside(partial(mounted.account, plane.api))
+        first = await beside(partial(mounted.token, plane.api, "first"))
+        second = await beside(partial(mounted.token, plane.api, "second"))
+        async with through(plane, tmp_path, lambda port: mounted.mount(tmp_path, plane, port, first)) as (
+            _,
+            kept,
+            reflectors,
+            gate,
+            client,
+        ):
+            assert client.namespace == "berth-system"
+            (tmp_path / "token").write_text(second)
+            await beside(
+                partial(plane.api.delete, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "first", "namespace": "kube-system"}})
+            )
+            await until(lambda: client._authorization == f"Bearer {second}", "the new token in use")
+            await change(plane)
+            await equal(kept, plane, "the change")
+            assert (kept.errors(), gate.open, [one.counts.lists for one in reflectors]) == ([], True, [1, 1, 1, 1])
+
+    run(work())
+
+
+def test_rights_that_are_taken_away_are_told_and_what_is_known_stays(plane: Cluster, tmp_path: Path) -> None:
+    """403 after sync: the last good stays; with the rights back it follows again."""
+
+    async def work() -> None:
+        await beside(partial(mounted.account, plane.api))
+        token = await beside(partial(mounted.token, plane.api, "rights"))
+        async with through(plane, tmp_path, lambda port: mounted.mount(tmp_path, plane, port, token)) as (_, kept, reflectors, *_rest):
+            await change(plane)
+            await equal(kept, plane, "the change")
+            before = dict(kept.objects)
+            await beside(partial(plane.api.delete, mounted.BINDING))
+            await until(lambda: all("403" in one.error for one in reflectors), "403")
+            assert all(one.error.endswith("type: kubectl apply -f deploy/rbac.yaml") and one.synced for one in reflectors)
+            assert kept.objects == before
+            await beside(partial(mounted.account, plane.api))
+            await change(plane)
+            await equal(kept, plane, "the change after")
+
+    run(work())
+
+
+def test_a_definition_that_is_deleted_takes_no_policy_along(plane: Cluster, tmp_path: Path) -> None:
+    """kubectl delete crd: what was there goes on to act, until the definition is back; then what the server has counts."""
+    file = CRDS / "berth.dev_clustergpupolicies.yaml"
+
+    async def work() -> None:
+        async with through(plane, tmp_path) as (_, kept, reflectors, *_rest):
+            for _round in range(5):
+                await change(plane)
+            await equal(kept, plane, "the changes")
+            before = kept.named("ClusterGPUPolicy")
+            assert len(before) >= 3
+            metadata = {"name": "clustergpupolicies.berth.dev"}
+            definition = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": metadata}
+            await beside(partial(plane.api.delete, definition))
+            await until(lambda: "no longer has the CustomResourceDefinition" in reflectors[0].error, "an error")
+            await until(lambda: reflectors[0].counts.errors >= 3, "more of it")
+            assert kept.named("ClusterGPUPolicy") == before
+            await beside(lambda: apply_crds(plane.api, [file], plane.processes))
+            await change(plane)
+            await equal(kept, plane, "the new one alone")
+            assert len(kept.named("ClusterGPUPolicy")) == 1
+
+    run(work())

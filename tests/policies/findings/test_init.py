@@ -1,0 +1,142 @@
+"""What is found of each object: which conditions there are, and what stands beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.findings import findings, in_steps
+from policies.living import Living
+from tests.policies.findings.found import condition, found, key, living, namespace, own, policy, said, template
+
+
+def accepted(finding: Any) -> tuple[str, str, str]:
+    one = condition(finding, "Accepted")
+    assert one is not None
+    return one.status, one.reason, one.message
+
+
+def changed(world: Living, *objects: dict[str, Any]) -> dict[str, Any]:
+    lived = world.apply({key(one): one for one in objects})
+    return {k[2]: finding for k, finding in findings(lived.snapshot, lived.entries, {}).items()}
+
+
+def test_a_sound_policy_has_two_conditions_and_says_what_it_does_where() -> None:
+    """The others are there only while there is something to say."""
+    (finding,) = found(
+        policy("p", require={"families": {"in": ["hopper"]}, "gpusPerPod": {"max": 8}}, default={"gracePeriod": "30m"})
+    ).values()
+    assert [(c.type, c.status, c.reason) for c in finding.conditions] == [
+        ("Accepted", "True", "Understood"),
+        ("Conflicted", "False", "NoConflict"),
+    ]
+    assert finding.what == "require families in [hopper], gpusPerPod max 8; default gracePeriod 30m"
+    assert finding.where == "all namespaces"
+    assert (finding.generation, finding.last_good) == (1, None)
+
+
+def test_every_error_is_told_and_that_nothing_acts() -> None:
+    """Of an object that never was understood."""
+    status, reason, message = accepted(found(policy("p", require={"families": {"in": ["hoper"]}, "capacity": ["spott"]}))["p"])
+    assert (status, reason) == ("False", "Invalid")
+    assert 'did you mean "hopper"?' in message
+    assert "spec.require.capacity[0]" in message
+    assert message.endswith("2 errors; it does not act.")
+
+
+def test_the_last_good_form_goes_on_and_is_kept() -> None:
+    """Until the mistake is mended."""
+    world = living()
+    good = policy("p", require={"capacity": ["spot"]})
+    changed(world, good, namespace("ml"))
+    bad = {**good, "metadata": {**good["metadata"], "generation": 2}, "spec": {"mode": "Enforce", "require": {"capacity": ["spott"]}}}
+    finding = changed(world, bad)["p"]
+    assert accepted(finding)[2].endswith("1 error; the form of generation 1 goes on acting.")
+    assert finding.last_good == {"generation": 1, "spec": good["spec"]}
+    assert finding.generation == 2
+    assert finding.what == "require capacity [spot]"
+    mended = changed(world, {**good, "metadata": {**good["metadata"], "generation": 3}})["p"]
+    assert (accepted(mended)[0], mended.last_good) == ("True", None)
+
+
+def test_a_template_that_is_not_there_is_named_with_the_nearest() -> None:
+    """All else of the policy acts."""
+    objects = policy("p", default={"nodeTemplate": "a10-training", "gracePeriod": "2m"}), template("a100-training")
+    status, reason, message = accepted(found(*objects)["p"])
+    assert (status, reason) == ("False", "TemplateNotFound")
+    assert message == 'spec.default.nodeTemplate: there is no GPUNodeTemplate "a10-training"; did you mean "a100-training"? All else acts.'
+
+
+def test_a_template_with_errors_is_told_where_it_is_named() -> None:
+    """It is there, and still does not act."""
+    objects = policy("p", allow={"nodeTemplates": ["t"]}), template("t", capacity=["spott"])
+    both = found(*objects)
+    assert accepted(both["p"])[2].startswith('spec.allow.nodeTemplates[0]: the GPUNodeTemplate "t" has errors itself')
+    assert accepted(both["t"])[1] == "Invalid"
+
+
+def test_a_template_says_what_it_is_and_who_uses_it() -> None:
+    """And has no condition that speaks of policies."""
+    finding = found(template("t", capacity=["on-demand"]), policy("p", default={"nodeTemplate": "t"}), policy("q"))["t"]
+    assert [c.type for c in finding.conditions] == ["Accepted"]
+    assert finding.what == "families in [ampere], capacity [on-demand]; labels karpenter.sh/nodepool=gpu"
+    assert finding.where == "default of 1 policy"
+
+
+@pytest.mark.parametrize("errors", [30, 90])
+def test_messages_are_bounded(errors: int) -> None:
+    """Hundreds of errors are one message like any other, with the count of the rest."""
+    message = accepted(found(policy("p", require={"models": {"in": [f"X{'y' * 40}{i}" for i in range(errors)]}}))["p"])[2]
+    assert len(message) <= 2_000
+    assert f"{errors} errors; it does not act." in message
+    assert " more. " in message
+
+
+def test_capped_modes_are_said() -> None:
+    """What Enforce becomes under --max-mode is not what the spec says."""
+    assert (
+        found(policy("p", require={"capacity": ["spot"]}), max_mode="Audit")["p"].what == "require capacity [spot] (as Audit: --max-mode)"
+    )
+
+
+def test_the_order_of_objects_does_not_show() -> None:
+    """The same findings from any order, or statuses would be written for ever."""
+    objects = [
+        policy("a", default={"capacity": ["spot"]}),
+        policy("b", default={"capacity": ["on-demand"]}),
+        policy("c", default={"capacity": ["reserved"]}),
+        policy("r", require={"gracePeriod": {"max": "1h"}, "families": {"in": ["hopper"]}}),
+        policy("s", require={"families": {"in": ["ampere"]}}),
+        own("t", "ml", default={"gracePeriod": "3h", "tolerate": [{"key": "x"}]}),
+    ]
+    assert found(*objects) == found(*reversed(objects))
+
+
+def test_policies_without_trouble_cost_little_each() -> None:
+    """Steps go by policies, not by policies and namespaces."""
+
+    def steps(number: int) -> int:
+        spaces = [namespace(f"n{i}", team=str(i)) for i in range(number)]
+        some = [
+            policy(f"p{i}", match={"namespaceSelector": {"matchLabels": {"team": str(i)}}}, require={"gpusPerPod": {"max": 4}})
+            for i in range(number)
+        ]
+        lived = living().apply({key(one): one for one in (*spaces, *some)})
+        return sum(1 for _ in in_steps(lived.snapshot, lived.entries, {}))
+
+    assert steps(200) < 2.5 * steps(100)
+
+
+def test_a_conflict_stands_in_one_condition() -> None:
+    """The gravest reason, every sentence."""
+    finding = found(
+        policy("a", require={"capacity": ["spot"]}, default={"gracePeriod": "1m", "models": {"in": ["T4"]}}),
+        policy("b", require={"capacity": ["on-demand"]}, default={"models": {"in": ["L4"]}}),
+    )["a"]
+    one = condition(finding, "Conflicted")
+    assert one is not None
+    assert one.reason == "RequirementsExclude"
+    assert "capacity [on-demand]" in one.message
+    assert "spec.default.models differs" in one.message
+    assert said(finding, "Conflicted") == one.message

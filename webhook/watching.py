@@ -1,0 +1,87 @@
+"""How the kinds of a cluster are followed, as ``/readyz``, ``/policies`` and the metrics tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from math import nan
+
+from prometheus_client import Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watching:
+    """One kind, at one moment."""
+
+    kind: str
+    synced: bool
+    """known whole, once"""
+    healthy: bool
+    error: str
+    """why it is not; "" where it is"""
+    silent: float | None
+    """seconds since anything was heard of it; None: never"""
+    objects: int
+    counts: Mapping[str, int]
+    """lists, watches, events and errors so far"""
+    digest: Callable[[], str]
+    """of what is known of it: the same for two replicas that know the same"""
+
+
+def nothing() -> Iterator[Watching]:
+    """Where policies are files."""
+    yield from ()
+
+
+COUNTED = {
+    "lists": "Times that all objects of a kind were read from the API server: at the start, and after anything odd.",
+    "watches": "Watches that were begun.",
+    "events": "Changes that watches told of.",
+    "errors": "Lists and watches that failed; what was known acts on.",
+}
+"""``Watching.counts``, and what they mean"""
+
+
+class WatchCollector(Collector):
+    """Worked out when they are asked for."""
+
+    def __init__(self, watching: Callable[[], Iterator[Watching]], refused: Callable[[], tuple[int, int]]) -> None:
+        """``refused``: how many objects are not understood in their newest form, (those whose last good form acts, the others)."""
+        self._watching = watching
+        self._refused = refused
+
+    def collect(self) -> Iterator[Metric]:
+        """Nothing where no cluster is followed."""
+        kinds = list(self._watching())
+        if not kinds:
+            return
+        healthy = GaugeMetricFamily("berth_watch_healthy", "1 while a kind of object is followed, 0 while it can't be.", labels=["kind"])
+        silent = GaugeMetricFamily(
+            "berth_watch_silent_seconds",
+            "Since anything was heard of a kind; a watch that lives tells something each minute.",
+            labels=["kind"],
+        )
+        objects = GaugeMetricFamily("berth_watch_objects", "Objects of a kind that this replica knows.", labels=["kind"])
+        for one in kinds:
+            healthy.add_metric([one.kind], float(one.healthy))
+            silent.add_metric([one.kind], nan if one.silent is None else one.silent)
+            objects.add_metric([one.kind], one.objects)
+        yield from (healthy, silent, objects)
+        for name, meaning in COUNTED.items():
+            counter = CounterMetricFamily(f"berth_watch_{name}", meaning, labels=["kind"])
+            for one in kinds:
+                counter.add_metric([one.kind], one.counts[name])
+            yield counter
+        yield self._not_understood()
+
+    def _not_understood(self) -> Metric:
+        """Named in their status and in the log."""
+        found = GaugeMetricFamily(
+            "berth_objects_refused", "Our objects whose newest form is not understood, by what of them acts.", labels=["acting"]
+        )
+        last_good, none = self._refused()
+        found.add_metric(["last_good"], last_good)
+        found.add_metric(["nothing"], none)
+        return found
