@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 import aiohttp
 import orjson
 
+from cluster import shallow
 from cluster.access import Access
 from cluster.failures import AccessError, Garbled, Refused, Reply, TooLarge, Unreachable
 from cluster.lines import MOST, Lines
@@ -130,7 +131,7 @@ class Client:
 
     def _reply(self, response: aiohttp.ClientResponse, text: bytes) -> Reply:
         try:
-            body = orjson.loads(text) if text else None
+            body = shallow.loads(text) if text else None
         except ValueError as error:
             if response.status < 300:
                 shown = text[:REASON].decode(errors="replace")

@@ -82,6 +82,17 @@ def spec_alone(value: Raw, api_version: str, kind: str) -> Raw:
     return {"apiVersion": api_version, "kind": kind, "metadata": kept, "spec": value.get("spec")}
 
 
+POD_CLAIM = "resource.kubernetes.io/pod-claim-name"
+"""Annotation of a claim that was made from a template for one pod (k8s.io/kubernetes pkg/controller/resourceclaim/controller.go)"""
+
+
+def claim(value: Raw, api_version: str, kind: str) -> Raw:
+    """As ``spec_alone``. One that was made for a pod is marked ``ofPod``: no other pod names it, and they come and go with every pod."""
+    annotations = value["metadata"].get("annotations")
+    of_pod = isinstance(annotations, dict) and POD_CLAIM in annotations
+    return spec_alone(value, api_version, kind) | ({"ofPod": True, "spec": None} if of_pod else {})
+
+
 def labels_alone(value: Raw, api_version: str, kind: str) -> Raw:
     """Of 10,000 nodes there are a few hundred different labels: each text is kept once."""
     metadata = value["metadata"]
@@ -102,7 +113,7 @@ def _ours(kind: str, plural: str, *, namespaced: bool = False) -> Watched:
 
 
 def _dra(kind: str, plural: str, *, namespaced: bool = False) -> Watched:
-    return Watched(kind=kind, plural=plural, group="resource.k8s.io", versions=_DRA, namespaced=namespaced, trim=spec_alone)
+    return Watched(kind=kind, plural=plural, group="resource.k8s.io", versions=_DRA, namespaced=namespaced, trim=claim)
 
 
 KINDS = (

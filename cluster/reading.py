@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-import orjson
-
+from cluster import shallow
 from cluster.failures import Garbled, Refused, Reply
 from cluster.kinds import PARTIAL, Raw, Watched
 
@@ -36,7 +35,7 @@ class Page:
 def event(line: bytes, watched: Watched, version: str) -> Event:
     """Raises Garbled, and Refused for an ERROR event."""
     try:
-        said = orjson.loads(line)
+        said = shallow.loads(line)
     except ValueError as error:
         raise Garbled(f"an event is no JSON ({error}): {_shown(line)}") from error
     kind, value = (said.get("type"), said.get("object")) if isinstance(said, dict) else (None, None)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Mapping
-from typing import Any
 
 import aiohttp
 from yarl import URL
 
 from cluster.access import Loaded
+from cluster.lookups import Lookups
+from cluster.sockets import Sockets
 
 CONNECT = 5.0
 """Seconds for TCP and TLS together: a second is much, and a lost SYN is sent again after one and three"""
-IDLE, BETWEEN, PROBES = 15, 5, 3
-"""TCP keepalive: a peer that is gone without a word is found in IDLE + PROBES * BETWEEN = 30 s"""
-USER_TIMEOUT = 20_000
-"""milliseconds in which what was sent must be acknowledged (TCP_USER_TIMEOUT, Linux), as client-go's HTTP/2 health check has it nearly"""
 
 
 class Transport:
@@ -26,7 +22,8 @@ class Transport:
         self.loaded = loaded
         self._uses = 0
         self._retired = False
-        connector = aiohttp.TCPConnector(ssl=loaded.context, limit=0, socket_factory=_socket)
+        self._sockets = Sockets()
+        connector = aiohttp.TCPConnector(ssl=loaded.context, limit=0, socket_factory=self._sockets.made, resolver=Lookups())
         self._session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -66,24 +63,15 @@ class Transport:
         """Closed as soon as no call uses it."""
         self._retired = True
         if not self._uses:
-            await self._session.close()
+            await self.close()
 
     async def close(self) -> None:
-        """At once."""
+        """At once. No connection is left: aiohttp forgets those that take their leave, which a server that hangs never answers."""
+        self._sockets.end()
         await self._session.close()
+        await self._sockets.gone()
 
     async def _less(self) -> None:
         self._uses -= 1
         if self._retired and not self._uses:
-            await self._session.close()
-
-
-def _socket(address: Any) -> socket.socket:
-    family, kind, protocol, *_ = address
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    wanted = (("TCP_KEEPIDLE", IDLE), ("TCP_KEEPINTVL", BETWEEN), ("TCP_KEEPCNT", PROBES), ("TCP_USER_TIMEOUT", USER_TIMEOUT))
-    for name, value in wanted:
-        if hasattr(socket, name):  # macOS and Windows have some of them
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    return made
+            await self.close()

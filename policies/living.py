@@ -210,14 +210,15 @@ class Living:
     def _last_good(
         self, key: Key, uid: str, status: Mapping[str, Any], before: Entry | None
     ) -> tuple[Policy | NodeTemplate | None, Mapping[str, Any] | None]:
-        """What acts in place of a form that is not understood: what did until now, else what the status has kept of it."""
-        if before is not None and before.uid == uid and before.acting is not None:
-            return before.acting, before.last_good
+        """What acts in place of a form that is not understood: what did until now, or what the status has kept of it, whichever is
+        newer. A form that was in force elsewhere, and here came in one batch with the wrong one, is in the status alone."""
+        known = (before.acting, before.last_good) if before is not None and before.uid == uid else (None, None)
         kept = _map(status.get("lastGood"))
-        found = self._understood(key, {"spec": kept.get("spec")}) if "spec" in kept else None
-        if found is None or found.errors:
-            return None, None
-        return found.policy or found.template, {"generation": _whole(kept.get("generation")), "spec": kept["spec"]}
+        generation = _whole(kept.get("generation"))
+        if "spec" not in kept or (known[1] is not None and generation <= known[1]["generation"]):
+            return known
+        found = self._understood(key, {"spec": kept["spec"]})
+        return known if found.errors else (found.policy or found.template, {"generation": generation, "spec": kept["spec"]})
 
     # --- facts ---
 
@@ -234,7 +235,9 @@ class Living:
         )
 
     def _read(self, key: Key, value: Mapping[str, Any]) -> tuple[cluster_facts.Entry, ...]:
-        """By the key that the API server knows it by."""
+        """By the key that the API server knows it by. Nothing of a claim that is one pod's own (``cluster.kinds.claim``)."""
+        if value.get("ofPod") is True:
+            return ()
         kind, namespace, name = key
         metadata = {**_map(value.get("metadata")), "name": name, "namespace": namespace}
         return cluster_facts.read(kind, {**value, "metadata": metadata}, self._node_keys)
@@ -288,7 +291,7 @@ class Living:
         detected, detected_strategy = self._detect()
         platforms = detected if options.platforms == (AUTO,) else options.platforms
         strategy = detected_strategy if options.mig_strategy == AUTO else options.mig_strategy
-        families = frozenset(self._families) - self._catalog.machine_families()
+        families = snapshot.unknown_families(self._families, self._catalog)
         slicing = old.slicing if old is not None and not batch.templates else self._slicing()
         if old is not None and (old.platforms, old.mig_strategy, old.families, old.slicing) == (platforms, strategy, families, slicing):
             return False
@@ -452,9 +455,8 @@ def _whole(value: object) -> int:
 
 
 def _told_of_good(before: Entry, status: Mapping[str, Any]) -> bool:
-    """Whether the status now has a last good form, of an object of which nothing acts: replicas that started since it was good
-    learn of it from one that knew."""
-    return before.acting is None and "lastGood" in status and before.status.get("lastGood") != status["lastGood"]
+    """Whether the status of an object that is wrong has another last good form now: replicas that have not seen it learn of it."""
+    return bool(before.understood.errors) and "lastGood" in status and before.status.get("lastGood") != status["lastGood"]
 
 
 def _text(value: Mapping[str, Any]) -> str:

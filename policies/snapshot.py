@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,6 +30,9 @@ LONGEST_NAMESPACE = 63
 
 _MOST_REMEMBERED = 32 * 2**20
 """bytes: some 2,000 sets of five policies. Which ones match differs by namespace, workload and labels, which authors write"""
+
+_MOST_FAMILIES = 64
+"""instance families that the catalog lacks and that get rows: clouds bring out a few between two catalogs; a thousand take a minute"""
 
 _MOST_DECIDED = 16 * 2**20
 """bytes: some 1,600 decisions of 10 KiB, which is a namespace's or two of each of a thousand"""
@@ -144,6 +148,12 @@ class Snapshot:
         """Whether any policy may refuse."""
         return any(compiled.mode == "Enforce" for compiled in self.policies)
 
+    def policy(self, policy_id: str) -> Compiled | None:
+        """By its id, ``GPUPolicy/ml-team/own``; None where it is not in force."""
+        at = bisect_left(self.policies, policy_id, key=lambda c: c.policy.id)
+        found = self.policies[at] if at < len(self.policies) else None
+        return found if found is not None and found.policy.id == policy_id else None
+
     def knows(self, namespace: str) -> bool:
         """False where a namespace is so new that its labels have not come yet, and some policy depends on them."""
         return not (self.every_namespace and self.by_labels) or namespace in self.cluster.namespaces
@@ -213,7 +223,9 @@ def build(
     cluster: ClusterFacts | None = None,
 ) -> Snapshot:
     """Compile a snapshot. ``platforms``: names in the catalog; the caller has checked them."""
-    built = tables_of(catalog, platforms, mig_strategy, unknown_families(policy_set, catalog), policy_set.templates)
+    named_by: list[Policy | NodeTemplate] = [*policy_set.policies, *policy_set.templates]
+    families = unknown_families((family for one in named_by for family in instance_families(one)), catalog)
+    built = tables_of(catalog, platforms, mig_strategy, families, policy_set.templates)
     compiler = Compiler(catalog, built)
     policies = tuple(sorted((compiler.policy(p, max_mode) for p in policy_set.policies), key=lambda c: c.policy.id))
     of_cluster = tuple(c for c in policies if c.policy.namespace is None)
@@ -249,10 +261,9 @@ def tables_of(
     return built
 
 
-def unknown_families(policy_set: PolicySet, catalog: Catalog) -> frozenset[str]:
-    """Instance families that policies or templates name and the catalog lacks."""
-    named_by: list[Policy | NodeTemplate] = [*policy_set.policies, *policy_set.templates]
-    return frozenset(family for one in named_by for family in instance_families(one)) - catalog.machine_families()
+def unknown_families(named: Iterable[str], catalog: Catalog) -> frozenset[str]:
+    """Of these instance families those that the catalog lacks, as many as get rows of their own."""
+    return frozenset(sorted(frozenset(named) - catalog.machine_families())[:_MOST_FAMILIES])
 
 
 def _by_namespace(policies: Iterable[Compiled]) -> dict[str, tuple[Compiled, ...]]:
@@ -264,7 +275,10 @@ def _by_namespace(policies: Iterable[Compiled]) -> dict[str, tuple[Compiled, ...
 
 
 def instance_families(named_by: Policy | NodeTemplate) -> Iterator[str]:
-    """Every instance family that it names, known or not."""
+    """Every instance family, known or not, for which what it says makes a row. A namespace's own policy makes none: rows are everybody's,
+    and each costs all of them, so what it names and nobody else knows is no machine."""
+    if isinstance(named_by, Policy) and named_by.namespace is not None:
+        return
     machines = [named_by.machine] if isinstance(named_by, NodeTemplate) else [named_by.require.machine, named_by.default.machine]
     for machine in machines:
         if machine.instance_families is not None:

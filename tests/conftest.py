@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from tests.testcluster.fixtures import MISSED
 from webhook import logs
+
+settings.register_profile("berth", settings.default, deadline=None)  # of an example: on a machine that does other things it says nothing
+settings.load_profile("berth")
 
 
 @pytest.fixture(autouse=True)

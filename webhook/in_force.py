@@ -18,7 +18,7 @@ AT_ONCE = 100
 
 def swap(condition: Condition, snapshot: Snapshot, warnings: Iterable[str] = ()) -> list[Compiled]:
     """From the next call on these policies decide. On the event loop, so no call is in the middle of the old ones, which are
-    returned: nothing else holds those that the new ones have not taken over."""
+    returned: but for what is remembered of some, nothing else holds those that the new ones have not taken over."""
     replica = condition.replica
     old, replica.snapshot = replica.snapshot, snapshot
     condition.loaded_at, condition.refused_at = time.time(), 0

@@ -29,12 +29,15 @@ from webhook.health import Condition
 from webhook.in_force import dissolve, swap, swap_facts
 from webhook.settings import ClusterSource, NoAccess
 from webhook.sources import Sources, options
-from webhook.watching import WatchCollector, Watching
+from webhook.watching import WatchCollector, Watching, Writes
 
 SETTLES = 0.01
 """Seconds that a change waits for others: `kubectl apply` of a folder comes as one a few ms, and each swap costs a millisecond or two"""
 FEW = 16
 """Changes that are taken on the event loop: 0.2 ms each. More go to a thread, and calls go on."""
+TOUCH_ALL = frozenset({"ClusterGPUPolicy", "GPUNodeTemplate", "Node", "NodePool"})
+"""Kinds of which one object may change what all policies are compiled against (platforms, slices, instance families), which takes a second
+for a thousand of them: never on the event loop. What a team writes is not among them."""
 WAITS = 5.0
 """seconds after which it is said, and every so often again, what is still missing for a first snapshot"""
 IN_ONE_TURN = 50
@@ -70,7 +73,7 @@ class ClusterUpkeep:
         gate = Gate(self.client)
         self._reflectors = [Reflector(self.client, one, self.inbox, gate, _told, float(self.source.watch)) for one in KINDS]
         self.condition.watching = self._watching
-        self.condition.replica.metrics.also(WatchCollector(self._watching, self._refused))
+        self.condition.replica.metrics.also(WatchCollector(self._watching, self._refused, self._writes))
         self._tasks = [asyncio.create_task(one.run(), name=f"watch {one.kind}") for one in self._reflectors]
         await self._synced()
         await self._take()
@@ -123,7 +126,12 @@ class ClusterUpkeep:
         """What has come since the last time, as one batch."""
         assert self._living is not None
         living, changes = self._living, self.inbox.take()
-        lived = living.apply(changes) if len(changes) <= FEW else await beside(lambda: _applied(living, changes))
+        if len(changes) > FEW:
+            lived = await beside(lambda: _applied(living, changes))
+        elif any(kind in TOUCH_ALL for kind, _, _ in changes):
+            lived = await beside(lambda: living.apply(changes))
+        else:
+            lived = living.apply(changes)
         self.lived = lived
         self.condition.entries = lived.entries
         if self._statuses is not None:
@@ -143,6 +151,12 @@ class ClusterUpkeep:
             logs.write("policy_refused", "error", object=name, errors=list(entry.understood.errors[:16]), inForce=inForce)
             if number % IN_ONE_TURN == 0:
                 await asyncio.sleep(0)
+
+    def _writes(self) -> Writes:
+        if self._statuses is None:
+            return Writes()
+        counts = self._statuses.counts
+        return Writes(self.condition.leading(), counts.written, counts.lost, counts.failed)
 
     def _refused(self) -> tuple[int, int]:
         refused = [entry for entry in self.condition.entries.values() if entry.understood.errors]

@@ -133,21 +133,25 @@ class OutcomeCounter:
             registry=registry,
         )
         self._bound: dict[Outcome, Counter] = {}
-        self._live: frozenset[tuple[str, str]] = frozenset()
+        self._snapshot: Snapshot | None = None
 
     def count(self, outcome: Outcome) -> None:
         (self._bound.get(outcome) or self._bind(outcome)).inc()
 
     def _bind(self, outcome: Outcome) -> Counter:
         policy, rule, mode, word = outcome
-        if (policy, mode) in self._live and len(self._bound) < MOST_POLICY_SERIES:
+        if self._acts(policy, mode) and len(self._bound) < MOST_POLICY_SERIES:
             bound = self._bound[outcome] = self._family.labels(*outcome)
             return bound
         return self._family.labels(policy if policy == NO_POLICY else OTHER, rule, mode, word)
 
     def keep(self, snapshot: Snapshot) -> None:
         """Forgets what names a policy that is gone, or has another mode now."""
-        self._live = frozenset((compiled.policy.id, compiled.mode) for compiled in snapshot.policies)
-        for outcome in [o for o in self._bound if (o.policy, o.mode) not in self._live]:
+        self._snapshot = snapshot
+        for outcome in [o for o in self._bound if not self._acts(o.policy, o.mode)]:
             del self._bound[outcome]
             self._family.remove(*outcome)
+
+    def _acts(self, policy: str, mode: Mode) -> bool:
+        found = self._snapshot.policy(policy) if self._snapshot is not None else None
+        return found is not None and found.mode == mode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from math import nan
+from typing import NamedTuple
 
 from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -44,13 +44,27 @@ COUNTED = {
 """``Watching.counts``, and what they mean"""
 
 
+class Writes(NamedTuple):
+    """Of statuses, so far."""
+
+    held: bool = False
+    """whether this replica is the one that writes, now"""
+    written: int = 0
+    lost: int = 0
+    """somebody else was faster, or the object is gone"""
+    failed: int = 0
+
+
 class WatchCollector(Collector):
     """Worked out when they are asked for."""
 
-    def __init__(self, watching: Callable[[], Iterator[Watching]], refused: Callable[[], tuple[int, int]]) -> None:
+    def __init__(
+        self, watching: Callable[[], Iterator[Watching]], refused: Callable[[], tuple[int, int]], writes: Callable[[], Writes]
+    ) -> None:
         """``refused``: how many objects are not understood in their newest form, (those whose last good form acts, the others)."""
         self._watching = watching
         self._refused = refused
+        self._writes = writes
 
     def collect(self) -> Iterator[Metric]:
         """Nothing where no cluster is followed."""
@@ -66,7 +80,8 @@ class WatchCollector(Collector):
         objects = GaugeMetricFamily("berth_watch_objects", "Objects of a kind that this replica knows.", labels=["kind"])
         for one in kinds:
             healthy.add_metric([one.kind], float(one.healthy))
-            silent.add_metric([one.kind], nan if one.silent is None else one.silent)
+            if one.silent is not None:
+                silent.add_metric([one.kind], one.silent)
             objects.add_metric([one.kind], one.objects)
         yield from (healthy, silent, objects)
         for name, meaning in COUNTED.items():
@@ -75,6 +90,16 @@ class WatchCollector(Collector):
                 counter.add_metric([one.kind], one.counts[name])
             yield counter
         yield self._not_understood()
+        yield from self._written()
+
+    def _written(self) -> Iterator[Metric]:
+        writes = self._writes()
+        held = GaugeMetricFamily("berth_lease_held", "1 for the replica that writes statuses and Events, 0 for the others.")
+        held.add_metric([], float(writes.held))
+        counter = CounterMetricFamily("berth_status_writes", "Statuses that this replica wrote, by what became of it.", labels=["result"])
+        for result in ("written", "lost", "failed"):
+            counter.add_metric([result], getattr(writes, result))
+        yield from (held, counter)
 
     def _not_understood(self) -> Metric:
         """Named in their status and in the log."""

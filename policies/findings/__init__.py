@@ -26,7 +26,7 @@ from policies.findings.exclusions import Exclusions
 from policies.findings.platforms import inexpressible
 from policies.findings.reach import Namespaces, Reach
 from policies.findings.sets import Offers, counts_of, offers_of
-from policies.findings.words import cut, sentences, what, what_template, where
+from policies.findings.words import MOST_LINE, cut, sentences, what, what_template, where
 from policies.living import Entry, Key
 from policies.nearest import hint
 from policies.policy import Allow, Require
@@ -128,7 +128,7 @@ class _Compared:
         compiled = self._by_id.get("/".join(filter(None, key)))
         accepted = _accepted(entry, entries)
         if compiled is None or entry.acting is None:
-            return _finding(entry, (accepted, _not_conflicted()), where="", what="")
+            return _finding(entry, (accepted, _not_conflicted()), where="", what=_idle(entry))
         constraints = (*compiled.require, *([compiled.require_long] if compiled.require_long else []))
         defaults = (*compiled.machine, *(c for c in (compiled.capacity,) if c))
         conditions = (
@@ -174,7 +174,7 @@ class _Compared:
         compiled: CompiledTemplate | None = self._snapshot.templates.get(key[2])
         accepted = _accepted(entry, entries)
         if compiled is None or entry.acting is None:
-            return _finding(entry, (accepted,), where="", what="")
+            return _finding(entry, (accepted,), where="", what=_idle(entry))
         users = self._named.get(key[2], [])
         text = f"default of {len(users)} {'policy' if len(users) == 1 else 'policies'}"
         return _finding(entry, (accepted,), where=text, what=what_template(compiled))
@@ -213,6 +213,11 @@ def _accepted(entry: Entry, entries: Mapping[Key, Entry]) -> Condition:
     if lacking:
         return Condition("Accepted", "False", "TemplateNotFound", sentences(lacking, "All else acts."))
     return Condition("Accepted", "True", "Understood", sentences(understood.warnings))
+
+
+def _idle(entry: Entry) -> str:
+    """In the column that says what a policy does."""
+    return cut(f"nothing: {entry.understood.errors[0]}", MOST_LINE) if entry.understood.errors else "nothing"
 
 
 def _instead(entry: Entry) -> str:

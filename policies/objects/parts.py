@@ -99,7 +99,10 @@ _GPU_MEMORY = bounds(1, "GB", (40, 80))
 
 _ABOUT_FAMILIES = "GPU architectures, as in the label `nvidia.com/gpu.family`. `berth gpus` lists them."
 _ABOUT_MODELS = "GPU models by catalog name (`A100-40GB`) or group (`A100`). `berth gpus` lists them."
-_ABOUT_INSTANCES = "Exact names of the cloud's instance families. The list is open: an unknown one is a warning."
+_ABOUT_INSTANCES = (
+    "Exact names of the cloud's instance families. The list is open: an unknown one is a warning, and in a GPUPolicy counts as no machine "
+    "until a ClusterGPUPolicy, a template or the catalog names it."
+)
 
 
 def machine(memory: str) -> tuple[Field, ...]:

@@ -70,3 +70,15 @@ def test_of_other_kinds_the_spec_is_kept() -> None:
         {"metadata": {"name": "c"}, "spec": {"devices": {}}, "status": {}}, "resource.k8s.io/v1", "ResourceClaim"
     )
     assert kept == {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"}, "spec": {"devices": {}}}
+
+
+def test_a_claim_that_was_made_for_a_pod_is_marked() -> None:
+    """Nobody else names it, and there is one for every pod: its requests are not kept."""
+    claims = next(one for one in KINDS if one.kind == "ResourceClaim")
+    metadata = {"name": "a", "namespace": "n", "resourceVersion": "1"}
+    named = claims.trim({"metadata": metadata, "spec": {"devices": {}}}, "resource.k8s.io/v1", "ResourceClaim")
+    assert named["spec"] == {"devices": {}}
+    assert "ofPod" not in named
+    annotations = {"annotations": {"resource.kubernetes.io/pod-claim-name": "gpu"}}
+    made = claims.trim({"metadata": metadata | annotations, "spec": {"devices": {}}}, "resource.k8s.io/v1", "ResourceClaim")
+    assert (made["ofPod"], made["spec"]) == (True, None)

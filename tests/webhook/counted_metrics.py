@@ -18,6 +18,7 @@ from policies.verdict import Edit, Verdict
 from webhook.metrics import ANSWERS, Metrics
 from webhook.review import from_document
 from webhook.sources import Sources, load
+from webhook.watching import WatchCollector, Watching, Writes
 
 ROOT = Path(__file__).parent.parent.parent
 REVIEWS = ROOT / "tests" / "reviews"
@@ -82,4 +83,30 @@ def lively() -> Metrics:
     made.cut("slow")
     made.snapshot_refused()
     made.certificate(NOW + 86_400)
+    made.also(WatchCollector(lambda: iter(FOLLOWED), lambda: (1, 2), lambda: Writes(held=True, written=3)))
     return made
+
+
+FOLLOWED = (
+    Watching(
+        kind="GPUPolicy",
+        synced=True,
+        healthy=True,
+        error="",
+        silent=2.5,
+        objects=7,
+        counts={"lists": 1, "watches": 4, "events": 9, "errors": 0},
+        digest=lambda: "",
+    ),
+    Watching(
+        kind="NodePool",
+        synced=False,
+        healthy=False,
+        error="forbidden",
+        silent=None,
+        objects=0,
+        counts={"lists": 0, "watches": 0, "events": 0, "errors": 3},
+        digest=lambda: "",
+    ),
+)
+"""Two kinds of a cluster: one that is followed, one that can't be."""
