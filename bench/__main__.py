@@ -1,8 +1,8 @@
 """``make bench``: what Berth costs, beside what others cost. The tables go into bench/RESULTS.md.
 
-    python -m bench [all | engine servers policies memory giant handshakes openloop endtoend] [--quick] [--results FILE]
+    python -m bench [all | engine servers policies memory giant handshakes openloop live endtoend] [--quick] [--results FILE]
 
-Needs Linux, two cores, Go and wrk (or BERTH_WRK=/path/to/wrk). All of it takes some twenty-five minutes, after rivals are built.
+Needs Linux, two cores, Go and wrk (or BERTH_WRK=/path/to/wrk). All of it takes some half an hour, after rivals are built.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from bench import endtoend, engine, giant, handshakes, machine, memory, openloop, page, policies, servers
+from bench import endtoend, engine, giant, handshakes, live, machine, memory, openloop, page, policies, servers
 from bench.machine import BenchError
 from bench.setting import FULL, QUICK, Setting, prepared
 
@@ -26,6 +26,7 @@ PARTS: dict[str, tuple[str, Callable[[Setting], Iterable[str]]]] = {
     "giant": ("A pod of 3 MiB", giant.run),
     "handshakes": ("New TLS connections", handshakes.run),
     "openloop": ("Calls at fixed times, and where the time goes", openloop.run),
+    "live": ("A cluster that is followed", live.run),
     "endtoend": ("Pods created on a real control plane", endtoend.run),
 }
 

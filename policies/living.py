@@ -126,6 +126,7 @@ class Living:
         """sorted by ``_ids``, the policies' ids: those of the cluster come first"""
         self._own: dict[str, tuple[Compiled, ...]] = {}
         self._templates: dict[str, CompiledTemplate] = {}
+        self._known_families = catalog.machine_families()
         self._families: Counter[str] = Counter()
         self._readers = Readers(catalog)
         self._ground: _Ground | None = None
@@ -291,7 +292,7 @@ class Living:
         detected, detected_strategy = self._detect()
         platforms = detected if options.platforms == (AUTO,) else options.platforms
         strategy = detected_strategy if options.mig_strategy == AUTO else options.mig_strategy
-        families = snapshot.unknown_families(self._families, self._catalog)
+        families = snapshot.unknown_families(self._families, self._known_families)
         slicing = old.slicing if old is not None and not batch.templates else self._slicing()
         if old is not None and (old.platforms, old.mig_strategy, old.families, old.slicing) == (platforms, strategy, families, slicing):
             return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -224,7 +225,7 @@ def build(
 ) -> Snapshot:
     """Compile a snapshot. ``platforms``: names in the catalog; the caller has checked them."""
     named_by: list[Policy | NodeTemplate] = [*policy_set.policies, *policy_set.templates]
-    families = unknown_families((family for one in named_by for family in instance_families(one)), catalog)
+    families = unknown_families((family for one in named_by for family in instance_families(one)), catalog.machine_families())
     built = tables_of(catalog, platforms, mig_strategy, families, policy_set.templates)
     compiler = Compiler(catalog, built)
     policies = tuple(sorted((compiler.policy(p, max_mode) for p in policy_set.policies), key=lambda c: c.policy.id))
@@ -261,9 +262,9 @@ def tables_of(
     return built
 
 
-def unknown_families(named: Iterable[str], catalog: Catalog) -> frozenset[str]:
+def unknown_families(named: Iterable[str], known: AbstractSet[str]) -> frozenset[str]:
     """Of these instance families those that the catalog lacks, as many as get rows of their own."""
-    return frozenset(sorted(frozenset(named) - catalog.machine_families())[:_MOST_FAMILIES])
+    return frozenset(sorted(frozenset(named) - known)[:_MOST_FAMILIES])
 
 
 def _by_namespace(policies: Iterable[Compiled]) -> dict[str, tuple[Compiled, ...]]:

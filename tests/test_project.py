@@ -93,7 +93,7 @@ def test_the_licence_is_whole() -> None:
     assert all(part in text for part in ("Version 2.0, January 2004", "END OF TERMS AND CONDITIONS", "APPENDIX"))
 
 
-@pytest.mark.parametrize("target", ["run", "test", "cluster", "prove", "bench", "lint", "clean"])
+@pytest.mark.parametrize("target", ["run", "test", "cluster", "prove", "bench", "crds", "lint", "clean"])
 def test_make_has_the_targets_that_the_readme_names(target: str) -> None:
     """Each is there, and none is a file by accident."""
     makefile = (ROOT / "Makefile").read_text()

@@ -117,7 +117,7 @@ class Api:
                 text = answer.read()
             except BaseException as error:
                 connection.close()
-                if kept is None or not isinstance(error, (ConnectionError, http.client.HTTPException)):
+                if kept is None or not isinstance(error, (ConnectionError, ssl.SSLError, http.client.HTTPException)):
                     raise
                 continue
             self._idle.append(connection)
