@@ -19,7 +19,7 @@ from cluster import shallow
 from cluster.access import Access
 from cluster.failures import AccessError, Garbled, Refused, Reply, TooLarge, Unreachable
 from cluster.lines import MOST, Lines
-from cluster.transport import Transport
+from cluster.transport import Answer, Transport
 
 __all__ = ["Access", "AccessError", "Client", "Garbled", "Refused", "Reply", "Unreachable"]
 TOKEN_AGAIN = 60.0
@@ -75,31 +75,31 @@ class Client:
         Garbled for a success whose body is no JSON."""
         data = body if isinstance(body, bytes) or body is None else orjson.dumps(body)
         headers = {"Accept": accept} | ({"Content-Type": content} if data is not None else {})
-        transport, response = await self._opened(method, path, query, headers, data, seconds)
+        answer = await self._opened(method, path, query, headers, data, seconds)
         try:
-            return self._reply(response, await self._whole(response))
+            return self._reply(answer.response, await self._whole(answer))
         finally:
-            await transport.done(response)
+            await answer.done()
 
     @asynccontextmanager
     async def stream(self, path: str, query: Mapping[str, str], seconds: float, accept: str = "application/json") -> AsyncIterator[Lines]:
         """The lines of a GET that goes on for at most ``seconds``. Raises Refused for any status but 200, and Unreachable."""
-        transport, response = await self._opened("GET", path, query, {"Accept": accept}, None, seconds)
+        answer = await self._opened("GET", path, query, {"Accept": accept}, None, seconds)
 
         async def read() -> bytes:
             with self._telling():
-                return await response.content.readany()
+                return await answer.read()
 
         try:
-            if response.status != 200:
-                raise Refused(f"GET {path}", self._reply(response, await self._whole(response)))
+            if answer.response.status != 200:
+                raise Refused(f"GET {path}", self._reply(answer.response, await self._whole(answer)))
             yield Lines(read)
         finally:
-            await transport.done(response)
+            await answer.done()
 
     async def _opened(
         self, method: str, path: str, query: Mapping[str, str], headers: dict[str, str], data: bytes | None, seconds: float
-    ) -> tuple[Transport, aiohttp.ClientResponse]:
+    ) -> Answer:
         """Once more with credentials read anew, where they are not accepted (401) and have changed."""
         self._look_at_token()
         while True:
@@ -107,21 +107,21 @@ class Client:
             sent = headers | ({"Authorization": authorization} if authorization else {})
             try:
                 with self._telling():
-                    response = await transport.sent(method, path, query=urlencode(query), headers=sent, data=data, seconds=seconds)
+                    answer = await transport.sent(method, path, query=urlencode(query), headers=sent, data=data, seconds=seconds)
             except Unreachable as error:
                 if isinstance(error.__cause__, aiohttp.ClientSSLError):
                     await self._renewed(transport, authorization)  # for the next call
                 raise
-            if response.status != 401 or not await self._renewed(transport, authorization):
-                return transport, response
-            await transport.done(response)
+            if answer.response.status != 401 or not await self._renewed(transport, authorization):
+                return answer
+            await answer.done()
 
-    async def _whole(self, response: aiohttp.ClientResponse) -> bytes:
+    async def _whole(self, answer: Answer) -> bytes:
         parts: list[bytes] = []
         length = 0
         while True:
             with self._telling():
-                part = await response.content.readany()
+                part = await answer.read()
             if not part:
                 return b"".join(parts)
             parts.append(part)

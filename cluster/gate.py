@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 
 from cluster.client import Client
 from cluster.failures import Garbled, Unreachable
 
-FIRST, LONGEST = 0.25, 4.0
+FIRST, LONGEST = 0.5, 4.0
 """Seconds between two attempts: doubled from the first to the longest"""
+OUTAGE = 2.0
+"""Seconds after which it was one: what failed before it says nothing about the server that is back"""
 ANSWER = 5.0
 """seconds for the answer to an attempt: /version is a constant"""
 
@@ -26,10 +29,14 @@ class Gate:
         self.open = True
         self.error = ""
         """why the last attempt failed; "" while the gate is open"""
+        self.outages = 0
+        """how often the server came back after a while"""
+        self._doubted_at = 0.0
 
     def doubt(self) -> None:
         """A call, or a stream, could not reach the server: the next who wants to pass asks first."""
-        self.open = False
+        if self.open:
+            self.open, self._doubted_at = False, time.monotonic()
 
     async def passing(self) -> None:
         """Returns when the server answers, as far as is known. Of all that wait one asks, again and again; then all go on at once."""
@@ -47,6 +54,7 @@ class Gate:
             self.error = str(error)
         else:
             self.open, self._failures, self.error = True, 0, ""
+            self.outages += time.monotonic() - self._doubted_at >= OUTAGE
 
     async def _answered(self) -> None:
         """Anything but a 401 shows that it is there and knows us. Raises Unreachable."""

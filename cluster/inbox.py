@@ -4,12 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import orjson
 
 Raw = dict[str, Any]
 Key = tuple[str, str, str]
 """(kind, namespace or "", name)"""
+
+
+class _Version(NamedTuple):
+    """Which state of an object is known."""
+
+    uid: str
+    version: str
+    """resourceVersion"""
+    contents: int
+    """a hash: a store that was restored from a backup gives the same resourceVersion a second time"""
+
+
+_UNLIKE = itertools.count()
 
 
 class Inbox:
@@ -19,8 +35,8 @@ class Inbox:
         self.filled = asyncio.Event()
         """set while something waits to be taken"""
         self._waiting: dict[Key, Raw | None] = {}
-        self._known: dict[str, dict[tuple[str, str], tuple[str, str]]] = {}
-        """kind -> (namespace, name) -> (uid, resourceVersion)"""
+        self._known: dict[str, dict[tuple[str, str], _Version]] = {}
+        """kind -> (namespace, name)"""
 
     def replace(self, kind: str, objects: Sequence[Raw]) -> None:
         """These are all that there are of the kind. What is known in this very version is not taken again."""
@@ -54,7 +70,7 @@ class Inbox:
 
     def digest(self, kind: str) -> str:
         """The same for two that know the same versions of the same objects: of ``namespace/name@resourceVersion``, sorted."""
-        lines = sorted(f"{namespace}/{name}@{version}" for (namespace, name), (_, version) in self._known.get(kind, {}).items())
+        lines = sorted(f"{namespace}/{name}@{found.version}" for (namespace, name), found in self._known.get(kind, {}).items())
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
     def _came(self, kind: str, place: tuple[str, str], one: Raw) -> None:
@@ -73,6 +89,10 @@ def _place(one: Raw) -> tuple[str, str]:
     return metadata.get("namespace") or "", metadata["name"]
 
 
-def _version(one: Raw) -> tuple[str, str]:
+def _version(one: Raw) -> _Version:
     metadata = one["metadata"]
-    return metadata.get("uid", ""), metadata["resourceVersion"]
+    try:
+        contents = hash(orjson.dumps(one))
+    except ValueError:  # nested deeper than it writes, which few are
+        contents = next(_UNLIKE)
+    return _Version(metadata.get("uid", ""), metadata["resourceVersion"], contents)

@@ -55,8 +55,10 @@ class Lease:
         clock: Callable[[], float] = since_boot,
         chance: Callable[[], float] = random.random,
         pace: float = 1.0,
+        reachable: Callable[[], bool] = lambda: True,
     ) -> None:
-        """``namespace``: the client's own unless given. ``pace``: what all times are multiplied by, alike in all replicas."""
+        """``namespace``: the client's own unless given. ``pace``: what all times are multiplied by, alike in all replicas. ``reachable``:
+        whether the API server can be called, as far as is known: while it is gone somebody else asks, for all (``cluster.gate``)."""
         self._client = client
         self._folder = f"/apis/coordination.k8s.io/v1/namespaces/{namespace or client.namespace}/leases"
         self._name = name
@@ -64,6 +66,7 @@ class Lease:
         self._clock = clock
         self._chance = chance
         self._pace = pace
+        self._reachable = reachable
         self._until = clock()
         self._seen: Raw = {}
         """the Lease's spec, as last read"""
@@ -105,11 +108,14 @@ class Lease:
             self._failed("")
 
     def _failed(self, error: str) -> None:
-        if error and error != self._error:
+        """Told once until it works again: what a broken network says differs from one second to the next."""
+        if error and not self._error:
             self._tell("lease_failed", lease=self._name, error=error, held=self.held)
         self._error = error
 
     async def _try(self, begun: float) -> None:
+        if not self._reachable():
+            raise Unreachable("the API server can't be reached")
         reply = await self._client.call("GET", f"{self._folder}/{self._name}")
         if reply.status == 404:
             if not self._free():  # deleted under a holder, who has not seen it yet

@@ -29,6 +29,9 @@ LATE = 5.0
 """Seconds that the end of a watch may be late; a quarter of the whole for short ones"""
 EARLY = 0.5
 """seconds of difference between the server's clock and ours"""
+FORBIDDEN = 3
+"""Answers in a row by which a kind that Berth can do without counts as closed to it: an API server that has just started gives the first
+ones to everybody, before it knows its roles"""
 AT_ONCE = 100
 """events that are passed on in one turn of the event loop: about 2 ms"""
 
@@ -50,6 +53,8 @@ class Reflector:
         self._listing = Listing(client, watched)
         self._version = 0
         self._backoff = Backoff()
+        self._outages = gate.outages
+        self._forbidden = 0
         self.kind = watched.kind
         self.counts = Counts()
         self.synced = False
@@ -66,11 +71,17 @@ class Reflector:
         """For ever."""
         while True:
             try:
-                await self._gate.passing()
+                await self._pass_gate()
                 pause = await self._followed()
             except Exception as error:  # noqa: BLE001 - the sink's, and what nobody foresaw: the kind is listed again
                 pause = self._failed(error)
             await asyncio.sleep(pause)
+
+    async def _pass_gate(self) -> None:
+        """What failed before an outage is forgotten: the server that is back is asked soon."""
+        await self._gate.passing()
+        if self._outages != self._gate.outages:
+            self._outages, self._backoff = self._gate.outages, Backoff()
 
     async def _followed(self) -> float:
         """Raises what ends it. Seconds to wait where the server has no such kind."""
@@ -94,6 +105,8 @@ class Reflector:
             await self._check_definition()
         self.counts.lists += 1
         self._sink.replace(self.kind, objects)
+        if version < self._version:
+            self._say("store_went_back", before=str(self._version), now=str(version))
         self._version = version
         self._good(objects=len(objects))
         return True
@@ -181,7 +194,8 @@ class Reflector:
             error = unauthorized(self._client, reply.message)
         if isinstance(error, Unreachable) and not isinstance(error, Garbled):
             self._gate.doubt()
-        self.synced = self.synced or (status == 403 and not self._watched.required)
+        self._forbidden = self._forbidden + 1 if status == 403 else 0
+        self.synced = self.synced or (self._forbidden >= FORBIDDEN and not self._watched.required)
         self._bad(self._sentence(error, status))
         return self._backoff.pause(reply.retry_after if reply else None)
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+from urllib.parse import quote
 
 from cluster.client import Client
 from cluster.events import Events, Subject
@@ -42,6 +43,10 @@ IDLE = 5.0
 """Seconds after which it is looked whether the Lease is held by now, or a write is due"""
 LONGEST, MOST_ASKED = 30.0, 60.0
 """Seconds of backing off while the API server fails, at most: of our own, and of its Retry-After"""
+TOLD_AGAIN = 600.0
+"""Seconds before the same error is told again"""
+MOST_TOLD = 256
+"""errors that are remembered as told"""
 PATCH = "application/merge-patch+json"
 _PATHS = {watched.kind: watched for watched in KINDS if watched.ours}
 
@@ -91,6 +96,8 @@ class Statuses:
     rate: float = RATE
     fought: float = FOUGHT
     rest: float = REST
+    reachable: Callable[[], bool] = lambda: True
+    """whether the API server can be called, as far as is known"""
     idle: float = IDLE
     counts: Counts = field(default_factory=Counts)
     _known: Known | None = None
@@ -99,7 +106,8 @@ class Statuses:
     _memory: dict[Key, _Memory] = field(default_factory=dict)
     _failures: int = 0
     _asked: float = 0.0
-    _error: str = ""
+    _told: dict[str, float] = field(default_factory=dict)
+    """error -> when it was told"""
 
     def __post_init__(self) -> None:
         self._search = Search(self.client, self._failed, self.clock)
@@ -120,7 +128,7 @@ class Statuses:
             due = self.idle
             if self.lease.left <= 0:
                 self._forget()
-            elif self._known is not None:
+            elif self.reachable() and self._known is not None:
                 self._changed.clear()
                 due = await self._turn_or_tell()
             await asyncio.sleep(self.rest)
@@ -206,7 +214,7 @@ class Statuses:
         change = patch(finding, entry.status, entry.resource_version)
         try:
             left = self.lease.left
-            if left <= 0:
+            if left <= 0 or not self.reachable():
                 return False
             async with asyncio.timeout(min(ANSWER, left)):
                 reply = await self.client.call("PATCH", _path(key), body=change, content=PATCH)
@@ -225,7 +233,8 @@ class Statuses:
         elif reply.status in (404, 409):
             self.counts.lost += 1
         elif reply.status == 429 or reply.status >= 500:
-            memory.looked_at = ("", None)
+            # the same again in a minute: the next turn begins with another, or one object could keep all others from being written
+            memory.wrote, memory.at, memory.looked_at = finding, self.clock(), ("", None)
             self.counts.failed += 1
             self._asked = reply.retry_after or 0.0
             self._failed(f"{reply.status} {reply.message}")
@@ -240,8 +249,6 @@ class Statuses:
         stored = body.get("status")
         if differs(finding, stored if isinstance(stored, dict) else {}):
             self._failed(f"{'/'.join(filter(None, entry.key))}: the API server keeps another status than the one that was written")
-        else:
-            self._error = ""
         if self.events is not None:
             subject = Subject(key=entry.key, uid=entry.uid, resource_version=entry.resource_version)
             before = written(entry.status)
@@ -255,19 +262,25 @@ class Statuses:
         self._failed(f"{'/'.join(filter(None, entry.key))}: {reply.status} {reply.message}")
 
     def _failed(self, error: str) -> None:
-        if error != self._error:
-            self.tell("status_failed", error=error)
-        self._error = error
+        """Told once in ten minutes: what is refused is tried again each minute."""
+        now = self.clock()
+        if now - self._told.get(error, -TOLD_AGAIN) < TOLD_AGAIN:
+            return
+        self.tell("status_failed", error=error)
+        if len(self._told) >= MOST_TOLD:
+            self._told.clear()
+        self._told[error] = now
 
 
 def _path(key: Key) -> str:
+    """Quoted: past the API server an object can have any name."""
     kind, namespace, name = key
     watched = _PATHS[kind]
-    where = f"namespaces/{namespace}/" if namespace else ""
-    return f"/apis/{watched.api_version(watched.versions[0])}/{where}{watched.plural}/{name}/status"
+    where = f"namespaces/{quote(namespace, safe='')}/" if namespace else ""
+    return f"/apis/{watched.api_version(watched.versions[0])}/{where}{watched.plural}/{quote(name, safe='')}/status"
 
 
-def writer(client: Client, lease: Lease, tell: Tell) -> tuple[Statuses, Events]:
-    """Both write while the lease is held; run both."""
-    events = Events(client, instance=lease.holder, held=lambda: lease.held, tell=tell)
-    return Statuses(client=client, lease=lease, tell=tell, events=events), events
+def writer(client: Client, lease: Lease, tell: Tell, reachable: Callable[[], bool] = lambda: True) -> tuple[Statuses, Events]:
+    """Both write while the lease is held and the API server can be reached; run both."""
+    events = Events(client, instance=lease.holder, held=lambda: lease.held and reachable(), tell=tell)
+    return Statuses(client=client, lease=lease, tell=tell, events=events, reachable=reachable), events

@@ -40,6 +40,8 @@ TOUCH_ALL = frozenset({"ClusterGPUPolicy", "GPUNodeTemplate", "Node", "NodePool"
 for a thousand of them: never on the event loop. What a team writes is not among them."""
 WAITS = 5.0
 """seconds after which it is said, and every so often again, what is still missing for a first snapshot"""
+ENDINGS, ENDING = 3, 4.0
+"""Times that tasks are cancelled at the end, and seconds that they get each time: to let the Lease go takes three at most"""
 IN_ONE_TURN = 50
 """refused objects that are logged in one turn of the event loop"""
 
@@ -77,16 +79,16 @@ class ClusterUpkeep:
         self._tasks = [asyncio.create_task(one.run(), name=f"watch {one.kind}") for one in self._reflectors]
         await self._synced()
         await self._take()
-        self._lead(self.client)
+        self._lead(self.client, gate)
         assert self.condition.replica.snapshot is not None, "the first batch puts one in force"
         return self.condition.replica.snapshot
 
-    def _lead(self, client: Client) -> None:
+    def _lead(self, client: Client, gate: Gate) -> None:
         """Statuses and Events are written by the one replica that holds the Lease; every replica stands for it."""
         namespace, name = self.source.lease
         holder = f"{socket.gethostname()}_{secrets.token_hex(4)}"
-        lease = Lease(client, namespace=namespace, name=name, holder=holder, tell=_told)
-        self._statuses, events = writer(client, lease, _told)
+        lease = Lease(client, namespace=namespace, name=name, holder=holder, tell=_told, reachable=lambda: gate.open)
+        self._statuses, events = writer(client, lease, _told, lambda: gate.open)
         if self.lived is not None:
             self._statuses.take(self.lived.snapshot, self.lived.entries)
         self.condition.leading = lambda: lease.held
@@ -105,10 +107,9 @@ class ClusterUpkeep:
 
     async def close(self) -> None:
         """No task and no connection is left. The Lease is let go last, once nothing is written any more."""
-        for tasks in (self._tasks, [self._leading] if self._leading is not None else []):
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        await _ended(self._tasks)
+        if self._leading is not None:
+            await _ended([self._leading])
         if self.client is not None:
             await self.client.close()
 
@@ -177,6 +178,16 @@ class ClusterUpkeep:
                 counts=asdict(one.counts),
                 digest=lambda kind=kind: self.inbox.digest(kind),  # type: ignore[misc]
             )
+
+
+async def _ended(tasks: list[asyncio.Task[Any]]) -> None:
+    """Cancelled, and waited for; again where a library took the first one for its own timeout."""
+    for _ in range(ENDINGS):
+        pending = [task for task in tasks if not task.done()]
+        for task in pending:
+            task.cancel()
+        if pending:
+            await asyncio.wait(pending, timeout=ENDING)
 
 
 def _by_themselves(sources: Sources) -> Sources:

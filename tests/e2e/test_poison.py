@@ -1,0 +1,211 @@
+"""Poisoned policies, by the thousand: no replica goes down, nobody else's pod is decided otherwise, and each of them is named.
+
+In ``make prove`` the figures go into bench/RESULTS.md.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import pytest
+
+from bench import page
+from tests.counts import PROVE, count
+from tests.e2e import poison_calm, poison_seen
+from tests.e2e.conftest import control_plane
+from tests.e2e.poison_calm import Watching
+from tests.e2e.poison_objects import LABEL, NAMESPACES, Poison, poisons, stored_form
+from tests.testcluster.api import Api, Raw
+from tests.testcluster.berth import Berth, serve
+from tests.testcluster.cluster import Cluster, Options
+from tests.testcluster.etcd import Etcd, store
+from tests.testcluster.installed import install
+
+POISONS = count(300, 20_000)
+REPLICAS = 2
+WRITERS = 4
+TAKEN = count(60, 600)
+"""seconds in which all of them must be named"""
+SLOWEST = 5.0
+"""seconds of one answer: half of what the API server waits for"""
+SLOWER = 30
+"""times the median answer, while poison comes as fast as it can be written; all on two cores with the API server and who asks"""
+MOST_AWAY = 0.001
+"""of the calls: sent elsewhere, as the machine stands still at times"""
+UNANSWERED = {429, 500, 503, 504}
+"""statuses of an API server that has too much to do"""
+MOST_MEMORY = 600 << 20
+"""bytes that they may add; the bar of a replica with a thousand policies is 150 MB"""
+
+
+@dataclass(kw_only=True)
+class Poisoned:
+    """A cluster on which everything was written, and what was seen meanwhile."""
+
+    cluster: Cluster
+    etcd: Etcd
+    replicas: list[Berth]
+    questions: list[poison_calm.Question]
+    before: list[tuple[int, bytes]] = field(default_factory=list)
+    sent: list[Poison] = field(default_factory=list)
+    refused: Counter[int] = field(default_factory=Counter)
+    """by the API server, by status"""
+    stored: list[Raw] = field(default_factory=list)
+    """as the API server gives them"""
+    usual: float = 0.0
+    """seconds of the median answer before"""
+    seconds: list[float] = field(default_factory=list)
+    """of each answer while poison came"""
+    others: list[str] = field(default_factory=list)
+    away: int = 0
+    """503: a replica says that it is behind; the API server asks again"""
+    written_in: float = 0.0
+    named_after: float = 0.0
+    """seconds from the last write to the last being named by the slowest replica"""
+    memory: list[tuple[int, int]] = field(default_factory=list)
+    """of each replica, before and after"""
+
+
+@pytest.fixture(scope="module")
+def poisoned(request: pytest.FixtureRequest) -> Iterator[Poisoned]:
+    """Everything is written while both replicas are asked."""
+    with control_plane(request.session, Options(kubelets=False, controllers="namespace-controller")) as cluster, store(cluster) as etcd:
+        kubeconfig = install(cluster)
+        poison_calm.prepare(cluster.api, NAMESPACES, LABEL)
+        replicas = [serve(cluster, f"poisoned-{number}", kubeconfig) for number in range(REPLICAS)]
+        found = Poisoned(cluster=cluster, etcd=etcd, replicas=replicas, questions=poison_calm.questions())
+        _look_before(found)
+        with poison_calm.watching(replicas, found.questions, found.before) as threads:
+            _write(found)
+            _take(found, threads)
+        found.memory = [(before, poison_seen.memory(one)) for one, (before, _) in zip(replicas, found.memory, strict=True)]
+        found.seconds = [seconds for thread in threads for seconds in thread.seen.seconds]
+        found.others = [other for thread in threads for other in thread.seen.others]
+        found.away = sum(thread.seen.away for thread in threads)
+        yield found
+
+
+def _look_before(found: Poisoned) -> None:
+    found.before = poison_calm.answers(found.replicas[0], found.questions)
+    with poison_calm.watching(found.replicas, found.questions, found.before) as threads:
+        time.sleep(2)
+    assert [thread.seen.others for thread in threads] == [[]] * REPLICAS
+    found.usual = statistics.median(seconds for thread in threads for seconds in thread.seen.seconds)
+    found.memory = [(poison_seen.memory(one), 0) for one in found.replicas]
+
+
+def _write(found: Poisoned) -> None:
+    """By the API server on a few connections, and into etcd beside them."""
+    begun = time.perf_counter()
+    found.sent = list(poisons(7, POISONS))
+    straight = [(one.key, stored_form(one)) for one in found.sent if one.straight]
+    with ThreadPoolExecutor(WRITERS + 1) as pool:
+        beside = pool.submit(found.etcd.put_all, straight)
+        statuses = pool.map(lambda one: _tried(found.cluster.api, one), [one for one in found.sent if not one.straight])
+        found.refused = Counter(status for status in statuses if status != 201)
+        beside.result()
+    found.written_in = time.perf_counter() - begun
+
+
+def _tried(api: Api, one: Poison) -> int:
+    """Its status; as from a client that asks for no strictness, so that more of it is stored."""
+    return api.call("POST", api.path_of(one.value, named=False), one.value, fieldValidation="Ignore").status
+
+
+def _take(found: Poisoned, threads: Sequence[Watching]) -> None:
+    """Until every replica has named all that it must, or time is over."""
+    begun = time.perf_counter()
+    found.stored = list(poison_seen.served(found.cluster.api))
+    wanted = {poison_seen.shown(value) for value in found.stored if poison_seen.not_understood(value)}
+    while time.perf_counter() - begun < TAKEN and all(thread.is_alive() for thread in threads):
+        if all(wanted <= set(poison_seen.named(one.process.log)) for one in found.replicas):
+            break
+        time.sleep(0.5)
+    found.named_after = time.perf_counter() - begun
+
+
+def test_the_poison_is_poison(poisoned: Poisoned) -> None:
+    """Much of it is stored and not understood, some is refused by the API server, and what can't be understood by its making is not."""
+    stored = {value["metadata"]["name"]: value for value in poisoned.stored}
+    sure = [stored[name] for one in poisoned.sent if one.sure and (name := one.value["metadata"]["name"]) in stored]
+    bad = [value for value in poisoned.stored if poison_seen.not_understood(value)]
+    assert [poison_seen.shown(value) for value in sure if not poison_seen.not_understood(value)] == []
+    assert len(bad) > 0.4 * POISONS
+    assert sum(poisoned.refused.values()) > 0.1 * POISONS
+    assert set(poisoned.refused) - UNANSWERED <= {400, 422}
+    straight = {one.value["metadata"]["name"].encode("utf-8", "replace").decode() for one in poisoned.sent if one.straight}
+    assert len(straight & stored.keys()) > 0.9 * len(straight)
+
+
+def test_no_replica_goes_down(poisoned: Poisoned) -> None:
+    """The same processes serve, ready, and none has met an error that it did not foresee; neither has the API server."""
+    poisoned.cluster.processes.check()
+    for replica in poisoned.replicas:
+        assert replica.page("/readyz").status == 200
+        assert replica.events("serving")[0]["url"] == replica.url
+        assert len(replica.events("serving")) == 1
+        assert poison_seen.forged(replica.process.log) == []
+        assert replica.metric("berth_log_lines_dropped_total") == 0
+
+
+def test_nobody_else_is_affected(poisoned: Poisoned) -> None:
+    """Pods in namespaces that were not poisoned get the very bytes that they got before, all the while and afterwards, on every replica."""
+    assert len(poisoned.seconds) > 100
+    assert poisoned.others[:3] == []
+    assert poisoned.away <= MOST_AWAY * len(poisoned.seconds)
+    for replica in poisoned.replicas:
+        assert poison_calm.answers(replica, poisoned.questions) == poisoned.before
+
+
+def test_each_is_named(poisoned: Poisoned) -> None:
+    """Exactly the objects that are stored and not understood are named in the log of each replica, once each, and none other."""
+    wanted = Counter(poison_seen.shown(value) for value in poisoned.stored if poison_seen.not_understood(value))
+    for replica in poisoned.replicas:
+        assert Counter(poison_seen.named(replica.process.log)) == wanted
+
+
+def test_others_hardly_wait(poisoned: Poisoned) -> None:
+    """Answers come within generous bounds while it is written and taken, and memory stays within its own."""
+    _record(poisoned)
+    assert max(poisoned.seconds) < SLOWEST
+    assert statistics.median(poisoned.seconds) < SLOWER * poisoned.usual
+    assert max(after - before for before, after in poisoned.memory) < MOST_MEMORY
+
+
+def test_a_new_replica_starts_on_all_of_it(poisoned: Poisoned) -> None:
+    """It is ready, decides by the very bytes as those that saw it come, and names the same objects."""
+    begun = time.perf_counter()
+    replica = serve(poisoned.cluster, "late", poisoned.cluster.folder / "berth.kubeconfig")
+    print(f"a new replica is ready after {time.perf_counter() - begun:.1f} s")
+    assert poison_calm.answers(replica, poisoned.questions) == poisoned.before
+    wanted = {poison_seen.shown(value) for value in poison_seen.served(poisoned.cluster.api) if poison_seen.not_understood(value)}
+    poisoned.cluster.wait_for(lambda: wanted <= set(poison_seen.named(replica.process.log)), "the new replica to name all", TAKEN)
+    assert set(poison_seen.named(replica.process.log)) == wanted
+    assert poison_seen.forged(replica.process.log) == []
+    poisoned.cluster.processes.end(replica.process)
+
+
+def _record(poisoned: Poisoned) -> None:
+    bad = sum(map(poison_seen.not_understood, poisoned.stored))
+    p50, most = statistics.median(poisoned.seconds) * 1000, max(poisoned.seconds) * 1000
+    p99 = statistics.quantiles(poisoned.seconds, n=100)[98] * 1000
+    grown = max(after - before for before, after in poisoned.memory) / 2**20
+    straight, refused = sum(one.straight for one in poisoned.sent), sum(poisoned.refused.values())
+    lines = [
+        "## Poisoned policies",
+        "",
+        f"{POISONS:,} objects past, under and around the schema, {straight:,} of them straight into etcd, in",
+        f"{poisoned.written_in:.0f} s. The API server refused {refused:,}; {bad:,} were stored and are not understood, and each of them is",
+        f"named in the log of each of {REPLICAS} replicas, the last {poisoned.named_after:.1f} s after the last write. Replicas down: 0.",
+        f"Meanwhile {len(poisoned.seconds):,} reviews of pods in other namespaces were answered, {len(poisoned.others)} otherwise than",
+        f"before and {poisoned.away} by 503: p50 {p50:.1f} ms ({poisoned.usual * 1000:.1f} before), p99 {p99:.0f} ms, longest",
+        f"{most:.0f} ms. A replica grew by {grown:.0f} MiB.",
+    ]
+    print("\n".join(lines))
+    if PROVE:
+        page.write("poisoned policies", lines)
