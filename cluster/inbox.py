@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -37,6 +37,7 @@ class Inbox:
         self._waiting: dict[Key, Raw | None] = {}
         self._known: dict[str, dict[tuple[str, str], _Version]] = {}
         """kind -> (namespace, name)"""
+        self._sums: dict[str, int] = {}
 
     def replace(self, kind: str, objects: Sequence[Raw]) -> None:
         """These are all that there are of the kind. What is known in this very version is not taken again."""
@@ -69,19 +70,38 @@ class Inbox:
         return {kind: len(known) for kind, known in self._known.items()}
 
     def digest(self, kind: str) -> str:
-        """The same for two that know the same versions of the same objects: of ``namespace/name@resourceVersion``, sorted."""
-        lines = sorted(f"{namespace}/{name}@{found.version}" for (namespace, name), found in self._known.get(kind, {}).items())
-        return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+        """The same for two that know the same versions of the same objects (``digest_of``). Kept up, as 10,000 take 20 ms to add up."""
+        return f"{self._sums.get(kind, 0):016x}"
 
     def _came(self, kind: str, place: tuple[str, str], one: Raw) -> None:
-        self._known.setdefault(kind, {})[place] = _version(one)
+        known = self._known.setdefault(kind, {})
+        before, now = known.get(place), _version(one)
+        known[place] = now
+        leaves = 0 if before is None else _share(place, before.version)
+        self._sums[kind] = (self._sums.get(kind, 0) + _share(place, now.version) - leaves) % _MODULUS
         self._waiting[kind, *place] = one
         self.filled.set()
 
     def _gone(self, kind: str, place: tuple[str, str]) -> None:
-        del self._known[kind][place]
+        before = self._known[kind].pop(place)
+        self._sums[kind] = (self._sums[kind] - _share(place, before.version)) % _MODULUS
         self._waiting[kind, *place] = None
         self.filled.set()
+
+
+_MODULUS = 2**64
+
+
+def _share(place: tuple[str, str], version: str) -> int:
+    """What one object adds to the digest of its kind: in any order the sum is the same."""
+    namespace, name = place
+    text = f"{namespace}/{name}@{version}".encode(errors="surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest())
+
+
+def digest_of(objects: Iterable[Raw]) -> str:
+    """Of all objects of a kind: the sum of the BLAKE2b hashes, 8 bytes each, of ``namespace/name@resourceVersion``, as 16 hex digits."""
+    return f"{sum(_share(_place(one), one['metadata']['resourceVersion']) for one in objects) % _MODULUS:016x}"
 
 
 def _place(one: Raw) -> tuple[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import signal
 import time
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cluster.inbox import digest_of
 from cluster.kinds import KINDS, Watched
 from tests.cluster.proxy import Proxy
 from tests.e2e.faults_load import Load, Questions, sweep
@@ -86,7 +86,7 @@ class World:
     def _stored(self, one: Watched) -> str:
         """Its digest; why there is none where the API server can't tell, as for a moment after its start."""
         reply = self.api.call("GET", one.path(one.versions[0]))
-        return digest(reply.body["items"] if reply.ok else []) if reply.ok or reply.status == 404 else reply.message
+        return digest_of(reply.body["items"] if reply.ok else []) if reply.ok or reply.status == 404 else reply.message
 
     def known(self) -> Mapping[str, Raw]:
         """By kind, as the replica tells it."""
@@ -130,12 +130,6 @@ class World:
         self.replica.process.check()
         assert self.replica.events("failed") == []
         assert self.replica.metric("berth_requests_total", decision="unavailable") == 0
-
-
-def digest(objects: list[Raw]) -> str:
-    """As ``/policies`` has it, worked out from the API server's own list."""
-    lines = sorted(f"{m.get('namespace', '')}/{m['name']}@{m['resourceVersion']}" for m in (one["metadata"] for one in objects))
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 @contextmanager
