@@ -6,7 +6,9 @@ is guessed: the key holds the very extract that the rules saw, byte for byte, an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 
@@ -52,20 +54,25 @@ def decided(asked: Review, verdict: Verdict, phase: Phase) -> Decided:
     )
 
 
-_PINNED = (b'"nodeName":"', b'"matchFields":[{')
-"""what the extract of a pod that names its node may hold: it is decided by that node's labels, and no other pod is like it"""
-
 Key = tuple[Phase, bool, int, str, str, bytes]
 
 
 def key(request: Request, facts: Facts, text: bytes) -> Key | None:
     """All that the verdict depends on. ``text``: what is ``seen.seen`` of the pod. None where nothing is kept: of an update, of a
     pod that may name its node, and of a namespace whose name is longer than any."""
-    if request.operation != "CREATE" or len(facts.namespace) > LONGEST_NAMESPACE or any(mark in text for mark in _PINNED):
+    if request.operation != "CREATE" or len(facts.namespace) > LONGEST_NAMESPACE:
+        return None
+    if _may_be_pinned(request.pod, text):
         return None
     claims = b'"resourceClaims":' in text  # they are found by namespace
     user = request.user if request.user in facts.snapshot.reads.users else ""
     return request.phase, request.dry_run, facts.scope, facts.namespace if claims else "", user, text
+
+
+def _may_be_pinned(pod: Mapping[str, Any], text: bytes) -> bool:
+    """By nodeName or matchFields: it is decided by that node's labels, and no other pod is like it."""
+    spec = pod.get("spec")
+    return isinstance(spec, dict) and ("nodeName" in spec or ("affinity" in spec and b'"matchFields":[{' in text))
 
 
 def keep(kept: Kept[Decided], key: Key, decision: Decided) -> None:

@@ -26,15 +26,17 @@ def pod(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics) -> tupl
     size = len(text) if asked.old_pod is None else max(len(text), len(seen(asked.old_pod, snapshot.reads)))
     if size > MOST_SEEN:
         return _overgrown(phase, asked.uid, size, snapshot)
-    _expect_known(asked.namespace, snapshot)
+    if snapshot.by_labels:
+        _expect_known(asked.namespace, snapshot)
     facts = snapshot.facts_for(asked.namespace)
     request = asked.request(phase)
     key = decisions.key(request, facts, text)
-    decided: Decided | None = snapshot.memory.decided.get(key)
+    kept = snapshot.memory.decided
+    decided: Decided | None = kept.get(key)
     if decided is None:
         decided = _decided(asked, request, facts)
         if key is not None:
-            decisions.keep(snapshot.memory.decided, key, decided)
+            decisions.keep(kept, key, decided)
     if not asked.dry_run:
         metrics.count(decided.tally)
         logs.write("decision", "info", decided.told, **log_fields.whose(asked, phase))
