@@ -42,6 +42,10 @@ WAITS = 5.0
 """seconds after which it is said, and every so often again, what is still missing for a first snapshot"""
 ENDINGS, ENDING = 3, 4.0
 """Times that tasks are cancelled at the end, and seconds that they get each time: to let the Lease go takes three at most"""
+MOST_ERRORS = 16
+"""of one object that are logged; its status has more"""
+MOST_NAMED = 100
+"""policies of each kind of change that one line of the log names"""
 IN_ONE_TURN = 50
 """refused objects that are logged in one turn of the event loop"""
 
@@ -148,8 +152,8 @@ class ClusterUpkeep:
     async def _tell_refused(self, refused: tuple[Entry, ...]) -> None:
         for number, entry in enumerate(refused):
             name = "/".join(part for part in entry.key if part)
-            inForce = "its last good form" if entry.stale else "nothing of it"
-            logs.write("policy_refused", "error", object=name, errors=list(entry.understood.errors[:16]), inForce=inForce)
+            acting = "its last good form" if entry.stale else "nothing of it"
+            logs.write("policy_refused", "error", object=name, errors=list(entry.understood.errors[:MOST_ERRORS]), inForce=acting)
             if number % IN_ONE_TURN == 0:
                 await asyncio.sleep(0)
 
@@ -206,12 +210,11 @@ def _told(event: str, /, **fields: Any) -> None:
 
 
 def _told_of(lived: Lived) -> dict[str, Any]:
-    most = 100
     return {
         "policies": len(lived.snapshot.policies),
         "maxMode": lived.snapshot.max_mode,
         "platforms": list(lived.snapshot.tables) if lived.snapshot.placed else [],
-        "added": lived.added[:most],
-        "removed": lived.removed[:most],
-        "changed": lived.modified[:most],
+        "added": lived.added[:MOST_NAMED],
+        "removed": lived.removed[:MOST_NAMED],
+        "changed": lived.modified[:MOST_NAMED],
     }

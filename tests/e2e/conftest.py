@@ -8,6 +8,8 @@ from itertools import count
 
 import pytest
 
+from tests.e2e.faults_load import Load, under_load
+from tests.e2e.faults_world import OPTIONS, World, built
 from tests.random_worlds import catalog
 from tests.testcluster import nodes
 from tests.testcluster.berth import create_namespace
@@ -40,3 +42,19 @@ def new_namespace(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[
     yield make
     for name in made:
         cluster.api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+
+@pytest.fixture(scope="module")
+def world(request: pytest.FixtureRequest) -> Iterator[World]:
+    """A control plane to be broken, and a replica that follows it through a proxy."""
+    with control_plane(request.session, OPTIONS) as started, built(started) as it:
+        yield it
+
+
+@pytest.fixture
+def load(world: World) -> Iterator[Load]:
+    """While a test runs; nothing of it was wrong."""
+    with under_load(world.api, world.replica, world.marks) as it:
+        yield it
+    world.settled(it)
+    world.assert_sound(it)

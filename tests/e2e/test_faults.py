@@ -14,10 +14,9 @@ import pytest
 
 from bench import page
 from tests.counts import PROVE, count
-from tests.e2e.conftest import control_plane
 from tests.e2e.faults_figures import FIRST_ATTEMPTS, Fault, Figures
 from tests.e2e.faults_load import Load, under_load
-from tests.e2e.faults_world import OPTIONS, WATCH, World, built
+from tests.e2e.faults_world import WATCH, World
 from tests.testcluster import restarting
 
 KILLS, ETCD_KILLS, CUTS, HOLES = count(3, 20), count(2, 10), count(3, 20), count(3, 20)
@@ -25,13 +24,6 @@ LONGEST = count(6, 10)
 """seconds for which something is gone, beside what it takes to start"""
 GROWS = 16.0
 """MiB: more than what a heap breathes, less than one leak per fault over twenty"""
-
-
-@pytest.fixture(scope="module")
-def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    """To be broken."""
-    with control_plane(request.session, OPTIONS) as cluster, built(cluster) as it:
-        yield it
 
 
 @pytest.fixture

@@ -2,32 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
 import yaml
 
-from tests.e2e.conftest import control_plane
-from tests.e2e.faults_load import Load, under_load
-from tests.e2e.faults_world import OPTIONS, World, built
+from tests.e2e.faults_load import Load
+from tests.e2e.faults_world import World
 from tests.testcluster.api import Raw
 from tests.testcluster.installed import DEPLOY, token, write_kubeconfig
-
-
-@pytest.fixture(scope="module")
-def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    """To be broken."""
-    with control_plane(request.session, OPTIONS) as cluster, built(cluster) as it:
-        yield it
-
-
-@pytest.fixture
-def load(world: World) -> Iterator[Load]:
-    """While a test runs; nothing of it was wrong."""
-    with under_load(world.api, world.replica, world.marks) as it:
-        yield it
-    world.settled(it)
-    world.assert_sound(it)
 
 
 def test_rights_that_are_taken_away(world: World, load: Load) -> None:

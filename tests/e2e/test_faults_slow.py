@@ -8,12 +8,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
-
 from tests.counts import count
-from tests.e2e.conftest import control_plane
-from tests.e2e.faults_load import Load, under_load
-from tests.e2e.faults_world import OPTIONS, WATCH, World, built
+from tests.e2e.faults_load import Load
+from tests.e2e.faults_world import WATCH, World
 from tests.testcluster import restarting
 from tests.testcluster.api import Api, Raw
 from tests.testcluster.installed import ACCOUNT, NAMESPACE
@@ -26,22 +23,6 @@ NOBODY: Raw = {"nominalConcurrencyShares": 0, "lendablePercent": 0, "borrowingLi
 """a priority level that lets nothing through while a call is under way: every other gets 429 and Retry-After"""
 USER = "waiting"
 """whose calls are under way"""
-
-
-@pytest.fixture(scope="module")
-def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    """To be broken."""
-    with control_plane(request.session, OPTIONS) as cluster, built(cluster) as it:
-        yield it
-
-
-@pytest.fixture
-def load(world: World) -> Iterator[Load]:
-    """While a test runs; nothing of it was wrong."""
-    with under_load(world.api, world.replica, world.marks) as it:
-        yield it
-    world.settled(it)
-    world.assert_sound(it)
 
 
 def test_an_api_server_that_stands_still(world: World, load: Load) -> None:

@@ -13,10 +13,9 @@ import pytest
 
 from policies.policy import GROUP
 from tests.counts import count
-from tests.e2e.conftest import control_plane
 from tests.e2e.faults_load import Questions, under_load
 from tests.e2e.faults_marks import MOST_GPUS, OWN, PLAIN, RULED, of_cluster
-from tests.e2e.faults_world import OPTIONS, World, built
+from tests.e2e.faults_world import World
 from tests.testcluster import restarting
 from tests.testcluster.api import Raw
 from tests.testcluster.installed import DEPLOY
@@ -30,13 +29,6 @@ ATTEMPTS = 5
 WITHOUT = count(3, 30)
 """seconds under load without definitions"""
 DEFINITIONS = [f"{plural}.{GROUP}" for plural in ("clustergpupolicies", "gpupolicies", "gpunodetemplates")]
-
-
-@pytest.fixture(scope="module")
-def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    """To be broken."""
-    with control_plane(request.session, OPTIONS) as cluster, built(cluster) as it:
-        yield it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from policies.policy import API_VERSION
-from tests.e2e.conftest import control_plane
 from tests.e2e.faults_load import Questions
 from tests.e2e.faults_marks import FREE, LABEL, MOST_GPUS, OWN, PLAIN, RULED, gpu_pod, of_cluster, of_namespace
-from tests.e2e.faults_world import OPTIONS, World, built
+from tests.e2e.faults_world import World
 from tests.testcluster.api import MERGE, Raw
 
 SOON = 10.0
@@ -18,13 +17,6 @@ SOON = 10.0
 POOL = {"tests.berth.dev/pool": "used"}
 TAINT = {"key": "tests.berth.dev/pool", "value": "used", "effect": "NoSchedule"}
 GRACE = 7777
-
-
-@pytest.fixture(scope="module")
-def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    """A replica that follows a cluster, through a proxy that is left alone here."""
-    with control_plane(request.session, OPTIONS) as cluster, built(cluster) as it:
-        yield it
 
 
 @pytest.fixture
