@@ -18,9 +18,10 @@ from cluster.client import AccessError, Client, Reply, Unreachable
 from cluster.kinds import KINDS, Watched
 from policies.catalog import Catalog
 from policies.document import InputError
-from policies.living import Change, Entry, Key, Living, Options
+from policies.living import Living, Options
 from policies.nearest import hint
 from policies.snapshot import Snapshot
+from policies.stored import Change, Entry, Key
 
 ROLE = "berth-guardrails-view"
 """the ClusterRole of deploy/rbac.yaml that reads the kinds of the cluster"""

@@ -13,10 +13,10 @@ from typing import Any
 
 from cluster.client import Client
 from cluster.failures import Failure
-from cluster.reflector import Tell
+from cluster.sink import Tell
 from policies.findings import Condition
-from policies.living import Key
 from policies.policy import API_VERSION, GROUP
+from policies.stored import Key
 
 Raw = dict[str, Any]
 BURST = 10

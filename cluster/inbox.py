@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from policies.stored import Key
+
 Raw = dict[str, Any]
-Key = tuple[str, str, str]
-"""(kind, namespace or "", name)"""
 
 
 class _Version(NamedTuple):

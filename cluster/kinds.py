@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from policies.policy import API_VERSION, GROUP
+from policies.stored import Key
 
 Raw = dict[str, Any]
-Key = tuple[str, str, str]
-"""(kind, namespace or "", name)"""
 METADATA = ("name", "namespace", "uid", "generation", "resourceVersion", "creationTimestamp", "deletionTimestamp")
 """What is kept of an object's metadata; managedFields alone is often as large as the rest"""
 PARTIAL = "PartialObjectMetadata"

@@ -17,7 +17,7 @@ from typing import Any
 
 from cluster.client import Client
 from cluster.failures import Failure, Refused, Reply, Unreachable
-from cluster.reflector import Tell
+from cluster.sink import Tell
 
 Raw = dict[str, Any]
 DURATION = 15

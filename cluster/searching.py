@@ -11,9 +11,9 @@ from cluster.client import Client
 from cluster.failures import Failure
 from cluster.quotas import quotas
 from policies.findings import Finding, in_steps
-from policies.living import Entry, Key
 from policies.policy import Policy
 from policies.snapshot import Snapshot
+from policies.stored import Entry, Key
 
 QUOTAS = 60.0
 """Seconds between two lists of quotas"""

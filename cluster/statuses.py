@@ -21,12 +21,12 @@ from cluster.events import Events, Subject
 from cluster.failures import Failure, Reply
 from cluster.kinds import KINDS
 from cluster.lease import Lease
-from cluster.reflector import Tell
 from cluster.searching import Known, Search, Turn
+from cluster.sink import Tell
 from cluster.status import differs, patch, written
 from policies.findings import Finding
-from policies.living import Entry, Key
 from policies.snapshot import Snapshot
+from policies.stored import Entry, Key
 
 Raw = dict[str, Any]
 RATE = 20.0

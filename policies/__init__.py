@@ -11,8 +11,11 @@ Reading order, as one request goes:
 - what is known and wanted: ``catalog``, ``policy`` (its table, parser and reference are ``objects``), ``cluster_facts``
 - as sets of rows: ``offers``, ``tables`` (built once), ``compiled`` (policies as sets), ``snapshot`` (all of it, for one moment; what is
   remembered under it is bounded by ``kept``)
+- in a cluster: ``stored`` (one object, and what of it acts), ``living`` (one snapshot after another), ``detect`` (what nodes tell of
+  platforms)
 - one decision per pod: ``engine``, ``plan`` (with ``actor``, ``author``, ``demands``, ``wishes``, ``placement``),
   ``choose`` (with ``silence``, ``slices``)
 - written down or refused: ``rules``, ``terms``, ``render``, ``known_node``, ``refusal``, ``patch``
+- told: ``findings`` (what an object's status has to say), ``effective`` (what policies make of a namespace)
 - foretold: ``both_phases`` (one pod, mutate then validate), ``workloads`` (templates as the pods they will make), ``edit_tree``
 """

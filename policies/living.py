@@ -7,35 +7,28 @@ batches give the same decisions as ``snapshot.build`` of what is there in the en
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from dataclasses import dataclass, field
+from typing import Any
 
 from policies import cluster_facts, detect, snapshot
 from policies.catalog import Catalog
-from policies.catalog.names import Names
 from policies.cluster_facts import ClusterFacts
 from policies.compiled import Compiled, CompiledTemplate, Compiler
 from policies.detect import Detector, Seen
 from policies.extract import Readers
 from policies.objects import definition
-from policies.objects.parse import Understood, understand
-from policies.objects.shape import Kind
-from policies.policy import API_VERSION, NodeTemplate, Policy
+from policies.policy import NodeTemplate, Policy
 from policies.snapshot import Memory, Snapshot
+from policies.stored import Change, Entry, Key, Stored, as_map
 from policies.verdict import Mode
 
-Key = tuple[str, str, str]
-"""(kind, namespace or "", name)"""
 AUTO = "auto"
 """in place of platforms or of the MIG strategy: as nodes and NodePools tell"""
 MOST_SELECTED = 10_000
 """namespaces of which it is taken over which policies are for them: as many as one snapshot remembers; bounds what a caller can fill"""
-Change = Mapping[str, Any] | None
-"""an object as it is now, or None: it is gone"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,32 +41,6 @@ class Options:
     """mixed, single or auto"""
     queues: tuple[str, ...] = ()
     max_mode: Mode = "Enforce"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One of our objects: what is stored, and what of it acts."""
-
-    kind: Kind
-    namespace: str
-    """"" of those of the cluster"""
-    name: str
-    uid: str
-    generation: int
-    resource_version: str
-    status: Mapping[str, Any]
-    understood: Understood
-    acting: Policy | NodeTemplate | None
-    stale: bool
-    """what acts is its last good form, because what is stored is not understood"""
-    spec: str
-    """as stored, JSON; "" where it is nested too deep to be written"""
-    last_good: Mapping[str, Any] | None
-    """{generation, spec} of what acts; None where nothing does"""
-
-    @property
-    def key(self) -> Key:
-        return self.kind, self.namespace, self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +79,7 @@ class Living:
     def __init__(self, catalog: Catalog, options: Options) -> None:
         self._catalog = catalog
         self._options = options
-        self._names = Names(catalog)
+        self._stored = Stored(catalog)
         self._entries: dict[Key, Entry] = {}
         self._facts = ClusterFacts()
         self._node_keys = detect.node_keys(catalog)
@@ -164,62 +131,12 @@ class Living:
                 del self._entries[key]
                 batch.gone(key, before)
             return
-        now = self._entry(key, value, before)
+        now = self._stored.entry(key, value, before)
         self._entries[key] = now
         if before is None or now.acting != before.acting:
             batch.came(key, before, now)
         if now.understood.errors and (before is None or before.understood.errors != now.understood.errors):
             batch.refused.append(now)
-
-    def _entry(self, key: Key, value: Mapping[str, Any], before: Entry | None) -> Entry:
-        kind, namespace, name = key
-        metadata, status = _map(value.get("metadata")), _map(value.get("status"))
-        uid, generation = str(metadata.get("uid", "")), _whole(metadata.get("generation"))
-        version = str(metadata.get("resourceVersion", ""))
-        spec = _text(value)
-        if before is not None and before.uid == uid and before.spec == spec and spec and not _told_of_good(before, status):
-            return replace(before, generation=generation, resource_version=version, status=status)
-        understood = self._understood(key, value)
-        acting: Policy | NodeTemplate | None = understood.policy or understood.template
-        last_good: Mapping[str, Any] | None = {"generation": generation, "spec": value.get("spec")} if acting is not None else None
-        stale = False
-        if acting is None:
-            acting, last_good = self._last_good(key, uid, status, before)
-            stale = acting is not None
-        return Entry(
-            kind=cast(Kind, kind),
-            namespace=namespace,
-            name=name,
-            uid=uid,
-            generation=generation,
-            resource_version=version,
-            status=status,
-            understood=understood,
-            acting=acting,
-            stale=stale,
-            spec=spec,
-            last_good=last_good,
-        )
-
-    def _understood(self, key: Key, value: Mapping[str, Any]) -> Understood:
-        """By the key that the API server knows it by: its own metadata may have been written past it."""
-        kind, namespace, name = key
-        metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
-        own = {**value, "apiVersion": API_VERSION, "kind": kind, "metadata": metadata}
-        return understand(own, cast(Kind, kind), self._names)
-
-    def _last_good(
-        self, key: Key, uid: str, status: Mapping[str, Any], before: Entry | None
-    ) -> tuple[Policy | NodeTemplate | None, Mapping[str, Any] | None]:
-        """What acts in place of a form that is not understood: what did until now, or what the status has kept of it, whichever is
-        newer. A form that was in force elsewhere, and here came in one batch with the wrong one, is in the status alone."""
-        known = (before.acting, before.last_good) if before is not None and before.uid == uid else (None, None)
-        kept = _map(status.get("lastGood"))
-        generation = _whole(kept.get("generation"))
-        if "spec" not in kept or (known[1] is not None and generation <= known[1]["generation"]):
-            return known
-        found = self._understood(key, {"spec": kept["spec"]})
-        return known if found.errors else (found.policy or found.template, {"generation": generation, "spec": kept["spec"]})
 
     # --- facts ---
 
@@ -240,7 +157,7 @@ class Living:
         if value.get("ofPod") is True:
             return ()
         kind, namespace, name = key
-        metadata = {**_map(value.get("metadata")), "name": name, "namespace": namespace}
+        metadata = {**as_map(value.get("metadata")), "name": name, "namespace": namespace}
         return cluster_facts.read(kind, {**value, "metadata": metadata}, self._node_keys)
 
     def _see(self, key: Key) -> None:
@@ -445,24 +362,3 @@ class _Batch:
 
 def _id(key: Key) -> str:
     return "/".join(part for part in key if part)
-
-
-def _map(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _whole(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def _told_of_good(before: Entry, status: Mapping[str, Any]) -> bool:
-    """Whether the status of an object that is wrong has another last good form now: replicas that have not seen it learn of it."""
-    return bool(before.understood.errors) and "lastGood" in status and before.status.get("lastGood") != status["lastGood"]
-
-
-def _text(value: Mapping[str, Any]) -> str:
-    """Its spec, to tell whether that is another one; "" where it has none, or what is too deep to be compared."""
-    try:
-        return json.dumps(value["spec"], separators=(",", ":"), sort_keys=True) if "spec" in value else ""
-    except RecursionError:  # at some 950 levels
-        return ""

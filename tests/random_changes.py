@@ -8,10 +8,11 @@ from typing import Any
 
 from policies import detect
 from policies.cluster_facts import ClusterFacts
-from policies.living import AUTO, Change, Key, Options
+from policies.living import AUTO, Options
 from policies.policy import NodeTemplate, Policy, PolicySet
 from policies.request import Request
 from policies.snapshot import Snapshot, build
+from policies.stored import Change, Key
 from policies.verdict import MODES
 from tests import random_pods, random_worlds
 from tests.random_fields import chance, some

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from policies.compiled import Compiled
-from policies.living import Entry, Key
+from policies.stored import Entry, Key
 from webhook.app import Replica
 from webhook.http import JSON, Answer, Call, Refusal, said, start
 from webhook.watching import Watching, nothing

@@ -21,8 +21,9 @@ from cluster.kinds import KINDS
 from cluster.lease import Lease
 from cluster.reflector import Reflector
 from cluster.statuses import Statuses, writer
-from policies.living import AUTO, Entry, Key, Lived, Living
+from policies.living import AUTO, Lived, Living
 from policies.snapshot import Snapshot
+from policies.stored import Entry, Key
 from webhook import logs
 from webhook.following import beside, pauseless_collection
 from webhook.health import Condition

@@ -27,10 +27,10 @@ from policies.findings.platforms import inexpressible
 from policies.findings.reach import Namespaces, Reach
 from policies.findings.sets import Offers, counts_of, offers_of
 from policies.findings.words import MOST_LINE, cut, sentences, what, what_template, where
-from policies.living import Entry, Key
 from policies.nearest import hint
 from policies.policy import Allow, Require
 from policies.snapshot import Snapshot
+from policies.stored import Entry, Key
 
 TEMPLATE = "GPUNodeTemplate"
 KINDS = ("ClusterGPUPolicy", "GPUPolicy", TEMPLATE)

@@ -11,8 +11,9 @@ import uvloop
 
 from cluster.client import Client
 from cluster.gate import Gate
-from cluster.kinds import Key, Raw, Watched, key_of
+from cluster.kinds import Raw, Watched, key_of
 from cluster.reflector import Reflector
+from policies.stored import Key
 
 WAIT = 30.0
 

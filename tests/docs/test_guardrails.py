@@ -23,9 +23,10 @@ import yaml
 from cli.main import BAD_INPUT, main
 from cluster.status import patch
 from policies.findings import findings
-from policies.living import Key, Living, Options
+from policies.living import Living, Options
 from policies.objects.definition import KINDS
 from policies.policy import API_VERSION
+from policies.stored import Key
 from tests.docs.test_recipes import BLOCK, NAME
 from tests.random_worlds import catalog
 from tests.testcluster.cluster import Cluster

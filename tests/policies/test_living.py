@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 
 from policies.engine import evaluate
-from policies.living import Change, Entry, Key, Lived, Living, Options
+from policies.living import Lived, Living, Options
 from policies.pod import PodError
 from policies.policy import NodeTemplate, Policy
 from policies.request import Request
 from policies.snapshot import Snapshot
+from policies.stored import Change, Entry, Key
 from policies.verdict import Verdict
 from tests import random_changes, random_worlds
 from tests.counts import count

@@ -11,9 +11,10 @@ import orjson
 import pytest
 from hypothesis import given
 
-from policies.living import Change, Key, Living, Options
+from policies.living import Living, Options
 from policies.request import Phase, Request
 from policies.snapshot import Snapshot
+from policies.stored import Change, Key
 from tests import random_changes, random_worlds
 from tests.random_changes import Changing
 from tests.random_worlds import NAMESPACES

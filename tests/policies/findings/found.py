@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from policies.findings import Condition, Finding, findings
-from policies.living import Change, Key, Living, Options
+from policies.living import Living, Options
 from policies.policy import API_VERSION
+from policies.stored import Change, Key
 from tests import golden
 
 Raw = dict[str, Any]

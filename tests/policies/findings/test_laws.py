@@ -9,9 +9,9 @@ from hypothesis import given
 from policies.engine import evaluate
 from policies.findings import Finding, findings
 from policies.findings.reach import may_meet
-from policies.living import Entry, Key
 from policies.objects.parse import Understood
 from policies.policy import NodeTemplate, Policy, PolicySet
+from policies.stored import Entry, Key
 from policies.verdict import Remark
 from tests.policies.findings.found import said
 from tests.strategies import Case, audited, cases, examples
