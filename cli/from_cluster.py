@@ -93,7 +93,7 @@ async def _near(client: Client, name: str) -> str:
 async def _objects(client: Client, watched: Watched, namespace: str) -> dict[Key, Change] | None:
     """All of one kind; of one that is namespaced, those of the namespace. None of a fact that can't be had."""
     for version in watched.versions:
-        reply = await client.call("GET", _path(watched, version, namespace), accept=watched.accept("list"))
+        reply = await client.call("GET", watched.path(version, namespace if watched.namespaced else ""), accept=watched.accept("list"))
         if reply.status != 404:
             break
     if not reply.ok and watched.kind in _OPTIONAL:
@@ -106,11 +106,6 @@ async def _objects(client: Client, watched: Watched, namespace: str) -> dict[Key
         raise _refused(reply, watched.resource, advice)
     objects = [watched.trim(item, watched.api_version(watched.versions[0]), watched.kind) for item in reply.body["items"] or ()]
     return {(watched.kind, _of(item, "namespace"), _of(item, "name")): item for item in objects}
-
-
-def _path(watched: Watched, version: str, namespace: str) -> str:
-    root, _, plural = watched.path(version).rpartition("/")
-    return f"{root}/namespaces/{namespace}/{plural}" if watched.namespaced else f"{root}/{plural}"
 
 
 def _of(item: Mapping[str, Any], key: str) -> str:

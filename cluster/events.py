@@ -9,16 +9,15 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from cluster.client import Client
 from cluster.failures import Failure
+from cluster.kinds import Raw
 from cluster.sink import Tell
 from policies.findings import Condition
 from policies.policy import API_VERSION, GROUP
 from policies.stored import Key
 
-Raw = dict[str, Any]
 BURST = 10
 """events at once after a quiet time"""
 RATE = 1.0

@@ -6,13 +6,12 @@ import asyncio
 import hashlib
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
+from cluster.kinds import Raw
 from policies.stored import Key
-
-Raw = dict[str, Any]
 
 
 class _Version(NamedTuple):

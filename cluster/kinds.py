@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from policies.policy import API_VERSION, GROUP
 from policies.stored import Key
@@ -40,9 +41,11 @@ class Watched:
     def api_version(self, version: str) -> str:
         return f"{self.group}/{version}" if self.group else version
 
-    def path(self, version: str) -> str:
-        """Of all its objects, in all namespaces."""
-        return f"/{'apis' if self.group else 'api'}/{self.api_version(version)}/{self.plural}"
+    def path(self, version: str, namespace: str = "", name: str = "") -> str:
+        """Of all its objects, in all namespaces or in one; of one of them. Quoted: past the API server an object can have any name."""
+        where = f"namespaces/{quote(namespace, safe='')}/" if namespace else ""
+        which = f"/{quote(name, safe='')}" if name else ""
+        return f"/{'apis' if self.group else 'api'}/{self.api_version(version)}/{where}{self.plural}{which}"
 
     def accept(self, list_or_watch: str) -> str:
         """The header, for "list" or "watch"."""

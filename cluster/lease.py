@@ -13,13 +13,12 @@ import random
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 from cluster.client import Client
 from cluster.failures import Failure, Refused, Reply, Unreachable
+from cluster.kinds import Raw
 from cluster.sink import Tell
 
-Raw = dict[str, Any]
 DURATION = 15
 """Seconds without a renewal after which others take over"""
 RENEWED = 5.0

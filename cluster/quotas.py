@@ -8,7 +8,6 @@ from typing import Any
 from cluster.client import Client
 from cluster.failures import Garbled, Refused
 
-Raw = dict[str, Any]
 PAGE = 500
 MOST_PAGES = 200
 """a hundred thousand quotas"""

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from cluster.kinds import Raw
 from policies.findings import Condition, Finding
-
-Raw = dict[str, Any]
 
 
 def differs(finding: Finding, status: Mapping[str, Any]) -> bool:

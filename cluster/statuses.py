@@ -13,22 +13,20 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
-from urllib.parse import quote
+from typing import Protocol
 
 from cluster.client import Client
 from cluster.events import Events, Subject
 from cluster.failures import Failure, Reply
-from cluster.kinds import KINDS
+from cluster.kinds import KINDS, Raw
 from cluster.lease import Lease
 from cluster.searching import Known, Search, Turn
 from cluster.sink import Tell
 from cluster.status import differs, patch, written
 from policies.findings import Finding
 from policies.snapshot import Snapshot
-from policies.stored import Entry, Key
+from policies.stored import Entry, Key, id_of
 
-Raw = dict[str, Any]
 RATE = 20.0
 """Writes a second at most: ten thousand objects take eight minutes, and the API server does not feel it"""
 BATCH = 200
@@ -248,7 +246,7 @@ class Statuses:
         memory.wrote, memory.at, memory.since = finding, self.clock(), 0.0
         stored = body.get("status")
         if differs(finding, stored if isinstance(stored, dict) else {}):
-            self._failed(f"{'/'.join(filter(None, entry.key))}: the API server keeps another status than the one that was written")
+            self._failed(f"{id_of(entry.key)}: the API server keeps another status than the one that was written")
         if self.events is not None:
             subject = Subject(key=entry.key, uid=entry.uid, resource_version=entry.resource_version)
             before = written(entry.status)
@@ -259,7 +257,7 @@ class Statuses:
         """By its content, or by RBAC: the same again in a minute."""
         memory.wrote, memory.at, memory.looked_at = finding, self.clock(), ("", None)
         self.counts.failed += 1
-        self._failed(f"{'/'.join(filter(None, entry.key))}: {reply.status} {reply.message}")
+        self._failed(f"{id_of(entry.key)}: {reply.status} {reply.message}")
 
     def _failed(self, error: str) -> None:
         """Told once in ten minutes: what is refused is tried again each minute."""
@@ -273,11 +271,9 @@ class Statuses:
 
 
 def _path(key: Key) -> str:
-    """Quoted: past the API server an object can have any name."""
     kind, namespace, name = key
     watched = _PATHS[kind]
-    where = f"namespaces/{quote(namespace, safe='')}/" if namespace else ""
-    return f"/apis/{watched.api_version(watched.versions[0])}/{where}{watched.plural}/{quote(name, safe='')}/status"
+    return f"{watched.path(watched.versions[0], namespace, name)}/status"
 
 
 def writer(client: Client, lease: Lease, tell: Tell, reachable: Callable[[], bool] = lambda: True) -> tuple[Statuses, Events]:

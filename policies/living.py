@@ -22,7 +22,7 @@ from policies.extract import Readers
 from policies.objects import definition
 from policies.policy import NodeTemplate, Policy
 from policies.snapshot import Memory, Snapshot
-from policies.stored import Change, Entry, Key, Stored, as_map
+from policies.stored import Change, Entry, Key, Stored, as_map, id_of
 from policies.verdict import Mode
 
 AUTO = "auto"
@@ -244,8 +244,7 @@ class Living:
         """One policy, in its place of the sorted list and of its namespace."""
         entry = self._entries.get(key)
         acting = entry.acting if entry is not None else None
-        kind, namespace, name = key
-        policy_id = f"{kind}/{namespace}/{name}" if namespace else f"{kind}/{name}"
+        namespace, policy_id = key[1], id_of(key)
         at = bisect_left(self._ids, policy_id)
         there = at < len(self._ids) and self._ids[at] == policy_id
         if isinstance(acting, Policy):
@@ -339,7 +338,7 @@ class _Batch:
         if before.acting is not None:
             self._touch(key)
             self.named.append((before.acting, -1))
-            self.removed.add(_id(key))
+            self.removed.add(id_of(key))
 
     def came(self, key: Key, before: Entry | None, now: Entry) -> None:
         """Or acts otherwise from now on."""
@@ -351,14 +350,10 @@ class _Batch:
             self.named.append((was, -1))
         if now.acting is not None:
             self.named.append((now.acting, 1))
-        (self.added if was is None else self.removed if now.acting is None else self.modified).add(_id(key))
+        (self.added if was is None else self.removed if now.acting is None else self.modified).add(id_of(key))
 
     def _touch(self, key: Key) -> None:
         if key[0] == "GPUNodeTemplate":
             self.templates = True
         else:
             self.policies.append(key)
-
-
-def _id(key: Key) -> str:
-    return "/".join(part for part in key if part)

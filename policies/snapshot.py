@@ -157,7 +157,7 @@ class Snapshot:
 
     def knows(self, namespace: str) -> bool:
         """False where a namespace is so new that its labels have not come yet, and some policy depends on them."""
-        return not (self.every_namespace and self.by_labels) or namespace in self.cluster.namespaces
+        return not (self.by_labels and self.every_namespace) or namespace in self.cluster.namespaces
 
     def facts_for(self, namespace: str) -> Facts:
         """The facts for one namespace: only the policies whose scope it is in."""

@@ -45,6 +45,11 @@ class Entry:
         return self.kind, self.namespace, self.name
 
 
+def id_of(key: Key) -> str:
+    """``GPUPolicy/ml-team/own``, as policies are named in messages."""
+    return "/".join(part for part in key if part)
+
+
 class Stored:
     """Reads objects. Whatever is in one, nothing is raised."""
 

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from policies.compiled import Compiled
-from policies.stored import Entry, Key
+from policies.stored import Entry, Key, id_of
 from webhook.app import Replica
 from webhook.http import JSON, Answer, Call, Refusal, said, start
 from webhook.watching import Watching, nothing
@@ -159,7 +159,7 @@ def known(condition: Condition) -> dict[str, Any]:
         "platforms": list(snapshot.tables) if snapshot and snapshot.placed else [],
         "migStrategy": snapshot.mig_strategy if snapshot else None,
         "policies": {c.policy.id: {"mode": c.mode, **_stored(condition, c)} for c in snapshot.policies} if snapshot else {},
-        "refused": {_id(key): list(one.understood.errors) for key, one in condition.entries.items() if one.understood.errors},
+        "refused": {id_of(key): list(one.understood.errors) for key, one in condition.entries.items() if one.understood.errors},
         "kinds": {one.kind: {"objects": one.objects, "digest": one.digest(), **one.counts} for one in condition.watching()},
     }
 
@@ -172,10 +172,6 @@ def _stored(condition: Condition, compiled: Compiled) -> dict[str, Any]:
         return {}
     acting = entry.last_good.get("generation") if entry.last_good else None
     return {"generation": entry.generation, "acting": acting}
-
-
-def _id(key: Key) -> str:
-    return "/".join(part for part in key if part)
 
 
 def _alive(call: Call) -> Answer:

@@ -26,8 +26,8 @@ def pod(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics) -> tupl
     size = len(text) if asked.old_pod is None else max(len(text), len(seen(asked.old_pod, snapshot.reads)))
     if size > MOST_SEEN:
         return _overgrown(phase, asked.uid, size, snapshot)
-    if snapshot.by_labels:
-        _expect_known(asked.namespace, snapshot)
+    if not snapshot.knows(asked.namespace):
+        raise NotYet
     facts = snapshot.facts_for(asked.namespace)
     request = asked.request(phase)
     key = decisions.key(request, facts, text)
@@ -41,11 +41,6 @@ def pod(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics) -> tupl
         metrics.count(decided.tally)
         logs.write("decision", "info", decided.told, **log_fields.whose(asked, phase))
     return decided.word, decided.answer(asked.uid)
-
-
-def _expect_known(namespace: str, snapshot: Snapshot) -> None:
-    if not snapshot.knows(namespace):
-        raise NotYet
 
 
 def _decided(asked: Review, request: Request, facts: Facts) -> Decided:
@@ -66,7 +61,8 @@ def _overgrown(phase: Phase, uid: str, size: int, snapshot: Snapshot) -> tuple[s
 def workload(body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
     """A review of a workload: always allowed, with what its pods will meet as warnings. Raises ReviewError and NotYet."""
     asked = advise.parse(body)
-    _expect_known(asked.namespace, snapshot)
+    if not snapshot.knows(asked.namespace):
+        raise NotYet
     sentences = advise.advise(asked, snapshot)
     if not asked.dry_run:
         logs.write("advice", **log_fields.of_advice(asked, sentences))

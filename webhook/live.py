@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from cluster.client import Access, AccessError, Client
+from cluster.client import Access, Client
 from cluster.gate import Gate
 from cluster.inbox import Inbox
 from cluster.kinds import KINDS
@@ -23,12 +23,12 @@ from cluster.reflector import Reflector
 from cluster.statuses import Statuses, writer
 from policies.living import AUTO, Lived, Living
 from policies.snapshot import Snapshot
-from policies.stored import Entry, Key
+from policies.stored import Entry, Key, id_of
 from webhook import logs
 from webhook.following import beside, pauseless_collection
 from webhook.health import Condition
 from webhook.in_force import dissolve, swap, swap_facts
-from webhook.settings import ClusterSource, NoAccess
+from webhook.settings import ClusterSource
 from webhook.sources import Sources, options
 from webhook.watching import WatchCollector, Watching, Writes
 
@@ -69,13 +69,10 @@ class ClusterUpkeep:
     _tasks: list[asyncio.Task[Any]] = field(default_factory=list)
 
     async def first(self) -> Snapshot:
-        """In force once every kind is known as far as it can be. Raises SourcesError for options and a catalog that are wrong, NoAccess
+        """In force once every kind is known as far as it can be. Raises SourcesError for options and a catalog that are wrong, AccessError
         where it is not told how the API server is reached."""
         catalog, chosen = options(_by_themselves(self.sources))
-        try:
-            self.client = await Client.connect(Access(self.source.kubeconfig, self.source.context))
-        except AccessError as error:
-            raise NoAccess(str(error)) from None
+        self.client = await Client.connect(Access(self.source.kubeconfig, self.source.context))
         self._living = Living(catalog, chosen)
         gate = Gate(self.client)
         self._reflectors = [Reflector(self.client, one, self.inbox, gate, _told, float(self.source.watch)) for one in KINDS]
@@ -152,9 +149,10 @@ class ClusterUpkeep:
 
     async def _tell_refused(self, refused: tuple[Entry, ...]) -> None:
         for number, entry in enumerate(refused):
-            name = "/".join(part for part in entry.key if part)
             acting = "its last good form" if entry.stale else "nothing of it"
-            logs.write("policy_refused", "error", object=name, errors=list(entry.understood.errors[:MOST_ERRORS]), inForce=acting)
+            logs.write(
+                "policy_refused", "error", object=id_of(entry.key), errors=list(entry.understood.errors[:MOST_ERRORS]), inForce=acting
+            )
             if number % IN_ONE_TURN == 0:
                 await asyncio.sleep(0)
 

@@ -20,6 +20,7 @@ import uvloop
 
 from certs.authority import CertificateError
 from certs.following import FollowedFiles, SelfSigned
+from cluster.failures import AccessError
 from policies.snapshot import Snapshot
 from webhook import logs
 from webhook.app import App, Replica
@@ -28,7 +29,7 @@ from webhook.limits import GOODBYE, HEALTH_CONNECTIONS
 from webhook.log_stream import LogStream
 from webhook.metrics import Metrics
 from webhook.servers import Server, StartError, listen, make_room
-from webhook.settings import NoAccess, Settings, url
+from webhook.settings import Settings, url
 from webhook.sources import SourcesError
 from webhook.upkeep import CertificateUpkeep, PolicyUpkeep, every_second
 
@@ -124,7 +125,7 @@ class Process:
         """Read the policies, then follow them. Ends only where the first ones are wrong."""
         try:
             snapshot = await self._policies.first()
-        except (SourcesError, NoAccess) as error:
+        except (SourcesError, AccessError) as error:
             return _cannot_start(str(error))
         self._tell_ready(snapshot)
         gc.collect()
@@ -161,7 +162,7 @@ class Policies(Protocol):
     """Where policies come from: files, or a cluster."""
 
     async def first(self) -> Snapshot:
-        """In force from then on. Raises SourcesError and NoAccess with all that is wrong."""
+        """In force from then on. Raises SourcesError and AccessError with all that is wrong."""
 
     async def follow(self) -> None:
         """Puts into force what is new, for ever."""

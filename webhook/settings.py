@@ -23,10 +23,6 @@ DEFAULT_LEASE = "berth-system/berth"
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
-class NoAccess(Exception):
-    """It is not said, or not rightly, how the API server is reached; the message says what to type."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSource:
     """The API server that policies and facts come from."""

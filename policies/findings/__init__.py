@@ -30,7 +30,7 @@ from policies.findings.words import MOST_LINE, cut, sentences, what, what_templa
 from policies.nearest import hint
 from policies.policy import Allow, Require
 from policies.snapshot import Snapshot
-from policies.stored import Entry, Key
+from policies.stored import Entry, Key, id_of
 
 TEMPLATE = "GPUNodeTemplate"
 KINDS = ("ClusterGPUPolicy", "GPUPolicy", TEMPLATE)
@@ -125,7 +125,7 @@ class _Compared:
 
     def policy(self, key: Key, entry: Entry, entries: Mapping[Key, Entry]) -> Finding:
         """Of a ClusterGPUPolicy or a GPUPolicy."""
-        compiled = self._by_id.get("/".join(filter(None, key)))
+        compiled = self._by_id.get(id_of(key))
         accepted = _accepted(entry, entries)
         if compiled is None or entry.acting is None:
             return _finding(entry, (accepted, _not_conflicted()), where="", what=_idle(entry))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from cluster.inbox import Inbox, Raw
+from cluster.inbox import Inbox
+from cluster.kinds import Raw
 from policies.stored import Key
 from tests.counts import count
 
