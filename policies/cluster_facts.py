@@ -7,19 +7,46 @@ all of them together, so that every rule that needs facts is tested purely. Noth
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from policies import duration
+from policies.policy import Taint
 
-Claim = tuple[tuple[str, int], ...]
-"""((device class, count), ...); count 0 stands for 'all', which can't be counted"""
+
+class Choice(NamedTuple):
+    """One way in which a request for devices may be met (k8s.io/api/resource/v1 ExactDeviceRequest, DeviceSubRequest)."""
+
+    device_class: str
+    least: int = 1
+    most: int | None = 1
+    """devices; None: nobody can say (``allocationMode: All``, a count that can't be read)"""
+    admin: bool = False
+    """``adminAccess``: it is given devices that others hold"""
+    tolerations: tuple[Mapping[str, Any], ...] = ()
+    """of device taints, as they stand"""
+
+
+Claim = tuple[tuple[Choice, ...], ...]
+"""per request the ways to meet it: one, or as many as ``firstAvailable`` lists"""
+
+
+class DeviceClass(NamedTuple):
+    """What a DeviceClass says of its devices."""
+
+    driver: str = ""
+    """the one driver that its selectors admit; "" where they don't tell"""
+    extended: str = ""
+    """``extendedResourceName``, by which pods may ask for its devices in place of a claim (KEP-5004)"""
+
+
 Requirement = tuple[str, str, tuple[str, ...]]
 """(label key, operator, values) as a NodePool has them"""
 Key = str | tuple[str, str, str]
-Part = Literal["namespaces", "nodes", "nodepool_grace", "nodepools", "device_classes", "claims"]
+Part = Literal["namespaces", "nodes", "taints", "resources", "nodepool_grace", "nodepools", "device_classes", "claims"]
 KINDS = ("Namespace", "Node", "NodePool", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
 
 
@@ -45,14 +72,23 @@ class ClusterFacts:
     """name -> labels"""
     nodes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """name -> labels, all or those that ``detect.node_keys`` names"""
+    taints: Mapping[str, tuple[Taint, ...]] = field(default_factory=dict)
+    """name of a node -> its taints"""
+    resources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """name of a node -> the extended resources that it offers, sorted"""
     nodepool_grace: Mapping[str, int | None] = field(default_factory=dict)
     """NodePool -> terminationGracePeriod in seconds, None where it has none"""
     nodepools: Mapping[str, NodePool] = field(default_factory=dict)
     """NodePool -> what it makes"""
-    device_classes: Mapping[str, str] = field(default_factory=dict)
-    """DeviceClass -> driver, "" where its selectors name none"""
+    device_classes: Mapping[str, DeviceClass] = field(default_factory=dict)
+    """by name"""
     claims: Mapping[tuple[str, str, str], Claim] = field(default_factory=dict)
     """(ResourceClaim or ResourceClaimTemplate, namespace, name) -> what it asks for"""
+
+    def driver(self, device_class: str) -> str:
+        """The driver of a class; of one that is not known, or doesn't tell, its own name, by which published classes are called."""
+        known = self.device_classes.get(device_class)
+        return (known.driver if known is not None else "") or device_class
 
     @classmethod
     def from_objects(cls, objects: Iterable[Any], node_keys: AbstractSet[str] | None = None) -> ClusterFacts:
@@ -102,12 +138,16 @@ def read(kind: Any, thing: Any, node_keys: AbstractSet[str] | None = None) -> tu
         case "Namespace":
             return (Entry("namespaces", name, _labels(thing)),)
         case "Node":
-            return (Entry("nodes", name, _labels(thing, node_keys)),)
+            return (
+                Entry("nodes", name, _labels(thing, node_keys)),
+                Entry("taints", name, tuple(_taints(thing))),
+                Entry("resources", name, _offered(thing)),
+            )
         case "NodePool":
             grace = duration.read(_map(thing, "spec", "template", "spec").get("terminationGracePeriod"))
             return Entry("nodepool_grace", name, grace), Entry("nodepools", name, _nodepool(thing))
         case "DeviceClass":
-            return (Entry("device_classes", name, _driver(thing)),)
+            return (Entry("device_classes", name, DeviceClass(_driver(thing), _text(_map(thing, "spec").get("extendedResourceName")))),)
         case "ResourceClaim" | "ResourceClaimTemplate":
             namespace = _text(_map(thing, "metadata").get("namespace")) or "default"
             return (Entry("claims", (kind, namespace, name), _claim(kind, thing)),)
@@ -163,33 +203,52 @@ def _requirement(item: Mapping[Any, Any]) -> Requirement:
     return _text(item.get("key")), _text(item.get("operator")), texts
 
 
-_DRIVER = re.compile(r"""device\.driver\s*==\s*["']([^"']+)["']""")
-"""The CEL that every published DeviceClass uses to name its driver (k8s.io/api/resource/v1 DeviceSelector)."""
+_EFFECTS: tuple[Literal["NoSchedule", "PreferNoSchedule", "NoExecute"], ...] = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+def _taints(thing: Any) -> Iterator[Taint]:
+    for item in _maps(_map(thing, "spec").get("taints")):
+        effect = next((effect for effect in _EFFECTS if effect == item.get("effect")), None)
+        if effect is not None and (key := _text(item.get("key"))):
+            yield Taint(key=key, value=_text(item.get("value")), effect=effect)
+
+
+def _offered(thing: Any) -> tuple[str, ...]:
+    """Extended resources are those with a domain of their own (k8s.io/kubernetes pkg/apis/core/v1/helper IsExtendedResourceName)."""
+    names = {*_map(thing, "status", "capacity"), *_map(thing, "status", "allocatable")}
+    return tuple(sorted(sys.intern(name) for name in names if isinstance(name, str) and "/" in name and "kubernetes.io/" not in name))
+
+
+_DRIVER = re.compile(r"""(?:^|&&)\s*\(?\s*device\.driver\s*==\s*["']([^"']+)["']\s*\)?\s*(?:&&|$)""")
+"""The CEL that every published DeviceClass uses to name its driver (k8s.io/api/resource/v1 DeviceSelector), where all must hold."""
 
 
 def _driver(thing: Any) -> str:
+    """Selectors are ANDed, so one that admits one driver alone is enough. What holds an OR or a choice tells nothing."""
     selectors = _maps(_map(thing, "spec").get("selectors"))
     expressions = (_text(_map(selector, "cel").get("expression")) for selector in selectors)
-    return next((found[1] for text in expressions if (found := _DRIVER.search(text))), "")
+    plain = (text.strip() for text in expressions if "||" not in text and "?" not in text)
+    return next((found[1] for text in plain if (found := _DRIVER.search(text))), "")
 
 
 def _claim(kind: str, thing: Any) -> Claim:
     spec = _map(thing, "spec", "spec") if kind == "ResourceClaimTemplate" else _map(thing, "spec")
-    return tuple(_request(request) for request in _maps(_map(spec, "devices").get("requests")))
+    return tuple(tuple(_choices(request)) for request in _maps(_map(spec, "devices").get("requests")))
 
 
-def _request(request: Mapping[Any, Any]) -> tuple[str, int]:
-    """v1 has ``exactly``; v1beta1 has the fields in place; ``firstAvailable`` counts by its first choice."""
-    choices = request.get("firstAvailable")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    exact = first if isinstance(first, Mapping) else _map(request, "exactly") or request
-    return _text(exact.get("deviceClassName")), 0 if exact.get("allocationMode") == "All" else _count(exact.get("count"))
+def _choices(request: Mapping[Any, Any]) -> Iterator[Choice]:
+    """v1 has ``exactly``; v1beta1 has the fields in place; ``firstAvailable`` lists what serves, best first."""
+    choices = list(_maps(request.get("firstAvailable")))
+    for exact in choices or [_map(request, "exactly") or request]:
+        least, most = (1, None) if exact.get("allocationMode") == "All" else _count(exact.get("count"))
+        tolerations = tuple(_maps(exact.get("tolerations")))
+        yield Choice(_text(exact.get("deviceClassName")), least, most, exact.get("adminAccess") is True, tolerations)
 
 
-def _count(value: Any) -> int:
-    """Absent and 0 are 1 (k8s.io/kubernetes pkg/apis/resource/v1/defaults.go); 0 where it is no count that a request can have."""
+def _count(value: Any) -> tuple[int, int | None]:
+    """Absent and 0 are 1 (k8s.io/kubernetes pkg/apis/resource/v1/defaults.go); unknown where it is no count that a request can have."""
     if value is None:
-        return 1
+        return 1, 1
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _LARGEST:
-        return 0
-    return value or 1
+        return 1, None
+    return value or 1, value or 1

@@ -133,9 +133,9 @@ def claimed(pod: Pod, facts: Facts) -> Iterator[tuple[str, int | None]]:
         requests = cluster.claims.get((kind, facts.namespace, name))
         if requests is None:
             yield "", None
-        for device_class, count in requests or ():
-            driver = cluster.device_classes.get(device_class) or device_class
-            yield catalog.dra_drivers.get(driver, ""), count or None
+        for choices in requests or ():
+            device_class, count = choices[0].device_class, choices[0].most
+            yield catalog.dra_drivers.get(cluster.driver(device_class), ""), count
 
 
 def devices(asked: Sequence[Asked], claims: Sequence[tuple[str, int | None]], kinds: Sequence[str]) -> int | None:
@@ -207,6 +207,4 @@ def _vendors(pod: Pod, facts: Facts, asked: Sequence[Asked]) -> tuple[str, ...]:
 
 def _class_vendor(name: str, facts: Facts) -> str:
     """The vendor of ``deviceclass.resource.kubernetes.io/<class>`` by the class's driver (KEP-5004)."""
-    device_class = name.partition("/")[2]
-    driver = facts.snapshot.cluster.device_classes.get(device_class) or device_class
-    return facts.snapshot.catalog.dra_drivers.get(driver, "")
+    return facts.snapshot.catalog.dra_drivers.get(facts.snapshot.cluster.driver(name.partition("/")[2]), "")

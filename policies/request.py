@@ -15,6 +15,10 @@ class Request:
     operation: Literal["CREATE", "UPDATE"] = "CREATE"
     namespace: str
     user: str = ""
+    groups: tuple[str, ...] = ()
+    """of the user, as the API server authenticated them"""
+    subresource: str = ""
+    """``resize``; "" for the pod itself"""
     pod: dict[str, Any]
     old_pod: dict[str, Any] | None = None
     dry_run: bool = False

@@ -49,6 +49,8 @@ class Review:
     operation: Operation
     namespace: str
     user: str
+    groups: tuple[str, ...]
+    subresource: str
     pod: dict[str, Any]
     old_pod: dict[str, Any] | None
     dry_run: bool
@@ -59,6 +61,8 @@ class Review:
             operation=self.operation,
             namespace=self.namespace,
             user=self.user,
+            groups=self.groups,
+            subresource=self.subresource,
             pod=self.pod,
             old_pod=self.old_pod,
             dry_run=self.dry_run,
@@ -85,6 +89,8 @@ def from_document(document: object) -> Review:
         operation=operation,
         namespace=text_in(request, "namespace"),
         user=user_in(request),
+        groups=_groups_in(request),
+        subresource=_subresource_in(request),
         pod=_pod(request, "object"),
         old_pod=_pod(request, "oldObject") if operation == "UPDATE" else None,
         dry_run=request.get("dryRun") is True,
@@ -226,8 +232,15 @@ def _expect_pod(request: dict[str, Any]) -> None:
     resource = request.get("resource")
     if not isinstance(resource, dict) or resource.get("group", "") != "" or resource.get("resource") != "pods":
         raise ReviewError(400, f"request.resource is {shown(resource)}; send only pods here")
-    if request.get("subResource"):
-        raise ReviewError(400, f"request.subResource is {shown(request['subResource'])}; send only pods themselves here")
+    _subresource_in(request)
+
+
+def _subresource_in(request: dict[str, Any]) -> str:
+    """"" for the pod itself. Raises ReviewError(400) for any but ``resize``."""
+    found = request.get("subResource") or ""
+    if found in ("", "resize"):
+        return str(found)
+    raise ReviewError(400, f"request.subResource is {shown(found)}; send only pods themselves here, and resize")
 
 
 def user_in(request: dict[str, Any]) -> str:
@@ -235,6 +248,13 @@ def user_in(request: dict[str, Any]) -> str:
     info = request.get("userInfo")
     name = info.get("username", "") if isinstance(info, dict) else ""
     return name if isinstance(name, str) else ""
+
+
+def _groups_in(request: dict[str, Any]) -> tuple[str, ...]:
+    """What can't be read is no group: nobody is spared for it."""
+    info = request.get("userInfo")
+    groups = info.get("groups") if isinstance(info, dict) else None
+    return tuple(group for group in groups if isinstance(group, str)) if isinstance(groups, list) else ()
 
 
 def _pod(request: dict[str, Any], field: str) -> dict[str, Any]:
