@@ -104,7 +104,9 @@ def _subjected(manifest: Manifest, catalog: Catalog) -> Manifest:
 
 
 def _created(template: Path, pod: Raw, manifest: Manifest, user: str) -> Subject:
-    made = Review(uid="", operation="CREATE", namespace=manifest.namespace, user=user, pod=pod, old_pod=None, dry_run=False)
+    made = Review(
+        uid="", operation="CREATE", namespace=manifest.namespace, user=user, groups=(), subresource="", pod=pod, old_pod=None, dry_run=False
+    )
     return Subject(template=template, review=made)
 
 

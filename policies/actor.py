@@ -3,8 +3,9 @@
 A pod may be in several rows: of the edits the least is done, of the refusals the most are made. A mirror pod is in its row
 alone: the API server only mirrors what the kubelet already runs.
 
-Owners are what an author may write. So whoever is spared a refusal is known by what its owner's controller makes of it: a mirror pod
-by its annotation, since a kubelet runs no pod that has it; a DaemonSet's by being pinned to its node (both since Kubernetes 1.12).
+Whatever an author may write (owners, labels, annotations, ``schedulerName``, ``nodeName``, ``matchFields``) relaxes placement alone,
+and counts, forbidden tolerations, caps and equality never. Who is spared more is known by who asks: the kubelet for its mirror pods,
+the DaemonSet controller for the pods that it pins; a DaemonSet's author is a tenant too.
 """
 
 from __future__ import annotations
@@ -14,21 +15,42 @@ from typing import Literal
 
 from policies.catalog import Catalog, Workload
 from policies.pod import MIRROR, Pod
+from policies.request import Request
 
 Affinity = Literal["write", "judge", "no"]
 Resources = Literal["yes", "repair", "no"]
 Calm = Literal["yes", "named", "no"]
 """``named``: only if a policy names the workload in match.workloads"""
-Refusal = Literal["all", "left", "mismatch", "node", "counts"]
-"""what may be refused: anything; only when nothing of R is left; request/limit mismatch; a known node outside R; counts"""
+Placement = Literal["none", "left", "node", "all"]
+"""what of a placement may be refused: nothing; only when nothing of R is left; a known node outside R; anything"""
+Caller = Literal["daemon", "node", ""]
 
 FRACTIONS = ("gpu-fraction", "gpu-memory")
-"""annotations of KAI and Run:ai that stand for a GPU without a resource"""
+"""annotations of KAI and Run:ai that stand for a part of a GPU without a resource"""
+FRACTION_DEVICES = "gpu-fraction-num-devices"
+"""annotation of KAI: of how many GPUs the pod gets that part (kai-scheduler pkg/common/constants)"""
+SHARED_BY_NAME = ("nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores")
+"""resource names of HAMi, beside a GPU: the part of it that the container gets"""
 
 POD_GROUP = "kueue.x-k8s.io/pod-group-name"
-ADMITTED = ("kueue.x-k8s.io/podset", "kueue.x-k8s.io/queue-name")
+MANAGED = "kueue.x-k8s.io/managed"
+"""label that Kueue writes on pods whose flavors it applies, with the value true"""
+QUEUE_NAME = "kueue.x-k8s.io/queue-name"
+ADMITTED = ("kueue.x-k8s.io/podset", QUEUE_NAME)
 """labels of a Job's pods that Kueue admitted: the first is written by its podset webhook"""
-KUEUE_LABELS = (POD_GROUP, *ADMITTED)
+KUEUE_LABELS = (POD_GROUP, MANAGED, *ADMITTED)
+
+_DAEMON_CONTROLLERS = frozenset({"system:serviceaccount:kube-system:daemon-set-controller", "system:kube-controller-manager"})
+"""who makes the pods of DaemonSets; the second where controllers share one account (--use-service-account-credentials=false)"""
+_NODES = "system:nodes"
+"""group of kubelets (k8s.io/apiserver pkg/authentication/user NodesGroup)"""
+
+
+def caller(request: Request) -> Caller:
+    """Who asks, as far as pods are spared something for it."""
+    if _NODES in request.groups:
+        return "node"
+    return "daemon" if request.user in _DAEMON_CONTROLLERS else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,34 +66,38 @@ class Actor:
     """``repair``: request := limit is mended, no name is changed"""
     grace: Calm = "yes"
     disruption: Calm = "yes"
-    refuses: frozenset[Refusal] = frozenset({"all"})
+    placement: Placement = "all"
+    mirror: bool = False
+    """nothing is done to it, and nothing refused"""
 
 
 PLAIN = Actor(names=("a pod",))
 SERVICE = Actor(names=("a service's pod",), grace="named", disruption="named")
 DAEMON = Actor(
-    names=("a pod of a DaemonSet or pinned to one node",),
-    affinity="no", resources="no", grace="no", disruption="no", refuses=frozenset({"mismatch", "node"}),
+    names=("a pod of a DaemonSet",), affinity="no", resources="no", grace="no", disruption="no", placement="node",
 )  # fmt: skip
+PINNED = Actor(names=("a pod pinned to one node",), affinity="no", resources="no", placement="node")
 PLACED = Actor(
     names=("a pod with spec.nodeName",), tolerations=False,
-    affinity="no", resources="repair", grace="no", disruption="no", refuses=frozenset({"mismatch", "node"}),
+    affinity="no", resources="repair", grace="no", disruption="no", placement="node",
 )  # fmt: skip
 MIRRORED = Actor(
-    names=("a mirror pod",), tolerations=False, affinity="no", resources="no", grace="no", disruption="no", refuses=frozenset()
-)
+    names=("a mirror pod",), tolerations=False,
+    affinity="no", resources="no", grace="no", disruption="no", placement="none", mirror=True,
+)  # fmt: skip
 QUEUED = Actor(names=("a queue system's pod",), resources="repair")
-FLAVORED = Actor(names=("a pod whose queue's flavors place it",), affinity="judge", resources="repair", refuses=frozenset({"left"}))
-FRACTION = Actor(names=("a fraction of a GPU by annotation",), affinity="no", resources="no", refuses=frozenset())
-CLAIMED = Actor(
-    names=("a pod with resource claims only",), by_driver=True, affinity="no", resources="repair", refuses=frozenset({"counts"})
-)
+FLAVORED = Actor(names=("a pod whose queue's flavors place it",), affinity="judge", resources="repair", placement="left")
+FRACTION = Actor(names=("a fraction of a GPU",), affinity="no", resources="no", placement="none")
+SHARING = Actor(names=("a fraction of a GPU",), resources="repair")
+"""a part of a GPU that the pod also asks for by resource name: such a pod has offers, so what is required of them is written"""
+CLAIMED = Actor(names=("a pod with resource claims only",), by_driver=True, affinity="no", resources="repair", placement="none")
 
 _FLAVORED = {system: replace(FLAVORED, names=(f"a pod that {system} places",)) for system in ("kueue", "slurm-bridge", "")}
 
 _AFFINITY: tuple[Affinity, ...] = ("no", "judge", "write")
 _RESOURCES: tuple[Resources, ...] = ("no", "repair", "yes")
 _CALM: tuple[Calm, ...] = ("no", "named", "yes")
+_PLACEMENT: tuple[Placement, ...] = ("none", "left", "node", "all")
 
 
 def meet(first: Actor, second: Actor) -> Actor:
@@ -84,15 +110,16 @@ def meet(first: Actor, second: Actor) -> Actor:
         resources=min(first.resources, second.resources, key=_RESOURCES.index),
         grace=min(first.grace, second.grace, key=_CALM.index),
         disruption=min(first.disruption, second.disruption, key=_CALM.index),
-        refuses=first.refuses | second.refuses,
+        placement=max(first.placement, second.placement, key=_PLACEMENT.index),
     )
 
 
-def actor_of(pod: Pod, catalog: Catalog, queues: tuple[str, ...], asked: bool) -> Actor:
+def actor_of(request: Request, pod: Pod, catalog: Catalog, queues: tuple[str, ...], asked: bool) -> Actor:
     """The actor for this pod. ``asked``: whether it asks for an accelerator by resource name."""
-    if MIRROR in pod.annotations:
+    asker = caller(request)
+    if MIRROR in pod.annotations and asker == "node":
         return MIRRORED
-    rows = [row for row, applies in _rows(pod, catalog, queues, asked) if applies]
+    rows = [row for row, applies in _rows(asker, pod, catalog, queues, asked) if applies]
     if not rows:
         return PLAIN
     actor = rows[0]
@@ -101,23 +128,35 @@ def actor_of(pod: Pod, catalog: Catalog, queues: tuple[str, ...], asked: bool) -
     return actor
 
 
-def _rows(pod: Pod, catalog: Catalog, queues: tuple[str, ...], asked: bool) -> list[tuple[Actor, bool]]:
-    fraction = not asked and any(name in pod.annotations for name in FRACTIONS)
-    flavored = _flavored(pod)
+def _rows(asker: Caller, pod: Pod, catalog: Catalog, queues: tuple[str, ...], asked: bool) -> list[tuple[Actor, bool]]:
+    fraction, flavored, pinned = annotated_fraction(pod), _flavored(pod), pod.pinned_node is not None
     return [
         (PLACED, bool(pod.node_name)),
-        (DAEMON, pod.pinned_node is not None),
+        (DAEMON, pinned and asker == "daemon"),
+        (PINNED, pinned and asker != "daemon"),
         (SERVICE, any(w.service for w in workloads_of(pod, catalog)) or pod.owner.get("kind") in ("ReplicaSet", "StatefulSet")),
         (_FLAVORED[flavored], flavored in queues),
         (QUEUED, _queued(pod, catalog)),
-        (FRACTION, fraction),
+        (FRACTION, fraction and not asked),
+        (SHARING, asked and is_fraction(pod)),
         (CLAIMED, not asked and not fraction and bool(pod.claims)),
     ]
 
 
+def annotated_fraction(pod: Pod) -> bool:
+    """Whether the pod asks KAI or Run:ai for a part of a GPU."""
+    return any(name in pod.annotations for name in FRACTIONS)
+
+
+def is_fraction(pod: Pod) -> bool:
+    """Whether a pod that asks for GPUs gets a part of them: of KAI and Run:ai by annotation, of HAMi by resource names beside the GPU's."""
+    return annotated_fraction(pod) or any(name in SHARED_BY_NAME for container in pod.containers for name in container.resource_names)
+
+
 def _flavored(pod: Pod) -> str:
     """The queue system whose flavors place the pod, as --queues names it; "" for none."""
-    if pod.labels.get(POD_GROUP):
+    labels = pod.labels
+    if labels.get(POD_GROUP) and labels.get(QUEUE_NAME) and labels.get(MANAGED) == "true":
         return "kueue"
     return "slurm-bridge" if pod.scheduler == "slurm-bridge-scheduler" else ""
 

@@ -53,7 +53,7 @@ def _capacity(plan: Plan, compiled: Compiled) -> tuple[Constraint, ...] | None:
 
 def _keep(plan: Plan, axis: str, value: Callable[[Compiled], tuple[Constraint, ...] | None], key: Callable[[Compiled], object]) -> None:
     said = spoken(plan, axis, value, key)
-    if said is None or not plan.space.wanted or not plan.space.left(plan.inside):
+    if said is None or not plan.placeable or not plan.space.left(plan.inside):
         return
     constraints, names = said
     before = plan.inside, plan.chosen
@@ -146,7 +146,7 @@ def _template(plan: Plan) -> None:
     if said is None:
         return
     name, names = said
-    if not plan.space.wanted:  # without offers there is no placement: BERTH-208 says so
+    if not plan.placeable:  # where nodes are not known nothing is chosen: BERTH-208 says so
         return
     own = [c for c in plan.policies if c.policy.id in names and c.policy.namespace is not None]
     template = plan.snapshot.templates.get(name)
@@ -173,7 +173,7 @@ def _template_by_annotation(plan: Plan, name: str) -> None:
         detail = f"Allowed here: {', '.join(allowed)}." if allowed else "No template is allowed in this namespace."
         why = "a template that no policy allows here" if known else "a template that does not exist"
         plan.violations.append(Violation(code="BERTH-152", fact=f"{fact}, {why}", fix=fix, detail=detail, rule="node_affinity"))
-    elif plan.space.wanted and not _take(plan, plan.snapshot.templates[name], _granters(plan, name)) and plan.space.possible_anywhere():
+    elif plan.placeable and not _take(plan, plan.snapshot.templates[name], _granters(plan, name)) and plan.space.possible_anywhere():
         fix = "choose another, or remove what else the pod asks for"
         detail = f"{name} means {' and '.join(c.text for c in plan.snapshot.templates[name].constraints) or 'any GPU'}."
         forbidders = _forbidders(plan, plan.snapshot.templates[name])

@@ -35,13 +35,16 @@ class Demands:
     wishes: Mapping[tuple[Calm, Calm], Wishes]
 
 
-def demands(snapshot: Snapshot, policies: tuple[Compiled, ...], seconds: int | None, actor: Actor) -> tuple[Demands, Wishes]:
-    """Of these policies for a pod that runs so long, and what they wish of this actor besides placement."""
+def demands(
+    snapshot: Snapshot, policies: tuple[Compiled, ...], certain: tuple[Compiled, ...], seconds: int | None, actor: Actor
+) -> tuple[Demands, Wishes]:
+    """Of these policies for a pod that runs so long, and what they wish of this actor besides placement. ``certain``: those of them whose
+    defaults act; ``require`` is of all."""
     remembered = snapshot.memory.remembered
-    key = (policies, *_long(policies, seconds))
+    key = (policies, certain, *_long(policies, seconds))
     found: Demands | None = remembered.get(key)
     if found is None:
-        found = _together(snapshot, policies, seconds)
+        found = _together(snapshot, policies, certain, seconds)
         remembered.keep(key, found, _OF_ANY + _OF_EACH * len(policies))
     return found, found.wishes[actor.grace, actor.disruption]
 
@@ -53,7 +56,7 @@ def _long(policies: Sequence[Compiled], seconds: int | None) -> Iterator[bool]:
             yield is_long(seconds, long_runs)
 
 
-def _together(snapshot: Snapshot, policies: tuple[Compiled, ...], seconds: int | None) -> Demands:
+def _together(snapshot: Snapshot, policies: tuple[Compiled, ...], certain: tuple[Compiled, ...], seconds: int | None) -> Demands:
     cluster = tuple(c for c in policies if c.policy.namespace is None)
     own = tuple(c for c in policies if c.policy.namespace is not None)
     constraints = tuple(_constraints(policies, seconds))
@@ -64,8 +67,8 @@ def _together(snapshot: Snapshot, policies: tuple[Compiled, ...], seconds: int |
         cluster={axis: tuple(c for c in of_cluster if c.axis == axis) for axis in AXES},
         own={axis: tuple(c for c in of_own if c.axis == axis) for axis in AXES},
         required=meet(everything(snapshot), *(c.rows for c in constraints)),
-        scopes=(own, cluster),
-        wishes={(grace, calm): wishes.read(policies, grace, calm) for grace in calms for calm in calms},
+        scopes=(tuple(c for c in own if c in certain), tuple(c for c in cluster if c in certain)),
+        wishes={(grace, calm): wishes.read(policies, certain, grace, calm) for grace in calms for calm in calms},
     )
 
 

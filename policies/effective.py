@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from policies import choose, duration, effective_probe, plan
+from policies import choose, devices, duration, effective_probe, plan
 from policies.compiled import Compiled
 from policies.effective_defaults import default_rows
 from policies.effective_probe import Kind, condition, example, request_for, scope
@@ -134,7 +134,8 @@ def planned(facts: Facts, kind: Kind, policies: tuple[Compiled, ...]) -> tuple[P
     """The engine's plan for such a pod, and what its rules write into it."""
     request = request_for(kind, facts.namespace, facts.snapshot.catalog)
     pod = Pod(extract(request.pod, facts.snapshot.reads))
-    made = plan.make(facts, pod, policies, plan.accelerators(pod, facts.snapshot))
+    about = plan.Subject(request=request, pod=pod, devices=devices.read(pod, facts), possible=policies, certain=frozenset(policies))
+    made = plan.make(facts, about, policies)
     choose.choose(made)
     return made, tuple(edit for rule in RULES for edit in rule.mutate(request, made))
 

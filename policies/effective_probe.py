@@ -104,8 +104,7 @@ def match(facts: Facts, kind: Kind, user: str | None = None) -> Matched:
         request = replace(request, user=user)
     pod = Pod(extract(request.pod, facts.snapshot.reads))
     known = {c.policy.id: replace(c, policy=replace(c.policy, match=_known(c.policy.match, kind))) for c in facts.policies}
-    asked = plan.accelerators(pod, facts.snapshot)
-    hold = {c.policy.id for c in plan.matching(request, replace(facts, policies=tuple(known.values())), pod, asked)}
+    hold = {c.policy.id for c in plan.subject(request, replace(facts, policies=tuple(known.values())), pod).possible}
     open_ = {name for name in hold for c in facts.policies if c.policy.id == name and known[name].policy.match != c.policy.match}
     return Matched(
         always=tuple(c for c in facts.policies if c.policy.id in hold - open_),

@@ -7,17 +7,18 @@ the pod as it came: what it would have done is the difference.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from policies import choose, patch, plan
-from policies.actor import FRACTIONS, MIRRORED
+from policies.actor import Placement, annotated_fraction
 from policies.compiled import Compiled
 from policies.extract import extract
 from policies.placement import terms_of
-from policies.plan import Asked, Plan
+from policies.plan import Plan, Subject
 from policies.pod import Pod
 from policies.request import Request
 from policies.rules import RULES
+from policies.rules.device_counts import UNCOUNTED
 from policies.snapshot import Facts
 from policies.verdict import Edit, Path, Remark, Verdict, Violation, Would
 
@@ -29,29 +30,29 @@ LARGE = 100
 """containers and required node affinity terms of the largest pod on which all sixteen are tried; no pod that was seen has thirty"""
 ON_UPDATE = tuple(rule for rule in RULES if rule.name == "tolerations")
 """what an update is judged by: tolerations are all that it may add to what Berth judges (design section 6)"""
-_REFUSES = {
+_PLACEMENT: Mapping[Placement, frozenset[str]] = {
+    "none": frozenset(),
     "left": frozenset({"BERTH-121", "BERTH-122"}),
-    "mismatch": frozenset({"BERTH-101", "BERTH-102"}),
     "node": frozenset({"BERTH-124"}),
-    "counts": frozenset({"BERTH-111", "BERTH-112"}),
+    "all": frozenset({"BERTH-121", "BERTH-122", "BERTH-123", "BERTH-124", "BERTH-125"}),
 }
-"""what an actor that may not be refused for everything may still be refused for (design section 4)"""
+"""which refusals of a placement an actor may meet (design section 4); all others hold whoever writes the pod"""
 
 
 def evaluate(request: Request, facts: Facts) -> Verdict:
     """The verdict on one pod. Raises PodError where the pod is not shaped like one."""
     pod = Pod(extract(request.pod, facts.snapshot.reads))
-    asked = plan.accelerators(pod, facts.snapshot)
-    if not (asked or pod.claims or any(name in pod.annotations for name in FRACTIONS) or _misspelt(pod, facts)):
+    about = plan.subject(request, facts, pod)
+    if not (about.devices.asked or pod.claims or annotated_fraction(pod) or _misspelt(pod, facts)):
         return Verdict(judged=False)
-    matched = plan.matching(request, facts, pod, asked)
+    matched = about.possible
     enforced = tuple(c for c in matched if c.mode == "Enforce")
-    edits, violations, remarks = _one(request, facts, pod, enforced, asked)
+    edits, violations, remarks = _one(facts, about, enforced)
     would: tuple[Would, ...] = ()
     uncounted = 0
     # No mutating webhook is called for an update: what would be refused of it is told where it is judged.
     if (request.operation == "UPDATE" or request.phase == "mutate") and len(enforced) < len(matched):
-        would, uncounted = _would(request, facts, pod, matched, asked, edits, violations)
+        would, uncounted = _would(facts, about, edits, violations)
     return Verdict(
         edits=edits,
         violations=violations,
@@ -60,6 +61,7 @@ def evaluate(request: Request, facts: Facts) -> Verdict:
         uncounted=uncounted,
         matched=tuple(c.policy.id for c in matched),
         patch=_patch(request, facts, pod, edits, violations),
+        missing=about.devices.missing if any(violation.code == UNCOUNTED for violation in violations) else (),
     )
 
 
@@ -80,13 +82,13 @@ def _patch(
 
 
 def _one(
-    request: Request, facts: Facts, pod: Pod, policies: tuple[Compiled, ...], asked: tuple[Asked, ...]
+    facts: Facts, about: Subject, policies: tuple[Compiled, ...]
 ) -> tuple[tuple[Edit, ...], tuple[Violation, ...], tuple[Remark, ...]]:
     """Edits, violations and remarks under one set of policies."""
     if not policies:
         return (), (), ()
-    made = plan.make(facts, pod, policies, asked)
-    if made.actor is MIRRORED:
+    request, made = about.request, plan.make(facts, about, policies)
+    if made.actor.mirror:
         return (), (), ()
     if request.operation == "UPDATE":
         # whoever the pod is: most that are updated have a node by now, and no controller adds such a toleration later
@@ -101,35 +103,27 @@ def _one(
 
 
 def _check(request: Request, made: Plan) -> Iterator[Violation]:
-    """Every violation that this actor may be refused for; the others are said as remarks."""
-    refuses = made.actor.refuses
-    codes = frozenset[str]().union(*(_REFUSES.get(r, frozenset()) for r in refuses))
+    """Every violation that this actor may be refused for; the others, of its placement, are said as remarks."""
+    spared = _PLACEMENT["all"] - _PLACEMENT[made.actor.placement]
     for rule in RULES:
         for violation in rule.check(request, made):
-            if "all" in refuses or violation.code in codes:
+            if violation.code not in spared:
                 yield violation
             else:
                 text = f"{violation.fact}; {violation.fix} (not refused: it is {' and '.join(made.actor.names)})"
                 made.remark(violation.code, text, violation.rule, violation.policies)
 
 
-def _would(
-    request: Request,
-    facts: Facts,
-    pod: Pod,
-    matched: tuple[Compiled, ...],
-    asked: tuple[Asked, ...],
-    edits: tuple[Edit, ...],
-    violations: tuple[Violation, ...],
-) -> tuple[tuple[Would, ...], int]:
+def _would(facts: Facts, about: Subject, edits: tuple[Edit, ...], violations: tuple[Violation, ...]) -> tuple[tuple[Would, ...], int]:
     """Each Audit or Warn policy alone on top of the enforced ones."""
+    matched, pod = about.possible, about.pod
     softer = [c for c in matched if c.mode != "Enforce"]
     done, refused = {_deed(e) for e in edits}, {(v.code, v.fact) for v in violations}
     most = _most_audited(pod) if softer else 0
     out = []
     for compiled in softer[:most]:
         with_it = tuple(c for c in matched if c.mode == "Enforce" or c is compiled)
-        more_edits, more_violations, remarks = _one(request, facts, pod, with_it, asked)
+        more_edits, more_violations, remarks = _one(facts, about, with_it)
         out.append(
             Would(
                 policy=compiled.policy.id,
@@ -137,7 +131,7 @@ def _would(
                 edits=tuple(e for e in more_edits if _deed(e) not in done),
                 violations=tuple(v for v in more_violations if (v.code, v.fact) not in refused),
                 remarks=tuple(r for r in remarks if compiled.policy.id in r.policies),
-                patch=_patch(request, facts, pod, more_edits, more_violations),
+                patch=_patch(about.request, facts, pod, more_edits, more_violations),
             )
         )
     return tuple(out), max(0, len(softer) - most)

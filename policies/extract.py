@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from policies.actor import FRACTIONS, KUEUE_LABELS
+from policies.actor import FRACTION_DEVICES, FRACTIONS, KUEUE_LABELS
 from policies.catalog import Catalog
 from policies.pod import GRACE, MIRROR, PROBES, Raw
 from policies.policy import GROUP, Policy
@@ -81,7 +81,7 @@ class Readers:
         labels = {p.key for p in protections if p.where == "labels"}
         return Reads(
             labels=frozenset({*labels, *self._catalog.signatures, *KUEUE_LABELS, *self._labels}),
-            annotations=frozenset({*(p.key for p in protections if p.where == "annotations"), *FRACTIONS, MIRROR}),
+            annotations=frozenset({*(p.key for p in protections if p.where == "annotations"), *FRACTIONS, FRACTION_DEVICES, MIRROR}),
             ordinary=self._ordinary > 0,
             users=frozenset(self._users),
         )

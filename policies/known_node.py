@@ -13,6 +13,7 @@ from policies import detect, refusal
 from policies.compiled import who
 from policies.offers import Table
 from policies.plan import Plan
+from policies.policy import Taint, TolerationPattern
 from policies.verdict import Violation
 
 RULE = "node_affinity"
@@ -71,6 +72,29 @@ def _daemon(plan: Plan) -> None:
         plan.remark("BERTH-213", "a DaemonSet's pod can't be moved: its nodes are outside what is required here", RULE)
 
 
+def check_taints(plan: Plan) -> Iterator[Violation]:
+    """A pod that names its node passes the scheduler by, and with it the node's taints: those that nobody here may tolerate hold all the
+    same. Of a node that is not known, or not yet, nobody can say that it has none."""
+    node = plan.pod.node_name
+    if not node or not plan.wishes.forbid:
+        return
+    taints = plan.snapshot.cluster.taints.get(node)
+    for pattern, policy in plan.wishes.forbid:
+        if taints is None or any(_is(taint, pattern) for taint in taints):
+            what = "a node whose taints are not known" if taints is None else f"a node with the taint {pattern}"
+            yield Violation(
+                code="BERTH-132",
+                fact=f"spec.nodeName names {what}, and the taint {pattern} is forbidden here",
+                fix="remove spec.nodeName and let the scheduler choose",
+                rule="tolerations",
+                policies=(policy,),
+            )
+
+
+def _is(taint: Taint, pattern: TolerationPattern) -> bool:
+    return taint.key == pattern.key and pattern.value in (None, taint.value) and pattern.effect in (None, taint.effect)
+
+
 def _carried(plan: Plan, labels: Mapping[str, str]) -> Iterator[tuple[Table, int]]:
     """The rows of what the pod asks for that the node may have: on its own platform, or by what its labels say on those in force."""
     tables = plan.snapshot.tables
@@ -84,9 +108,13 @@ def _carried(plan: Plan, labels: Mapping[str, str]) -> Iterator[tuple[Table, int
 
 
 def _wanted(plan: Plan, table: Table) -> int:
+    """The rows of what the pod asks for; of all of its vendors' devices where the table lacks that very name, since the node is there."""
     rows = 0
     for name in plan.space.wanted:
-        rows |= table.by_resource.get(name, 0)
+        rows |= table.of_resource(name)
+    if not rows:
+        for vendor in plan.vendors:
+            rows |= table.by_vendor.get(vendor, 0)
     return rows
 
 

@@ -11,11 +11,11 @@ that the catalog does not know (``gpu`` None, labels ``"?"``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from policies.catalog import Catalog, Gpu, Platform, Possible
+from policies.catalog import Catalog, Gpu, Platform, Possible, Resource
 from policies.kept import Kept
 from policies.policy import Capacity, InNotIn, Machine, Sharing
 
@@ -56,6 +56,7 @@ class Host:
 class Offer:
     host: Host
     resource: str
+    """"" where the catalog knows no machine of the platform with devices of this vendor: it stands for whatever their name is"""
     sharing: Sharing
     capacity: Capacity
     profile: str | None
@@ -112,6 +113,11 @@ class Table:
     templated: Mapping[str, int]
     """template -> rows that exist only on its nodes"""
     values: Mapping[str, Mapping[Possible, int]]
+    resource: Callable[[str], Resource | None]
+    """``Catalog.resource``"""
+    listed: frozenset[str] = frozenset()
+    """resource names that some table in force has offers of"""
+    stand_ins: Kept[int] = field(default_factory=lambda: Kept(_MOST_MEMO))
     memo: Kept[tuple[int, bool]] = field(default_factory=lambda: Kept(_MOST_MEMO))
     fitting: dict[tuple[str, int], int] = field(default_factory=dict)
     vendors: Kept[int] = field(default_factory=lambda: Kept(_MOST_MEMO))
@@ -145,7 +151,7 @@ class Table:
 
     def enough(self, resource: str, count: int | None) -> int:
         """Rows of this resource on machines that have ``count`` devices of it (a slice or replica: any count up to what fits)."""
-        rows = self.by_resource.get(resource, 0)
+        rows = self.of_resource(resource)
         if not count or not rows:
             return rows
         count = min(count, _MOST_DEVICES)
@@ -153,11 +159,31 @@ class Table:
             self.fitting[resource, count] = rows & self.where(_fits(offer, count) for offer in self.offers)
         return self.fitting[resource, count]
 
+    def of_resource(self, name: str) -> int:
+        """The rows that may offer this resource. Of an accelerator that no table in force lists, any machine of its vendor may: a slice
+        somebody has cut by hand, a device that the catalog has no machines of."""
+        rows = self.by_resource.get(name)
+        return self._stand_in(name) if rows is None and name not in self.listed else rows or 0
+
+    def _stand_in(self, name: str) -> int:
+        found = self.stand_ins.get(name)
+        if found is None:
+            known = self.resource(name)
+            found = 0 if known is None else self.by_vendor.get(known.vendor, 0) & self._with_profile(known)
+            self.stand_ins.keep(name, found, _OVERHEAD + len(name))
+        return found
+
+    def _with_profile(self, known: Resource) -> int:
+        if known.kind != "mig" or known.profile is None:
+            return self.all
+        name = known.profile
+        return self.where(o.host.gpu is None or any(name == p.name.replace("+", ".") for p in o.host.gpu.mig) for o in self.offers)
+
     def of_vendors(self, resources: tuple[str, ...]) -> int:
         """Rows of the vendors that make these resources. The names are some table's; of sets of them there may be many."""
         found = self.vendors.get(resources)
         if found is None:
-            names = {vendor for name in resources for vendor, rows in self.by_vendor.items() if rows & self.by_resource.get(name, 0)}
+            names = {vendor for name in resources for vendor, rows in self.by_vendor.items() if rows & self.of_resource(name)}
             found = sum(self.by_vendor[vendor] for vendor in names)
             self.vendors.keep(resources, found, _OVERHEAD + 8 * len(resources))
         return found

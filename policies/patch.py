@@ -118,11 +118,9 @@ def finish(pod: Mapping[str, Any], edits: Iterable[Edit], standing: Any, policie
     the value at their path is what they say. It is never read for a decision.
     """
     patch = Patch(pod)
-    added = []
-    for edit in edits:
-        path = patch.apply(edit)
-        if edit.op != "remove":
-            added.append(_entry(edit, path, value_at(patch.pod, path)))
+    applied = [(edit, patch.apply(edit)) for edit in edits]
+    # What one edit has made another may fill: what stands there in the end is what is recorded.
+    added = [_entry(edit, path, value_at(patch.pod, path)) for edit, path in applied if edit.op != "remove"]
     kept = _kept(patch.pod, standing, policies)
     text = _text([*kept, *added], standing, bool(added))
     if text is None and isinstance(standing, str):

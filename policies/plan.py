@@ -6,18 +6,18 @@ write the plan down or judge the pod against it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from policies import author
-from policies.actor import FRACTIONS, Actor, actor_of, workloads_of
+from policies import author, devices
+from policies.actor import Actor, actor_of, workloads_of
 from policies.author import Author
-from policies.catalog import Resource
 from policies.compiled import Compiled, CompiledTemplate, Constraint
 from policies.demands import Demands, demands
+from policies.devices import Asked, Devices
 from policies.offers import Axis
 from policies.placement import Space, Term, read, terms_of
-from policies.pod import Container, Pod, asks
+from policies.pod import Pod
 from policies.policy import Policy
 from policies.request import Request
 from policies.snapshot import Facts, Snapshot
@@ -25,14 +25,17 @@ from policies.verdict import Remark, Violation
 from policies.wishes import Wishes
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One accelerator resource name that the pod asks for."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """One pod under review: what it asks for, and which policies it may be under. Read once, whatever policies are then tried."""
 
-    resource: Resource
-    count: int | None
-    """devices at once; None: a container's amount can't be read"""
-    containers: tuple[Container, ...]
+    request: Request
+    pod: Pod
+    devices: Devices
+    possible: tuple[Compiled, ...]
+    """the policies of the namespace whose ``match`` may hold for it: ``require`` is judged by these"""
+    certain: frozenset[Compiled]
+    """those of which it certainly holds: their defaults act"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +59,7 @@ class Plan:
     actor: Actor
     policies: tuple[Compiled, ...]
     """that act on this pod, sorted by id"""
-    asked: tuple[Asked, ...]
-    vendors: tuple[str, ...]
-    """of the devices asked for, by resource name or by a readable claim's driver"""
+    devices: Devices
     author: Author
     wishes: Wishes
     demands: Demands
@@ -78,6 +79,21 @@ class Plan:
     """in order, each once"""
     violations: list[Violation] = field(default_factory=list)
     """about the author's annotations, found while choosing"""
+
+    @property
+    def asked(self) -> tuple[Asked, ...]:
+        """By resource name."""
+        return self.devices.asked
+
+    @property
+    def vendors(self) -> frozenset[str]:
+        """Of the devices asked for, by resource name or by a readable claim's driver."""
+        return self.devices.vendors
+
+    @property
+    def placeable(self) -> bool:
+        """Whether the nodes of all that is asked for by resource name are known, so that a default may choose among them."""
+        return bool(self.space.wanted) and all(self.snapshot.lists(name) for name in self.space.wanted)
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
@@ -110,101 +126,44 @@ class Plan:
         self.remarks.setdefault(said)
 
 
-def accelerators(pod: Pod, snapshot: Snapshot) -> tuple[Asked, ...]:
-    """The accelerator resource names that the pod asks for (more than zero of), sorted."""
-    containers: dict[str, list[Container]] = {}
-    for container in pod.containers:
-        for name in container.resource_names:
-            if snapshot.catalog.resource(name) is not None and asks(container, name):
-                containers.setdefault(name, []).append(container)
-    return tuple(Asked(_resource(snapshot, name), pod.devices(name), tuple(containers[name])) for name in sorted(containers))
+def subject(request: Request, facts: Facts, pod: Pod) -> Subject:
+    """The policies whose ``match`` may hold for this pod and whose ``exclude`` does not."""
+    found = devices.read(pod, facts, final=request.phase == "validate")
+    units, names = found.units, {w.name for w in workloads_of(pod, facts.snapshot.catalog)}
+    chosen = [c for c in facts.policies if request.user not in c.policy.exclude_users and _chooses(c.policy, pod, names)]
+    possible = tuple(c for c in chosen if (gpus := c.policy.match.gpus) is None or units.possibly(gpus.min, gpus.max))
+    certain = frozenset(c for c in possible if (gpus := c.policy.match.gpus) is None or units.certainly(gpus.min, gpus.max))
+    return Subject(request=request, pod=pod, devices=found, possible=possible, certain=certain)
 
 
-def _resource(snapshot: Snapshot, name: str) -> Resource:
-    resource = snapshot.catalog.resource(name)
-    assert resource is not None
-    return resource
-
-
-def claimed(pod: Pod, facts: Facts) -> Iterator[tuple[str, int | None]]:
-    """(vendor or "", devices) for each request of each claim; ("", None) where the claim can't be read."""
-    cluster, catalog = facts.snapshot.cluster, facts.snapshot.catalog
-    for kind, name in pod.claims:
-        requests = cluster.claims.get((kind, facts.namespace, name))
-        if requests is None:
-            yield "", None
-        for choices in requests or ():
-            device_class, count = choices[0].device_class, choices[0].most
-            yield catalog.dra_drivers.get(cluster.driver(device_class), ""), count
-
-
-def devices(asked: Sequence[Asked], claims: Sequence[tuple[str, int | None]], kinds: Sequence[str]) -> int | None:
-    """Devices of these resource kinds in all, claims of a known vendor included; None where one can't be read."""
-    counts = [a.count for a in asked if a.resource.kind in kinds]
-    counts += [count for vendor, count in claims if vendor or count is None]
-    return None if any(c is None for c in counts) else sum(c for c in counts if c is not None)
-
-
-WHOLE = ("gpu", "dra")
-GPUS = ("gpu", "dra", "shared", "mig", "partition")
-"""match.gpus counts a slice or replica as one device, so that a MIG rename changes no match (idempotence)"""
-
-
-def matching(request: Request, facts: Facts, pod: Pod, asked: Sequence[Asked]) -> tuple[Compiled, ...]:
-    """The policies of the namespace whose ``match`` holds for this pod and whose ``exclude`` does not."""
-    claims = list(claimed(pod, facts))
-    count = devices(asked, claims, GPUS)
-    names = {w.name for w in workloads_of(pod, facts.snapshot.catalog)}
-    return tuple(c for c in facts.policies if request.user not in c.policy.exclude_users and _matches(c.policy, pod, names, count))
-
-
-def _matches(policy: Policy, pod: Pod, workloads: set[str], count: int | None) -> bool:
+def _chooses(policy: Policy, pod: Pod, workloads: set[str]) -> bool:
+    """Everything of ``match`` but the number of GPUs."""
     match = policy.match
     if match.pod_selector is not None and not match.pod_selector.matches(pod.labels):
         return False
-    if match.workloads and workloads.isdisjoint(match.workloads):
-        return False
-    return match.gpus is None or _within(count, match.gpus.min, match.gpus.max)
+    return not match.workloads or not workloads.isdisjoint(match.workloads)
 
 
-def _within(count: int | None, least: int | None, most: int | None) -> bool:
-    return count is not None and (least is None or count >= least) and (most is None or count <= most)
-
-
-def make(facts: Facts, pod: Pod, policies: tuple[Compiled, ...], asked: tuple[Asked, ...]) -> Plan:
+def make(facts: Facts, about: Subject, policies: tuple[Compiled, ...]) -> Plan:
     """The plan for this pod under these policies. Pure; the same for the same input in any order of policies."""
-    snapshot = facts.snapshot
-    actor = actor_of(pod, snapshot.catalog, snapshot.queues, bool(asked))
-    placed = {a.resource.name: a.count for a in asked if any(a.resource.name in t.by_resource for t in snapshot.tables.values())}
+    snapshot, pod, asked = facts.snapshot, about.pod, about.devices.asked
+    actor = actor_of(about.request, pod, snapshot.catalog, snapshot.queues, bool(asked))
+    names = {a.resource.name: a for a in asked if snapshot.places(a.resource)}
     by_author = author.read(pod, snapshot.catalog)
-    together, wanted = demands(snapshot, policies, by_author.seconds, actor)
+    certain = tuple(c for c in policies if c in about.certain)
+    together, wanted = demands(snapshot, policies, certain, by_author.seconds, actor)
     terms = terms_of(pod)
     return Plan(
         pod=pod,
         facts=facts,
         actor=actor,
         policies=policies,
-        asked=asked,
-        vendors=_vendors(pod, facts, asked),
+        devices=about.devices,
         author=by_author,
         wishes=wanted,
         demands=together,
         terms=terms,
-        space=Space(read(snapshot, terms), placed),
+        space=Space(read(snapshot, terms), {name: a.count.least for name, a in names.items()}),
         inside=together.required,
         violations=list(by_author.violations),
     )
-
-
-def _vendors(pod: Pod, facts: Facts, asked: Sequence[Asked]) -> tuple[str, ...]:
-    vendors = {a.resource.vendor for a in asked if a.resource.kind != "dra"}
-    vendors |= {_class_vendor(a.resource.name, facts) for a in asked if a.resource.kind == "dra"}
-    vendors |= {vendor for vendor, _ in claimed(pod, facts)}
-    if not asked and any(name in pod.annotations for name in FRACTIONS):
-        vendors.add("nvidia")  # KAI and Run:ai share NVIDIA GPUs alone
-    return tuple(sorted(vendors - {""}))
-
-
-def _class_vendor(name: str, facts: Facts) -> str:
-    """The vendor of ``deviceclass.resource.kubernetes.io/<class>`` by the class's driver (KEP-5004)."""
-    return facts.snapshot.catalog.dra_drivers.get(facts.snapshot.cluster.driver(name.partition("/")[2]), "")

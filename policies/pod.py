@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from policies.quantity import QuantityError, parse, whole
+from policies.count import NONE, Count, of_amounts
+from policies.quantity import QuantityError, parse
 from policies.verdict import Path
 
 Raw = dict[str, Any]
@@ -189,27 +190,23 @@ class Pod:
             out.append((kind, str(template or claim.get("resourceClaimName") or "")))
         return out
 
-    def devices(self, name: str) -> int | None:
-        """How many devices of one resource the pod needs at once; None where a container's amount can't be read.
+    def devices(self, name: str, *, both: bool = False) -> Count:
+        """How many devices of one resource the pod needs at once. ``both``: as ``count.of_amounts`` has it.
 
         max(any init container plus the sidecars started before it, all containers plus all sidecars):
         k8s.io/component-helpers resource.PodRequests.
         """
-        peak = sidecars = 0
-        total = 0
+        peak = sidecars = total = NONE
         for container in self.containers:
-            amount = container.amount(name)
-            count = 0 if amount is None else whole(amount)
-            if count is None:
-                return None
+            count = of_amounts(container.limits.get(name), container.requests.get(name), both=both)
             if container.sidecar:
                 sidecars += count
-                peak = max(peak, sidecars)
+                peak |= sidecars
             elif container.init:
-                peak = max(peak, sidecars + count)
+                peak |= sidecars + count
             else:
                 total += count
-        return max(peak, total + sidecars)
+        return peak | (total + sidecars)
 
 
 def _pinned(term: Raw) -> str | None:

@@ -78,6 +78,11 @@ class TolerationPattern:
     value: str | None = None
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
 
+    def __str__(self) -> str:
+        """``team=other:NoSchedule``, as kubectl writes taints."""
+        value = f"={self.value}" if self.value is not None else ""
+        return f"{self.key}{value}" + (f":{self.effect}" if self.effect else "")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongRuns:

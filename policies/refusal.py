@@ -74,7 +74,7 @@ def _inputs(plan: Plan, cell: Cell, name: str, count: int | None) -> Iterator[_I
     table, others = cell.table, _other_templates(plan, cell)
     for constraint in plan.constraints:
         yield _Input(constraint.text, constraint.rows[cell.platform] & ~others, constraint)
-    of_name = table.by_resource.get(name, 0)
+    of_name = table.of_resource(name)
     yield _Input(f"resource {name}", of_name)
     enough = table.enough(name, count)
     if enough != of_name:

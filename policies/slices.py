@@ -13,8 +13,9 @@ from policies import placement
 from policies.author import SLICE
 from policies.catalog import MigProfile
 from policies.compiled import who
+from policies.devices import Asked
 from policies.placement import meet
-from policies.plan import Asked, Plan, Slice
+from policies.plan import Plan, Slice
 from policies.pod import Container
 from policies.policy import MigDefault
 from policies.quantity import whole as whole_number
@@ -43,7 +44,7 @@ def choose_slice(plan: Plan) -> None:
 def _slice_wish(plan: Plan) -> tuple[MigDefault, tuple[str, ...], Asked] | None:
     """The slice wished for, by whom, and the whole GPU that it would stand for. None: no wish, or the pod speaks."""
     whole = [a for a in plan.asked if a.resource.kind == "gpu" and a.resource.vendor == "nvidia"]
-    if len(whole) != 1 or speaks_of_sharing(plan) or any(a.resource.kind in ("mig", "shared") for a in plan.asked):
+    if len(whole) != 1 or not plan.placeable or speaks_of_sharing(plan) or any(a.resource.kind in ("mig", "shared") for a in plan.asked):
         return None
     if plan.author.slice_gb is not None:
         return MigDefault(slice_gb=plan.author.slice_gb), tuple(c.policy.id for c in plan.policies), whole[0]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from policies import detect, tables
-from policies.catalog import Catalog
+from policies.catalog import Catalog, Resource
 from policies.cluster_facts import ClusterFacts
 from policies.compiled import Compiled, CompiledTemplate, Compiler
 from policies.extract import Reads, reads
@@ -123,6 +123,34 @@ class Snapshot:
     selected: dict[str, tuple[Compiled, ...]] = field(default_factory=dict)
     """namespace -> the cluster's policies for it, of those that were asked for"""
     _facts: dict[str, Facts] = field(default_factory=dict, init=False)
+
+    def resource(self, name: str) -> Resource | None:
+        """What this resource name is, also where a DeviceClass offers its devices by it (KEP-5004); None if it is no accelerator."""
+        found = self.catalog.resource(name)
+        device_class = self._class_behind(name, found)
+        if device_class is None:
+            return found
+        if not self.catalog.is_accelerator_driver(self.cluster.driver(device_class)):
+            return None
+        return Resource(name=name, vendor=self.class_vendor(device_class), kind="dra")
+
+    def _class_behind(self, name: str, found: Resource | None) -> str | None:
+        if found is not None:
+            return name.partition("/")[2] if found.kind == "dra" else None
+        classes = self.cluster.device_classes.items() if "/" in name else ()
+        return next((device_class for device_class, said in classes if said.extended == name), None)
+
+    def places(self, resource: Resource) -> bool:
+        """Whether some table in force has offers of it, or may have: where devices of a claim are is the claim's business."""
+        return resource.kind != "dra" and any(table.of_resource(resource.name) for table in self.tables.values())
+
+    def lists(self, name: str) -> bool:
+        """Whether some table in force has offers of this very resource name."""
+        return any(name in table.by_resource for table in self.tables.values())
+
+    def class_vendor(self, device_class: str) -> str:
+        """Whose devices those of a DeviceClass are; "" where nobody knows."""
+        return self.catalog.dra_drivers.get(self.cluster.driver(device_class), "")
 
     def with_policies(self, policies: Iterable[Compiled]) -> Snapshot:
         """The same moment under these policies. Nothing that was worked out before is taken over."""

@@ -5,9 +5,9 @@ Hosts are machines as kinds; an offer is a host times a way of sharing times a c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from policies.catalog import Catalog, Gpu, Platform, Possible, Variant
+from policies.catalog import Catalog, Gpu, Platform, Possible, Resource, Variant
 from policies.offers import ABSENT, ANY, NEW, Host, Offer, Table, in_machine
 from policies.policy import NodeTemplate
 
@@ -26,11 +26,11 @@ def build(
     """The table of one platform. ``families``: instance families that policies name and the catalog lacks: each
     gets a row of unknown model, so that naming it excludes or admits it."""
     hosts = list(_hosts(platform, catalog, families))
-    offers = tuple(_offers(platform, catalog, hosts, mig_strategy, templates))
-    return index(platform, offers)
+    offers = (*_offers(platform, catalog, hosts, mig_strategy, templates), *_of_other_vendors(platform, catalog, hosts, families))
+    return index(platform, offers, catalog.resource)
 
 
-def index(platform: Platform, offers: tuple[Offer, ...]) -> Table:
+def index(platform: Platform, offers: tuple[Offer, ...], resource: Callable[[str], Resource | None]) -> Table:
     """A table over these rows; ``known`` is filled in by ``share_known``."""
     keys = {key for offer in offers for key in offer.labels}
     values: dict[str, dict[Possible, int]] = {key: {} for key in keys}
@@ -56,11 +56,13 @@ def index(platform: Platform, offers: tuple[Offer, ...]) -> Table:
         templated=groups["template"],
         unknown=unknown,
         values=values,
+        resource=resource,
     )
 
 
 def _group_names(offer: Offer) -> Iterator[tuple[str, str]]:
-    yield "resource", offer.resource
+    if offer.resource:
+        yield "resource", offer.resource
     yield "vendor", offer.host.vendor
     yield "capacity", offer.capacity
     yield "sharing", offer.sharing
@@ -76,8 +78,9 @@ def share_known(tables: Iterable[Table]) -> None:
         for key, classes in table.values.items():
             known.setdefault(key, set()).update(v for possible in classes for v in possible if v not in (None, "*", "?"))
     frozen = {key: frozenset(values) for key, values in known.items()}
+    listed = frozenset(name for table in tables for name in table.by_resource)
     for table in tables:
-        table.known = frozen
+        table.known, table.listed = frozen, listed
 
 
 # --- hosts: machines as kinds ---------------------------------------------------------------------------------------
@@ -121,6 +124,25 @@ def _product_hosts(catalog: Catalog) -> Iterator[Host]:
                 yield Host(
                     vendor=gpu.vendor, gpu=gpu, family=None, count=None, resource=resource, attributes=attributes, name=product or gpu.model
                 )
+
+
+def _of_other_vendors(platform: Platform, catalog: Catalog, hosts: Sequence[Host], families: frozenset[str]) -> Iterator[Offer]:
+    """Of vendors whose devices no machine of the platform is known to have: their models, and an unknown one."""
+    here = {host.vendor for host in hosts}
+    vendors = dict.fromkeys(r.vendor for r in catalog.resources if r.vendor not in here and r.kind != "dra")
+    for vendor in vendors:
+        for gpu in (g for g in catalog.gpus if g.vendor == vendor):
+            host = Host(vendor=vendor, gpu=gpu, family=None, count=None, resource="", attributes=_unlisted(platform, gpu), name=gpu.model)
+            yield from _capacities(platform, host, Variant(sharing="Exclusive", vendor=vendor, labels={}), "", None, None)
+        for family in (None, *sorted(families if platform.cloud is not None else ())):
+            host = _unknown_host(vendor, "", family)
+            yield from _capacities(platform, host, Variant(sharing="Exclusive", vendor=vendor, labels={}), "", None, None)
+
+
+def _unlisted(platform: Platform, gpu: Gpu) -> dict[str, Possible]:
+    """Of a machine that no table has: its labels are there, with values that nobody knows."""
+    said = {attribute.rpartition(":")[2]: NEW for attribute in (*platform.labels.values(), *platform.after_boot.values())}
+    return said | {"gpuFamily": (gpu.family,), "vendor": (gpu.vendor,), "manufacturer": (gpu.vendor,)}
 
 
 def _known(gpu: Gpu, *, type: str | None, family: str | None, count: int | None) -> dict[str, Possible]:

@@ -65,11 +65,12 @@ def _term_plan(plan: Plan, term: Term) -> TermPlan:
     possible = [o for o in options if plan.space.possible(o.cell)] or sorted(options, key=lambda o: -len(o.cell.positive))[:1]
     alive = [o for o in possible if o.alive] or [_closed(plan, o) for o in possible[:1]]
     nothing_to_say = all(not o.added for o in alive) and len(alive) == len(possible)
-    if nothing_to_say:
+    if nothing_to_say and (len(possible) > 1 or not plan.constraints):
         return TermPlan(term.index, ())
-    if len(possible) > 1:
-        alive = [replace(o, added=(*o.added, *_held(plan, o))) for o in alive]
-    return TermPlan(term.index, tuple(alive))
+    # One platform may be possible in thought alone: somebody may have cut slices on nodes of another one.
+    if len(possible) > 1 or plan.constraints:
+        alive = [replace(o, added=(*o.added, *held(plan, o.cell, o.added))) for o in alive]
+    return TermPlan(term.index, tuple(alive) if any(o.added for o in alive) else ())
 
 
 def _closed(plan: Plan, option: Alternative) -> Alternative:
@@ -231,7 +232,7 @@ def _implied(plan: Plan, cell: Cell, axis: Axis, inside: int) -> bool:
     outside = ~inside
     if not plan.space.possible(cell):
         return False
-    if all(cell.table.by_resource.get(name, 0) & outside == 0 for name in plan.space.wanted):
+    if all(cell.table.of_resource(name) & outside == 0 for name in plan.space.wanted):
         return True
     return axis in cell.positive and all(offered & outside == 0 for offered in plan.space.offered(cell))
 
@@ -255,18 +256,19 @@ def _share(values: Sequence[str], expression: Expression) -> bool:
     return True
 
 
-def _held(plan: Plan, option: Alternative) -> list[Written]:
-    """What holds an alternative to its platform: a positive expression on a key that no other listed platform has."""
-    table = option.cell.table
+def held(plan: Plan, cell: Cell, added: Sequence[Written] = ()) -> list[Written]:
+    """What still holds a term to its platform: a positive expression on a key that no other listed platform has."""
+    table, term = cell.table, cell.term
     others = [t for t in plan.snapshot.tables.values() if t is not table]
     policies = who([c for axis in AXES for c in plan.on_axis(axis)])
-    term = option.cell.term
     if table.platform.cloud is None:
         absent = [Expression(key=t.platform.anchor, operator="DoesNotExist") for t in others]
         return [Written(e, "node_affinity", policies) for e in absent if not term.has(e)]
+    if not others:
+        return []
     keys = {key for key in table.platform.labels if not any(key in t.values for t in others)}
     positive = [s.key for s in term.said if s.operator in placement.POSITIVE]
-    positive += [w.expression.key for w in option.added if w.expression.operator in placement.POSITIVE]
+    positive += [w.expression.key for w in added if w.expression.operator in placement.POSITIVE]
     if keys.intersection(positive):
         return []
     return [Written(Expression(key=table.platform.anchor, operator="Exists"), "node_affinity", policies)]

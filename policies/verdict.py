@@ -92,3 +92,5 @@ class Verdict:
     """False for a pod that asks for no accelerator: nothing was evaluated."""
     patch: tuple[dict[str, Any], ...] = field(default=())
     """RFC 6902 operations for ``edits`` and the ``berth.dev/applied`` annotation, ready for the answer."""
+    missing: tuple[tuple[str, str], ...] = ()
+    """(kind, name) of resource claims that are not there, where the pod is refused because nobody can count what it asks for"""

@@ -52,17 +52,17 @@ FOREVER = 1 << 40
 """seconds that stand for Always: 34,000 years, so that 'longest' and 'shortest' need no special case"""
 
 
-def read(policies: Sequence[Compiled], grace: Calm, disruption: Calm) -> Wishes:
-    """Everything that these policies say besides placement, to an actor of this calm."""
-    allows = [c.policy.allow for c in policies if c.policy.namespace is None]
+def read(policies: Sequence[Compiled], certain: Sequence[Compiled], grace: Calm, disruption: Calm) -> Wishes:
+    """Everything that these policies say besides placement, to an actor of this calm. Defaults and grants are those of the ``certain``."""
+    allows = [c.policy.allow for c in certain if c.policy.namespace is None]
     granted = [pattern for allow in allows for pattern in allow.tolerations]
-    tolerate, ungranted = _tolerate(policies, granted)
+    tolerate, ungranted = _tolerate(certain, granted)
     one_of = [(set(limit.one_of), c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod) and limit.one_of]
     return Wishes(
-        grace=_most((c.policy.default.grace, c.policy.id) for c in _for(grace, policies)),
+        grace=_most((c.policy.default.grace, c.policy.id) for c in _for(grace, certain)),
         grace_max=_least((c.policy.require.grace_max, c.policy.id) for c in policies),
         protect=_most(
-            (FOREVER if p == "Always" else p, c.policy.id) for c in _for(disruption, policies) for p in [c.policy.default.protect_for]
+            (FOREVER if p == "Always" else p, c.policy.id) for c in _for(disruption, certain) for p in [c.policy.default.protect_for]
         ),
         protect_max=_least((c.policy.require.protection_max, c.policy.id) for c in policies),
         gpus_max=_least((limit.max, c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod)),
@@ -73,8 +73,8 @@ def read(policies: Sequence[Compiled], grace: Calm, disruption: Calm) -> Wishes:
             for kind in ("accelerators", "cpuAndMemory")
             if (who := tuple(c.policy.id for c in policies if kind in c.policy.require.requests_equal_limits))
         },
-        repair=tuple(c.policy.id for c in policies if c.policy.default.repair),
-        taints=tuple(c.policy.id for c in policies if c.policy.default.accelerator_taints),
+        repair=tuple(c.policy.id for c in certain if c.policy.default.repair),
+        taints=tuple(c.policy.id for c in certain if c.policy.default.accelerator_taints),
         tolerate=tolerate,
         ungranted=ungranted,
         granted=tuple(granted),

@@ -49,7 +49,7 @@ LIBRARY = TESTS.parent / "policies" / "library"
 MARK = "\nexpect:"
 GIVEN: Mapping[str, Any] = {
     "platforms": ["karpenter-aws"], "migStrategy": "mixed", "queues": [], "maxMode": "Enforce", "catalog": [], "facts": [],
-    "namespace": "ml", "user": "alice", "phase": "mutate", "operation": "CREATE", "oldPod": None, "pod": None, "review": None,
+    "namespace": "ml", "user": "alice", "groups": [], "subresource": "", "phase": "mutate", "operation": "CREATE", "oldPod": None, "pod": None, "review": None,
 }  # fmt: skip
 
 
@@ -89,6 +89,8 @@ class Case:
             operation=given["operation"],
             namespace=given["namespace"],
             user=given["user"],
+            groups=tuple(given["groups"]),
+            subresource=given["subresource"],
             pod=given["pod"],
             old_pod=given["oldPod"],
             phase=given["phase"],

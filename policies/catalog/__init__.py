@@ -6,8 +6,9 @@ The data is ``catalog.yaml``; ``parse`` reads it, and the files laid over it, in
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Literal
 
 from policies.kept import Kept
@@ -173,6 +174,8 @@ class Resource:
     """``other``: an accelerator that is no GPU (Neuron, TPU, Gaudi): counted, tolerated, never placed"""
     profile: str | None = None
     """MIG profile as in the name of the resource (``1g.10gb.me``), else None"""
+    parts: tuple[int, ...] | None = None
+    """how many of it one GPU is divided into, as models differ; None: not told by the name"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +188,8 @@ class ResourcePattern:
     """for a renamed resource: which profile it is"""
     name: str | None = None
     """the literal name, where the data gives one instead of a pattern"""
+    parts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """what the group named ``mode`` says -> Resource.parts"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,10 +287,17 @@ class Catalog:
     """answers of ``workloads_signed``, bounded"""
     signatures: frozenset[str] = field(default=frozenset(), init=False, repr=False, compare=False)
     """keys of the labels that tell a workload"""
+    slice_shares: Mapping[str, tuple[Fraction, Fraction]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """MIG profile as in a resource name -> (least, most) part of a GPU that it is, by compute or memory, over the models that have it"""
 
     def __post_init__(self) -> None:
         keys = frozenset(label.partition("=")[0] for workload in self.workloads for label in workload.labels)
         object.__setattr__(self, "signatures", keys)
+        object.__setattr__(self, "slice_shares", _slice_shares(self.gpus))
+
+    def is_accelerator_driver(self, driver: str) -> bool:
+        """False for DRA drivers of devices that are no accelerators; True for those that nobody knows."""
+        return True
 
     def workloads_signed(self, owner: tuple[str, str], labels: tuple[tuple[str, str | None], ...]) -> tuple[Workload, ...]:
         """The workloads whose pods have this controlling owner (API group, kind), or one of these labels (key, value)."""
@@ -310,8 +322,9 @@ class Catalog:
     def _read(self, name: str) -> Resource | None:
         for known in sorted(self.resources, key=lambda resource: resource.name is None):
             if found := known.pattern.fullmatch(name):
-                profile = known.profile or found.groupdict().get("profile")
-                return Resource(name=name, vendor=known.vendor, kind=known.kind, profile=profile)
+                groups = found.groupdict()
+                profile, parts = known.profile or groups.get("profile"), known.parts.get(groups.get("mode") or "")
+                return Resource(name=name, vendor=known.vendor, kind=known.kind, profile=profile, parts=parts)
         return None
 
     @property
@@ -343,6 +356,16 @@ class Catalog:
     def machine_families(self) -> frozenset[str]:
         """Every instance family of every cloud."""
         return frozenset(machine.family for machine in self.machines if machine.family is not None)
+
+
+def _slice_shares(gpus: Iterable[Gpu]) -> dict[str, tuple[Fraction, Fraction]]:
+    found: dict[str, list[Fraction]] = {}
+    for gpu in gpus:
+        compute, memory = max((p.compute for p in gpu.mig), default=1), max((p.memory_gb for p in gpu.mig), default=1)
+        for profile in gpu.mig:
+            part = max(Fraction(profile.compute, compute), Fraction(profile.memory_gb, memory))
+            found.setdefault(profile.name.replace("+", "."), []).append(part)
+    return {name: (min(parts), max(parts)) for name, parts in found.items()}
 
 
 def _spoken(profile: str) -> str:

@@ -121,7 +121,15 @@ def _resource(entry: Fields) -> ResourcePattern:
         vendor=entry.text("vendor"),
         kind=entry.choice("kind", _KINDS),
         profile=entry.maybe_text("profile"),
+        parts={mode: _numbers(item, path, entry.notes) for mode, item, path in entry.mapped("parts")} if "parts" in entry else {},
     )
+
+
+def _numbers(item: object, path: str, notes: Notes) -> tuple[int, ...]:
+    if isinstance(item, list) and item and all(type(number) is int and number > 0 for number in item):
+        return tuple(item)
+    notes.wanted(path, "a list of whole numbers, at least 1", item)
+    return (1,)
 
 
 def _anchored(pattern: str, entry: Fields) -> re.Pattern[str]:

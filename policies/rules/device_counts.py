@@ -2,9 +2,10 @@
 
 Reads   the resource names and amounts of every container, readable resource claims
 Writes  nothing
-Judges  ``gpusPerPod``; a whole GPU and a MIG slice in one container; a resource name that is a listed misspelling (the
-        API server stores nvdia.com/gpu, and the pod waits for ever); a slice that no model has
-Never   judges a count that it can't read
+Judges  ``gpusPerPod``, by the most that it may be; fractions and devices of no known class under what is required of machines and
+        sharing; a whole GPU and a MIG slice in one container; a resource name that is a listed misspelling (the API server stores
+        nvdia.com/gpu, and the pod waits for ever); a slice that no model has
+Never   takes what can't be read for nothing
 """
 
 from __future__ import annotations
@@ -12,11 +13,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from policies import refusal
+from policies.actor import FRACTION_DEVICES, is_fraction
+from policies.compiled import who
+from policies.count import NONE, Count, of_amounts
 from policies.nearest import nearest
-from policies.plan import WHOLE, Plan, claimed, devices
-from policies.pod import asks, dotted
+from policies.plan import Plan
+from policies.pod import Container, asks, dotted
+from policies.policy import Sharing
 from policies.request import Request
 from policies.verdict import Edit, Path, Violation
+from policies.wishes import Limit, Wishes
 
 NAME = "device_counts"
 
@@ -29,29 +36,128 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
 def check(request: Request, plan: Plan) -> Iterator[Violation]:
     """Each count or name that can't be right."""
     yield from _per_pod(plan)
+    yield from _shared(plan)
+    yield from _of_no_known_class(plan)
     yield from _mixed(plan)
     yield from _misspelt(plan)
     yield from _no_such_slice(plan)
 
 
+UNCOUNTED = "BERTH-118"
+
+
 def _per_pod(plan: Plan) -> Iterator[Violation]:
-    wishes = plan.wishes
-    count = devices(plan.asked, list(claimed(plan.pod, plan.facts)), WHOLE)
-    if not count:
+    wishes, count = plan.wishes, plan.devices.whole(plan.snapshot.catalog)
+    if wishes.gpus_max is None and wishes.one_of is None:
         return
-    if wishes.gpus_max is not None and count > wishes.gpus_max.value:
-        most = wishes.gpus_max.value
-        fact, fix = (
-            f"the pod asks for {count} GPUs, more than the {most} allowed here",
-            f"ask for at most {most}, or split the work over more pods",
-        )
-        yield Violation(code="BERTH-111", fact=fact, fix=fix, rule=NAME, policies=wishes.gpus_max.policies)
-    elif wishes.one_of is not None and count not in wishes.one_of:
-        allowed = [n for n in wishes.one_of if wishes.gpus_max is None or n <= wishes.gpus_max.value]
-        more = next((n for n in allowed if n > count), max(allowed, default=0))
-        fact = f"the pod asks for {count} GPUs; allowed here: {', '.join(map(str, allowed)) or 'none, the policies contradict each other'}"
-        fix = f"ask for {more}" if more else "ask the platform team to mend the policies"
-        yield Violation(code="BERTH-112", fact=fact, fix=fix, rule=NAME, policies=wishes.one_of_by)
+    if wishes.gpus_max is not None and count.least > wishes.gpus_max.value:
+        yield _above(count, wishes.gpus_max)
+    elif count.most is None:
+        yield _uncounted(plan, (*(wishes.gpus_max.policies if wishes.gpus_max else ()), *wishes.one_of_by))
+    elif wishes.gpus_max is not None and count.most > wishes.gpus_max.value:
+        yield _above(count, wishes.gpus_max)
+    elif wishes.one_of is not None and any(n and n not in wishes.one_of for n in {count.least, count.most}):
+        yield _none_of(count, wishes)
+
+
+def _above(count: Count, limit: Limit) -> Violation:
+    fact = f"the pod asks for {count} GPUs, more than the {limit.value} allowed here"
+    fix = f"ask for at most {limit.value}, or split the work over more pods"
+    return Violation(code="BERTH-111", fact=fact, fix=fix, rule=NAME, policies=limit.policies)
+
+
+def _none_of(count: Count, wishes: Wishes) -> Violation:
+    allowed = [n for n in wishes.one_of or () if wishes.gpus_max is None or n <= wishes.gpus_max.value]
+    more = next((n for n in allowed if n > count.least), max(allowed, default=0))
+    fact = f"the pod asks for {count} GPUs; allowed here: {', '.join(map(str, allowed)) or 'none, the policies contradict each other'}"
+    fix = f"ask for {more}" if more else "ask the platform team to mend the policies"
+    return Violation(code="BERTH-112", fact=fact, fix=fix, rule=NAME, policies=wishes.one_of_by)
+
+
+def _uncounted(plan: Plan, policies: Iterable[str]) -> Violation:
+    """Nobody can say how many, and there is a limit: the worst is taken."""
+    fact, fix = _what_is_open(plan)
+    who = tuple(sorted(set(policies)))
+    return Violation(code=UNCOUNTED, fact=f"{fact}, and the number of GPUs is limited here", fix=fix, rule=NAME, policies=who)
+
+
+def _what_is_open(plan: Plan) -> tuple[str, str]:
+    """The first thing that can't be counted, and what to write instead."""
+    for asked in plan.asked:
+        if asked.count.most is None:
+            container = next((c for c in asked.containers if _unreadable(c, asked.resource.name)), asked.containers[0])
+            path = dotted((*container.path, "resources", "limits", asked.resource.name))
+            return f'container "{container.name}" asks for an amount of {asked.resource.name} that can\'t be read', (
+                f"set {path} to a whole number"
+            )
+    for claim in plan.devices.claimed:
+        if not claim.found:
+            return f'{claim.kind} "{claim.name}" is not there', "create the claim first"
+        if claim.count.most is None:
+            return f'{claim.kind} "{claim.name}" asks for all devices, or a number that can\'t be read', (
+                "ask for a count, with allocationMode ExactCount"
+            )
+    return f'metadata.annotations["{FRACTION_DEVICES}"] is no number', "write a whole number"
+
+
+def _unreadable(container: Container, name: str) -> bool:
+    return of_amounts(container.limits.get(name), container.requests.get(name)).most is None
+
+
+def _shared(plan: Plan) -> Iterator[Violation]:
+    """What is no whole device, or shares one, where every policy that speaks of sharing must admit it."""
+    found = dict.fromkeys(_ways(plan))
+    for way, words in found:
+        policies = tuple(c.policy.id for c in plan.policies if c.policy.require.sharing and way not in c.policy.require.sharing)
+        if policies:
+            yield Violation(
+                code="BERTH-117",
+                fact=f"{words}, which is {way}, and only {' or '.join(_admitted(plan))} is allowed here",
+                fix="ask for a whole GPU",
+                rule=NAME,
+                policies=policies,
+            )
+
+
+def _admitted(plan: Plan) -> list[str]:
+    """What every policy that speaks of sharing admits, else what the first does."""
+    said = [c.policy.require.sharing for c in plan.policies if c.policy.require.sharing]
+    return [way for way in said[0] if all(way in other for other in said)] or list(said[0])
+
+
+def _ways(plan: Plan) -> Iterator[tuple[Sharing, str]]:
+    """How the pod shares devices where no table of offers tells: fractions, and names that no table lists."""
+    if plan.devices.fraction != NONE or is_fraction(plan.pod):
+        yield "TimeSliced", "the pod asks for a fraction of a GPU"
+    for asked in plan.asked:
+        resource = asked.resource
+        if plan.snapshot.lists(resource.name):
+            continue
+        if resource.kind == "shared":
+            yield "TimeSliced", f"the pod asks for {resource.name}"
+        elif resource.kind == "mig" or (resource.parts is not None and min(resource.parts) > 1):
+            yield "MIG", f"the pod asks for {resource.name}"
+
+
+def _of_no_known_class(plan: Plan) -> Iterator[Violation]:
+    """A device of a class that nobody knows, or of a claim that is not there, is inside no ``in`` and outside no ``notIn``."""
+    unknown = next(_unknown_classes(plan), None)
+    demands = [c for c in plan.constraints if c.axis == "machine"]
+    if unknown is not None and demands:
+        fact, fix = unknown
+        fact = f"{fact}, and {refusal.joined(demands)} is required here"
+        yield Violation(code="BERTH-126", fact=fact, fix=fix, detail=refusal.required(demands), rule=NAME, policies=who(demands))
+
+
+def _unknown_classes(plan: Plan) -> Iterator[tuple[str, str]]:
+    for asked in plan.asked:
+        if asked.resource.kind == "dra" and asked.resource.vendor == "":
+            yield f"nobody knows what devices {asked.resource.name} stands for", "ask for GPUs by a resource name that is known here"
+    for claim in plan.devices.claimed:
+        if not claim.found:
+            yield f'{claim.kind} "{claim.name}" is not there', "create the claim first"
+        elif "" in claim.vendors:
+            yield f'{claim.kind} "{claim.name}" names a DeviceClass of no known driver', "name a class of a known driver"
 
 
 def _mixed(plan: Plan) -> Iterator[Violation]:

@@ -10,17 +10,19 @@ Never   edits a preferred term, an empty term or matchFields; never repeats what
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from policies import known_node, refusal
+from policies.catalog import Resource
 from policies.compiled import who
 from policies.offers import AXES
 from policies.placement import Cell, Said
-from policies.plan import Plan, claimed
+from policies.plan import Plan
 from policies.pod import TERMS, Raw
 from policies.request import Request
-from policies.terms import Alternative, Written, sayable, term_plans
-from policies.verdict import Edit, Violation
+from policies.terms import Alternative, Written, held, sayable, term_plans
+from policies.verdict import Edit, Path, Violation
 
 NAME = "node_affinity"
 
@@ -34,34 +36,51 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
         if not term.alternatives:
             continue
         if term.index is None:
-            yield _new_terms(term.alternatives)
+            yield from _new_terms(term.alternatives)
             continue
         yield from _append(plan.pod.terms[term.index], term.index + moved, term.alternatives[0].added)
         for copy in term.alternatives[1:]:
             moved += 1
-            yield _copy(plan.pod.terms[term.index], term.index + moved, copy.added)
+            yield from _copy(plan.pod.terms[term.index], term.index + moved, copy.added)
 
 
-def _new_terms(alternatives: tuple[Alternative, ...]) -> Edit:
-    terms = [{"matchExpressions": [_raw(w) for w in a.added]} for a in alternatives]
-    return Edit(
-        op="add", path=TERMS[:4], value={"nodeSelectorTerms": terms}, rule=NAME, policies=_who([w for a in alternatives for w in a.added])
-    )
+def _split(added: Sequence[Written]) -> tuple[list[Written], list[Written]]:
+    """What makes a list or term that was not there, and what is appended to it: the label of a slice is always an edit of its own, by its
+    own rule, so that who wrote it never depends on what else the pod has. Where there is nothing else, it makes the list."""
+    first = [w for w in added if w.rule == NAME] or list(added)
+    return first, [w for w in added if w not in first]
 
 
-def _append(raw: Raw, index: int, added: tuple[Written, ...]) -> Iterator[Edit]:
-    path = (*TERMS, index, "matchExpressions")
-    if raw.get("matchExpressions") is None:
-        if added:
-            yield Edit(op="add", path=path, value=[_raw(w) for w in added], rule=NAME, policies=_who(added))
-        return
+def _new_terms(alternatives: Sequence[Alternative]) -> Iterator[Edit]:
+    split = [_split(a.added) for a in alternatives]
+    terms = [{"matchExpressions": [_raw(w) for w in first]} for first, _ in split]
+    yield _edit(TERMS[:4], {"nodeSelectorTerms": terms}, [w for first, _ in split for w in first])
+    for index, (_, rest) in enumerate(split):
+        yield from _appended(index, rest)
+
+
+def _append(raw: Raw, index: int, added: Sequence[Written]) -> Iterator[Edit]:
+    if raw.get("matchExpressions") is None and added:
+        first, added = _split(added)
+        yield _edit((*TERMS, index, "matchExpressions"), [_raw(w) for w in first], first)
+    yield from _appended(index, added)
+
+
+def _copy(raw: Raw, index: int, added: Sequence[Written]) -> Iterator[Edit]:
+    first, rest = _split(added)
+    value = {**raw, "matchExpressions": [*(raw.get("matchExpressions") or ()), *(_raw(w) for w in first)]}
+    yield _edit((*TERMS, index), value, first)
+    yield from _appended(index, rest)
+
+
+def _appended(index: int, added: Sequence[Written]) -> Iterator[Edit]:
     for written in added:
-        yield Edit(op="add", path=(*path, "-"), value=_raw(written), rule=written.rule, policies=written.policies)
+        yield _edit((*TERMS, index, "matchExpressions", "-"), _raw(written), [written])
 
 
-def _copy(raw: Raw, index: int, added: tuple[Written, ...]) -> Edit:
-    value = {**raw, "matchExpressions": [*(raw.get("matchExpressions") or ()), *(_raw(w) for w in added)]}
-    return Edit(op="add", path=(*TERMS, index), value=value, rule=NAME, policies=_who(added))
+def _edit(path: Path, value: Any, added: Sequence[Written]) -> Edit:
+    rules = {w.rule for w in added} or {NAME}
+    return Edit(op="add", path=path, value=value, rule=rules.pop(), policies=_who(added))
 
 
 def _raw(written: Written) -> Raw:
@@ -70,7 +89,7 @@ def _raw(written: Written) -> Raw:
     return {"key": expression.key, "operator": expression.operator, **values}
 
 
-def _who(added: list[Written] | tuple[Written, ...]) -> tuple[str, ...]:
+def _who(added: Sequence[Written]) -> tuple[str, ...]:
     return tuple(sorted({name for w in added for name in w.policies}))
 
 
@@ -105,12 +124,24 @@ def _clashes(plan: Plan) -> Iterator[Violation]:
 
 
 def _outside(plan: Plan) -> Iterator[Violation]:
+    for cell in _unheld(plan):
+        yield refusal.outside(plan, cell, plan.constraints[0].axis)
+        return
     for cell in plan.space.cells:
         for axis in AXES:
             said = sayable(plan, cell, axis)
             if said.rendering.expressions and _selects_outside(plan, cell, said.rows):
                 yield refusal.outside(plan, cell, axis)
                 return
+
+
+def _unheld(plan: Plan) -> Iterator[Cell]:
+    """Terms that are possible on one platform alone, and don't say so: nodes of another would do, of which nothing was judged."""
+    by_term: dict[int | None, list[Cell]] = {}
+    for cell in plan.space.cells if plan.constraints and len(plan.snapshot.tables) > 1 else ():
+        if plan.space.possible(cell):
+            by_term.setdefault(cell.term.index, []).append(cell)
+    yield from (cells[0] for cells in by_term.values() if len(cells) == 1 and held(plan, cells[0]))
 
 
 def _selects_outside(plan: Plan, cell: Cell, inside: int) -> bool:
@@ -126,8 +157,8 @@ def _remarks(plan: Plan) -> None:
             plan.remark("BERTH-201", refusal.unknown_value(cell, said), NAME)
     for asked in plan.asked:
         if plan.constraints and not any(asked.resource.name in t.by_resource for t in plan.snapshot.tables.values()):
-            plan.remark("BERTH-208", f"{asked.resource.name} has no known nodes: where it may run is not judged", NAME)
-    if plan.constraints and any(not vendor for vendor, _ in claimed(plan.pod, plan.facts)):
+            plan.remark("BERTH-208", _without_nodes(plan, asked.resource), NAME)
+    if plan.constraints and any("" in claim.vendors for claim in plan.devices.claimed):
         plan.remark("BERTH-208", "a resource claim can't be read: where the pod may run is not judged", NAME)
     if plan.space.wanted and plan.space.cells and not plan.space.possible_anywhere():
         plan.remark("BERTH-217", "no node type that is known here offers all that the pod asks for: it may stay Pending", NAME)
@@ -135,6 +166,11 @@ def _remarks(plan: Plan) -> None:
     _after_boot(plan)
     if plan.pod.preferred and plan.constraints:
         refusal.preferred(plan)
+
+
+def _without_nodes(plan: Plan, resource: Resource) -> str:
+    what = "judged as a device of an unknown model" if plan.snapshot.places(resource) else "not judged"
+    return f"{resource.name} has no known nodes: where it may run is {what}"
 
 
 def _unwritten(plan: Plan) -> None:

@@ -1,0 +1,162 @@
+"""Which accelerators a pod asks for and how many, as intervals: by resource name, by claim, and as a fraction by annotation.
+
+Every accelerator counts. What nobody can count (an amount that is no quantity, a claim that is not there, ``allocationMode: All``) makes
+the upper end open and takes nothing from the lower one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+
+from policies.actor import FRACTION_DEVICES, FRACTIONS
+from policies.catalog import Catalog, Resource
+from policies.cluster_facts import Choice
+from policies.count import ANY_NUMBER, NONE, ONE, Count
+from policies.pod import Container, Pod, asks
+from policies.snapshot import Facts, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One accelerator resource name that the pod asks for."""
+
+    resource: Resource
+    count: Count
+    """devices at once"""
+    containers: tuple[Container, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """What one request of one resource claim asks for."""
+
+    kind: str
+    """ResourceClaim or ResourceClaimTemplate"""
+    name: str
+    count: Count
+    vendors: frozenset[str]
+    """of the classes that may serve it; "" for a class that nobody knows"""
+    found: bool = True
+    """False: the claim is not there, so nothing of it is known"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Devices:
+    """Everything that a pod asks for."""
+
+    asked: tuple[Asked, ...]
+    """by resource name, sorted by it"""
+    claimed: tuple[Claimed, ...]
+    """of accelerators alone, in the pod's order"""
+    fraction: Count
+    """devices of which the pod takes a part by annotation"""
+
+    @property
+    def vendors(self) -> frozenset[str]:
+        """Whose devices they are, as far as it is known."""
+        found = {a.resource.vendor for a in self.asked}.union(*(claim.vendors for claim in self.claimed))
+        if not self.asked and self.fraction != NONE:
+            found.add("nvidia")  # KAI and Run:ai share NVIDIA GPUs alone
+        return frozenset(found - {"", "any"})
+
+    @property
+    def missing(self) -> tuple[tuple[str, str], ...]:
+        """(kind, name) of every claim that is not there."""
+        return tuple(dict.fromkeys((claim.kind, claim.name) for claim in self.claimed if not claim.found))
+
+    @property
+    def units(self) -> Count:
+        """Devices in all, where a slice or a replica counts as one: by this policies match, so that a rename changes no match."""
+        return _sum((*(a.count for a in self.asked), *(c.count for c in self.claimed), self.fraction))
+
+    def whole(self, catalog: Catalog) -> Count:
+        """Devices in all, as ``gpusPerPod`` counts them: slices and partitions by the part of a device that each may be, added up and
+        rounded down; a fraction of one device alone is less than one."""
+        parts = [(a.count, *share(a.resource, catalog)) for a in self.asked]
+        least = sum((least * amount.least for amount, least, _ in parts), Fraction(0))
+        unknown = any(amount.most is None for amount, _, _ in parts)
+        most = None if unknown else floor(sum((most * (amount.most or 0) for amount, _, most in parts), Fraction(0)))
+        fraction = NONE if self.fraction == ONE else self.fraction
+        return _sum((Count(floor(least), most), *(c.count for c in self.claimed), fraction))
+
+
+def _sum(counts: Iterable[Count]) -> Count:
+    total = NONE
+    for one in counts:
+        total += one
+    return total
+
+
+def read(pod: Pod, facts: Facts, *, final: bool = False) -> Devices:
+    """What this pod asks for, in a namespace's facts. ``final``: no repair will make its requests equal to its limits any more."""
+    return Devices(asked=asked(pod, facts.snapshot, final=final), claimed=tuple(_claimed(pod, facts)), fraction=fraction(pod))
+
+
+def asked(pod: Pod, snapshot: Snapshot, *, final: bool = False) -> tuple[Asked, ...]:
+    """The accelerator resource names that the pod asks for (more than zero of), sorted."""
+    found: dict[str, tuple[Resource, list[Container]]] = {}
+    for container in pod.containers:
+        for name in container.resource_names:
+            resource = snapshot.resource(name)
+            if resource is not None and asks(container, name):
+                found.setdefault(name, (resource, []))[1].append(container)
+    return tuple(
+        Asked(resource, pod.devices(name, both=final and resource.kind == "dra"), tuple(containers))
+        for name, (resource, containers) in sorted(found.items(), key=lambda item: item[0])
+    )
+
+
+def _claimed(pod: Pod, facts: Facts) -> Iterator[Claimed]:
+    claims = facts.snapshot.cluster.claims
+    for kind, name in pod.claims:
+        requests = claims.get((kind, facts.namespace, name))
+        if requests is None:
+            yield Claimed(kind=kind, name=name, count=ANY_NUMBER, vendors=frozenset({""}), found=False)
+        for choices in requests or ():
+            accelerators = [choice for choice in choices if is_accelerator(choice.device_class, facts.snapshot)]
+            if accelerators:
+                least = min(choice.least for choice in accelerators) if len(accelerators) == len(choices) else 0
+                yield Claimed(
+                    kind=kind, name=name, count=Count(least, _most(accelerators)), vendors=frozenset(_vendors(accelerators, facts.snapshot))
+                )
+
+
+def _most(choices: Iterable[Choice]) -> int | None:
+    counts = [choice.most for choice in choices]
+    return None if None in counts else max((number for number in counts if number is not None), default=0)
+
+
+def _vendors(choices: Iterable[Choice], snapshot: Snapshot) -> Iterator[str]:
+    for choice in choices:
+        yield snapshot.class_vendor(choice.device_class)
+
+
+def is_accelerator(device_class: str, snapshot: Snapshot) -> bool:
+    """False for the classes of drivers that the catalog knows to be none, such as network cards; True where nobody knows."""
+    return snapshot.catalog.is_accelerator_driver(snapshot.cluster.driver(device_class))
+
+
+def fraction(pod: Pod) -> Count:
+    """Devices of which KAI or Run:ai gives the pod a part: one, or as many as its annotation says."""
+    if not any(name in pod.annotations for name in FRACTIONS):
+        return NONE
+    number = str(pod.annotations.get(FRACTION_DEVICES, "1"))
+    if not number.isascii() or not number.isdecimal() or len(number) > _MOST_DIGITS:
+        return Count(1, None)
+    return Count(int(number), int(number)) | ONE
+
+
+_MOST_DIGITS = 9
+"""more devices than any cluster has; bounds the work"""
+
+
+def share(resource: Resource, catalog: Catalog) -> tuple[Fraction, Fraction]:
+    """(least, most) part of a whole device that one of this resource may be. A slice of no known model may be nearly nothing, or all."""
+    if resource.parts is not None:
+        return Fraction(1, max(resource.parts)), Fraction(1, min(resource.parts))
+    if resource.kind != "mig":
+        return Fraction(1), Fraction(1)
+    return catalog.slice_shares.get(resource.profile or "", (Fraction(0), Fraction(1)))
