@@ -25,7 +25,8 @@ def check(plan: Plan) -> Iterator[Violation]:
         return
     node = plan.pod.node_name or plan.pod.pinned_node
     if not node:
-        _daemon(plan)
+        if plan.pod.pinned_node is not None:
+            _daemon(plan)
         return
     labels = plan.snapshot.cluster.nodes.get(node)
     policies = who(plan.constraints)
@@ -44,8 +45,14 @@ def check(plan: Plan) -> Iterator[Violation]:
         )
     home = detect.home(plan.snapshot.catalog, labels)
     if not carried and home and home not in plan.snapshot.tables:
-        text = f"the node that {_where(plan)} names is of {home}, none of the platforms in force here: where it runs is not judged"
-        plan.remark("BERTH-213", text, RULE, policies)
+        yield Violation(
+            code="BERTH-124",
+            fact=f"the node that {_where(plan)} names is of {home}, where {refusal.joined(plan.constraints)} is not judged",
+            fix="name another node, or none",
+            detail=f"Platforms in force here: {', '.join(plan.snapshot.tables)}. {refusal.required(plan.constraints)}",
+            rule=RULE,
+            policies=policies,
+        )
 
 
 def _where(plan: Plan) -> str:
@@ -108,14 +115,14 @@ def _carried(plan: Plan, labels: Mapping[str, str]) -> Iterator[tuple[Table, int
 
 
 def _wanted(plan: Plan, table: Table) -> int:
-    """The rows of what the pod asks for; of all of its vendors' devices where the table lacks that very name, since the node is there."""
-    rows = 0
+    """The rows of what the pod asks for; of all of its vendors' devices where the table lacks that very name, since the node is there;
+    of all there are where nobody knows whose they are."""
+    rows = vendors = 0
     for name in plan.space.wanted:
         rows |= table.of_resource(name)
-    if not rows:
-        for vendor in plan.vendors:
-            rows |= table.by_vendor.get(vendor, 0)
-    return rows
+    for vendor in plan.vendors:
+        vendors |= table.by_vendor.get(vendor, 0)
+    return rows or vendors or table.all
 
 
 def _carries(table: Table, labels: Mapping[str, str]) -> int:

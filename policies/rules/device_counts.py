@@ -151,7 +151,7 @@ def _of_no_known_class(plan: Plan) -> Iterator[Violation]:
 
 def _unknown_classes(plan: Plan) -> Iterator[tuple[str, str]]:
     for asked in plan.asked:
-        if asked.resource.kind == "dra" and asked.resource.vendor == "":
+        if asked.resource.vendor == "":
             yield f"nobody knows what devices {asked.resource.name} stands for", "ask for GPUs by a resource name that is known here"
     for claim in plan.devices.claimed:
         if not claim.found:

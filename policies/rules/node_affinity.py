@@ -100,10 +100,10 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
     """What the pod's own terms and the policies make impossible, or leave open."""
     yield from (v for v in plan.violations if v.rule == NAME)
     _remarks(plan)
-    if not plan.space.wanted:
-        return
     if plan.actor.affinity == "no":
         yield from known_node.check(plan)
+        return
+    if not plan.space.wanted:
         return
     if plan.constraints and plan.space.possible_anywhere() and not plan.space.left(plan.required):
         yield refusal.contradiction(plan)
