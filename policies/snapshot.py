@@ -201,6 +201,11 @@ class Facts:
     """the same number for namespaces with the same policies: their pods are decided alike"""
     snapshot: Snapshot
 
+    @property
+    def enforces(self) -> bool:
+        """Whether any policy may refuse here."""
+        return any(compiled.mode == "Enforce" for compiled in self.policies)
+
 
 def _selects(policy: Policy, labels: Mapping[str, str]) -> bool:
     selector = policy.match.namespace_selector

@@ -23,7 +23,7 @@ from policies.workloads.pods import Owner, Templated, pods_of
 from policies.workloads.shape import POD
 from policies.workloads.templates import workload_of
 from webhook import audience, review
-from webhook.review import WARNING_LENGTH, Operation, ReviewError
+from webhook.review import WARNING_LENGTH, Operation, ReviewError, Unreadable
 from webhook.seen import MOST_SEEN, seen
 
 _IN_POD = re.compile(
@@ -66,7 +66,7 @@ def from_document(document: object) -> Advised:
     api_version, kind = _kind(request)
     workload = request.get("object")
     if not isinstance(workload, dict):
-        raise ReviewError(400, f"request.object is {review.shown(workload)}; a {kind} was wanted")
+        raise Unreadable(f"request.object is {review.shown(workload)}; a {kind} was wanted")
     return Advised(
         uid=review.text_in(request, "uid"),
         operation=review.operation_in(request),

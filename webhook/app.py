@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import NamedTuple
 
-import orjson
-
 from policies.snapshot import Snapshot
-from webhook import judged, logs, review
+from webhook import judged, logs, unread
 from webhook.http import JSON, Answer, Call, Refusal, come_back, said, start
 from webhook.limits import UID_BYTES, Limits
 from webhook.metrics import Metrics
@@ -146,16 +144,12 @@ class App:
         return decision, Answer(OK_JSON, answer)
 
     def _unjudged(self, phase: str, call: Call, snapshot: Snapshot) -> tuple[str, Answer]:
-        """A review over the cap, of which nothing is known but its uid and its bytes, is answered all the same: an error would let a
-        pod pass where the entry's failurePolicy is Ignore, so that whoever makes one large enough would escape. Where nothing may
-        refuse (advice, no policy in Enforce), it is allowed."""
-        uid = review.uid_at(call.body[:UID_BYTES])
-        if uid is None:
+        """A review over the cap is answered all the same, by its head."""
+        head = unread.head_of(call.body[:UID_BYTES])
+        if head is None:
             return NO_UID
-        refused = phase != "advise" and snapshot.enforces
-        logs.write("too_large", "warning", phase=phase, uid=logs.cut(uid), bytes=call.size, refused=refused)
-        answer = orjson.dumps(review.unjudged(uid, size=call.size, limit=self.room, refused=refused))
-        return "refused" if refused else "advised" if phase == "advise" else "unmatched", Answer(OK_JSON, answer)
+        decision, answer = judged.too_large(phase, head, call.size, self.room, snapshot)
+        return decision, Answer(OK_JSON, answer)
 
 
 def _is_json(content_type: bytes) -> bool:

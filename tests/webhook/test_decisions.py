@@ -147,7 +147,8 @@ def test_what_is_nested_deeper_than_it_can_be_written_is_refused(snapshot: Snaps
     document["request"]["object"]["spec"]["unknown"] = deep
     assert answered("mutate", json.dumps(document).encode(), snapshot) == answered("mutate", BODY, snapshot)
     document["request"]["object"]["spec"]["nodeSelector"] = {"a": deep}
-    assert answered("mutate", json.dumps(document).encode(), snapshot) == "request.object is nested deeper than 254 levels"
+    word, answer = judged.pod("mutate", json.dumps(document).encode(), snapshot, METRICS)
+    assert (word, b"BERTH-005" in answer, b"nested deeper than 254 levels" in answer) == ("refused", True, True)
 
 
 @pytest.mark.parametrize("phase", ["mutate", "validate"])
