@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from policies import choose, patch, plan
+from policies import applied, choose, plan
 from policies.actor import FRACTIONS, MIRRORED
 from policies.compiled import Compiled
 from policies.extract import extract
 from policies.placement import terms_of
 from policies.plan import Asked, Plan
-from policies.pod import Pod
+from policies.pod import Pod, Raw
 from policies.request import Request
 from policies.rules import RULES
 from policies.snapshot import Facts
@@ -47,11 +47,12 @@ def evaluate(request: Request, facts: Facts) -> Verdict:
     matched = plan.matching(request, facts, pod, asked)
     enforced = tuple(c for c in matched if c.mode == "Enforce")
     edits, violations, remarks = _one(request, facts, pod, enforced, asked)
+    standing = _standing(request, facts, pod, enforced)
     would: tuple[Would, ...] = ()
     uncounted = 0
     # No mutating webhook is called for an update: what would be refused of it is told where it is judged.
     if (request.operation == "UPDATE" or request.phase == "mutate") and len(enforced) < len(matched):
-        would, uncounted = _would(request, facts, pod, matched, asked, edits, violations)
+        would, uncounted = _would(request, facts, pod, matched, asked, edits, violations, standing)
     return Verdict(
         edits=edits,
         violations=violations,
@@ -59,7 +60,7 @@ def evaluate(request: Request, facts: Facts) -> Verdict:
         would=would,
         uncounted=uncounted,
         matched=tuple(c.policy.id for c in matched),
-        patch=_patch(request, facts, pod, edits, violations),
+        patch=_patch(request, facts, pod, edits, violations, standing),
     )
 
 
@@ -67,16 +68,33 @@ def _misspelt(pod: Pod, facts: Facts) -> bool:
     return any(name in facts.snapshot.catalog.misspellings for container in pod.containers for name in container.resource_names)
 
 
+def _standing(request: Request, facts: Facts, pod: Pod, enforced: tuple[Compiled, ...]) -> list[applied.Entry]:
+    """What the pod brings of ``berth.dev/applied`` and the policies in force write themselves."""
+    if applied.APPLIED not in pod.annotations or request.phase != "mutate" or request.operation == "UPDATE":
+        return []
+
+    def write(raw: Raw) -> tuple[Edit, ...]:
+        before = Pod(raw)
+        return _one(request, facts, before, enforced, plan.accelerators(before, facts.snapshot))[0]
+
+    return applied.true_entries(pod.raw, pod.annotations[applied.APPLIED], facts.snapshot.catalog.whole, write)
+
+
 def _patch(
-    request: Request, facts: Facts, pod: Pod, edits: tuple[Edit, ...], violations: tuple[Violation, ...]
+    request: Request,
+    facts: Facts,
+    pod: Pod,
+    edits: tuple[Edit, ...],
+    violations: tuple[Violation, ...],
+    standing: list[applied.Entry],
 ) -> tuple[dict[str, object], ...]:
     """Nothing for a pod that is refused, or only updated."""
     if violations or request.operation == "UPDATE":
         return ()
-    standing = pod.annotations.get(patch.APPLIED)
-    if not edits and standing is None:
+    came = pod.annotations.get(applied.APPLIED)
+    if not edits and came is None:
         return ()
-    return patch.finish(pod.raw, edits, standing, frozenset(c.policy.id for c in facts.policies))
+    return applied.finish(pod.raw, edits, came, standing)
 
 
 def _one(
@@ -121,6 +139,7 @@ def _would(
     asked: tuple[Asked, ...],
     edits: tuple[Edit, ...],
     violations: tuple[Violation, ...],
+    standing: list[applied.Entry],
 ) -> tuple[tuple[Would, ...], int]:
     """Each Audit or Warn policy alone on top of the enforced ones."""
     softer = [c for c in matched if c.mode != "Enforce"]
@@ -137,7 +156,7 @@ def _would(
                 edits=tuple(e for e in more_edits if _deed(e) not in done),
                 violations=tuple(v for v in more_violations if (v.code, v.fact) not in refused),
                 remarks=tuple(r for r in remarks if compiled.policy.id in r.policies),
-                patch=_patch(request, facts, pod, more_edits, more_violations),
+                patch=_patch(request, facts, pod, more_edits, more_violations, standing),
             )
         )
     return tuple(out), max(0, len(softer) - most)
