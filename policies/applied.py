@@ -22,8 +22,8 @@ from policies.verdict import Edit, Path
 APPLIED = f"{GROUP}/applied"
 LONGEST = 1024
 """bytes of the annotation (design section 5); past it, a count and a hash stand for the entries. A longer one is not ours"""
-SHORTEST_GRACE = 30
-"""seconds that the API server writes where an author says nothing (k8s.io/api/core/v1), and all that a default may raise"""
+DEFAULT_GRACE = 30
+"""seconds that the API server writes where an author says nothing (k8s.io/api/core/v1)"""
 _LONGEST_INDEX = 6
 """digits: a pod of 3 MiB has no list of a million"""
 _SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
@@ -82,7 +82,7 @@ def true_entries(pod: Raw, standing: Any, whole: Mapping[str, str], write: Calla
     paths = {path for e in claimed if (path := _path(pod, e["path"])) is not None}
     if not paths:
         return []
-    grace = next((value_at(pod, path) for path in sorted(paths) if path[-1] == GRACE and path != ("spec", GRACE)), SHORTEST_GRACE)
+    grace = _former_grace(pod, paths)
     without = pod
     for path in sorted(paths, reverse=True):  # what lies deeper, or further back in a list, goes first
         without = _undone(without, path, grace, whole)
@@ -126,9 +126,15 @@ def _is_written(path: Path) -> bool:
     return len(rest) in (1, 2, 3) and rest[1:2] in ((), ("matchExpressions",))
 
 
+def _former_grace(pod: Raw, paths: Iterable[Path]) -> Any:
+    """As probes have it, which keep the former one; else the shortest that may have been raised to what stands."""
+    pinned = next((value_at(pod, path) for path in sorted(paths) if path[-1] == GRACE and path != ("spec", GRACE)), None)
+    standing = value_at(pod, ("spec", GRACE))
+    return pinned or (DEFAULT_GRACE if not isinstance(standing, int) or standing > DEFAULT_GRACE else 1)
+
+
 def _undone(pod: Raw, path: Path, grace: Any, whole: Mapping[str, str]) -> Raw:
-    """The pod as it may have been before this was written: without it, the grace as probes have it (they keep the former one) or as short
-    as it gets, a slice as a whole GPU."""
+    """The pod as it may have been before this was written: without it, with the former grace, a slice as a whole GPU."""
     if path[-1] == GRACE:  # of a probe too it stays, as null: a probe that is empty is none
         return dict(edit_tree.set_at(pod, path, grace if path == ("spec", GRACE) else None))
     name = path[-1]

@@ -40,7 +40,7 @@ _REFUSES = {
 
 def evaluate(request: Request, facts: Facts) -> Verdict:
     """The verdict on one pod. Raises PodError where the pod is not shaped like one."""
-    pod = Pod(extract(request.pod, facts.snapshot.reads))
+    pod = Pod(extract(request.pod, facts.reads))
     asked = plan.accelerators(pod, facts.snapshot)
     if not (asked or pod.claims or any(name in pod.annotations for name in FRACTIONS) or _misspelt(pod, facts)):
         return Verdict(judged=False)

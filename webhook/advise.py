@@ -16,6 +16,7 @@ from typing import Any
 from policies import both_phases
 from policies.both_phases import Judgement
 from policies.document import Document, InputError, path_text
+from policies.extract import Reads
 from policies.request import Request
 from policies.snapshot import Snapshot
 from policies.verdict import Remark, Violation
@@ -88,7 +89,8 @@ def advise(asked: Advised, snapshot: Snapshot) -> tuple[str, ...]:
     owner = Owner(api_version=asked.api_version, kind=asked.kind, name=asked.name, namespace=asked.namespace, workload=known)
     made = list(islice(pods_of(Document(file="", value=asked.workload), owner, snapshot.catalog), MOST_TEMPLATES + 1))
     judged = made[:MOST_TEMPLATES]
-    if sum(_size(one, snapshot) for one in judged) > MOST_SEEN:
+    read = snapshot.facts_for(asked.namespace).reads
+    if sum(_size(one, read) for one in judged) > MOST_SEEN:
         return ("BERTH-002: its pod templates are too large or too deep to be judged beforehand; berth try judges them",)
     said = dict.fromkeys(s for one in judged for s in _sentences(one, asked, snapshot, several=len(made) > 1))
     if len(made) > MOST_TEMPLATES:
@@ -96,12 +98,12 @@ def advise(asked: Advised, snapshot: Snapshot) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _size(made: Templated | InputError, snapshot: Snapshot) -> int:
+def _size(made: Templated | InputError, read: Reads) -> int:
     """Bytes that would be judged."""
     if isinstance(made, InputError):
         return 0
     try:
-        return len(seen(made.pod, snapshot.reads))
+        return len(seen(made.pod, read))
     except ReviewError:
         return MOST_SEEN + 1
 

@@ -54,7 +54,7 @@ def decided(asked: Review, verdict: Verdict, phase: Phase) -> Decided:
     )
 
 
-Key = tuple[Phase, bool, int, str, str, bytes]
+Key = tuple[Phase, bool, int, str, bytes, str, bytes]
 
 
 def key(request: Request, facts: Facts, text: bytes) -> Key | None:
@@ -64,9 +64,33 @@ def key(request: Request, facts: Facts, text: bytes) -> Key | None:
         return None
     if _may_be_pinned(request.pod, text):
         return None
-    claims = b'"resourceClaims":' in text  # they are found by namespace
-    user = request.user if request.user in facts.snapshot.reads.users else ""
-    return request.phase, request.dry_run, facts.scope, facts.namespace if claims else "", user, text
+    try:
+        namespace, claims = (facts.namespace, _claims(request.pod, facts)) if b'"resourceClaims":' in text else ("", b"")
+    except orjson.JSONEncodeError:  # a claim that is nested deeper than 254 levels
+        return None
+    user = request.user if request.user in facts.reads.users else ""
+    return request.phase, request.dry_run, facts.scope, namespace, claims, user, text
+
+
+def _claims(pod: Mapping[str, Any], facts: Facts) -> bytes:
+    """What the claims that the pod names ask for, as far as that is known: one that changes is another key, and drops nothing else."""
+    known, spec = facts.snapshot.cluster.claims, pod.get("spec")
+    listed = spec.get("resourceClaims") if isinstance(spec, dict) else None
+    found = []
+    for claim in listed if isinstance(listed, list) else ():
+        for kind, field in _NAMED if isinstance(claim, dict) else ():
+            name = claim.get(field)
+            found.append(known.get((kind, facts.namespace, name)) if isinstance(name, str) else None)
+    return orjson.dumps(found, default=_plain)
+
+
+_NAMED = (("ResourceClaimTemplate", "resourceClaimTemplateName"), ("ResourceClaim", "resourceClaimName"))
+"""k8s.io/api/core/v1 PodResourceClaim"""
+
+
+def _plain(value: object) -> object:
+    """A tuple of a claim's as JSON has it."""
+    return [*value] if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else str(value)
 
 
 def _may_be_pinned(pod: Mapping[str, Any], text: bytes) -> bool:
@@ -77,8 +101,8 @@ def _may_be_pinned(pod: Mapping[str, Any], text: bytes) -> bool:
 
 def keep(kept: Kept[Decided], key: Key, decision: Decided) -> None:
     """For the next one with this key."""
-    *alike, text = key
-    kept.keep((*alike, tight(text)), decision, size(text, decision))
+    *alike, claims, user, text = key
+    kept.keep((*alike, tight(claims), user, tight(text)), decision, size(text, decision) + len(claims))
 
 
 def tight(text: bytes) -> bytes:

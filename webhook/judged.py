@@ -30,13 +30,13 @@ def pod(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics) -> tupl
 
 def _pod(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
     asked = review.parse(body)
-    text = seen(asked.pod, snapshot.reads)
-    size = len(text) if asked.old_pod is None else max(len(text), len(seen(asked.old_pod, snapshot.reads)))
+    facts = snapshot.facts_for(asked.namespace)
+    text = seen(asked.pod, facts.reads)
+    size = len(text) if asked.old_pod is None else max(len(text), len(seen(asked.old_pod, facts.reads)))
     if size > MOST_SEEN:
         return _overgrown(phase, asked, size, snapshot)
     if not snapshot.knows(asked.namespace):
         raise NotYet
-    facts = snapshot.facts_for(asked.namespace)
     request = asked.request(phase)
     key = decisions.key(request, facts, text)
     kept = snapshot.memory.decided

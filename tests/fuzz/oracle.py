@@ -75,7 +75,7 @@ def check_under(body: bytes, snapshot: Snapshot, *, unaided: bool = True) -> str
 def _is(answer: Raw | None, code: str) -> bool:
     """It was not judged, for this reason."""
     response = answer["response"] if answer is not None else {}
-    return (response.get("status", {}).get("message", ""), *response.get("warnings", ()))[-1].startswith(f"{code}: ")
+    return str((response.get("status", {}).get("message", ""), *response.get("warnings", ()))[-1]).startswith(f"{code}: ")
 
 
 def _check_unread(body: bytes, answer: Raw, snapshot: Snapshot) -> None:
@@ -105,7 +105,7 @@ def _unaided(phase: Phase, body: bytes, snapshot: Snapshot) -> Raw | None:
     vars(engine)["extract"] = lambda pod, read: pod
     try:
         asked = review.parse(body)
-        seen(asked.pod, snapshot.reads)  # refuses what is nested too deep
+        seen(asked.pod, snapshot.facts_for(asked.namespace).reads)  # refuses what is nested too deep
         verdict = engine.evaluate(asked.request(phase), snapshot.facts_for(asked.namespace))
     except (ReviewError, PodError):
         return None
