@@ -1,7 +1,8 @@
-"""JSON of the API server, however deep somebody nests a part of it.
+"""JSON as Go writes it, where orjson refuses it: however deep somebody nests a part, and whatever numbers and texts are in it.
 
-Fields that take any JSON (a claim's opaque parameters, a CRD's unknown fields) are kept by the API server as deep as they come, and orjson
-reads 1,024 levels: without this, one such object would hide a whole kind from every replica, in every namespace.
+Fields that take any JSON (a claim's opaque parameters, a CRD's unknown fields, managedFields) are kept by the API server as they come, and
+orjson reads 1,024 levels, no number past a double's and no text that is not Unicode: without this, one such object would hide a whole kind
+from every replica, in every namespace, and no pod that has it could be judged.
 """
 
 from __future__ import annotations
@@ -14,19 +15,33 @@ import orjson
 
 DEEPEST = 64
 """levels that are read where there are more than orjson reads: no field that anything here looks at has twenty"""
-_MARKS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{\]}]')
-"""texts, in which brackets mean nothing, and brackets"""
+_TEXT = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_MARKS = re.compile(rb'(?:"[^"\\]*+"[^][{}"]*+)++|' + _TEXT + rb"|[][{}]")
+"""texts, in which brackets mean nothing, as many at once as stand side by side, and brackets"""
+_VALUES = re.compile(
+    rb'(?:"[^"\\]*+"[^"0-9-]*+)++|' + _TEXT + rb"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?[eE][-+]?[0-9]+|-?[1-9][0-9]{299,}(?:\.[0-9]+)?"
+)
+"""texts, and numbers that may be past a double's (1.8e308)"""
+_ESCAPES = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u[dD][89a-fA-F]..|.)", re.DOTALL)
+"""escapes in a text: two surrogates that make one character, one alone, and all others"""
+_LONE = len(rb"\ud800")
 
 
 def loads(text: bytes) -> Any:
-    """The value; where it is too deep, with null for what is below. Raises ValueError for what is no JSON."""
+    """The value; where it is too deep, with null for what is below. A surrogate alone, or bytes that are no UTF-8, are U+FFFD, as Go
+    reads them; a number that is no double is its own text. Raises ValueError for what is no JSON."""
     try:
         return orjson.loads(text)
     except ValueError:
-        parts = list(_parts(text))
-        if len(parts) == 1:
-            raise
-        return orjson.loads(b"null".join(parts))
+        return _by_parts(text)
+
+
+def _by_parts(text: bytes) -> Any:
+    flat = b"null".join(_parts(text))
+    try:
+        return orjson.loads(flat)
+    except ValueError:
+        return orjson.loads(_VALUES.sub(_readable, flat.decode(errors="replace").encode()))
 
 
 def _parts(text: bytes) -> Iterator[bytes]:
@@ -43,3 +58,23 @@ def _parts(text: bytes) -> Iterator[bytes]:
             if depth == DEEPEST:
                 kept = mark.end()
     yield text[kept:]
+
+
+def _readable(value: re.Match[bytes]) -> bytes:
+    """A text or a number such that orjson reads it."""
+    found = value[0]
+    if found.startswith(b'"'):
+        return _ESCAPES.sub(_escape, found) if b"\\u" in found else found
+    return found if _is_finite(found) else b'"%b"' % found
+
+
+def _escape(escape: re.Match[bytes]) -> bytes:
+    return escape[0] if len(escape[0]) != _LONE else rb"\ufffd"
+
+
+def _is_finite(number: bytes) -> bool:
+    try:
+        orjson.loads(number)
+    except ValueError:
+        return False
+    return True

@@ -133,7 +133,7 @@ def look(facts: Facts, kind: Kind, policies: Sequence[Compiled]) -> Look:
 def planned(facts: Facts, kind: Kind, policies: tuple[Compiled, ...]) -> tuple[Plan, tuple[Edit, ...]]:
     """The engine's plan for such a pod, and what its rules write into it."""
     request = request_for(kind, facts.namespace, facts.snapshot.catalog)
-    pod = Pod(extract(request.pod, facts.snapshot.reads))
+    pod = Pod(extract(request.pod, facts.reads))
     about = plan.Subject(request=request, pod=pod, devices=devices.read(pod, facts), possible=policies, certain=frozenset(policies))
     made = plan.make(facts, about, policies)
     choose.choose(made)

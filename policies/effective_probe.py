@@ -102,7 +102,7 @@ def match(facts: Facts, kind: Kind, user: str | None = None) -> Matched:
     request = request_for(kind, facts.namespace, facts.snapshot.catalog)
     if user is not None:
         request = replace(request, user=user)
-    pod = Pod(extract(request.pod, facts.snapshot.reads))
+    pod = Pod(extract(request.pod, facts.reads))
     known = {c.policy.id: replace(c, policy=replace(c.policy, match=_known(c.policy.match, kind))) for c in facts.policies}
     hold = {c.policy.id for c in plan.subject(request, replace(facts, policies=tuple(known.values())), pod).possible}
     open_ = {name for name in hold for c in facts.policies if c.policy.id == name and known[name].policy.match != c.policy.match}

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from policies import choose, patch, plan
+from policies import applied, choose, devices, plan
 from policies.actor import Placement, annotated_fraction
 from policies.compiled import Compiled
 from policies.extract import extract
 from policies.placement import terms_of
 from policies.plan import Plan, Subject
-from policies.pod import Pod
+from policies.pod import Pod, Raw
 from policies.request import Request
 from policies.rules import RULES
 from policies.rules.device_counts import UNCOUNTED
@@ -41,18 +42,19 @@ _PLACEMENT: Mapping[Placement, frozenset[str]] = {
 
 def evaluate(request: Request, facts: Facts) -> Verdict:
     """The verdict on one pod. Raises PodError where the pod is not shaped like one."""
-    pod = Pod(extract(request.pod, facts.snapshot.reads))
+    pod = Pod(extract(request.pod, facts.reads))
     about = plan.subject(request, facts, pod)
     if not (about.devices.asked or pod.claims or annotated_fraction(pod) or _misspelt(pod, facts)):
         return Verdict(judged=False)
     matched = about.possible
     enforced = tuple(c for c in matched if c.mode == "Enforce")
     edits, violations, remarks = _one(facts, about, enforced)
+    standing = _standing(facts, about, enforced)
     would: tuple[Would, ...] = ()
     uncounted = 0
     # No mutating webhook is called for an update: what would be refused of it is told where it is judged.
     if (request.operation == "UPDATE" or request.phase == "mutate") and len(enforced) < len(matched):
-        would, uncounted = _would(facts, about, edits, violations)
+        would, uncounted = _would(facts, about, edits, violations, standing)
     return Verdict(
         edits=edits,
         violations=violations,
@@ -60,7 +62,7 @@ def evaluate(request: Request, facts: Facts) -> Verdict:
         would=would,
         uncounted=uncounted,
         matched=tuple(c.policy.id for c in matched),
-        patch=_patch(request, facts, pod, edits, violations),
+        patch=_patch(request, facts, pod, edits, violations, standing),
         missing=about.devices.missing if any(violation.code == UNCOUNTED for violation in violations) else (),
     )
 
@@ -69,16 +71,34 @@ def _misspelt(pod: Pod, facts: Facts) -> bool:
     return any(name in facts.snapshot.catalog.misspellings for container in pod.containers for name in container.resource_names)
 
 
+def _standing(facts: Facts, about: Subject, enforced: tuple[Compiled, ...]) -> list[applied.Entry]:
+    """What the pod brings of ``berth.dev/applied`` and the policies in force write themselves."""
+    pod, request = about.pod, about.request
+    if applied.APPLIED not in pod.annotations or request.phase != "mutate" or request.operation == "UPDATE":
+        return []
+
+    def write(raw: Raw) -> tuple[Edit, ...]:
+        before = Pod(raw)
+        return _one(facts, replace(about, pod=before, devices=devices.read(before, facts)), enforced)[0]
+
+    return applied.true_entries(pod.raw, pod.annotations[applied.APPLIED], facts.snapshot.catalog.whole, write)
+
+
 def _patch(
-    request: Request, facts: Facts, pod: Pod, edits: tuple[Edit, ...], violations: tuple[Violation, ...]
+    request: Request,
+    facts: Facts,
+    pod: Pod,
+    edits: tuple[Edit, ...],
+    violations: tuple[Violation, ...],
+    standing: list[applied.Entry],
 ) -> tuple[dict[str, object], ...]:
     """Nothing for a pod that is refused, or only updated."""
     if violations or request.operation == "UPDATE":
         return ()
-    standing = pod.annotations.get(patch.APPLIED)
-    if not edits and standing is None:
+    came = pod.annotations.get(applied.APPLIED)
+    if not edits and came is None:
         return ()
-    return patch.finish(pod.raw, edits, standing, frozenset(c.policy.id for c in facts.policies))
+    return applied.finish(pod.raw, edits, came, standing)
 
 
 def _one(
@@ -114,7 +134,9 @@ def _check(request: Request, made: Plan) -> Iterator[Violation]:
                 made.remark(violation.code, text, violation.rule, violation.policies)
 
 
-def _would(facts: Facts, about: Subject, edits: tuple[Edit, ...], violations: tuple[Violation, ...]) -> tuple[tuple[Would, ...], int]:
+def _would(
+    facts: Facts, about: Subject, edits: tuple[Edit, ...], violations: tuple[Violation, ...], standing: list[applied.Entry]
+) -> tuple[tuple[Would, ...], int]:
     """Each Audit or Warn policy alone on top of the enforced ones."""
     matched, pod = about.possible, about.pod
     softer = [c for c in matched if c.mode != "Enforce"]
@@ -131,7 +153,7 @@ def _would(facts: Facts, about: Subject, edits: tuple[Edit, ...], violations: tu
                 edits=tuple(e for e in more_edits if _deed(e) not in done),
                 violations=tuple(v for v in more_violations if (v.code, v.fact) not in refused),
                 remarks=tuple(r for r in remarks if compiled.policy.id in r.policies),
-                patch=_patch(about.request, facts, pod, more_edits, more_violations),
+                patch=_patch(about.request, facts, pod, more_edits, more_violations, standing),
             )
         )
     return tuple(out), max(0, len(softer) - most)

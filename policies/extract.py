@@ -8,8 +8,8 @@ extract is its path in the pod.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from policies.actor import FRACTION_DEVICES, FRACTIONS, KUEUE_LABELS
@@ -37,7 +37,7 @@ ORDINARY = ("cpu", "memory", "ephemeral-storage")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reads:
-    """Which labels, annotations and resources the policies of a snapshot and its catalog read."""
+    """Which labels, annotations and resources policies and their catalog read: the cluster's policies, or a namespace's own too."""
 
     labels: frozenset[str]
     annotations: frozenset[str]
@@ -47,17 +47,36 @@ class Reads:
     users: frozenset[str]
     """that some policy excludes"""
 
+    def wider(self, policies: Sequence[Policy]) -> Reads:
+        """What these read too: this very object where it is nothing more."""
+        labels = self.labels.union(*(_labels(policy) for policy in policies))
+        users = self.users.union(*(policy.exclude_users for policy in policies))
+        ordinary = self.ordinary or any(_compares_ordinary(policy) for policy in policies)
+        if (labels, users, ordinary) == (self.labels, self.users, self.ordinary):
+            return self
+        return replace(self, labels=labels, users=users, ordinary=ordinary)
+
 
 def reads(policies: Iterable[Policy], catalog: Catalog) -> Reads:
-    """Of everything that may be in force together."""
+    """Of the cluster's policies among these, which may be in force in any namespace."""
     readers = Readers(catalog)
     for policy in policies:
-        readers.count(policy, 1)
+        if policy.namespace is None:
+            readers.count(policy, 1)
     return readers.reads()
 
 
+def _labels(policy: Policy) -> frozenset[str]:
+    selector = policy.match.pod_selector
+    return selector.keys if selector is not None else frozenset()
+
+
+def _compares_ordinary(policy: Policy) -> bool:
+    return "cpuAndMemory" in policy.require.requests_equal_limits
+
+
 class Readers:
-    """How many of the policies in force read each thing: for whoever has ten thousand, of which one changes."""
+    """How many of the cluster's policies read each thing: for whoever has ten thousand, of which one changes."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -67,12 +86,11 @@ class Readers:
 
     def count(self, policy: Policy, sign: int) -> None:
         """One that is in force from now on (1), or no more (-1)."""
-        selector = policy.match.pod_selector
-        for key in selector.keys if selector is not None else ():
+        for key in _labels(policy):
             self._labels[key] += sign
         for user in policy.exclude_users:
             self._users[user] += sign
-        self._ordinary += sign * ("cpuAndMemory" in policy.require.requests_equal_limits)
+        self._ordinary += sign * _compares_ordinary(policy)
 
     def reads(self) -> Reads:
         """Of all of them together."""

@@ -148,9 +148,7 @@ class Living:
         for key in batch.facts:
             self._see(key)
         batch.namespaces = [name for kind, _, name in batch.facts if kind == "Namespace"]
-        batch.fresh = any(
-            getattr(now, part) is not getattr(before, part) for part in ("nodepool_grace", "nodepools", "device_classes", "claims")
-        )
+        batch.fresh = any(getattr(now, part) is not getattr(before, part) for part in ("nodepool_grace", "nodepools", "device_classes"))
 
     def _read(self, key: Key, value: Mapping[str, Any]) -> tuple[cluster_facts.Entry, ...]:
         """By the key that the API server knows it by. Nothing of a claim that is one pod's own (``cluster.kinds.claim``)."""
@@ -187,7 +185,7 @@ class Living:
         for policy, sign in batch.named:  # a policy or a template
             for family in set(snapshot.instance_families(policy)):
                 self._families[family] += sign
-            if isinstance(policy, Policy):
+            if isinstance(policy, Policy) and policy.namespace is None:
                 self._readers.count(policy, sign)
         self._families = +self._families
         if self._new_ground(batch):
@@ -323,7 +321,7 @@ class _Batch:
     """what acts no more (-1), and what acts now (1)"""
     namespaces: list[str] = field(default_factory=list)
     fresh: bool = False
-    """facts on which decisions rest have changed: nothing decided before holds"""
+    """facts on which any decision may rest have changed: nothing decided before holds. (Claims are in the key of what rests on them.)"""
     everything: bool = False
     added: set[str] = field(default_factory=set)
     modified: set[str] = field(default_factory=set)

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import copy
 import functools
-import hashlib
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from policies.catalog import LONGEST_NAME
-from policies.policy import GROUP
 from policies.verdict import Edit, Path
 
-APPLIED = f"{GROUP}/applied"
-_MOST_APPLIED = 1024
-"""bytes of the annotation (design section 5); past it, a count and a hash stand for the entries"""
-_MISSING = object()
-_SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
-_COMPACT = json.JSONEncoder(separators=(",", ":")).encode
-"""encoders made once: ``json.dumps`` with arguments makes one each time"""
+MISSING = object()
+"""stands where nothing does"""
 
 
 def pointer(path: Path) -> str:
@@ -94,98 +86,10 @@ def _change(parent: Any, op: str, key: str | int, value: Any) -> str | int:
 
 
 def value_at(pod: Any, path: Path) -> Any:
-    """What stands at a path, or a private marker where nothing does."""
+    """What stands at a path, or MISSING where nothing does."""
     for part in path:
         here = part in pod if isinstance(pod, dict) else isinstance(pod, list) and isinstance(part, int) and part < len(pod)
         if not here:
-            return _MISSING
+            return MISSING
         pod = pod[part]
     return pod
-
-
-# --- berth.dev/applied -------------------------------------------------------------------------------------------------
-
-
-def digest(value: Any) -> str:
-    """Eight hex digits that stand for a value."""
-    return hashlib.sha256(_SORTED(value).encode()).hexdigest()[:8]
-
-
-def finish(pod: Mapping[str, Any], edits: Iterable[Edit], standing: Any, policies: frozenset[str]) -> tuple[dict[str, Any], ...]:
-    """The operations for ``edits`` and the annotation that records them.
-
-    ``standing``: the annotation as it came. Its entries are kept while their policy is in force for the namespace and
-    the value at their path is what they say. It is never read for a decision.
-    """
-    patch = Patch(pod)
-    applied = [(edit, patch.apply(edit)) for edit in edits]
-    # What one edit has made another may fill: what stands there in the end is what is recorded.
-    added = [_entry(edit, path, value_at(patch.pod, path)) for edit, path in applied if edit.op != "remove"]
-    kept = _kept(patch.pod, standing, policies)
-    text = _text([*kept, *added], standing, bool(added))
-    if text is None and isinstance(standing, str):
-        patch.apply(Edit(op="remove", path=("metadata", "annotations", APPLIED), rule="applied", policies=()))
-    elif text is not None and text != standing:
-        patch.apply(Edit(op="add", path=("metadata", "annotations", APPLIED), value=text, rule="applied", policies=()))
-    return tuple(patch.operations)
-
-
-def _entry(edit: Edit, path: Path, value: Any) -> dict[str, Any]:
-    return {"by": list(edit.policies), "rule": edit.rule, "path": pointer(path), "is": digest(value)}
-
-
-def _kept(pod: Mapping[str, Any], standing: Any, policies: frozenset[str]) -> list[dict[str, Any]]:
-    entries = _entries(standing)
-    return [e for e in entries if policies.issuperset(e["by"]) and digest_at(pod, e["path"]) == e["is"]]
-
-
-def _entries(standing: Any) -> list[dict[str, Any]]:
-    try:
-        entries = json.loads(standing) if isinstance(standing, str) else []
-    except (ValueError, RecursionError):
-        return []
-    shape = {"by": list, "rule": str, "path": str, "is": str}
-    whole = isinstance(entries, list) and all(
-        isinstance(e, dict)
-        and e.keys() == shape.keys()
-        and all(isinstance(e[k], t) for k, t in shape.items())
-        and all(isinstance(p, str) for p in e["by"])
-        for e in entries
-    )
-    return entries if whole else []
-
-
-def digest_at(pod: Any, text: str) -> str | None:
-    """The digest of what stands at a JSON pointer; None where nothing does."""
-    parts = [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
-    for part in parts:
-        if isinstance(pod, list):
-            pod = pod[int(part)] if part.isdecimal() and int(part) < len(pod) else _MISSING
-        else:
-            pod = pod.get(part, _MISSING) if isinstance(pod, dict) else _MISSING
-        if pod is _MISSING:
-            return None
-    return digest(pod)
-
-
-def _text(entries: list[dict[str, Any]], standing: Any, added: bool) -> str | None:
-    """The annotation's value; None for none. Too long: how many edits, and a hash of them."""
-    summary = _summary(standing)
-    if not entries:
-        return standing if summary is not None and not added else None
-    text = _COMPACT(entries)
-    if summary is None and len(text.encode()) <= _MOST_APPLIED:
-        return text
-    before, chain = (summary["edits"], summary["sha256"]) if summary is not None else (0, "")
-    whole = {"edits": before + len(entries), "sha256": hashlib.sha256((chain + text).encode()).hexdigest()}
-    return _COMPACT(whole)
-
-
-def _summary(standing: Any) -> dict[str, Any] | None:
-    try:
-        found = json.loads(standing) if isinstance(standing, str) else None
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(found, dict) or found.keys() != {"edits", "sha256"}:
-        return None
-    return found if type(found["edits"]) is int and isinstance(found["sha256"], str) else None

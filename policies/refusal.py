@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from policies.applied import APPLIED
 from policies.catalog import Expression
 from policies.compiled import Constraint, who
 from policies.nearest import nearest
 from policies.offers import Axis
-from policies.patch import APPLIED
 from policies.placement import Cell, Said, demands, listed, smallest
 from policies.plan import Plan
 from policies.render import natural
@@ -153,7 +153,7 @@ def outside(plan: Plan, cell: Cell, axis: Axis) -> Violation:
     """The final pod still selects what the policies leave out."""
     constraints = [c for c in plan.constraints if c.axis == axis]
     where = "the pod has no required node affinity, so it" if cell.term.index is None else f"nodeSelectorTerms[{cell.term.index}]"
-    applied = plan.pod.annotations.get(APPLIED, "")
+    applied = str(plan.pod.annotations.get(APPLIED, ""))
     ours = f'"{RULE}"' in applied or applied.startswith("{")  # counts alone: it may have been among them
     likely = (
         "another webhook removed the node affinity that Berth wrote"

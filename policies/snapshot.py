@@ -115,6 +115,7 @@ class Snapshot:
     """NodePools that no GPU pod lands on"""
     vocabulary: Vocabulary
     reads: Reads
+    """what the cluster's policies read; a namespace's own may read more there (``Facts.reads``), and cost no other namespace anything"""
     every_namespace: bool = False
     """whether ``cluster`` has all namespaces that there are: what it lacks has come into being a moment ago"""
     by_labels: bool = False
@@ -213,8 +214,10 @@ class Snapshot:
             selected = tuple(c for c in self.of_cluster if _selects(c.policy, labels))
             if len(namespace) <= LONGEST_NAMESPACE:
                 self.selected[namespace] = selected
-        policies = (*selected, *self.own.get(namespace, ()))
-        return Facts(namespace, labels, policies, self.memory.scope(policies), self)
+        own = self.own.get(namespace, ())
+        policies = (*selected, *own)
+        reads = self.reads.wider([c.policy for c in own]) if own else self.reads
+        return Facts(namespace, labels, policies, self.memory.scope(policies), self, reads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +231,13 @@ class Facts:
     scope: int
     """the same number for namespaces with the same policies: their pods are decided alike"""
     snapshot: Snapshot
+    reads: Reads
+    """what is read of a pod here"""
+
+    @property
+    def enforces(self) -> bool:
+        """Whether any policy may refuse here."""
+        return any(compiled.mode == "Enforce" for compiled in self.policies)
 
 
 def _selects(policy: Policy, labels: Mapping[str, str]) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 from policies import both_phases
 from policies.both_phases import Judgement
 from policies.document import Document, InputError, path_text
+from policies.extract import Reads
 from policies.request import Request
 from policies.snapshot import Snapshot
 from policies.verdict import Remark, Violation
@@ -23,7 +24,7 @@ from policies.workloads.pods import Owner, Templated, pods_of
 from policies.workloads.shape import POD
 from policies.workloads.templates import workload_of
 from webhook import audience, review
-from webhook.review import WARNING_LENGTH, Operation, ReviewError
+from webhook.review import WARNING_LENGTH, Operation, ReviewError, Unreadable
 from webhook.seen import MOST_SEEN, seen
 
 _IN_POD = re.compile(
@@ -66,7 +67,7 @@ def from_document(document: object) -> Advised:
     api_version, kind = _kind(request)
     workload = request.get("object")
     if not isinstance(workload, dict):
-        raise ReviewError(400, f"request.object is {review.shown(workload)}; a {kind} was wanted")
+        raise Unreadable(f"request.object is {review.shown(workload)}; a {kind} was wanted")
     return Advised(
         uid=review.text_in(request, "uid"),
         operation=review.operation_in(request),
@@ -88,7 +89,8 @@ def advise(asked: Advised, snapshot: Snapshot) -> tuple[str, ...]:
     owner = Owner(api_version=asked.api_version, kind=asked.kind, name=asked.name, namespace=asked.namespace, workload=known)
     made = list(islice(pods_of(Document(file="", value=asked.workload), owner, snapshot.catalog), MOST_TEMPLATES + 1))
     judged = made[:MOST_TEMPLATES]
-    if sum(_size(one, snapshot) for one in judged) > MOST_SEEN:
+    read = snapshot.facts_for(asked.namespace).reads
+    if sum(_size(one, read) for one in judged) > MOST_SEEN:
         return ("BERTH-002: its pod templates are too large or too deep to be judged beforehand; berth try judges them",)
     said = dict.fromkeys(s for one in judged for s in _sentences(one, asked, snapshot, several=len(made) > 1))
     if len(made) > MOST_TEMPLATES:
@@ -96,12 +98,12 @@ def advise(asked: Advised, snapshot: Snapshot) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _size(made: Templated | InputError, snapshot: Snapshot) -> int:
+def _size(made: Templated | InputError, read: Reads) -> int:
     """Bytes that would be judged."""
     if isinstance(made, InputError):
         return 0
     try:
-        return len(seen(made.pod, snapshot.reads))
+        return len(seen(made.pod, read))
     except ReviewError:
         return MOST_SEEN + 1
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import NamedTuple
 
-import orjson
-
 from policies.snapshot import Snapshot
-from webhook import judged, logs, review
+from webhook import judged, logs, unread
+from webhook.awaited import Awaited
 from webhook.http import JSON, Answer, Call, Refusal, come_back, said, start
 from webhook.limits import UID_BYTES, Limits
 from webhook.metrics import Metrics
@@ -25,7 +24,7 @@ from webhook.review import ReviewError
 LARGEST_REVIEW = 40 * 2**20
 """Bytes. A client may send the API server 3 MiB; an update's review holds the pod twice, and Go writes ``<`` in six bytes."""
 
-Judge = Callable[[bytes, Snapshot, Metrics], tuple[str, bytes]]
+Judge = Callable[[bytes, Snapshot, Metrics, Awaited], tuple[str, bytes]]
 """A body judged: the decision in one word, and the AdmissionReview to send, as JSON. Raises ReviewError and judged.NotYet."""
 
 
@@ -37,6 +36,7 @@ class Replica:
     metrics: Metrics
     snapshot: Snapshot | None = None
     """None until the first policies are in"""
+    awaited: Awaited = field(default_factory=Awaited)
     draining: bool = False
     """True once the server is to stop: every answer then closes its connection, so that the next call goes elsewhere"""
 
@@ -61,7 +61,7 @@ COMPRESSED = Refusal("rejected", said(415, "send the review uncompressed, as the
 NO_REVIEW = Refusal("rejected", said(413, f"the body is larger than {LARGEST_REVIEW} bytes, which no review of a pod is", close=True))
 NO_UID = Refusal("rejected", said(413, "the review is larger than the body cap", close=True))
 NOT_LOADED = Refusal("unavailable", come_back("the policies are not loaded yet"))
-UNKNOWN_NAMESPACE = Refusal("unavailable", come_back("the labels of this namespace are not known yet, and policies depend on them"))
+NOT_YET = Refusal("unavailable", come_back("a namespace or a resource claim on which the decision rests is not known yet"))
 BEHIND = Refusal("shed", come_back("this replica is behind"))
 FAILED = Refusal("failed", said(500, "Berth failed to judge this review; its log says why (event=failed)"))
 
@@ -135,9 +135,9 @@ class App:
             return self._unjudged(route.phase, call, replica.snapshot)
         try:
             # by the snapshot of now: it may have changed while the body came
-            decision, answer = route.judge(call.body, replica.snapshot, replica.metrics)
+            decision, answer = route.judge(call.body, replica.snapshot, replica.metrics, replica.awaited)
         except judged.NotYet:
-            return UNKNOWN_NAMESPACE
+            return NOT_YET
         except ReviewError as error:
             return "rejected", said(error.status, error.sentence)
         except Exception as error:  # noqa: BLE001 - whatever it was, the caller gets a sentence and the log gets the rest
@@ -146,16 +146,12 @@ class App:
         return decision, Answer(OK_JSON, answer)
 
     def _unjudged(self, phase: str, call: Call, snapshot: Snapshot) -> tuple[str, Answer]:
-        """A review over the cap, of which nothing is known but its uid and its bytes, is answered all the same: an error would let a
-        pod pass where the entry's failurePolicy is Ignore, so that whoever makes one large enough would escape. Where nothing may
-        refuse (advice, no policy in Enforce), it is allowed."""
-        uid = review.uid_at(call.body[:UID_BYTES])
-        if uid is None:
+        """A review over the cap is answered all the same, by its head."""
+        head = unread.head_of(call.body[:UID_BYTES])
+        if head is None:
             return NO_UID
-        refused = phase != "advise" and snapshot.enforces
-        logs.write("too_large", "warning", phase=phase, uid=logs.cut(uid), bytes=call.size, refused=refused)
-        answer = orjson.dumps(review.unjudged(uid, size=call.size, limit=self.room, refused=refused))
-        return "refused" if refused else "advised" if phase == "advise" else "unmatched", Answer(OK_JSON, answer)
+        decision, answer = judged.too_large(phase, head, call.size, self.room, snapshot)
+        return decision, Answer(OK_JSON, answer)
 
 
 def _is_json(content_type: bytes) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from policies.actor import Caller, caller
 from policies.kept import Kept
 from policies.request import Phase, Request
 from policies.snapshot import LONGEST_NAMESPACE, Facts
@@ -36,6 +37,8 @@ class Decided:
     told: bytes
     """fields of the log line, as a JSON object"""
     tally: Tally
+    missing: tuple[tuple[str, str], ...] = ()
+    """``Verdict.missing``"""
 
     def answer(self, uid: str) -> bytes:
         """The AdmissionReview for the call with this uid."""
@@ -51,10 +54,11 @@ def decided(asked: Review, verdict: Verdict, phase: Phase) -> Decided:
         after_uid=answer[len(_UNTIL_UID) + len(orjson.dumps(asked.uid)) :],
         told=b"" if asked.dry_run else tight(log_fields.of_decision(verdict, phase, word)),
         tally=tally(phase, asked.operation, verdict),
+        missing=verdict.missing,
     )
 
 
-Key = tuple[Phase, bool, int, str, str, bytes]
+Key = tuple[Phase, bool, int, str, bytes, str, Caller, bytes]
 
 
 def key(request: Request, facts: Facts, text: bytes) -> Key | None:
@@ -64,9 +68,33 @@ def key(request: Request, facts: Facts, text: bytes) -> Key | None:
         return None
     if _may_be_pinned(request.pod, text):
         return None
-    claims = b'"resourceClaims":' in text  # they are found by namespace
-    user = request.user if request.user in facts.snapshot.reads.users else ""
-    return request.phase, request.dry_run, facts.scope, facts.namespace if claims else "", user, text
+    try:
+        namespace, claims = (facts.namespace, _claims(request.pod, facts)) if b'"resourceClaims":' in text else ("", b"")
+    except orjson.JSONEncodeError:  # a claim that is nested deeper than 254 levels
+        return None
+    user = request.user if request.user in facts.reads.users else ""
+    return request.phase, request.dry_run, facts.scope, namespace, claims, user, caller(request), text
+
+
+def _claims(pod: Mapping[str, Any], facts: Facts) -> bytes:
+    """What the claims that the pod names ask for, as far as that is known: one that changes is another key, and drops nothing else."""
+    known, spec = facts.snapshot.cluster.claims, pod.get("spec")
+    listed = spec.get("resourceClaims") if isinstance(spec, dict) else None
+    found = []
+    for claim in listed if isinstance(listed, list) else ():
+        for kind, field in _NAMED if isinstance(claim, dict) else ():
+            name = claim.get(field)
+            found.append(known.get((kind, facts.namespace, name)) if isinstance(name, str) else None)
+    return orjson.dumps(found, default=_plain)
+
+
+_NAMED = (("ResourceClaimTemplate", "resourceClaimTemplateName"), ("ResourceClaim", "resourceClaimName"))
+"""k8s.io/api/core/v1 PodResourceClaim"""
+
+
+def _plain(value: object) -> object:
+    """A tuple of a claim's as JSON has it."""
+    return [*value] if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else str(value)
 
 
 def _may_be_pinned(pod: Mapping[str, Any], text: bytes) -> bool:
@@ -77,8 +105,8 @@ def _may_be_pinned(pod: Mapping[str, Any], text: bytes) -> bool:
 
 def keep(kept: Kept[Decided], key: Key, decision: Decided) -> None:
     """For the next one with this key."""
-    *alike, text = key
-    kept.keep((*alike, tight(text)), decision, size(text, decision))
+    *alike, claims, user, text = key
+    kept.keep((*alike, tight(claims), user, tight(text)), decision, size(text, decision) + len(claims))
 
 
 def tight(text: bytes) -> bytes:

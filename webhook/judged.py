@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from time import monotonic
+
 import orjson
 
 from policies.engine import evaluate
 from policies.pod import PodError
 from policies.request import Phase, Request
 from policies.snapshot import Facts, Snapshot
-from webhook import advise, decisions, log_fields, logs, review
+from webhook import advise, decisions, log_fields, logs, review, unread
+from webhook.awaited import Awaited, Claim
 from webhook.decisions import Decided
+from webhook.limits import UID_BYTES
 from webhook.metrics import Metrics
-from webhook.review import Review, ReviewError
+from webhook.review import Review, Unreadable
 from webhook.seen import MOST_SEEN, seen
 
 
@@ -19,16 +23,24 @@ class NotYet(Exception):
     """What the decision depends on is on its way here: the call is to come again."""
 
 
-def pod(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
-    """A review of a pod. Nothing is told of a dry run: it never happened. Raises ReviewError and NotYet."""
+def pod(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics, awaited: Awaited | None = None) -> tuple[str, bytes]:
+    """A review of a pod. Nothing is told of a dry run: it never happened. ``awaited``: claims that are waited for; None: none is.
+    Raises ReviewError and NotYet."""
+    try:
+        return _pod(phase, body, snapshot, metrics, awaited)
+    except Unreadable as error:
+        return _unreadable(phase, body, snapshot, error)
+
+
+def _pod(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics, awaited: Awaited | None) -> tuple[str, bytes]:
     asked = review.parse(body)
-    text = seen(asked.pod, snapshot.reads)
-    size = len(text) if asked.old_pod is None else max(len(text), len(seen(asked.old_pod, snapshot.reads)))
+    facts = snapshot.facts_for(asked.namespace)
+    text = seen(asked.pod, facts.reads)
+    size = len(text) if asked.old_pod is None else max(len(text), len(seen(asked.old_pod, facts.reads)))
     if size > MOST_SEEN:
-        return _overgrown(phase, asked.uid, size, snapshot)
+        return _overgrown(phase, asked, size, snapshot)
     if not snapshot.knows(asked.namespace):
         raise NotYet
-    facts = snapshot.facts_for(asked.namespace)
     request = asked.request(phase)
     key = decisions.key(request, facts, text)
     kept = snapshot.memory.decided
@@ -37,30 +49,61 @@ def pod(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics) -> tupl
         decided = _decided(asked, request, facts)
         if key is not None:
             decisions.keep(kept, key, decided)
+    if decided.missing and awaited is not None and snapshot.every_namespace:
+        if awaited.waits(_named(asked.namespace, decided), monotonic()):
+            raise NotYet
     if not asked.dry_run:
         metrics.count(decided.tally)
         logs.write("decision", "info", decided.told, **log_fields.whose(asked, phase))
     return decided.word, decided.answer(asked.uid)
 
 
+def _named(namespace: str, decided: Decided) -> list[Claim]:
+    return [(namespace, kind, name) for kind, name in decided.missing]
+
+
 def _decided(asked: Review, request: Request, facts: Facts) -> Decided:
     try:
         verdict = evaluate(request, facts)
     except PodError as error:
-        raise ReviewError(400, f"request.object is not shaped like a pod: {error}") from None
+        raise Unreadable(f"request.object is not shaped like a pod: {error}", f"write {error.wanted} there") from None
     return decisions.decided(asked, verdict, request.phase)
 
 
-def _overgrown(phase: Phase, uid: str, size: int, snapshot: Snapshot) -> tuple[str, bytes]:
-    """More is to be read than there is time for. As with a review over the cap, an error would let it pass where the entry says Ignore."""
-    refused = snapshot.enforces
-    logs.write("too_large", "warning", phase=phase, uid=logs.cut(uid), bytes=size, refused=refused)
-    return "refused" if refused else "unmatched", orjson.dumps(review.overgrown(uid, size=size, limit=MOST_SEEN, refused=refused))
+def _overgrown(phase: Phase, asked: Review, size: int, snapshot: Snapshot) -> tuple[str, bytes]:
+    """More is to be read than there is time for."""
+    refused = unread.enforced(snapshot, asked.namespace)
+    logs.write("too_large", "warning", phase=phase, uid=logs.cut(asked.uid), bytes=size, refused=refused)
+    return _word(phase, refused), orjson.dumps(unread.overgrown(asked.uid, size=size, limit=MOST_SEEN, refused=refused))
 
 
-def workload(body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
+def _unreadable(phase: str, body: bytes, snapshot: Snapshot, error: Unreadable) -> tuple[str, bytes]:
+    """Something in it is not understood. Advice never refuses."""
+    head = unread.head_of(body[:UID_BYTES])
+    if head is None:
+        raise error
+    refused = phase != "advise" and head.enforced(snapshot)
+    logs.write("unreadable", "warning", phase=phase, uid=logs.cut(head.uid), reason=logs.cut(error.sentence), refused=refused)
+    return _word(phase, refused), orjson.dumps(unread.unreadable(head.uid, error.sentence, error.fix, refused=refused))
+
+
+def too_large(phase: str, head: unread.Head, size: int, limit: int, snapshot: Snapshot) -> tuple[str, bytes]:
+    """A review over the body cap, of which nothing is known but its head and how long it is."""
+    refused = phase != "advise" and head.enforced(snapshot)
+    logs.write("too_large", "warning", phase=phase, uid=logs.cut(head.uid), bytes=size, refused=refused)
+    return _word(phase, refused), orjson.dumps(unread.oversized(head.uid, size=size, limit=limit, refused=refused))
+
+
+def _word(phase: str, refused: bool) -> str:
+    return "refused" if refused else "advised" if phase == "advise" else "unmatched"
+
+
+def workload(body: bytes, snapshot: Snapshot, metrics: Metrics, awaited: Awaited | None = None) -> tuple[str, bytes]:
     """A review of a workload: always allowed, with what its pods will meet as warnings. Raises ReviewError and NotYet."""
-    asked = advise.parse(body)
+    try:
+        asked = advise.parse(body)
+    except Unreadable as error:
+        return _unreadable("advise", body, snapshot, error)
     if not snapshot.knows(asked.namespace):
         raise NotYet
     sentences = advise.advise(asked, snapshot)

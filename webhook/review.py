@@ -9,13 +9,13 @@ not at all, and a validating call sends neither (kube-apiserver 1.36, admission/
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import orjson
 
+from cluster import shallow
 from policies.document import kind_of
 from policies.request import Phase, Request
 from policies.verdict import Verdict, Violation, Would
@@ -39,6 +39,15 @@ class ReviewError(Exception):
         super().__init__(sentence)
         self.status = status
         self.sentence = sentence
+
+
+class Unreadable(ReviewError):
+    """Something that an author may have written is not understood. It is answered by the review's head (``unread``); only where there is
+    none, by status 400."""
+
+    def __init__(self, sentence: str, fix: str = "write it as Kubernetes has it") -> None:
+        super().__init__(400, sentence)
+        self.fix = fix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +82,7 @@ class Review:
 def parse(body: bytes) -> Review:
     """The review in ``body``. Duplicate keys are read as Go reads them: the last one wins.
 
-    Raises ReviewError(400) for JSON that is broken, too deep or holds NaN or 1e400, and for anything but a
-    CREATE or UPDATE of a pod.
+    Raises Unreadable for JSON that is broken or an object that is none, ReviewError(400) for anything but a CREATE or UPDATE of a pod.
     """
     return from_document(load(body))
 
@@ -125,45 +133,11 @@ REASON_LENGTH = 1000
 
 def refusal(violations: Sequence[Violation]) -> str:
     """One violation is its sentence; more are a list, at most twenty. The API server puts the webhook's name in front."""
-    reasons = [_line(str(violation), REASON_LENGTH) for violation in violations[:MOST_REASONS]]
+    reasons = [printable(str(violation), REASON_LENGTH) for violation in violations[:MOST_REASONS]]
     if len(violations) == 1:
         return reasons[0]
     more = [f"and {len(violations) - MOST_REASONS} more"] if len(violations) > MOST_REASONS else []
     return "\n".join([f"{len(violations)} reasons:", *(f"- {reason}" for reason in reasons), *more])
-
-
-_UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([0-9A-Za-z-]{1,128})"')
-
-
-def uid_at(head: bytes) -> str | None:
-    """The uid in the first bytes of an AdmissionReview as the API server writes it; None in anything else."""
-    found = _UID.search(head)
-    return found[1].decode() if found else None
-
-
-def unjudged(uid: str, *, size: int, limit: int, refused: bool) -> dict[str, Any]:
-    """The answer to a review that was not read: refused, or allowed with a warning."""
-    sentence = (
-        f"BERTH-003: the review of this object has {size} bytes, more than the {limit} that are read;"
-        " move large values out of its env, args and annotations, into a ConfigMap"
-    )
-    return _not_judged(uid, sentence, refused=refused)
-
-
-def overgrown(uid: str, *, size: int, limit: int, refused: bool) -> dict[str, Any]:
-    """The answer to a review of which more would have to be read than is."""
-    sentence = (
-        f"BERTH-004: the containers, resources, node affinity and tolerations of this object have {size} bytes, more than the {limit}"
-        " that are judged; write fewer of them"
-    )
-    return _not_judged(uid, sentence, refused=refused)
-
-
-def _not_judged(uid: str, sentence: str, *, refused: bool) -> dict[str, Any]:
-    if not refused:
-        return sent({"uid": uid, "allowed": True}, [sentence])
-    status = {"status": "Failure", "code": 413, "reason": "RequestEntityTooLarge", "message": f"{sentence}."}
-    return sent({"uid": uid, "allowed": False, "status": status}, [])
 
 
 def fitting(sentences: Iterable[str]) -> Iterator[str]:
@@ -171,7 +145,7 @@ def fitting(sentences: Iterable[str]) -> Iterator[str]:
 
     Where the total does not fit, the last one says how many are left.
     """
-    lines = list(dict.fromkeys(_line(text) for text in sentences))
+    lines = list(dict.fromkeys(printable(text) for text in sentences))
     room = WARNINGS_TOTAL
     for index, line in enumerate(lines):
         left = len(lines) - index
@@ -194,18 +168,24 @@ def would_be(would: Would) -> str:
     return f"would be refused, were {would.policy} in Enforce"
 
 
-def _line(text: str, length: int = WARNING_LENGTH) -> str:
+def printable(text: str, length: int = WARNING_LENGTH) -> str:
     """One line of printable characters: a control character would make the API server drop the whole warning."""
     flat = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return flat if len(flat) <= length else flat[: length - 3] + "..."
 
 
+LARGEST_MENDED = 96 * 2**10
+"""Bytes of a review that are read where orjson refuses it: the 10,000 levels that Go reads fit, and what is nothing but brackets takes a
+quarter of a millisecond for each KiB. No review has to be that nobody made so."""
+_FIX_JSON = "leave out what is nested over 1,000 levels deep, or is no Unicode or number (managedFields too), and make it anew"
+
+
 def load(body: bytes) -> object:
-    """The JSON document in ``body``. Raises ReviewError(400)."""
+    """The JSON document in ``body``: what is too deep in it is null (``cluster.shallow``). Raises Unreadable."""
     try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise ReviewError(400, f"the body is not JSON: {error}") from None
+        return orjson.loads(body) if len(body) > LARGEST_MENDED else shallow.loads(body)
+    except ValueError as error:
+        raise Unreadable(f"the body is not JSON: {error}", _FIX_JSON) from None
 
 
 def request_in(document: object) -> dict[str, Any]:
@@ -236,7 +216,7 @@ def _expect_pod(request: dict[str, Any]) -> None:
 
 
 def _subresource_in(request: dict[str, Any]) -> str:
-    """"" for the pod itself. Raises ReviewError(400) for any but ``resize``."""
+    """ "" for the pod itself. Raises ReviewError(400) for any but ``resize``."""
     found = request.get("subResource") or ""
     if found in ("", "resize"):
         return str(found)
@@ -260,7 +240,7 @@ def _groups_in(request: dict[str, Any]) -> tuple[str, ...]:
 def _pod(request: dict[str, Any], field: str) -> dict[str, Any]:
     pod = request.get(field)
     if not isinstance(pod, dict):
-        raise ReviewError(400, f"request.{field} is {shown(pod)}; a pod was wanted")
+        raise Unreadable(f"request.{field} is {shown(pod)}; a pod was wanted")
     return pod
 
 

@@ -6,7 +6,7 @@ import orjson
 
 from policies.extract import Reads, extract
 from policies.pod import Raw
-from webhook.review import ReviewError
+from webhook.review import Unreadable
 
 MOST_SEEN = 128 * 2**10
 """Bytes of what a decision reads of a pod: 1 KiB usually, 15 with long lists of instance types. Three seconds go by over the 3 MiB that
@@ -14,8 +14,8 @@ an API server takes, and meanwhile nobody else is answered; over this much 0.4."
 
 
 def seen(pod: Raw, reads: Reads) -> bytes:
-    """What a decision reads of this pod, as JSON. Raises ReviewError(400)."""
+    """What a decision reads of this pod, as JSON. Raises Unreadable."""
     try:
         return orjson.dumps(extract(pod, reads))
     except orjson.JSONEncodeError:  # it reads 1,024 levels and writes 254; no field that is read has ten
-        raise ReviewError(400, "request.object is nested deeper than 254 levels") from None
+        raise Unreadable("request.object is nested deeper than 254 levels") from None

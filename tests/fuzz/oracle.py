@@ -16,6 +16,7 @@ from zlib import crc32
 import jsonpatch
 import orjson
 
+from cluster import shallow
 from policies import engine
 from policies.pod import PodError
 from policies.request import Phase
@@ -23,9 +24,11 @@ from policies.snapshot import Snapshot
 from tests.fuzz.trees import copied
 from tests.fuzz.worlds import snapshots
 from webhook import judged, logs, review
+from webhook.limits import UID_BYTES
 from webhook.metrics import ANSWERS, Metrics
 from webhook.review import WARNING_LENGTH, WARNINGS_TOTAL, ReviewError
 from webhook.seen import seen
+from webhook.unread import head_of
 
 Raw = dict[str, Any]
 METRICS = Metrics("0")
@@ -54,22 +57,42 @@ def check_under(body: bytes, snapshot: Snapshot, *, unaided: bool = True) -> str
     logs.to(_check_line)
     advised, advice = _judged("advise", lambda: judged.workload(body, snapshot, METRICS))
     if advice is not None:
-        _check_answer(advice, orjson.loads(body)["request"]["uid"])
+        _check_answer(advice, _uid(body))
         assert advice["response"]["allowed"] is True
-        return advised
+        return UNREAD if _is(advice, "BERTH-005") else advised
     for phase in reversed(PHASES):
         decision, answer = _pod(phase, body, snapshot)
-        aided = not unaided or _is_overgrown(answer)
+        unread = _is(answer, "BERTH-005")
+        aided = not unaided or unread or _is(answer, "BERTH-004")
         assert aided or answer == _unaided(phase, body, snapshot), "what is kept of pods that were alike is not what this one gets"
-        if answer is not None:
+        if answer is not None and unread:
+            _check_unread(body, answer, snapshot)
+        elif answer is not None:
             _check_pod(phase, body, answer, snapshot)
-    return decision
+    return UNREAD if unread else decision
 
 
-def _is_overgrown(answer: Raw | None) -> bool:
-    """It was measured, and not judged."""
+def _is(answer: Raw | None, code: str) -> bool:
+    """It was not judged, for this reason."""
     response = answer["response"] if answer is not None else {}
-    return "BERTH-004" in (response.get("status", {}).get("message", ""), *response.get("warnings", ()))[-1]
+    return str((response.get("status", {}).get("message", ""), *response.get("warnings", ()))[-1]).startswith(f"{code}: ")
+
+
+def _check_unread(body: bytes, answer: Raw, snapshot: Snapshot) -> None:
+    """Refused where the namespace's policies may refuse, or where it can't be told which they are; else allowed."""
+    _check_answer(answer, _uid(body))
+    head = head_of(body[:UID_BYTES])
+    assert head is not None
+    assert answer["response"]["allowed"] is not head.enforced(snapshot)
+
+
+def _uid(body: bytes) -> str:
+    try:
+        uid: str = shallow.loads(body)["request"]["uid"]
+    except ValueError:
+        head = head_of(body[:UID_BYTES])
+        uid = head.uid if head is not None else ""
+    return uid
 
 
 def _pod(phase: Phase, body: bytes, snapshot: Snapshot) -> tuple[str, Raw | None]:
@@ -82,7 +105,7 @@ def _unaided(phase: Phase, body: bytes, snapshot: Snapshot) -> Raw | None:
     vars(engine)["extract"] = lambda pod, read: pod
     try:
         asked = review.parse(body)
-        seen(asked.pod, snapshot.reads)  # refuses what is nested too deep
+        seen(asked.pod, snapshot.facts_for(asked.namespace).reads)  # refuses what is nested too deep
         verdict = engine.evaluate(asked.request(phase), snapshot.facts_for(asked.namespace))
     except (ReviewError, PodError):
         return None
@@ -108,7 +131,7 @@ def _judged(path: str, judge: Callable[[], tuple[str, bytes]]) -> tuple[str, Raw
 
 
 def _check_pod(phase: Phase, body: bytes, answer: Raw, snapshot: Snapshot) -> None:
-    asked = orjson.loads(body)
+    asked = shallow.loads(body)
     response = answer["response"]
     _check_answer(answer, asked["request"]["uid"])
     if "patch" not in response:

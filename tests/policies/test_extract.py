@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 
 from policies import engine
+from policies.applied import APPLIED
 from policies.engine import evaluate
 from policies.extract import extract, reads
-from policies.patch import APPLIED
 from tests import golden
 from tests.strategies import Case, audited, examples
 

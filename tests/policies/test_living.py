@@ -272,16 +272,29 @@ def test_a_namespaces_labels_choose_anew_for_it_alone() -> None:
 
 
 def test_what_is_read_of_a_pod_is_what_some_policy_reads() -> None:
-    """One that comes adds to it, and takes with it what no other reads."""
+    """A policy of the cluster that comes adds to it everywhere, and takes with it what no other reads."""
     followed = living()
-    nothing = followed.apply(own_policy("a", SPOT)).snapshot.reads
+    nothing = followed.apply(cluster_policy(SPOT)).snapshot.reads
+    selecting = {"match": {"podSelector": {"matchLabels": {"tier": "x"}}}, "default": {"gracePeriod": "1h"}}
+    excluding = {**SPOT, "match": {"exclude": {"users": ["anna"]}}, "require": {"requestsEqualLimits": ["cpuAndMemory"]}}
+    one = followed.apply(cluster_policy(selecting)).snapshot.reads
+    assert (one.labels - nothing.labels, one.ordinary) == ({"tier"}, False)
+    two = followed.apply(cluster_policy(excluding)).snapshot.reads
+    assert (two.labels, two.ordinary, sorted(two.users)) == (nothing.labels, True, ["anna"])
+    assert followed.apply(cluster_policy(SPOT)).snapshot.reads == nothing
+
+
+def test_what_a_tenant_reads_is_read_in_its_namespace_alone() -> None:
+    """Else everybody's decisions would be kept by every tenant's labels; scopes and what is decided elsewhere stay as they are."""
+    followed = living()
+    before = followed.apply(cluster_policy(SPOT)).snapshot
     selecting = {"match": {"podSelector": {"matchLabels": {"tier": "x"}}}, "require": {"requestsEqualLimits": ["cpuAndMemory"]}}
-    one = followed.apply(own_policy("b", selecting) | cluster_policy({**SPOT, "match": {"exclude": {"users": ["anna"]}}})).snapshot.reads
-    assert one.labels - nothing.labels == {"tier"}
-    assert (one.ordinary, sorted(one.users)) == (True, ["anna"])
-    assert followed.apply(own_policy("c", selecting)).snapshot.reads == one
-    assert followed.apply({("GPUPolicy", "b", "own"): None}).snapshot.reads == one
-    assert followed.apply(own_policy("c", SPOT) | cluster_policy(SPOT)).snapshot.reads == nothing
+    after = followed.apply(own_policy("a", selecting)).snapshot
+    assert after.facts_for("b").reads is after.reads
+    assert (after.reads, after.memory) == (before.reads, before.memory)
+    read = after.facts_for("a").reads
+    assert (read.labels - after.reads.labels, read.ordinary) == ({"tier"}, True)
+    assert followed.apply({("GPUPolicy", "a", "own"): None}).snapshot.facts_for("a").reads == before.reads
 
 
 def test_what_is_taken_over_is_bounded() -> None:
@@ -521,4 +534,6 @@ def test_claims_that_are_one_pods_own_change_nothing() -> None:
     assert followed.apply(own).snapshot is before.snapshot
     assert followed.apply(dict.fromkeys(own)).snapshot is before.snapshot
     named: dict[Key, Change] = {key: {"metadata": {"name": key[2], "namespace": key[1]}, "spec": {}}}
-    assert followed.apply(named).snapshot.memory is not before.snapshot.memory
+    known = followed.apply(named).snapshot
+    assert known is not before.snapshot
+    assert known.memory is before.snapshot.memory, "a claim is in the key of what was decided with it, and nobody else's"

@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 import pytest
 
+from policies.cluster_facts import Choice, ClusterFacts, Entry
 from policies.engine import evaluate
 from policies.request import Phase, Request
 from policies.snapshot import Memory, Snapshot
@@ -87,7 +88,7 @@ def twin(pod: dict[str, Any], random: Random) -> dict[str, Any]:
 
 
 def key_of(request: Request, snapshot: Snapshot, namespace: str = "default") -> decisions.Key | None:
-    return decisions.key(request, snapshot.facts_for(namespace), seen(request.pod, snapshot.reads))
+    return decisions.key(request, snapshot.facts_for(namespace), seen(request.pod, snapshot.facts_for(namespace).reads))
 
 
 def test_what_is_kept_is_what_would_be_decided_anew() -> None:
@@ -147,7 +148,8 @@ def test_what_is_nested_deeper_than_it_can_be_written_is_refused(snapshot: Snaps
     document["request"]["object"]["spec"]["unknown"] = deep
     assert answered("mutate", json.dumps(document).encode(), snapshot) == answered("mutate", BODY, snapshot)
     document["request"]["object"]["spec"]["nodeSelector"] = {"a": deep}
-    assert answered("mutate", json.dumps(document).encode(), snapshot) == "request.object is nested deeper than 254 levels"
+    word, answer = judged.pod("mutate", json.dumps(document).encode(), snapshot, METRICS)
+    assert (word, b"BERTH-005" in answer, b"nested deeper than 254 levels" in answer) == ("refused", True, True)
 
 
 @pytest.mark.parametrize("phase", ["mutate", "validate"])
@@ -200,6 +202,31 @@ def test_claims_are_decided_by_namespace(snapshot: Snapshot) -> None:
     claiming = replace(request, pod={**request.pod, "spec": {**request.pod["spec"], "resourceClaims": [{"name": "c"}]}})
     assert key_of(request, snapshot, "ml-1") == key_of(request, snapshot, "ml-2")
     assert key_of(claiming, snapshot, "ml-1") != key_of(claiming, snapshot, "ml-2")
+
+
+def test_a_claim_that_changes_is_another_key(snapshot: Snapshot) -> None:
+    """Of the pods that name it alone, whichever way; what was decided for others stays."""
+    request = review.parse(BODY).request("mutate")
+    named: list[dict[str, Any]] = [{"name": "c", "resourceClaimName": "c"}, {"name": "t", "resourceClaimTemplateName": "c"}, {"name": "o"}]
+    pods = [replace(request, pod={**request.pod, "spec": {**request.pod["spec"], "resourceClaims": [one]}}) for one in named]
+
+    def keys(*claims: Entry) -> list[decisions.Key | None]:
+        cluster = ClusterFacts().changed(claims)
+        return [key_of(pod, replace(snapshot, cluster=cluster, selected={})) for pod in pods]
+
+    def claim(kind: str, *choices: Choice) -> Entry:
+        return Entry("claims", (kind, "default", "c"), (choices,))
+
+    one, two = Choice("gpu.nvidia.com"), Choice("gpu.nvidia.com", 2, 2, tolerations=({"key": "x"},))
+    by_name, by_template, other = keys()
+    assert keys(claim("ResourceClaim", one))[1:] == [by_template, other]
+    assert keys(claim("ResourceClaim", two))[1:] == [by_template, other]
+    assert keys(claim("ResourceClaimTemplate", one))[::2] == [by_name, other]
+    assert len({by_name, keys(claim("ResourceClaim", one))[0], keys(claim("ResourceClaim", two))[0], None}) == 4
+    deep: Any = "x"
+    for _ in range(300):
+        deep = [deep]
+    assert keys(claim("ResourceClaim", Choice("a", tolerations=({"key": deep},)))) == [None, by_template, other]
 
 
 def test_what_is_kept_is_bounded(snapshot: Snapshot) -> None:
