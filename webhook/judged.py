@@ -49,9 +49,9 @@ def _pod(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics, awaite
         decided = _decided(asked, request, facts)
         if key is not None:
             decisions.keep(kept, key, decided)
-    if decided.missing and awaited is not None and snapshot.every_namespace:
-        if awaited.waits(_named(asked.namespace, decided), monotonic()):
-            raise NotYet
+    live = awaited if decided.missing and snapshot.every_namespace else None
+    if live is not None and live.waits(_named(asked.namespace, decided), monotonic()):
+        raise NotYet
     if not asked.dry_run:
         metrics.count(decided.tally)
         logs.write("decision", "info", decided.told, **log_fields.whose(asked, phase))
