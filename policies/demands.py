@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from policies import wishes
 from policies.actor import Actor, Calm
@@ -35,29 +36,29 @@ class Demands:
     wishes: Mapping[tuple[Calm, Calm], Wishes]
 
 
-def demands(snapshot: Snapshot, policies: tuple[Compiled, ...], seconds: int | None, actor: Actor) -> tuple[Demands, Wishes]:
-    """Of these policies for a pod that runs so long, and what they wish of this actor besides placement."""
+def demands(snapshot: Snapshot, policies: tuple[Compiled, ...], longest: Fraction | None, actor: Actor) -> tuple[Demands, Wishes]:
+    """Of these policies for a pod that runs at most so long (seconds), and what they wish of this actor besides placement."""
     remembered = snapshot.memory.remembered
-    key = (policies, *_long(policies, seconds))
+    key = (policies, *_long(policies, longest))
     found: Demands | None = remembered.get(key)
     if found is None:
-        found = _together(snapshot, policies, seconds)
+        found = _together(snapshot, policies, longest)
         remembered.keep(key, found, _OF_ANY + _OF_EACH * len(policies))
     return found, found.wishes[actor.grace, actor.disruption]
 
 
-def _long(policies: Sequence[Compiled], seconds: int | None) -> Iterator[bool]:
+def _long(policies: Sequence[Compiled], longest: Fraction | None) -> Iterator[bool]:
     for compiled in policies:
         long_runs = compiled.policy.require.long_runs
         if long_runs is not None:
-            yield is_long(seconds, long_runs)
+            yield is_long(longest, long_runs)
 
 
-def _together(snapshot: Snapshot, policies: tuple[Compiled, ...], seconds: int | None) -> Demands:
+def _together(snapshot: Snapshot, policies: tuple[Compiled, ...], longest: Fraction | None) -> Demands:
     cluster = tuple(c for c in policies if c.policy.namespace is None)
     own = tuple(c for c in policies if c.policy.namespace is not None)
-    constraints = tuple(_constraints(policies, seconds))
-    of_cluster, of_own = list(_constraints(cluster, seconds)), list(_constraints(own, seconds))
+    constraints = tuple(_constraints(policies, longest))
+    of_cluster, of_own = list(_constraints(cluster, longest)), list(_constraints(own, longest))
     calms: tuple[Calm, ...] = ("yes", "named", "no")
     return Demands(
         constraints=constraints,
@@ -69,9 +70,9 @@ def _together(snapshot: Snapshot, policies: tuple[Compiled, ...], seconds: int |
     )
 
 
-def _constraints(policies: Iterable[Compiled], seconds: int | None) -> Iterator[Constraint]:
+def _constraints(policies: Iterable[Compiled], longest: Fraction | None) -> Iterator[Constraint]:
     for compiled in policies:
         yield from compiled.require
         long_runs = compiled.policy.require.long_runs
-        if compiled.require_long is not None and long_runs is not None and is_long(seconds, long_runs):
+        if compiled.require_long is not None and long_runs is not None and is_long(longest, long_runs):
             yield compiled.require_long

@@ -177,7 +177,7 @@ def make(facts: Facts, pod: Pod, policies: tuple[Compiled, ...], asked: tuple[As
     actor = actor_of(pod, snapshot.catalog, snapshot.queues, bool(asked))
     placed = {a.resource.name: a.count for a in asked if any(a.resource.name in t.by_resource for t in snapshot.tables.values())}
     by_author = author.read(pod, snapshot.catalog)
-    together, wanted = demands(snapshot, policies, by_author.seconds, actor)
+    together, wanted = demands(snapshot, policies, by_author.longest, actor)
     terms = terms_of(pod)
     return Plan(
         pod=pod,
