@@ -81,7 +81,26 @@ def test_what_go_reads(text: str, seconds: Fraction | int) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["", "2", "+", "1 h", " 1h", "1h ", "1h!", "1d", "1H", ".h", "1h.", "--1h", "1e3s", "\u0661h", "2562048h", "9223372036854775808ns", 7, None],
+    [
+        "",
+        "2",
+        "+",
+        "1 h",
+        " 1h",
+        "1h ",
+        "1h!",
+        "1d",
+        "1H",
+        ".h",
+        "1h.",
+        "--1h",
+        "1e3s",
+        "\u0661h",
+        "2562048h",
+        "9223372036854775808ns",
+        7,
+        None,
+    ],
     ids=repr,
 )
 def test_what_go_refuses(value: object) -> None:

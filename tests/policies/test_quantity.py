@@ -50,7 +50,8 @@ def test_suffixes_and_exponents(text: str, value: Fraction) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [
+    "value",
+    [
         *(None, True, [], {}, "", "  ", "one", "$GPUS", "1K", "1mi", "1e", "0x1", "١", "1\n", "1 Gi", "--1", "1M5", "1ee3", "1_000"),
         *("Ei", "e-12", "1e1000", "1e99999999999999999999", "1" * 4001),
     ],
