@@ -134,8 +134,7 @@ def _compares(operator: str, own: str, value: str | None) -> bool:
 
 
 def _int64(text: str) -> int | None:
-    found = int(text) if _INTEGER.fullmatch(text) else None
-    return found if found in _INT64 else None
+    return int(text) if _INTEGER.fullmatch(text) and int(text) in _INT64 else None
 
 
 def _never(plan: Plan, key: str) -> bool:
