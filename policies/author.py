@@ -17,7 +17,7 @@ TEMPLATE = f"{GROUP}/node-template"
 SLICE = f"{GROUP}/mig-slice"
 DURATION = f"{GROUP}/expected-duration"
 OPT_OUT = f"{GROUP}/opt-out"
-_SLICE = re.compile(r"([1-9]\d{0,3})gb")
+_SLICE = re.compile(r"([1-9]\d{0,3})gb", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
