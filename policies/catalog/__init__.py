@@ -212,6 +212,10 @@ class Protection:
     """True if the value may be a Go duration where Platform.protect_durations"""
     platforms: tuple[str, ...]
     """empty: on all"""
+    any_value: bool = False
+    """True if it is not known how the value is compared: whatever is not plainly false protects"""
+    only_judged: bool = False
+    """True if it is held to a maximum and never written: an older name, or a second place for the same word"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

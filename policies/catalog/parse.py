@@ -249,6 +249,8 @@ def _protection(entry: Fields) -> Protection:
         value=entry.text("value"),
         durations=entry.flag("durations"),
         platforms=entry.texts("platforms"),
+        any_value=entry.flag("anyValue"),
+        only_judged=entry.flag("onlyJudged"),
     )
 
 
