@@ -270,6 +270,8 @@ class Catalog:
     foreign_schedulers: Mapping[str, str]
     """schedulerName -> system: kai-scheduler -> KAI"""
 
+    other_drivers: frozenset[str] = frozenset()
+    """DRA drivers, and names of their classes, whose devices are no accelerators: network, compute domains, cpu"""
     retired_families: tuple[str, ...] = ()
     """instance families that clusters may still have and no table of machines lists any more: known by name alone"""
     prices: Mapping[str, str] = field(default_factory=dict)
@@ -313,6 +315,10 @@ class Catalog:
                 profile = known.profile or found.groupdict().get("profile")
                 return Resource(name=name, vendor=known.vendor, kind=known.kind, profile=profile)
         return None
+
+    def is_accelerator_driver(self, driver: str) -> bool:
+        """Whether the devices of this DRA driver count. Those of one that nobody listed may be accelerators, so they do."""
+        return driver not in self.other_drivers
 
     @property
     def renamed(self) -> Mapping[str, str]:

@@ -34,6 +34,7 @@ LISTS: Mapping[str, Key | None] = {
     "excludedNamespaces": _field("name"),
     "retiredFamilies": _field("name"),
     "draDrivers": _field("driver"),
+    "otherDrivers": _field("driver"),
     "schedulers": _field("name"),
 }
 """Sections that are lists of records, and what tells two records apart; None: the whole record."""
