@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import orjson
 
+from policies import claims
 from policies.engine import evaluate
 from policies.pod import PodError
 from policies.request import Phase, Request
 from policies.snapshot import Facts, Snapshot
-from webhook import advise, decisions, log_fields, logs, review
+from webhook import advise, claim_review, decisions, log_fields, logs, review
 from webhook.decisions import Decided
 from webhook.metrics import Metrics
+from webhook.outcomes import of_claim
 from webhook.review import Review, ReviewError
 from webhook.seen import MOST_SEEN, seen
 
@@ -21,7 +23,34 @@ class NotYet(Exception):
 
 def pod(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
     """A review of a pod. Nothing is told of a dry run: it never happened. Raises ReviewError and NotYet."""
-    asked = review.parse(body)
+    return _pod(phase, review.load(body), snapshot, metrics)
+
+
+def validated(body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
+    """What comes to /validate: a review of a pod, or of a claim or template. Raises ReviewError and NotYet."""
+    document = review.load(body)
+    if claim_review.is_about(document):
+        return _claim(document, snapshot, metrics)
+    return _pod("validate", document, snapshot, metrics)
+
+
+def _claim(document: object, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
+    asked = claim_review.from_document(document)
+    size = asked.size()
+    if size > MOST_SEEN:
+        return _overgrown("validate", asked.uid, size, snapshot)
+    if not snapshot.knows(asked.namespace):
+        raise NotYet
+    verdict = claims.judge(asked.request(), snapshot.facts_for(asked.namespace))
+    word = log_fields.decision(verdict, "validate")
+    if not asked.dry_run:
+        metrics.count(of_claim(verdict))
+        logs.write("decision", "info", log_fields.of_decision(verdict, "validate", word), **log_fields.whose_claim(asked))
+    return word, orjson.dumps(claim_review.answer(asked, verdict))
+
+
+def _pod(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
+    asked = review.from_document(document)
     text = seen(asked.pod, snapshot.reads)
     size = len(text) if asked.old_pod is None else max(len(text), len(seen(asked.old_pod, snapshot.reads)))
     if size > MOST_SEEN:
