@@ -3,14 +3,14 @@
 - ``mutate.pods``, ``validate.pods``: new pods that name an accelerator. Fail: such a pod would land on the wrong machine or
   wait for ever, at the price of a GPU node.
 - ``mutate.claims``, ``validate.claims``: new pods with resource claims or a fraction by annotation, and none of the above.
-  Ignore: only tolerations and protection are lost.
-- ``validate.tolerations``: pods of either kind whose tolerations are changed. Ignore: at Fail on updates no finished Job
-  completes, no finalizer goes and no gate lifts while Berth is down.
+  ``validate.claims-made``: new claims and templates for what may be accelerators. As ``Chosen.claims`` says.
+- ``validate.updates``: pods of either kind of which tolerations, protection or amounts are changed. Ignore: at Fail on updates no
+  finished Job completes, no finalizer goes and no gate lifts while Berth is down.
 - ``advise.workloads``: new workloads with a template of such a pod, and those whose spec changed. Ignore, after 2 s: it only
   ever warns.
 
-No call has side effects, so dry runs are judged too. All versions of a kind are meant (matchPolicy Equivalent). ``pods``
-stands for no subresource: status, binding, eviction never wait for Berth. The conditions let through only what Berth has
+No call has side effects, so dry runs are judged too. All versions of a kind are meant (matchPolicy Equivalent). Of subresources
+only ``resize`` is: status, binding, eviction never wait for Berth. The conditions let through only what Berth has
 something to say on: everything else, Berth's own pods among it, starts while Berth is down.
 """
 
@@ -27,6 +27,8 @@ from webhook import match_conditions
 Manifest = dict[str, Any]
 FailurePolicy = Literal["Fail", "Ignore"]
 Operation = Literal["CREATE", "UPDATE"]
+Claims = Literal["Fail", "Ignore", "Off"]
+CLAIMS: tuple[Claims, ...] = ("Fail", "Ignore", "Off")
 
 API_VERSION = "admissionregistration.k8s.io/v1"
 NAME = "zz-berth"
@@ -69,6 +71,22 @@ class Url:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """What an operator chooses."""
+
+    claims: Claims = "Ignore"
+    """failurePolicy of what is about resource claims; Off, for a cluster without DRA: no such entry and no such condition, so that a
+    plain pod meets two conditions in place of four, and pods whose only device is a claim are not judged"""
+
+    @property
+    def with_claims(self) -> bool:
+        return self.claims != "Off"
+
+
+DEFAULT = Chosen()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """One webhook: what sets it apart from the others."""
 
@@ -82,14 +100,15 @@ class Entry:
     timeout: int = POD_TIMEOUT
 
 
-def manifests(catalog: Catalog, target: Service | Url, ca: bytes | None = None) -> tuple[Manifest, Manifest]:
+def manifests(catalog: Catalog, target: Service | Url, ca: bytes | None = None, chosen: Chosen = DEFAULT) -> tuple[Manifest, Manifest]:
     """The MutatingWebhookConfiguration and the ValidatingWebhookConfiguration.
 
     ``ca``: certificates in PEM by which the API server knows Berth; None where caBundle is filled in later, or where the
     trust store of the API server's machine knows it. Raises re2.PatternError.
     """
-    mutating = [{**_webhook(e, catalog, target, ca), "reinvocationPolicy": "IfNeeded"} for e in _new_pods(catalog, "mutate")]
-    entries = [*_new_pods(catalog, "validate"), _changed_tolerations(catalog), _workloads(catalog)]
+    mutating = [{**_webhook(e, catalog, target, ca), "reinvocationPolicy": "IfNeeded"} for e in _new_pods(catalog, "mutate", chosen)]
+    made = [_made_claims(catalog, chosen.claims)] if chosen.claims != "Off" else []
+    entries = [*_new_pods(catalog, "validate", chosen), *made, _updates(catalog, chosen), _workloads(catalog, chosen)]
     validating = [_webhook(e, catalog, target, ca) for e in entries]
     return _configuration("MutatingWebhookConfiguration", mutating), _configuration("ValidatingWebhookConfiguration", validating)
 
@@ -126,32 +145,47 @@ def _rule(operations: Iterable[Operation], group: str, versions: Iterable[str], 
     }
 
 
-def _new_pods(catalog: Catalog, phase: Literal["mutate", "validate"]) -> list[Entry]:
+def _new_pods(catalog: Catalog, phase: Literal["mutate", "validate"], chosen: Chosen) -> list[Entry]:
     """Both phases judge the same pods: what /mutate let pass unseen, /validate would not know of either."""
     rules = [_rule(["CREATE"], "", ["v1"], ["pods"])]
     asks = match_conditions.asks(catalog)
+    if chosen.claims == "Off":
+        asks = match_conditions.either(match_conditions.fractions(), asks)
     named = {"not-a-mirror-pod": match_conditions.NOT_A_MIRROR, "names-an-accelerator": asks}
-    others = match_conditions.in_turn(match_conditions.claims(), match_conditions.NOT_A_MIRROR, f"!({asks})")
-    return [
-        Entry(name=f"{phase}.pods", path=f"/{phase}", rules=rules, conditions=named, failure_policy="Fail"),
-        Entry(name=f"{phase}.claims", path=f"/{phase}", rules=rules, conditions={"has-claims-or-a-fraction-alone": others}),
-    ]
+    pods = Entry(name=f"{phase}.pods", path=f"/{phase}", rules=rules, conditions=named, failure_policy="Fail")
+    if chosen.claims == "Off":
+        return [pods]
+    others = {
+        "has-claims-or-a-fraction-alone": match_conditions.in_turn(match_conditions.claims(), match_conditions.NOT_A_MIRROR, f"!({asks})")
+    }
+    return [pods, Entry(name=f"{phase}.claims", path=f"/{phase}", rules=rules, conditions=others, failure_policy=chosen.claims)]
 
 
-def _changed_tolerations(catalog: Catalog) -> Entry:
-    """Tolerations are all of a pod that Berth judges and an update may add to."""
+def _made_claims(catalog: Catalog, failure_policy: FailurePolicy) -> Entry:
+    """In every version that is served, since each may be the only one. Their spec can't be changed."""
+    return Entry(
+        name="validate.claims-made",
+        path="/validate",
+        rules=[_rule(["CREATE"], "resource.k8s.io", ["v1", "v1beta2", "v1beta1"], ["resourceclaims", "resourceclaimtemplates"])],
+        conditions={"asks-for-what-may-be-an-accelerator": match_conditions.made_claims(catalog)},
+        failure_policy=failure_policy,
+    )
+
+
+def _updates(catalog: Catalog, chosen: Chosen) -> Entry:
+    """What an update may not add."""
     changed = match_conditions.in_turn(
-        match_conditions.TOLERATIONS_CHANGED, match_conditions.NOT_A_MIRROR, match_conditions.judged(catalog)
+        match_conditions.updated(catalog), match_conditions.NOT_A_MIRROR, match_conditions.judged(catalog, with_claims=chosen.with_claims)
     )
     return Entry(
-        name="validate.tolerations",
+        name="validate.updates",
         path="/validate",
-        rules=[_rule(["UPDATE"], "", ["v1"], ["pods"])],
-        conditions={"tolerations-of-an-accelerator-pod-changed": changed},
+        rules=[_rule(["UPDATE"], "", ["v1"], ["pods", "pods/resize"])],
+        conditions={"what-is-judged-of-an-accelerator-pod-changed": changed},
     )
 
 
-def _workloads(catalog: Catalog) -> Entry:
+def _workloads(catalog: Catalog, chosen: Chosen) -> Entry:
     """Every kind of the catalog with templates, one rule for those of the same API group and versions."""
     resources: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
     for workload in catalog.workloads:
@@ -161,7 +195,9 @@ def _workloads(catalog: Catalog) -> Entry:
                 versions = tuple(v.rpartition("/")[2] for v in workload.api_version if v.rpartition("/")[0] == group)
                 resources.setdefault((group, versions), {})[workload.resource] = None
     asking = match_conditions.in_turn(
-        match_conditions.MADE_BY_NO_CONTROLLER, match_conditions.changed(catalog), match_conditions.templates(catalog)
+        match_conditions.MADE_BY_NO_CONTROLLER,
+        match_conditions.changed(catalog),
+        match_conditions.templates(catalog, with_claims=chosen.with_claims),
     )
     return Entry(
         name="advise.workloads",
