@@ -84,6 +84,7 @@ class Living:
         self._facts = ClusterFacts()
         self._node_keys = detect.node_keys(catalog)
         self._detector = Detector(catalog)
+        self._of_pods: set[Key] = set()
         self._seen: dict[Key, Seen] = {}
         self._counted: Counter[Seen] = Counter()
         self._certain: tuple[str, ...] = ()
@@ -148,14 +149,21 @@ class Living:
         for key in batch.facts:
             self._see(key)
         batch.namespaces = [name for kind, _, name in batch.facts if kind == "Namespace"]
-        batch.fresh = any(
-            getattr(now, part) is not getattr(before, part) for part in ("nodepool_grace", "nodepools", "device_classes", "claims")
-        )
+        parts = ("nodepool_grace", "nodepools", "device_classes")
+        batch.fresh = any(getattr(now, part) is not getattr(before, part) for part in parts) or self._claims_differ(batch, before)
+
+    def _claims_differ(self, batch: _Batch, before: ClusterFacts) -> bool:
+        """Whether claims did that are not a pod's own (``cluster.kinds.claim``): those come and go with every pod."""
+        if self._facts.claims is before.claims:
+            return False
+        ours = {key for key, value in batch.facts.items() if value is not None and value.get("ofPod") is True}
+        others = batch.facts.keys() - ours - self._of_pods
+        gone = {key for key, value in batch.facts.items() if value is None}
+        self._of_pods = (self._of_pods | ours) - gone
+        return any(self._facts.claims.get(key) != before.claims.get(key) for key in others)
 
     def _read(self, key: Key, value: Mapping[str, Any]) -> tuple[cluster_facts.Entry, ...]:
-        """By the key that the API server knows it by. Nothing of a claim that is one pod's own (``cluster.kinds.claim``)."""
-        if value.get("ofPod") is True:
-            return ()
+        """By the key that the API server knows it by."""
         kind, namespace, name = key
         metadata = {**as_map(value.get("metadata")), "name": name, "namespace": namespace}
         return cluster_facts.read(kind, {**value, "metadata": metadata}, self._node_keys)

@@ -126,12 +126,13 @@ def judged(catalog: Catalog, pod: str = "object", *, with_claims: bool = True) -
 
 def made_claims(catalog: Catalog) -> str:
     """Whether a claim or template asks for a class that may be of accelerators: any but those that are named like other drivers."""
-    others = indent(_list([text(driver) for driver in sorted(catalog.other_drivers)]), "        ").lstrip()
+    others = indent(_list([text(driver) for driver in sorted(catalog.other_drivers)]), " " * 8).lstrip()
     return f"""\
 [?object.?spec.?devices.?requests, ?object.?spec.?spec.?devices.?requests].exists(requests, requests != null &&
   requests.exists(request,
     [dyn([request]), dyn([?request.?exactly]), ?request.?firstAvailable].exists(choices, choices != null &&
-      choices.exists(choice, [?choice.?deviceClassName].exists(name, name != "" && !(name in {others})))
+      choices.exists(choice, [?choice.?deviceClassName].exists(name, name != "" &&
+        !(name in {others})))
     )
   )
 )"""

@@ -270,6 +270,8 @@ class Catalog:
     foreign_schedulers: Mapping[str, str]
     """schedulerName -> system: kai-scheduler -> KAI"""
 
+    accelerator_domains: tuple[str, ...] = ()
+    """of resource names, whose owners make nothing but accelerators: cambricon.com"""
     other_drivers: frozenset[str] = frozenset()
     """DRA drivers, and names of their classes, whose devices are no accelerators: network, compute domains, cpu"""
     retired_families: tuple[str, ...] = ()

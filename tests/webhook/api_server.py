@@ -13,7 +13,8 @@ from typing import Any
 from policies.catalog import Catalog
 from tests.go_tools import built
 from tests.random_worlds import catalog
-from webhook.registration import Chosen, Service, Url, manifests
+from webhook.entries import Chosen
+from webhook.registration import Service, Url, manifests
 
 Raw = dict[str, Any]
 MODULE = Path(__file__).parent / "cel"

@@ -18,7 +18,7 @@ from tests.random_worlds import catalog
 from tests.webhook.api_server import NAMESPACE, Asked, judge
 from tests.webhook.calls_wanted import CHANGED, GPU_POD, LIMIT_OF_ONE, MADE, NAMED, NODE, NOTHING, OTHERS, pod_with, wanted
 from tests.written_claims import claim, exactly, first_of
-from webhook.registration import Chosen
+from webhook.entries import ALWAYS, Chosen
 
 Raw = dict[str, Any]
 REVIEWS = Path(__file__).parent.parent / "reviews"
@@ -132,10 +132,18 @@ def test_what_an_amount_costs(names: list[str], units: int) -> None:
 
 
 def test_excluded_namespaces() -> None:
-    """Whatever asks for a GPU in the control plane's and the operators' own namespaces never waits for Berth."""
-    namespaces = [*catalog().excluded_namespaces, NAMESPACE]
-    _, told = judge([Asked(object=GPU_POD, namespace=name) for name in namespaces], namespaces=namespaces)
-    assert [one.called for one in told] == [NOTHING] * (len(namespaces) - 1) + [NAMED]
+    """Whatever asks for a GPU in the control plane's, Berth's own and a named namespace never waits; a name that is not there is judged."""
+    outside, inside = [*ALWAYS, "berth-system", "gpu-operator"], ["nvidia-gpu-operator", NAMESPACE]
+    chosen = Chosen(excluded=(*ALWAYS, "gpu-operator"))
+    asked = [Asked(object=GPU_POD, namespace=name) for name in (*outside, *inside)]
+    _, told = judge(asked, namespaces=[*outside, *inside], chosen=chosen)
+    assert [one.called for one in told] == [NOTHING] * len(outside) + [NAMED] * len(inside)
+
+
+def test_a_name_that_nobody_listed() -> None:
+    """Called for once it is named."""
+    asked = [Asked(object=pod_with(1, ["acme.example/card"]))]
+    assert [judge(asked, chosen=Chosen(names=names))[1][0].called for names in ((), ("acme.example/card",))] == [NOTHING, NAMED]
 
 
 @pytest.mark.parametrize("subresource", ["status", "binding", "eviction", "ephemeralcontainers"])
