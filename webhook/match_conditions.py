@@ -144,7 +144,7 @@ def updated(catalog: Catalog) -> str:
     for where in ("annotations", "labels"):
         if keys := [text(p.key) for p in catalog.protections if p.where == where]:
             now, before = (f"{one}.?metadata.?{where}[?key].orValue(null)" for one in ("object", "oldObject"))
-            tests.append(f"{_list(keys)}.exists(key, {now} != {before})")
+            tests.append(f"{_list(keys)}.exists(key,\n  {now} !=\n  {before})")
     return " ||\n".join([*tests, RESIZED])
 
 
