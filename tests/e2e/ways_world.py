@@ -34,7 +34,7 @@ from tests.testcluster.processes import ClusterFailed
 OPTIONS = ("--platforms", "gfd,karpenter-aws", "--queues", "kueue,slurm-bridge", "--mig-strategy", "mixed")
 TENANT = "tenant"
 DRA = "resource.k8s.io/v1"
-_MANY = "64"
+_MANY = "5000"
 AT_ONCE = 8
 """ways that are gone side by side: more wait for two cores only"""
 
@@ -129,11 +129,11 @@ def _fleet() -> Iterator[FakeNode]:
     gke = {"cloud.google.com/gke-nodepool": "a", "cloud.google.com/gke-accelerator": "nvidia-tesla-t4", "cloud.google.com/gke-spot": "true"}
     on_gke = _roomy(nodes.whole(GKE_NODE, t4, 8))
     yield replace(on_gke, labels={**on_gke.labels, **gke})
-    yield FakeNode(name="ways-renamed", taints=(nodes.TAINTS["nvidia"],), resources=dict.fromkeys(RENAMED, "64"))
+    yield FakeNode(name="ways-renamed", taints=(nodes.TAINTS["nvidia"],), resources=dict.fromkeys(RENAMED, _MANY))
 
 
 def _roomy(node: FakeNode) -> FakeNode:
-    return replace(node, resources=dict.fromkeys(node.resources, _MANY))
+    return replace(node, resources=dict.fromkeys([*node.resources, "pods", "cpu"], _MANY))
 
 
 def _classes() -> Iterator[Raw]:
@@ -160,6 +160,11 @@ def _tenant(cluster: Cluster, guardrail: Guardrail) -> Iterator[Tenant]:
     subject = {"kind": "ServiceAccount", **where}
     rbac = "rbac.authorization.k8s.io/v1"
     cluster.api.create({"apiVersion": rbac, "kind": "RoleBinding", "metadata": where, "roleRef": role, "subjects": [subject]})
+    resize = {"apiGroups": [""], "resources": ["pods/resize"], "verbs": ["patch"]}  # no part of edit; a cluster that lets its teams has it
+    cluster.api.create({"apiVersion": rbac, "kind": "Role", "metadata": where, "rules": [resize]})
+    own = {**role, "kind": "Role", "name": TENANT}
+    named = {**where, "name": "resize"}
+    cluster.api.create({"apiVersion": rbac, "kind": "RoleBinding", "metadata": named, "roleRef": own, "subjects": [subject]})
     asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
     reply = cluster.api.call("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts/{TENANT}/token", asked)
     assert reply.ok, reply.message

@@ -38,7 +38,6 @@ MANY: dict[str, Raw] = {
     "8 of a DRA resource": gpus(8, DRA),
     "8 of a DRA resource, requested alone": {"requests": {DRA: "8"}},
     "8 of a DRA resource, 1 of them requested": {"requests": {DRA: "1"}, "limits": {DRA: "8"}},
-    "8 of a DRA resource, 1 of them allowed": {"requests": {DRA: "8"}, "limits": {DRA: "1"}},
     "8 of a name from before device plugins": gpus(8, OLD),
 }
 
@@ -52,13 +51,12 @@ def init(*resources: Raw, always: bool = False) -> list[Raw]:
 def _beside() -> Iterator[Way]:
     """Eight GPUs, and beside them an amount of something else."""
     for name, odd in ODD.items():
-        for guard, twin in (("max", asking(gpus(2), gpus(2))), ("one-of", asking(gpus(2), gpus(2)))):
-            for where, attack in _wheres(odd):
-                codes = ("BERTH-11",)
-                yield Way(name=f"{name}, {where}", guard=guard, attack=creates(attack), twin=creates(twin), codes=codes)
         for where, attack in _wheres(odd):
-            grace = {"terminationGracePeriodSeconds": 3600}
-            yield Way(name=f"{name}, {where}", guard="large", attack=creates(with_(attack, **grace)), twin=creates(asking(gpus(4))))
+            twin = creates(asking(gpus(2), gpus(2)))
+            yield Way(name=f"{name}, {where}", guard="max", attack=creates(attack), twin=twin)
+        yield Way(name=f"{name}, {where}", guard="one-of", attack=creates(attack), twin=twin)
+        long = with_(attack, terminationGracePeriodSeconds=3600)
+        yield Way(name=f"{name}, {where}", guard="large", attack=creates(long), twin=creates(asking(gpus(4))))
 
 
 def _wheres(odd: Raw) -> Iterator[tuple[str, Raw]]:

@@ -57,7 +57,8 @@ FRACTIONS: dict[str, Raw] = {
 def _counted() -> Iterator[Way]:
     for name in WHOLE:
         yield Way(name=f"8 of {name}", guard="max", attack=creates(pod(gpus(8, name))), twin=creates(pod(gpus(2, name))))
-        yield Way(name=f"3 of {name}", guard="one-of", attack=creates(pod(gpus(3, name))), twin=creates(pod(gpus(2, name))))
+        if not name.endswith("core"):  # so many to a device
+            yield Way(name=f"3 of {name}", guard="one-of", attack=creates(pod(gpus(3, name))), twin=creates(pod(gpus(2, name))))
         attack, twin = (creates(pod(gpus(n, name), terminationGracePeriodSeconds=3600)) for n in (8, 2))
         yield Way(name=f"8 of {name}", guard="large", attack=attack, twin=twin)
     for name, annotations in FRACTIONS.items():

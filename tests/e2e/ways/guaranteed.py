@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tests.e2e.ways.claims import CLAIMED, naming
+from tests.e2e.ways.claims import CLAIMED, claim, exactly, naming
 from tests.e2e.ways.guardrails import marked, with_
-from tests.e2e.ways.way import Way, changes, creates
+from tests.e2e.ways.way import Way, changes, creates, in_turn
 from tests.e2e.workloads import NVIDIA, pod
 from tests.testcluster.api import STRATEGIC, Raw
 
@@ -34,6 +34,8 @@ PODS: dict[str, Raw] = {
     "the pod's own requests above its limits of cpu alone": with_(TWIN, resources={"requests": BOTH, "limits": {"cpu": "1"}}),
     "a fraction": marked(pod({"requests": {"cpu": "1"}}), annotations={"gpu-fraction": "0.5"}),
 }
+QOS = "Pod QOS Class may not change"
+"""the API server's own refusal"""
 WHOLE_POD = with_(sized({}, {}), resources={"requests": BOTH, "limits": BOTH})
 
 
@@ -41,8 +43,10 @@ def _created() -> Iterator[Way]:
     for name, made in PODS.items():
         yield Way(name=name, guard="guaranteed", attack=creates(made), twin=creates(TWIN))
     yield Way(name="the pod's own of cpu alone", guard="guaranteed", attack=creates(with_(WHOLE_POD, resources={"limits": {"cpu": "1"}})), twin=creates(WHOLE_POD))
-    claimed = naming("NAME", with_(pod(CLAIMED)))
-    yield Way(name="a claim", guard="guaranteed", attack=creates(claimed), twin=creates(TWIN))
+    attack = in_turn(creates(claim(exactly())), creates(naming("NAME")))
+    honest = pod({**CLAIMED, "requests": BOTH, "limits": BOTH})
+    twin = in_turn(creates(claim(exactly())), creates(naming("NAME", made=honest)))
+    yield Way(name="a claim", guard="guaranteed", attack=attack, twin=twin)
 
 
 def _resized() -> Iterator[Way]:
@@ -52,7 +56,7 @@ def _resized() -> Iterator[Way]:
         same = {"spec": {"containers": [{"name": "main", "resources": {"limits": {"cpu": "2"}, "requests": {"cpu": "2"}}}]}}
         attack = changes(TWIN, change, content=STRATEGIC, subresource="resize")
         twin = changes(TWIN, same, content=STRATEGIC, subresource="resize")
-        yield Way(name=f"resized {name}", guard="guaranteed", attack=attack, twin=twin, codes=("BERTH-103", "the API server"))
+        yield Way(name=f"resized {name}", guard="guaranteed", attack=attack, twin=twin, codes=("BERTH-103", QOS))
 
 
 WAYS = (*_created(), *_resized())

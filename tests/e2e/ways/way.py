@@ -46,10 +46,10 @@ class Outcome:
         return self.said or f"stored: {self.stored.get('metadata', {}).get('name')}"
 
     def held_by(self, codes: Iterable[str]) -> bool:
-        """Whether Berth refused it with one of these codes (or beginnings of codes), or kept the pod off its node where that will do."""
+        """Whether Berth refused it with one of these codes (or beginnings of codes), or it was stopped in words that will do as well."""
         given = re.findall(r"BERTH-\d+", self.refusal)
-        kept = self.said.startswith(KEPT_OFF) and KEPT_OFF in codes
-        return not self.passed and (kept or any(code.startswith(wanted) for code in given for wanted in codes))
+        by_api = any(wanted in self.said for wanted in codes if not wanted.startswith("BERTH-"))
+        return not self.passed and (by_api or any(code.startswith(wanted) for code in given for wanted in codes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
