@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from random import Random
 
 from policies.catalog import Catalog
-from policies.cluster_facts import ClusterFacts
+from policies.cluster_facts import Choice, ClusterFacts, DeviceClass
 from policies.policy import (
     Allow,
     Bounds,
@@ -54,12 +54,12 @@ CLUSTER = ClusterFacts(
     namespaces={"team-a": {"team": "research"}, "team-b": {"team": "web", "tier": "batch"}, "dev": {"environment": "dev"}},
     nodes=NODES,
     nodepool_grace={"gpu-a100": 1200, "default": None},
-    device_classes={"gpu.nvidia.com": "gpu.nvidia.com", "odd": ""},
+    device_classes={"gpu.nvidia.com": DeviceClass("gpu.nvidia.com"), "odd": DeviceClass()},
     claims={
-        ("ResourceClaimTemplate", "team-a", "single-gpu"): (("gpu.nvidia.com", 1),),
-        ("ResourceClaim", "team-a", "pair"): (("gpu.nvidia.com", 2),),
-        ("ResourceClaimTemplate", "dev", "every"): (("gpu.nvidia.com", 0),),
-        ("ResourceClaim", "team-b", "odd"): (("odd", 1),),
+        ("ResourceClaimTemplate", "team-a", "single-gpu"): ((Choice("gpu.nvidia.com"),),),
+        ("ResourceClaim", "team-a", "pair"): ((Choice("gpu.nvidia.com", 2, 2),),),
+        ("ResourceClaimTemplate", "dev", "every"): ((Choice("gpu.nvidia.com", 1, None),),),
+        ("ResourceClaim", "team-b", "odd"): ((Choice("odd"),),),
     },
 )
 

@@ -19,7 +19,7 @@ DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 FORBIDDEN: Raw = {"key": "team", "operator": "Equal", "value": "other", "effect": "NoSchedule"}
 ALLOWED: Raw = {**FORBIDDEN, "value": "mine"}
 EQUAL_CPU: Raw = {"cpu": "1", "memory": "1Gi"}
-PLACES = ("BERTH-121", "BERTH-122", "BERTH-124", "BERTH-125")
+PLACES = ("BERTH-117", "BERTH-121", "BERTH-122", "BERTH-124", "BERTH-125", "BERTH-126")
 """What a pod is refused with for where it would run"""
 
 
@@ -81,8 +81,8 @@ PRODUCT, CAPACITY = "nvidia.com/gpu.product", "karpenter.sh/capacity-type"
 ON_T4, ON_H100 = selecting(PRODUCT, "Tesla-T4"), selecting(PRODUCT, "NVIDIA-H100-80GB-HBM3")
 
 COUNTS = (
-    Guardrail(name="max", codes=("BERTH-111",), require={"gpusPerPod": {"max": 4}}, wrong=pod(gpus(8)), right=pod(gpus(4))),
-    Guardrail(name="one-of", codes=("BERTH-112",), require={"gpusPerPod": {"oneOf": [1, 2, 4]}}, wrong=pod(gpus(3)), right=pod(gpus(2))),
+    Guardrail(name="max", codes=("BERTH-111", "BERTH-118"), require={"gpusPerPod": {"max": 4}}, wrong=pod(gpus(8)), right=pod(gpus(4))),
+    Guardrail(name="one-of", codes=("BERTH-112", "BERTH-118"), require={"gpusPerPod": {"oneOf": [1, 2, 4]}}, wrong=pod(gpus(3)), right=pod(gpus(2))),
 )
 CAPS = (
     Guardrail(

@@ -99,7 +99,7 @@ def _named() -> Iterator[Way]:
 
 def _tainted() -> Iterator[Way]:
     """A node whose taint is forbidden: spec.nodeName walks past it without a toleration."""
-    codes = ("BERTH-131", *PLACES)
+    codes = ("BERTH-131", "BERTH-132")
     attack, twin = creates(on(FORBIDDEN_NODE)(pod())), creates(on(H100_NODE)(pod()))
     yield Way(name="spec.nodeName of a node that is another team's", guard="forbid", attack=attack, twin=twin, codes=codes)
     tolerating = pinned_to(FORBIDDEN_NODE)(pod(tolerations=[{"operator": "Exists"}]))
