@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from policies.patch import digest
+from policies.applied import digest
 from tests.e2e.ways.claims import claim, exactly, naming
 from tests.e2e.ways.guardrails import marked, with_
 from tests.e2e.ways.way import KEPT_OFF, Attempt, Outcome, Tenant, Way, creates, in_turn, outcome
