@@ -6,6 +6,7 @@ the upper end open and takes nothing from the lower one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -61,6 +62,11 @@ class Devices:
         if not self.asked and self.fraction != NONE:
             found.add("nvidia")  # KAI and Run:ai share NVIDIA GPUs alone
         return frozenset(found - {"", "any"})
+
+    @property
+    def any(self) -> bool:
+        """Whether the pod asks for an accelerator, or a part of one, in any way."""
+        return bool(self.asked or self.claimed) or self.fraction != NONE
 
     @property
     def missing(self) -> tuple[tuple[str, str], ...]:
@@ -140,17 +146,21 @@ def is_accelerator(device_class: str, snapshot: Snapshot) -> bool:
 
 
 def fraction(pod: Pod) -> Count:
-    """Devices of which KAI or Run:ai gives the pod a part: one, or as many as its annotation says."""
+    """Devices of which KAI or Run:ai gives the pod a part: one, or as many as its annotation says. What is no part of one, and what can't be
+    read, may be any number."""
     if not any(name in pod.annotations for name in FRACTIONS):
         return NONE
     number = str(pod.annotations.get(FRACTION_DEVICES, "1"))
-    if not number.isascii() or not number.isdecimal() or len(number) > _MOST_DIGITS:
+    part = str(pod.annotations.get(FRACTIONS[0], "1"))
+    if not _NUMBER.fullmatch(number) or not _PART.fullmatch(part):
         return Count(1, None)
     return Count(int(number), int(number)) | ONE
 
 
-_MOST_DIGITS = 9
-"""more devices than any cluster has; bounds the work"""
+_NUMBER = re.compile(r"[0-9]{1,9}")
+"""nine digits are more devices than any cluster has"""
+_PART = re.compile(r"0*\.[0-9]{1,18}|0*1(\.0{0,18})?|0+")
+"""at most one, in decimals"""
 
 
 def share(resource: Resource, catalog: Catalog) -> tuple[Fraction, Fraction]:

@@ -57,7 +57,7 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
     for container in plan.pod.containers:
         if plan.wishes.equal.get("accelerators"):
             yield from _accelerators(request, plan, container)
-    if plan.wishes.equal.get("cpuAndMemory") and plan.asked:
+    if plan.wishes.equal.get("cpuAndMemory") and plan.devices.any:
         yield from _cpu_and_memory(plan, shortfalls(plan.pod))
 
 
