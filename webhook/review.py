@@ -236,7 +236,7 @@ def _expect_pod(request: dict[str, Any]) -> None:
 
 
 def _subresource_in(request: dict[str, Any]) -> str:
-    """"" for the pod itself. Raises ReviewError(400) for any but ``resize``."""
+    """ "" for the pod itself. Raises ReviewError(400) for any but ``resize``."""
     found = request.get("subResource") or ""
     if found in ("", "resize"):
         return str(found)

@@ -185,7 +185,9 @@ def test_who_the_author_says_he_is_relaxes_nothing_but_places() -> None:
         before, after = (Counter({code: n for code, n in found.items() if code not in PLACES}) for found in tried.refusals())
         seen.update(before.keys())
         assert before <= after, tried.reproduction()
-    assert {"BERTH-101", "BERTH-103", "BERTH-111", "BERTH-113", "BERTH-114", "BERTH-115", "BERTH-131", "BERTH-141", "BERTH-142"} <= set(seen)
+    assert {"BERTH-101", "BERTH-103", "BERTH-111", "BERTH-113", "BERTH-114", "BERTH-115", "BERTH-131", "BERTH-141", "BERTH-142"} <= set(
+        seen
+    )
 
 
 # --- what can't be read --------------------------------------------------------------------------------------------------
