@@ -61,8 +61,8 @@ def _counted() -> Iterator[Way]:
             yield Way(name=f"3 of {name}", guard="one-of", attack=creates(pod(gpus(3, name))), twin=creates(pod(gpus(2, name))))
         attack, twin = (creates(pod(gpus(n, name), terminationGracePeriodSeconds=3600)) for n in (8, 2))
         yield Way(name=f"8 of {name}", guard="large", attack=attack, twin=twin)
-    for name, annotations in FRACTIONS.items():
-        attack = creates(marked(pod({}), annotations=annotations))
+    for name, words in FRACTIONS.items():
+        attack = creates(marked(pod({}), annotations=words))
         twin = creates(marked(pod({}), annotations={"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"}))
         yield Way(name=f"fractions {name}", guard="max", attack=attack, twin=twin, codes=("BERTH-1",))
     beside = marked(pod(gpus(8)), annotations={"gpu-fraction": "0.5", "gpu-fraction-num-devices": "1"})

@@ -1,4 +1,4 @@
-"""Class 6: QoS class Guaranteed is what kubelet makes of the pod (pkg/apis/core/v1/helper/qos): zero is no amount, the pod's own counts first."""
+"""Class 6: QoS class Guaranteed as kubelet sees it (pkg/apis/core/v1/helper/qos): zero is no amount, the pod's own amounts count first."""
 
 from __future__ import annotations
 
