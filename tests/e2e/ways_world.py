@@ -151,7 +151,7 @@ def _class(name: str, expression: str, **spec: str) -> Raw:
 
 @contextmanager
 def _tenant(cluster: Cluster, guardrail: Guardrail) -> Iterator[Tenant]:
-    """A namespace that Berth judges by this guardrail alone, and the service account that edits it. ``admin-access`` is the cluster's leave."""
+    """A namespace that Berth judges by this guardrail alone, and the service account that edits it."""
     labels = {SCOPE: "ways", LABEL: guardrail.name, "resource.kubernetes.io/admin-access": "true"}
     namespace = create_namespace(cluster, f"ways-{guardrail.name}", labels)
     where = {"name": TENANT, "namespace": namespace}

@@ -82,7 +82,13 @@ ON_T4, ON_H100 = selecting(PRODUCT, "Tesla-T4"), selecting(PRODUCT, "NVIDIA-H100
 
 COUNTS = (
     Guardrail(name="max", codes=("BERTH-111", "BERTH-118"), require={"gpusPerPod": {"max": 4}}, wrong=pod(gpus(8)), right=pod(gpus(4))),
-    Guardrail(name="one-of", codes=("BERTH-112", "BERTH-118"), require={"gpusPerPod": {"oneOf": [1, 2, 4]}}, wrong=pod(gpus(3)), right=pod(gpus(2))),
+    Guardrail(
+        name="one-of",
+        codes=("BERTH-112", "BERTH-118"),
+        require={"gpusPerPod": {"oneOf": [1, 2, 4]}},
+        wrong=pod(gpus(3)),
+        right=pod(gpus(2)),
+    ),
 )
 CAPS = (
     Guardrail(
@@ -127,7 +133,12 @@ EQUALITY = (
         name="equal",
         codes=("BERTH-101", "BERTH-102"),
         require={"requestsEqualLimits": ["accelerators"]},
-        wrong=pod({"requests": {"deviceclass.resource.kubernetes.io/ways-gpu": "1"}, "limits": {"deviceclass.resource.kubernetes.io/ways-gpu": "2"}}),
+        wrong=pod(
+            {
+                "requests": {"deviceclass.resource.kubernetes.io/ways-gpu": "1"},
+                "limits": {"deviceclass.resource.kubernetes.io/ways-gpu": "2"},
+            }
+        ),
         right=pod(gpus(1, "deviceclass.resource.kubernetes.io/ways-gpu")),
     ),
     Guardrail(

@@ -51,7 +51,7 @@ def _lands() -> Iterator[Way]:
         yield Way(name=name, guard="long-runs", attack=lands(spot[name]), twin=twin, codes=OFF)
     for guard in ("capacity", "families", "memory", "instances"):
         yield Way(name="a node of a platform that is not in force", guard=guard, attack=lands(at(GKE_NODE)), twin=twin, codes=OFF)
-    for guard in ("families", "models", "memory", "instances"):
+    for guard in ("families", "models", "memory"):
         yield Way(name="its host's name", guard=guard, attack=lands(at(T4_NODE)), twin=twin, codes=OFF)
         yield Way(name="a slice on spot", guard=guard, attack=lands(at(SPOT_NODE, SLICE)), twin=twin, codes=OFF)
     yield Way(name="a replica", guard="sharing", attack=lands(at(SPOT_NODE, SHARED)), twin=twin, codes=OFF)

@@ -44,7 +44,12 @@ DURATION = "berth.dev/expected-duration"
 def _protections() -> Iterator[Way]:
     twin = creates(annotated(**{DO_NOT_DISRUPT: "12h"}))
     for value in GO:
-        yield Way(name=f"{value[:12]!a}, {len(value)} characters", guard="protection", attack=creates(annotated(**{DO_NOT_DISRUPT: value})), twin=twin)
+        yield Way(
+            name=f"{value[:12]!a}, {len(value)} characters",
+            guard="protection",
+            attack=creates(annotated(**{DO_NOT_DISRUPT: value})),
+            twin=twin,
+        )
     for name, (where, key, value) in FOREVER.items():
         marks: Raw = {where: {key: value}}
         honest: Raw = {where: {key: "true" if value == "false" else "false"}}
