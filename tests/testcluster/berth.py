@@ -123,9 +123,7 @@ def event(line: str) -> Raw:
     return found if isinstance(found, dict) and "event" in found else {}
 
 
-def manifests(
-    berth: Berth, *, scope: str | None = None, catalog: Path | None = None, kubeconfig: Path | None = None
-) -> list[Raw]:
+def manifests(berth: Berth, *, scope: str | None = None, catalog: Path | None = None, kubeconfig: Path | None = None) -> list[Raw]:
     """What `berth webhooks` prints for it; with ``scope`` only for namespaces that carry it as the label SCOPE; with ``kubeconfig`` by what
     the cluster has."""
     files = {"--catalog": catalog, "--kubeconfig": kubeconfig}

@@ -11,8 +11,8 @@ from tests.testcluster.api import Raw
 
 LABEL = "ways.berth.dev/guard"
 """Of a namespace: the guardrail that holds in it"""
-SPOT_NODE, T4_NODE, H100_NODE, FORBIDDEN_NODE, AMD_NODE, GKE_NODE = (
-    "ways-spot", "ways-t4", "ways-h100", "ways-forbidden", "ways-amd", "ways-gke",
+SPOT_NODE, T4_NODE, H100_NODE, FORBIDDEN_NODE, AMD_NODE, GKE_NODE, P5_NODE = (
+    "ways-spot", "ways-t4", "ways-h100", "ways-forbidden", "ways-amd", "ways-gke", "ways-p5",
 )  # fmt: skip
 CPU = "ways-cpu"
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
@@ -159,6 +159,7 @@ PLACED = (
         wrong=selecting("karpenter.k8s.aws/instance-family", "g4dn"),
         right=selecting("karpenter.k8s.aws/instance-family", "p5"),
         outside=SPOT_NODE,
+        inside=P5_NODE,
     ),
     Guardrail(name="memory", codes=PLACES, require={"gpuMemory": {"min": 80}}, wrong=ON_T4, right=ON_H100, outside=T4_NODE),
     Guardrail(

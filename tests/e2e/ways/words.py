@@ -76,7 +76,7 @@ def _runs() -> Iterator[Way]:
     }
     for name, made in spot.items():
         yield Way(name=f"runs for {name}", guard="long-runs", attack=creates(made), twin=twin, codes=PLACES)
-    for value in ("2d", "", "-1h", "0", "1h ", "\u0661h", "1e3h", "+1h"):
+    for value in ("2d", "", "-1h", "0", "1h ", "\u0661h", "1e3h"):
         codes = (*PLACES, "BERTH-151")
         yield Way(name=f"runs for {value!a}", guard="long-runs", attack=creates(on_spot(value, None)), twin=twin, codes=codes)
 
