@@ -13,27 +13,32 @@ from policies.actor import (
     DAEMON,
     FLAVORED,
     FRACTION,
-    MIRRORED,
+    PINNED,
     PLACED,
     PLAIN,
     QUEUED,
     SERVICE,
+    SHARING,
     Actor,
     actor_of,
+    caller,
     meet,
     workloads_of,
 )
-from policies.pod import Pod
+from policies.pod import MIRROR, Pod
+from policies.request import Request
 from tests import golden
 
 CATALOG = golden.catalog_with()
-ROWS = (PLAIN, SERVICE, DAEMON, PLACED, MIRRORED, QUEUED, FLAVORED, FRACTION, CLAIMED)
+ROWS = (PLAIN, SERVICE, DAEMON, PINNED, PLACED, QUEUED, FLAVORED, FRACTION, SHARING, CLAIMED)
+"""all but the mirror pod's, which is never met with another"""
 ORDER = {
     "affinity": ("no", "judge", "write"),
     "resources": ("no", "repair", "yes"),
     "grace": ("no", "named", "yes"),
     "disruption": ("no", "named", "yes"),
 }
+PLACEMENT = ("none", "left", "node", "all")
 
 
 @given(st.sampled_from(ROWS), st.sampled_from(ROWS))
@@ -44,12 +49,34 @@ def test_of_the_edits_the_least_of_the_refusals_the_most(first: Actor, second: A
         least = min(order.index(getattr(first, field)), order.index(getattr(second, field)))
         assert order.index(getattr(met, field)) == least == order.index(getattr(meet(second, first), field))
     assert met.tolerations is (first.tolerations and second.tolerations)
-    assert met.refuses == first.refuses | second.refuses
+    most = max(PLACEMENT.index(first.placement), PLACEMENT.index(second.placement))
+    assert PLACEMENT.index(met.placement) == most == PLACEMENT.index(meet(second, first).placement)
+    assert met.by_driver is (first.by_driver or second.by_driver)
+    assert not met.mirror
 
 
-def pod(kind: str = "", api: str = "apps/v1", labels: dict[str, str] | None = None, **spec: Any) -> Pod:
+def pod(
+    kind: str = "", api: str = "apps/v1", labels: dict[str, str] | None = None, annotations: dict[str, str] | None = None, **spec: Any
+) -> Pod:
     owners = [{"kind": kind, "apiVersion": api, "controller": True}] if kind else []
-    return Pod({"metadata": {"ownerReferences": owners, "labels": labels or {}}, "spec": spec})
+    return Pod({"metadata": {"ownerReferences": owners, "labels": labels or {}, "annotations": annotations or {}}, "spec": spec})
+
+
+def asker(user: str = "alice", *groups: str) -> Request:
+    return Request(operation="CREATE", namespace="ml", user=user, pod={}, phase="mutate", groups=groups)
+
+
+def actor(one: Pod, *queues: str, by: Request | None = None, asked: bool = True) -> Actor:
+    return actor_of(by or asker(), one, CATALOG, queues, asked)
+
+
+DAEMON_CONTROLLER = "system:serviceaccount:kube-system:daemon-set-controller"
+PIN = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]}
+PINNED_TO = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [PIN]}}}
+MIRRORS = {MIRROR: "hash"}
+GROUP = {"kueue.x-k8s.io/pod-group-name": "g"}
+QUEUE = {"kueue.x-k8s.io/queue-name": "q"}
+MANAGED = {"kueue.x-k8s.io/managed": "true"}
 
 
 @pytest.mark.parametrize(
@@ -72,9 +99,13 @@ def test_a_workload_is_known_by_its_owner_or_a_label(one: Pod, names: set[str]) 
 @pytest.mark.parametrize(
     ("labels", "scheduler", "queues", "affinity"),
     [
-        ({"kueue.x-k8s.io/pod-group-name": "g"}, "", ("kueue",), "judge"),
-        ({"kueue.x-k8s.io/pod-group-name": "g"}, "", ("slurm-bridge",), "write"),
-        ({"kueue.x-k8s.io/queue-name": "q"}, "", ("kueue",), "write"),
+        ({**GROUP, **QUEUE, **MANAGED}, "", ("kueue",), "judge"),
+        ({**GROUP, **QUEUE, **MANAGED}, "", ("slurm-bridge",), "write"),
+        (GROUP, "", ("kueue",), "write"),
+        ({**GROUP, **QUEUE}, "", ("kueue",), "write"),
+        ({**GROUP, **QUEUE, "kueue.x-k8s.io/managed": "false"}, "", ("kueue",), "write"),
+        ({**GROUP, **MANAGED}, "", ("kueue",), "write"),
+        ({**QUEUE, **MANAGED}, "", ("kueue",), "write"),
         ({}, "slurm-bridge-scheduler", ("slurm-bridge",), "judge"),
         ({}, "slurm-bridge-scheduler", (), "write"),
         ({}, "kai-scheduler", ("kueue", "slurm-bridge"), "write"),
@@ -85,11 +116,58 @@ def test_only_a_queue_that_is_in_use_takes_placement_over(
 ) -> None:
     """A label or a scheduler's name alone takes nobody out of the guardrail."""
     one = pod(labels=labels, schedulerName=scheduler or None)
-    assert actor_of(one, CATALOG, queues, asked=True).affinity == affinity
+    assert actor(one, *queues).affinity == affinity
 
 
 def test_a_claim_beside_a_resource_is_a_plain_pod() -> None:
     """The row of claims is for pods that ask for nothing else."""
     one = pod(resourceClaims=[{"name": "g", "resourceClaimName": "x"}])
-    assert actor_of(one, CATALOG, (), asked=True) is PLAIN
-    assert actor_of(one, CATALOG, (), asked=False) is CLAIMED
+    assert actor(one) is PLAIN
+    assert actor(one, asked=False) is CLAIMED
+
+
+@pytest.mark.parametrize(
+    ("request_", "who"),
+    [
+        (asker(), ""),
+        (asker(DAEMON_CONTROLLER), "daemon"),
+        (asker("system:kube-controller-manager"), "daemon"),
+        (asker("system:serviceaccount:ml:daemon-set-controller"), ""),
+        (asker("system:serviceaccount:kube-system:job-controller"), ""),
+        (asker("system:node:a", "system:nodes", "system:authenticated"), "node"),
+        (asker("system:node:a"), ""),
+        (asker("alice", "system:masters"), ""),
+    ],
+    ids=lambda value: value.user if isinstance(value, Request) else value,
+)
+def test_who_asks_is_told_by_the_request(request_: Request, who: str) -> None:
+    """A user's name that looks like a node's makes no node: the group that only the API server's authenticators give does."""
+    assert caller(request_) == who
+
+
+def test_only_a_node_makes_mirror_pods() -> None:
+    """Its annotation, written by anybody else, changes nothing."""
+    one = pod(annotations=MIRRORS)
+    assert actor(one, by=asker("system:node:a", "system:nodes")).mirror
+    assert actor(one) is PLAIN
+    assert actor(one, by=asker(DAEMON_CONTROLLER)) is PLAIN
+    assert actor(pod(), by=asker("system:node:a", "system:nodes")) is PLAIN
+
+
+def test_a_pin_is_the_daemonset_controllers_or_anybodys() -> None:
+    """An owner of kind DaemonSet does not tell them apart: every author can write one."""
+    one = pod("DaemonSet", affinity=PINNED_TO)
+    assert actor(one, by=asker(DAEMON_CONTROLLER)) is DAEMON
+    assert actor(one) is PINNED
+    assert actor(pod("DaemonSet")) is PLAIN
+    assert actor(pod("DaemonSet"), by=asker(DAEMON_CONTROLLER)) is PLAIN
+
+
+def test_a_fraction_is_alone_or_beside_a_gpu() -> None:
+    """Beside one, the pod has offers, and is judged by them; HAMi's parts are always beside one."""
+    annotated = pod(annotations={"gpu-fraction": "0.5"})
+    assert actor(annotated, asked=False) is FRACTION
+    assert actor(annotated) is SHARING
+    by_name = pod(containers=[{"resources": {"limits": {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 3000}}}])
+    assert actor(by_name) is SHARING
+    assert actor(by_name, asked=False) is PLAIN

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from policies import cluster_facts as facts
-from policies.cluster_facts import KINDS, ClusterFacts, Entry, NodePool
+from policies.cluster_facts import KINDS, Choice, ClusterFacts, DeviceClass, Entry, NodePool
+from policies.policy import Taint
 from tests.counts import count
 
 
@@ -50,30 +51,73 @@ def test_a_nodepools_own_grace(text: object, seconds: int | None) -> None:
     [
         ([{"cel": {"expression": "device.driver == 'gpu.nvidia.com'"}}], "gpu.nvidia.com"),
         ([{"cel": {"expression": 'device.driver=="a" && true'}}, {"cel": {"expression": "device.driver == 'b'"}}], "a"),
+        ([{"cel": {"expression": "true && (device.driver == 'a')"}}], "a"),
+        ([{"cel": {"expression": "device.driver == 'a' || true"}}], ""),
+        ([{"cel": {"expression": "true ? true : device.driver == 'a'"}}], ""),
+        ([{"cel": {"expression": "device.driver != 'a'"}}], ""),
+        ([{"cel": {"expression": "!(device.driver == 'a')"}}], ""),
         ([{"cel": {"expression": "true"}}, "?"], ""),
         (None, ""),
     ],
     ids=str,
 )
 def test_a_device_class_names_its_driver(selectors: object, driver: str) -> None:
-    """By the CEL that published classes use; "" where it names none."""
-    assert read(thing("DeviceClass", spec={"selectors": selectors})).device_classes == {"x": driver}
+    """By the CEL that published classes use; "" where it names none, or not it alone."""
+    assert read(thing("DeviceClass", spec={"selectors": selectors})).device_classes == {"x": DeviceClass(driver)}
+
+
+def test_a_device_class_names_its_extended_resource() -> None:
+    """By which pods ask for its devices in place of a claim."""
+    assert read(thing("DeviceClass", spec={"extendedResourceName": "example.com/h100"})).device_classes == {
+        "x": DeviceClass("", "example.com/h100")
+    }
+
+
+@pytest.mark.parametrize(
+    ("device_class", "driver"), [("named", "gpu.nvidia.com"), ("silent", "silent"), ("gpu.nvidia.com", "gpu.nvidia.com")]
+)
+def test_the_driver_of_a_class_that_does_not_tell_is_called_as_the_class(device_class: str, driver: str) -> None:
+    """As published classes are, so that a class which is not there yet is known all the same."""
+    known = {"named": DeviceClass("gpu.nvidia.com"), "silent": DeviceClass()}
+    assert ClusterFacts(device_classes=known).driver(device_class) == driver
+
+
+def test_what_a_node_repels_and_offers() -> None:
+    """Its taints, and the resources with a domain that is not Kubernetes' own, of capacity and allocatable."""
+    taints = [
+        {"key": "team", "value": "a", "effect": "NoSchedule"},
+        {"key": "bare", "effect": "NoExecute"},
+        {"key": "odd", "effect": "Sometimes"},
+        {"effect": "NoSchedule"},
+        "?",
+    ]
+    status = {"capacity": {"cpu": "8", "nvidia.com/gpu": "8", "kubernetes.io/batch": "1"}, "allocatable": {"example.com/x": "0"}}
+    found = read({**thing("Node", "n", spec={"taints": taints}), "status": status}, thing("Node", "bare"))
+    assert found.taints == {
+        "n": (Taint(key="team", value="a", effect="NoSchedule"), Taint(key="bare", value="", effect="NoExecute")),
+        "bare": (),
+    }
+    assert found.resources == {"n": ("example.com/x", "nvidia.com/gpu"), "bare": ()}
 
 
 @pytest.mark.parametrize(
     ("request_", "claim"),
     [
-        ({"exactly": {"deviceClassName": "gpu", "count": 2}}, ("gpu", 2)),
-        ({"deviceClassName": "gpu"}, ("gpu", 1)),
-        ({"exactly": {"deviceClassName": "gpu", "allocationMode": "All"}}, ("gpu", 0)),
-        ({"exactly": {"deviceClassName": "gpu", "count": "two"}}, ("gpu", 0)),
-        ({"firstAvailable": [{"deviceClassName": "a", "count": 3}, {"deviceClassName": "b"}]}, ("a", 3)),
-        ({"firstAvailable": []}, ("", 1)),
+        ({"exactly": {"deviceClassName": "gpu", "count": 2}}, (Choice("gpu", 2, 2),)),
+        ({"deviceClassName": "gpu"}, (Choice("gpu"),)),
+        ({"exactly": {"deviceClassName": "gpu", "allocationMode": "All"}}, (Choice("gpu", 1, None),)),
+        ({"exactly": {"deviceClassName": "gpu", "allocationMode": "All", "count": 4}}, (Choice("gpu", 1, None),)),
+        ({"exactly": {"deviceClassName": "gpu", "count": "two"}}, (Choice("gpu", 1, None),)),
+        ({"firstAvailable": [{"deviceClassName": "a", "count": 3}, {"deviceClassName": "b"}]}, (Choice("a", 3, 3), Choice("b"))),
+        ({"firstAvailable": []}, (Choice(""),)),
+        ({"exactly": {"deviceClassName": "gpu", "adminAccess": True}}, (Choice("gpu", admin=True),)),
+        ({"exactly": {"deviceClassName": "gpu", "adminAccess": "true"}}, (Choice("gpu"),)),
+        ({"exactly": {"deviceClassName": "gpu", "tolerations": [{"key": "a"}, "?"]}}, (Choice("gpu", tolerations=({"key": "a"},)),)),
     ],
     ids=str,
 )
-def test_what_a_claim_asks_for(request_: dict[str, Any], claim: tuple[str, int]) -> None:
-    """v1 and v1beta1; 0 stands for what can't be counted."""
+def test_what_a_claim_asks_for(request_: dict[str, Any], claim: tuple[Choice, ...]) -> None:
+    """v1 and v1beta1; every way to meet it, with an open end where nobody can count."""
     assert read(thing("ResourceClaim", namespace="ml", spec={"devices": {"requests": [request_, "?"]}})).claims == {
         ("ResourceClaim", "ml", "x"): (claim,)
     }
@@ -93,18 +137,23 @@ def test_what_a_nodepool_makes() -> None:
     assert read(thing("NodePool", spec={"template": {"spec": {"nodeClassRef": "default"}}})).nodepools == {"x": NodePool()}
 
 
-@pytest.mark.parametrize(("written", "counted"), [(None, 1), (0, 1), (3, 3), (-3, 0), (2**63, 0), (True, 0), (1.0, 0)], ids=repr)
-def test_a_claims_count_is_one_that_a_request_can_have(written: object, counted: int) -> None:
-    """Absent and 0 are 1, as the API server fills in; no count takes from that of another request."""
+@pytest.mark.parametrize(
+    ("written", "counted"), [(None, 1), (0, 1), (3, 3), (-3, None), (2**63, None), (True, None), (1.0, None)], ids=repr
+)
+def test_a_claims_count_is_one_that_a_request_can_have(written: object, counted: int | None) -> None:
+    """Absent and 0 are 1, as the API server fills in; no count takes from that of another request, and what is none is open."""
     request = {"exactly": {"deviceClassName": "gpu", "count": written}}
-    assert list(read(thing("ResourceClaim", spec={"devices": {"requests": [request]}})).claims.values()) == [(("gpu", counted),)]
+    assert list(read(thing("ResourceClaim", spec={"devices": {"requests": [request]}})).claims.values()) == [
+        ((Choice("gpu", counted or 1, counted),),)
+    ]
 
 
 def test_an_item_of_a_list_does_not_say_its_kind() -> None:
     """Whoever asked for the list knows it."""
     node = {"metadata": {"name": "n", "labels": {"zone": "b", "rack": "1"}}}
-    assert facts.read("Node", node) == (Entry("nodes", "n", {"zone": "b", "rack": "1"}),)
-    assert facts.read("Node", node, frozenset({"zone", "other"})) == (Entry("nodes", "n", {"zone": "b"}),)
+    others = (Entry("taints", "n", ()), Entry("resources", "n", ()))
+    assert facts.read("Node", node) == (Entry("nodes", "n", {"zone": "b", "rack": "1"}), *others)
+    assert facts.read("Node", node, frozenset({"zone", "other"})) == (Entry("nodes", "n", {"zone": "b"}), *others)
     assert facts.read("Pod", node) == ()
 
 
@@ -127,7 +176,9 @@ def test_what_differs_is_copied_and_nothing_else() -> None:
     assert after.nodes == {"a": {"x": "2"}}
     assert before.nodes == {"a": {"x": "1"}, "b": {}}
     assert after.nodepools is before.nodepools
-    assert after.changed((), facts.read("NodePool", SOME_POOL)) == ClusterFacts(nodes={"a": {"x": "2"}})
+    assert after.changed((), facts.read("NodePool", SOME_POOL)) == ClusterFacts(
+        nodes={"a": {"x": "2"}}, taints={"a": ()}, resources={"a": ()}
+    )
 
 
 def test_a_list_read_at_once_and_one_by_one_is_the_same() -> None:
@@ -145,7 +196,8 @@ def test_a_list_read_at_once_and_one_by_one_is_the_same() -> None:
 FIELDS = (
     "metadata", "name", "namespace", "labels", "spec", "template", "terminationGracePeriod", "nodeClassRef", "group", "apiVersion",
     "requirements", "key", "operator", "values", "selectors", "cel", "expression", "devices", "requests", "exactly", "firstAvailable",
-    "deviceClassName", "count", "allocationMode",
+    "deviceClassName", "count", "allocationMode", "adminAccess", "tolerations", "taints", "effect", "value", "status", "capacity",
+    "allocatable", "extendedResourceName",
 )  # fmt: skip
 """what is read of any kind"""
 LEAVES = (None, True, False, 0, 1, -1, 2**200, -(2**63), 0.5, math.nan, "", "x", "30s", "All", "x" * 10_000, "\ud800")
@@ -160,7 +212,7 @@ def anything(random: Random, depth: int = 4) -> Any:
     return {random.choice(FIELDS): anything(random, depth - 1) for _ in range(random.randrange(6))}
 
 
-EXACT = {"deviceClassName": "gpu", "count": 2, "allocationMode": "ExactCount"}
+EXACT = {"deviceClassName": "gpu", "count": 2, "allocationMode": "ExactCount", "adminAccess": True, "tolerations": [{"key": "a"}]}
 DEVICES = {"devices": {"requests": [{"exactly": EXACT}, {"firstAvailable": [EXACT, EXACT]}, EXACT]}}
 MADE = {
     "terminationGracePeriod": "30s",
@@ -169,7 +221,15 @@ MADE = {
 }
 WHOLE = {
     "metadata": {"name": "x", "namespace": "ml", "labels": {"a": "b", "labels": "c"}},
-    "spec": {"template": {"spec": MADE}, "selectors": [{"cel": {"expression": "device.driver == 'a'"}}], **DEVICES, "spec": DEVICES},
+    "spec": {
+        "template": {"spec": MADE},
+        "selectors": [{"cel": {"expression": "device.driver == 'a'"}}],
+        **DEVICES,
+        "spec": DEVICES,
+        "extendedResourceName": "example.com/x",
+        "taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}],
+    },
+    "status": {"capacity": {"example.com/x": "1"}, "allocatable": {"example.com/x": "1"}},
 }
 """of every kind at once"""
 
@@ -194,7 +254,7 @@ def test_nothing_in_an_object_is_an_error() -> None:
                 assert of_its_type(entry), (seed, entry)
                 read_of[entry.part] += 1
             ClusterFacts.from_objects([one, {"kind": kind}, 3, None])
-    assert len(read_of) == 6
+    assert len(read_of) == 8
 
 
 def of_its_type(entry: Entry) -> bool:
@@ -204,12 +264,25 @@ def of_its_type(entry: Entry) -> bool:
         case "namespaces" | "nodes":
             return all(isinstance(text, str) for pair in entry.value.items() for text in pair)
         case "claims":
-            return all(isinstance(name, str) and 0 <= count < 2**63 for name, count in entry.value)
+            return all(choices and all(a_choice(choice) for choice in choices) for choices in entry.value)
+        case "device_classes":
+            return isinstance(entry.value, DeviceClass) and all(isinstance(text, str) for text in entry.value)
+        case "taints":
+            return all(isinstance(one, Taint) and one.key and isinstance(one.value, str) for one in entry.value)
+        case "resources":
+            return all(isinstance(name, str) for name in entry.value)
         case "nodepools":
             return isinstance(hash(entry.value), int)
         case "nodepool_grace":
             return entry.value is None or isinstance(entry.value, int)
-    return isinstance(entry.value, str)
+    raise AssertionError(entry.part)
+
+
+def a_choice(choice: Choice) -> bool:
+    most = choice.least if choice.most is None else choice.most
+    whole = type(choice.least) is int and type(most) is int and 1 <= choice.least <= most < 2**63
+    plain = isinstance(choice.device_class, str) and isinstance(choice.admin, bool)
+    return whole and plain and all(isinstance(one, dict) for one in choice.tolerations)
 
 
 def test_a_number_that_python_will_not_write() -> None:
@@ -219,7 +292,7 @@ def test_a_number_that_python_will_not_write() -> None:
     assert read(thing("Node", "n", labels={"a": huge, huge: "b"}), {"kind": "Node", "metadata": {"name": huge}}).nodes == {
         "n": {"a": "", "": "b"}
     }
-    assert list(read(thing("ResourceClaim", spec={"devices": {"requests": [request]}})).claims.values()) == [(("", 0),)]
+    assert list(read(thing("ResourceClaim", spec={"devices": {"requests": [request]}})).claims.values()) == [((Choice("", 1, None),),)]
 
 
 def test_nested_as_deep_as_a_parser_allows() -> None:

@@ -20,9 +20,11 @@ def cluster(name: str, **spec: Any) -> dict[str, Any]:
     return {"kind": "ClusterGPUPolicy", "metadata": {"name": name}, "spec": {"mode": "Enforce", **spec}}
 
 
-def read(*objects: Any, actor: Actor = PLAIN) -> Wishes:
+def read(*objects: Any, actor: Actor = PLAIN, doubtful: tuple[str, ...] = ()) -> Wishes:
     snapshot = build(golden.policies_of(objects, CATALOG), CATALOG)
-    return wishes.read(snapshot.facts_for("ml").policies, actor.grace, actor.disruption)
+    policies = snapshot.facts_for("ml").policies
+    certain = [c for c in policies if c.policy.name not in doubtful]
+    return wishes.read(policies, certain, actor.grace, actor.disruption)
 
 
 def test_the_longest_default_and_the_shortest_maximum_hold() -> None:
@@ -92,3 +94,20 @@ def test_a_namespaces_tolerations_are_split_by_grant() -> None:
     found = read(cluster("c", allow={"tolerations": [{"key": "team"}]}, default={"tolerate": [{"key": "team", "value": "a"}]}), own)
     assert found.tolerate == ((TolerationPattern(key="team", value="a"), ("ClusterGPUPolicy/c", "GPUPolicy/ml/own")),)
     assert found.ungranted == ((TolerationPattern(key="other"), "GPUPolicy/ml/own"),)
+
+
+def test_of_a_policy_that_may_not_be_for_the_pod_only_demands_hold() -> None:
+    """What it demands is judged, what it would give or change is not: no default, no grant."""
+    doubtful = cluster(
+        "doubtful",
+        require={"gracePeriod": {"max": "1h"}, "gpusPerPod": {"max": 4}, "requestsEqualLimits": ["accelerators"]},
+        default={"gracePeriod": "5m", "protectFor": "1h", "repair": ["accelerators"], "acceleratorTaints": "Tolerate"},
+        allow={"tolerations": [{"key": "team"}]},
+    )
+    found, certain = read(doubtful, doubtful=("doubtful",)), read(doubtful)
+    for demand in ("grace_max", "gpus_max", "equal"):
+        assert getattr(found, demand) == getattr(certain, demand)
+        assert getattr(found, demand)
+    for gift in ("grace", "protect", "repair", "taints", "granted"):
+        assert not getattr(found, gift)
+        assert getattr(certain, gift)

@@ -39,7 +39,7 @@ def faults(overlay: object) -> tuple[str, ...]:
         ("nvidia.com/mig-1g.24gb-me", ("nvidia", "mig", "1g.24gb-me")),
         ("nvidia.com/mig-1g.5gb.shared", ("nvidia", "shared", "1g.5gb")),
         ("amd.com/gpu", ("amd", "gpu", None)),
-        ("amd.com/cpx_nps4", ("amd", "partition", None)),
+        ("amd.com/dpx_nps1", ("amd", "partition", None)),
         ("gpu.intel.com/i915", ("intel", "gpu", None)),
         ("gpu.intel.com/xe", ("intel", "gpu", None)),
         ("habana.ai/gaudi", ("habana", "other", None)),
@@ -53,7 +53,34 @@ def faults(overlay: object) -> tuple[str, ...]:
 def test_accelerators_are_known_by_name(name: str, expected: tuple[str, Any, str | None]) -> None:
     """Each accelerator's resource name says its vendor, its kind and, for a slice, the profile."""
     vendor, kind, profile = expected
-    assert read_catalog().resource(name) == Resource(name=name, vendor=vendor, kind=kind, profile=profile)
+    found = read_catalog().resource(name)
+    assert found is not None
+    assert (found.name, found.vendor, found.kind, found.profile) == (name, vendor, kind, profile)
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("amd.com/spx_nps1", (1,)),
+        ("amd.com/dpx_nps1", (2,)),
+        ("amd.com/qpx_nps1", (4,)),
+        ("amd.com/cpx_nps4", (6, 8)),
+        ("amd.com/gpu", None),
+        ("nvidia.com/mig-1g.10gb", None),
+    ],
+)
+def test_a_partition_says_how_many_make_a_gpu(name: str, parts: tuple[int, ...] | None) -> None:
+    """By AMD's compute mode: one, two, four, or as many as the model has dies."""
+    found = read_catalog().resource(name)
+    assert found is not None
+    assert found.parts == parts
+
+
+@pytest.mark.parametrize("parts", [{"cpx": []}, {"cpx": [0]}, {"cpx": ["8"]}, {"cpx": 8}, {"cpx": [True]}], ids=str)
+def test_parts_are_whole_numbers(parts: object) -> None:
+    """At least one each."""
+    entry = {"pattern": r"example\.com/(?P<mode>cpx)", "vendor": "amd", "kind": "partition", "parts": parts}
+    assert any("a list of whole numbers, at least 1" in note for note in faults({"resources": [entry]}))
 
 
 @pytest.mark.parametrize(
