@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from cryptography import x509
@@ -14,12 +15,18 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from certs.authority import CertificateError
 from certs.chain import Chain, parse_chain
+from cli import webhooks_scope as scope
 from cli import yaml_lines
+from policies.catalog import Catalog
 from policies.catalog.reader import shown
 from policies.document import InputError
+from webhook.entries import CLAIMS, Chosen
 from webhook.files import read_catalog
 from webhook.re2 import PatternError
 from webhook.registration import Manifest, Service, Url, manifests
+
+if TYPE_CHECKING:
+    from cli.names_found import Found
 
 _SERVICE = re.compile(r"(?P<namespace>[a-z0-9]([-a-z0-9]*[a-z0-9])?)/(?P<name>[a-z]([-a-z0-9]*[a-z0-9])?)(:(?P<port>[0-9]{1,5}))?")
 """NAMESPACE/NAME[:PORT], the names as DNS labels"""
@@ -48,6 +55,16 @@ def add_parser(subparsers: Any) -> None:
     where.add_argument("--url", metavar="https://HOST:PORT", help="where the API server reaches a Berth outside of the cluster")
     parser.add_argument("--ca", metavar="FILE", help="the CA of Berth's certificate, PEM, by which the API server knows it")
     parser.add_argument("--catalog", metavar="FILE", help="a file laid over the catalog: its resource names are matched too")
+    help_ = "what becomes of resource claims, and of pods by claim alone, while Berth is down: Fail, Ignore (default); Off: no DRA here"
+    parser.add_argument("--claims", metavar="Fail|Ignore|Off", default="Ignore", help=help_)
+    help_ = "an extended resource that pods ask for accelerators by, besides those of the catalog; may be repeated"
+    parser.add_argument("--resource-name", action="append", default=[], metavar="NAME", help=help_)
+    help_ = "a namespace whose pods are not judged, whether it exists or not; may be repeated"
+    parser.add_argument("--exclude-namespace", action="append", default=[], metavar="NAME", help=help_)
+    group = parser.add_argument_group("cluster", "read once: which namespaces exist, which resources stand on nodes and DeviceClasses")
+    group.add_argument("--kubeconfig", metavar="FILE", help="how the API server is reached")
+    group.add_argument("--context", metavar="NAME", help="of that file; default: its current one")
+    group.add_argument("--in-cluster", action="store_true", help="by the service account of the pod that this runs in")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,18 +72,43 @@ def run(args: argparse.Namespace) -> int:
     target = _url(args.url) if args.url is not None else _service(args.service) if args.service is not None else Service()
     ca = None if args.ca is None else certificates(args.ca, datetime.now(UTC))
     catalog = read_catalog([args.catalog] if args.catalog else [])
+    chosen, found = _chosen(args, catalog)
     try:
-        found = manifests(catalog, target, ca)
+        made = manifests(catalog, target, ca, chosen)
     except PatternError as error:
         raise InputError(file=args.catalog or "catalog", message=str(error)) from None
-    print(document(found, without_ca=ca is None), end="")
+    for sentence in found.unread if found is not None else ():
+        print(f"berth: {sentence}", file=sys.stderr)
+    print(document(made, without_ca=ca is None, head=scope.head(catalog, chosen, found)), end="")
     return 0
 
 
-def document(found: tuple[Manifest, Manifest], *, without_ca: bool) -> str:
+def _chosen(args: argparse.Namespace, catalog: Catalog) -> tuple[Chosen, Found | None]:
+    claims = next((one for one in CLAIMS if one == args.claims), None)
+    if claims is None:
+        raise InputError(file="--claims", message=f"{shown(args.claims)} is no way to treat claims; give Fail, Ignore or Off")
+    named = scope.names(args.resource_name, catalog)
+    by_flag = scope.namespaces(args.exclude_namespace)
+    found = _found(args, catalog)
+    excluded = scope.excluded(catalog, by_flag, own=args.catalog is not None, found=found)
+    return Chosen(claims=claims, excluded=excluded, names=tuple(sorted({*named, *(found.names if found else ())}))), found
+
+
+def _found(args: argparse.Namespace, catalog: Catalog) -> Found | None:
+    if args.in_cluster and args.kubeconfig is not None:
+        raise InputError(file="--in-cluster", message="and --kubeconfig are two ways to one cluster; give one of them")
+    if args.context is not None and args.kubeconfig is None:
+        raise InputError(file="--context", message="is of a kubeconfig; give --kubeconfig FILE with it")
+    if not args.in_cluster and args.kubeconfig is None:
+        return None
+    from cli.names_found import read  # with the client of Kubernetes, which takes half a second
+
+    return read(args.kubeconfig, args.context, catalog)
+
+
+def document(found: tuple[Manifest, Manifest], *, without_ca: bool, head: str = "") -> str:
     """Both manifests as one YAML file, with what to do with it on top."""
-    head = HEAD + (NO_CA if without_ca else "")
-    return head + "".join(f"---\n{yaml_lines.text(manifest)}" for manifest in found)
+    return HEAD + (NO_CA if without_ca else "") + head + "".join(f"---\n{yaml_lines.text(manifest)}" for manifest in found)
 
 
 def _service(text: str) -> Service:

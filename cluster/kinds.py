@@ -16,7 +16,7 @@ METADATA = ("name", "namespace", "uid", "generation", "resourceVersion", "creati
 """What is kept of an object's metadata; managedFields alone is often as large as the rest"""
 PARTIAL = "PartialObjectMetadata"
 PARTIAL_ACCEPT = "application/json;as={};g=meta.k8s.io;v=v1"
-"""The API server sends metadata alone (k8s.io/apimachinery, meta/v1 PartialObjectMetadata): a node is 2 KB instead of 20"""
+"""The API server sends metadata alone (k8s.io/apimachinery, meta/v1 PartialObjectMetadata)"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,8 @@ class Watched:
     required: bool = False
     """without it nothing can be decided; the others may be absent or forbidden"""
     metadata_only: bool = False
+    page: int = 500
+    """objects that are listed at once: as client-go's pager has it, fewer where each is large"""
     trim: Callable[[Raw, str, str], Raw]
     """(object, its apiVersion, its kind) to what is kept of it; built-in kinds come without the two in lists"""
 
@@ -89,10 +91,17 @@ POD_CLAIM = "resource.kubernetes.io/pod-claim-name"
 
 
 def claim(value: Raw, api_version: str, kind: str) -> Raw:
-    """As ``spec_alone``. One that was made for a pod is marked ``ofPod``: no other pod names it, and they come and go with every pod."""
-    annotations = value["metadata"].get("annotations")
-    of_pod = isinstance(annotations, dict) and POD_CLAIM in annotations
-    return spec_alone(value, api_version, kind) | ({"ofPod": True, "spec": None} if of_pod else {})
+    """As ``spec_alone``. One that was made for a pod is marked ``ofPod``: they come and go with every pod. Its annotation, which anybody
+    may write, counts only with a Pod as the controlling owner; its spec is read as any other, since any pod may name it."""
+    metadata = value["metadata"]
+    annotations, owners = metadata.get("annotations"), metadata.get("ownerReferences")
+    marked = isinstance(annotations, dict) and POD_CLAIM in annotations
+    owned = isinstance(owners, list) and any(_is_pod(owner) for owner in owners)
+    return spec_alone(value, api_version, kind) | ({"ofPod": True} if marked and owned else {})
+
+
+def _is_pod(owner: Any) -> bool:
+    return isinstance(owner, dict) and owner.get("controller") is True and (owner.get("apiVersion"), owner.get("kind")) == ("v1", "Pod")
 
 
 def labels_alone(value: Raw, api_version: str, kind: str) -> Raw:
@@ -103,6 +112,30 @@ def labels_alone(value: Raw, api_version: str, kind: str) -> Raw:
     if isinstance(labels, dict):
         kept["labels"] = {sys.intern(k): sys.intern(v) for k, v in labels.items() if isinstance(v, str)}
     return {"apiVersion": api_version, "kind": kind, "metadata": kept}
+
+
+def node(value: Raw, api_version: str, kind: str) -> Raw:
+    """Labels, taints, and which extended resources it offers, without amounts: of 10,000 nodes there are a few different ones of each.
+    A node is 20 KB, most of it the list of its images, of which nothing is held."""
+    spec, status = (value.get(part) for part in ("spec", "status"))
+    taints = spec.get("taints") if isinstance(spec, dict) else None
+    names = {name for part in ("capacity", "allocatable") for name in _keys(status, part) if "/" in name}
+    kept = labels_alone(value, api_version, kind)
+    if isinstance(taints, list) and taints:
+        kept["spec"] = {"taints": [_taint(taint) for taint in taints if isinstance(taint, dict)]}
+    if names:
+        kept["status"] = {"capacity": dict.fromkeys(sorted(sys.intern(name) for name in names), "")}
+    return kept
+
+
+def _taint(taint: Raw) -> Raw:
+    """Without the time at which it was added."""
+    return {k: sys.intern(v) for k in ("key", "value", "effect") if isinstance(v := taint.get(k), str)}
+
+
+def _keys(status: Any, part: str) -> list[str]:
+    amounts = status.get(part) if isinstance(status, dict) else None
+    return [name for name in amounts if isinstance(name, str)] if isinstance(amounts, dict) else []
 
 
 _VERSION = API_VERSION.removeprefix(f"{GROUP}/")
@@ -123,7 +156,7 @@ KINDS = (
     _ours("GPUPolicy", "gpupolicies", namespaced=True),
     _ours("GPUNodeTemplate", "gpunodetemplates"),
     Watched(kind="Namespace", plural="namespaces", group="", versions=("v1",), required=True, metadata_only=True, trim=labels_alone),
-    Watched(kind="Node", plural="nodes", group="", versions=("v1",), metadata_only=True, trim=labels_alone),
+    Watched(kind="Node", plural="nodes", group="", versions=("v1",), page=100, trim=node),
     Watched(kind="NodePool", plural="nodepools", group="karpenter.sh", versions=("v1", "v1beta1"), trim=spec_alone),
     _dra("DeviceClass", "deviceclasses"),
     _dra("ResourceClaim", "resourceclaims", namespaced=True),

@@ -10,8 +10,6 @@ from cluster.gate import unauthorized
 from cluster.kinds import Raw, Watched
 from cluster.reading import Page, page
 
-PAGE = 500
-"""Objects: as client-go's pager has it"""
 SECONDS = 60.0
 """for one page: an API server that is just back, or slow, may take half of it"""
 
@@ -22,7 +20,7 @@ class Listing:
     def __init__(self, client: Client, watched: Watched) -> None:
         self._client = client
         self._watched = watched
-        self._limit = PAGE
+        self._limit = watched.page
         self.version = watched.versions[0]
 
     async def all(self) -> tuple[list[Raw], int]:

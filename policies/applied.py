@@ -69,10 +69,10 @@ def _entry(edit: Edit, path: Path, value: Any) -> Entry:
 # --- what came with the pod ---------------------------------------------------------------------------------------------
 
 
-def true_entries(pod: Raw, standing: Any, whole: Mapping[str, str], write: Callable[[Raw], Iterable[Edit]]) -> list[Entry]:
+def true_entries(pod: Raw, standing: Any, whole: Callable[[str], str | None], write: Callable[[Raw], Iterable[Edit]]) -> list[Entry]:
     """Of the annotation as it came the entries that are true of this pod.
 
-    ``write``: what the policies in force write into a pod. ``whole``: vendor -> resource name of its whole GPU. ``write`` is called
+    ``write``: what the policies in force write into a pod. ``whole``: of a slice's resource name that of the whole GPU. ``write`` is called
     once, and only where a value is what an entry says.
     """
     claimed = [e for e in _entries(standing) if digest_at(pod, e["path"]) == e["is"]]
@@ -130,15 +130,15 @@ def _former_grace(pod: Raw, paths: Iterable[Path]) -> Any:
     return pinned or (DEFAULT_GRACE if not isinstance(standing, int) or standing > DEFAULT_GRACE else 1)
 
 
-def _undone(pod: Raw, path: Path, grace: Any, whole: Mapping[str, str]) -> Raw:
+def _undone(pod: Raw, path: Path, grace: Any, whole: Callable[[str], str | None]) -> Raw:
     """The pod as it may have been before this was written: without it, with the former grace, a slice as a whole GPU."""
     if path[-1] == GRACE:  # of a probe too it stays, as null: a probe that is empty is none
         return dict(edit_tree.set_at(pod, path, grace if path == ("spec", GRACE) else None))
     name = path[-1]
     without = edit_tree.remove_at(pod, path)
-    if len(path) == 6 and path[3] == "resources" and isinstance(name, str) and "/mig-" in name:
-        gpu = whole.get(name.partition(".")[0])
-        without = edit_tree.set_at(without, (*path[:-1], gpu), value_at(pod, path)) if gpu else without
+    gpu = whole(name) if len(path) == 6 and path[3] == "resources" and isinstance(name, str) else None
+    if gpu is not None:
+        without = edit_tree.set_at(without, (*path[:-1], gpu), value_at(pod, path))
     return dict(without)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 
 from policies import duration
 from policies.catalog import Catalog
@@ -16,15 +17,17 @@ TEMPLATE = f"{GROUP}/node-template"
 SLICE = f"{GROUP}/mig-slice"
 DURATION = f"{GROUP}/expected-duration"
 OPT_OUT = f"{GROUP}/opt-out"
-_SLICE = re.compile(r"([1-9]\d{0,3})gb")
+_SLICE = re.compile(r"([1-9]\d{0,3})gb", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Author:
     """One pod's."""
 
-    seconds: int | None = None
-    """how long the pod runs: the annotation, else activeDeadlineSeconds, else None"""
+    seconds: Fraction | None = None
+    """how long the pod runs: the annotation, else activeDeadlineSeconds, else None; what a default goes by"""
+    longest: Fraction | None = None
+    """the longer of the two, None where neither is said: what ``require`` judges by, for of two words the worse one counts"""
     template: str | None = None
     slice_gb: int | None = None
     opt_out_grace: bool = False
@@ -32,17 +35,19 @@ class Author:
     """annotations that can't be read"""
 
 
-def is_long(seconds: int | None, long_runs: LongRuns) -> bool:
+def is_long(seconds: Fraction | int | None, long_runs: LongRuns) -> bool:
     """Whether a run of this duration (None: unknown) is long."""
     return long_runs.unknown_is_long if seconds is None else seconds > long_runs.over
 
 
 def read(pod: Pod, catalog: Catalog) -> Author:
     """What this pod's author says."""
+    said, deadline = _expected(pod), _deadline(pod)
     if not pod.annotations:
-        return Author(_deadline(pod))
+        return Author(deadline, deadline)
     return Author(
-        seconds=_seconds(pod),
+        seconds=deadline if said is None else said,
+        longest=max((one for one in (said, deadline) if one is not None), default=None),
         template=_text(pod, TEMPLATE),
         slice_gb=_slice_gb(pod),
         opt_out_grace="grace" in _opted_out(pod),
@@ -55,14 +60,15 @@ def _text(pod: Pod, key: str) -> str | None:
     return None if value is None else str(value)
 
 
-def _seconds(pod: Pod) -> int | None:
+def _expected(pod: Pod) -> Fraction | None:
+    """Any duration above zero that Go reads."""
     said = duration.read(_text(pod, DURATION))
-    return _deadline(pod) if said is None else said
+    return None if said is None or said <= 0 else said
 
 
-def _deadline(pod: Pod) -> int | None:
+def _deadline(pod: Pod) -> Fraction | None:
     deadline = pod.spec.get("activeDeadlineSeconds")
-    return deadline if isinstance(deadline, int) and not isinstance(deadline, bool) else None
+    return Fraction(deadline) if isinstance(deadline, int) and not isinstance(deadline, bool) else None
 
 
 def _slice_gb(pod: Pod) -> int | None:
@@ -76,7 +82,7 @@ def _opted_out(pod: Pod) -> list[str]:
 
 def _unreadable(pod: Pod, catalog: Catalog) -> Iterator[Violation]:
     lasts, slice_text = _text(pod, DURATION), _text(pod, SLICE)
-    if lasts is not None and duration.read(lasts) is None:
+    if lasts is not None and _expected(pod) is None:
         yield _wrong(DURATION, lasts, "write a duration such as 90m, 6h or 1h30m", "node_affinity")
     sizes = sorted({p.memory_gb for gpu in catalog.gpus for p in gpu.mig}) if slice_text is not None else []
     if slice_text is not None and _slice_gb(pod) not in sizes:

@@ -145,7 +145,7 @@ def read(kind: Any, thing: Any, node_keys: AbstractSet[str] | None = None) -> tu
             )
         case "NodePool":
             grace = duration.read(_map(thing, "spec", "template", "spec").get("terminationGracePeriod"))
-            return Entry("nodepool_grace", name, grace), Entry("nodepools", name, _nodepool(thing))
+            return Entry("nodepool_grace", name, None if grace is None else int(grace)), Entry("nodepools", name, _nodepool(thing))
         case "DeviceClass":
             return (Entry("device_classes", name, DeviceClass(_driver(thing), _text(_map(thing, "spec").get("extendedResourceName")))),)
         case "ResourceClaim" | "ResourceClaimTemplate":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from policies import wishes
 from policies.actor import Actor, Calm
@@ -36,31 +37,31 @@ class Demands:
 
 
 def demands(
-    snapshot: Snapshot, policies: tuple[Compiled, ...], certain: tuple[Compiled, ...], seconds: int | None, actor: Actor
+    snapshot: Snapshot, policies: tuple[Compiled, ...], certain: tuple[Compiled, ...], longest: Fraction | None, actor: Actor
 ) -> tuple[Demands, Wishes]:
-    """Of these policies for a pod that runs so long, and what they wish of this actor besides placement. ``certain``: those of them whose
-    defaults act; ``require`` is of all."""
+    """Of these policies for a pod that runs at most so long (seconds), and what they wish of this actor besides placement. ``certain``:
+    those of them whose defaults act; ``require`` is of all."""
     remembered = snapshot.memory.remembered
-    key = (policies, certain, *_long(policies, seconds))
+    key = (policies, certain, *_long(policies, longest))
     found: Demands | None = remembered.get(key)
     if found is None:
-        found = _together(snapshot, policies, certain, seconds)
+        found = _together(snapshot, policies, certain, longest)
         remembered.keep(key, found, _OF_ANY + _OF_EACH * len(policies))
     return found, found.wishes[actor.grace, actor.disruption]
 
 
-def _long(policies: Sequence[Compiled], seconds: int | None) -> Iterator[bool]:
+def _long(policies: Sequence[Compiled], longest: Fraction | None) -> Iterator[bool]:
     for compiled in policies:
         long_runs = compiled.policy.require.long_runs
         if long_runs is not None:
-            yield is_long(seconds, long_runs)
+            yield is_long(longest, long_runs)
 
 
-def _together(snapshot: Snapshot, policies: tuple[Compiled, ...], certain: tuple[Compiled, ...], seconds: int | None) -> Demands:
+def _together(snapshot: Snapshot, policies: tuple[Compiled, ...], certain: tuple[Compiled, ...], longest: Fraction | None) -> Demands:
     cluster = tuple(c for c in policies if c.policy.namespace is None)
     own = tuple(c for c in policies if c.policy.namespace is not None)
-    constraints = tuple(_constraints(policies, seconds))
-    of_cluster, of_own = list(_constraints(cluster, seconds)), list(_constraints(own, seconds))
+    constraints = tuple(_constraints(policies, longest))
+    of_cluster, of_own = list(_constraints(cluster, longest)), list(_constraints(own, longest))
     calms: tuple[Calm, ...] = ("yes", "named", "no")
     return Demands(
         constraints=constraints,
@@ -72,9 +73,9 @@ def _together(snapshot: Snapshot, policies: tuple[Compiled, ...], certain: tuple
     )
 
 
-def _constraints(policies: Iterable[Compiled], seconds: int | None) -> Iterator[Constraint]:
+def _constraints(policies: Iterable[Compiled], longest: Fraction | None) -> Iterator[Constraint]:
     for compiled in policies:
         yield from compiled.require
         long_runs = compiled.policy.require.long_runs
-        if compiled.require_long is not None and long_runs is not None and is_long(seconds, long_runs):
+        if compiled.require_long is not None and long_runs is not None and is_long(longest, long_runs):
             yield compiled.require_long

@@ -1,4 +1,8 @@
-"""Durations in Go's grammar (time.ParseDuration): ``2h``, ``1h30m``, ``90s``, to whole seconds."""
+"""Durations in Go's grammar (time.ParseDuration): ``2h``, ``1h30m``, ``90s``.
+
+A policy's own fields take whole seconds, and nothing that looks odd (``seconds``). What others read is read as they do
+(``read``): to the nanosecond, with every spelling that Go takes.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ _SECONDS = {
     "ms": Fraction(1, 10**3), "us": Fraction(1, 10**6), "µs": Fraction(1, 10**6), "ns": Fraction(1, 10**9),
 }  # fmt: skip
 PATTERN = r"^([0-9]+(\.[0-9]+)?(h|m|s|ms|us|µs|ns))+$"
-"""for JSON schemas; Go also reads ``.5h`` and ``+1h``, which nobody writes and we refuse"""
+"""for JSON schemas; Go also reads ``.5h`` and ``+1h``, which nobody writes in a policy and we refuse there"""
 _WHOLE = re.compile(PATTERN, re.ASCII)
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|us|µs|ns|h|m|s)", re.ASCII)
 _DAYS = re.compile(r"([0-9]{1,4})\s*d(?:ays?)?", re.ASCII)
@@ -43,11 +47,55 @@ def seconds(value: object) -> int:
     return int(total)
 
 
-def read(value: object) -> int | None:
-    """As others write it, whole seconds rounded down: ``0s`` and ``500ms`` too. None if it is no duration."""
-    if not isinstance(value, str) or len(value) > _MOST_CHARACTERS or not _WHOLE.fullmatch(value):
+_NANOSECONDS = {
+    "ns": 1, "us": 10**3, "\u00b5s": 10**3, "\u03bcs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9,
+}  # fmt: skip
+"""Go knows both the micro sign and the Greek letter"""
+_GO = re.compile(r"([+-]?)((?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+|0)", re.ASCII)
+_GO_PART = re.compile(r"([0-9]*)\.?([0-9]*)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)", re.ASCII)
+_INT64 = 2**63
+LONGEST = Fraction(_INT64 - 1, 10**9)
+"""seconds: 292 years, where Go's durations end"""
+_MOST_READ = 1000
+"""characters of a duration that are read; bounds the work for each"""
+
+
+def read(value: object) -> Fraction | None:
+    """Seconds, as Go reads it, to the nanosecond; None where Go refuses: no duration, or one of more than 292 years.
+
+    ``0``, ``-1h``, ``.5h`` and ``500ms`` are durations too. One of more than 1,000 characters, which somebody may read and we
+    don't, is the longest there is.
+
+    >>> read("1.5m")
+    Fraction(90, 1)
+    """
+    if not isinstance(value, str):
         return None
-    return int(_total(value))
+    if len(value) > _MOST_READ:
+        return LONGEST
+    match = _GO.fullmatch(value)
+    if match is None:
+        return None
+    total = 0
+    for whole, decimals, unit in _GO_PART.findall(match[2]):
+        part = _nanoseconds(whole, decimals, _NANOSECONDS[unit])
+        total = (total + part) % 2**64  # Go's sum is a uint64, and two halves of its range are nothing
+        if max(part, total) > _INT64:
+            return None
+    if match[1] == "-":
+        return Fraction(-total, 10**9)
+    return Fraction(total, 10**9) if total < _INT64 else None
+
+
+def _nanoseconds(whole: str, decimals: str, unit: int) -> int:
+    """One number with its unit. The fraction is worked out in floating point, as Go does."""
+    numerator, scale = 0, 1.0
+    for digit in decimals:
+        longer = numerator * 10 + int(digit)
+        if longer > _INT64:
+            break  # what an int64 does not hold of a fraction is left out
+        numerator, scale = longer, scale * 10
+    return int(whole or "0") * unit + int(float(numerator) * (float(unit) / scale))
 
 
 def _total(value: str) -> Fraction:

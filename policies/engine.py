@@ -29,8 +29,8 @@ MOST_AUDITED = 16
 """Audit and Warn policies evaluated per pod: each costs a whole evaluation; the rest are counted (design section 2)"""
 LARGE = 100
 """containers and required node affinity terms of the largest pod on which all sixteen are tried; no pod that was seen has thirty"""
-ON_UPDATE = tuple(rule for rule in RULES if rule.name == "tolerations")
-"""what an update is judged by: tolerations are all that it may add to what Berth judges (design section 6)"""
+ON_UPDATE = {rule.name: rule.check_update for rule in RULES if rule.check_update is not None}
+"""what an update is judged by: what it may change of a pod is in ``policies.rules``"""
 _PLACEMENT: Mapping[Placement, frozenset[str]] = {
     "none": frozenset(),
     "left": frozenset({"BERTH-121", "BERTH-122"}),
@@ -81,7 +81,11 @@ def _standing(facts: Facts, about: Subject, enforced: tuple[Compiled, ...]) -> l
         before = Pod(raw)
         return _one(facts, replace(about, pod=before, devices=devices.read(before, facts)), enforced)[0]
 
-    return applied.true_entries(pod.raw, pod.annotations[applied.APPLIED], facts.snapshot.catalog.whole, write)
+    def whole(name: str) -> str | None:
+        slice_ = facts.snapshot.resource(name)
+        return facts.snapshot.catalog.whole.get(slice_.vendor) if slice_ is not None and slice_.kind == "mig" else None
+
+    return applied.true_entries(pod.raw, pod.annotations[applied.APPLIED], whole, write)
 
 
 def _patch(
@@ -112,8 +116,8 @@ def _one(
         return (), (), ()
     if request.operation == "UPDATE":
         # whoever the pod is: most that are updated have a node by now, and no controller adds such a toleration later
-        violations = tuple(violation for rule in ON_UPDATE for violation in rule.check(request, made))
-        return (), violations, tuple(r for r in made.remarks if r.rule in {rule.name for rule in ON_UPDATE})
+        violations = tuple(violation for check in ON_UPDATE.values() for violation in check(request, made))
+        return (), violations, tuple(r for r in made.remarks if r.rule in ON_UPDATE)
     edits: tuple[Edit, ...] = ()
     if request.phase == "mutate":
         choose.choose(made)

@@ -32,7 +32,7 @@ CONTAINER = ("name", "restartPolicy")
 OWNER = ("apiVersion", "kind", "controller")
 OWN = f"{GROUP}/"
 ORDINARY = ("cpu", "memory", "ephemeral-storage")
-"""resource names that only requestsEqualLimits: [cpuAndMemory] reads"""
+"""resource names that only requestsEqualLimits: [cpuAndMemory] reads, as it alone reads spec.resources"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +135,9 @@ def _annotations(annotations: Raw, keys: frozenset[str]) -> Raw:
 
 def _spec(spec: Raw, read: Reads) -> Raw:
     out = {field: spec[field] for field in SPEC if field in spec}
+    own = spec.get("resources")
+    if own is not None and read.ordinary:
+        out["resources"] = _resources(own, read) if isinstance(own, dict) else own
     for field in ("initContainers", "containers"):
         containers = spec.get(field)
         if containers is not None:

@@ -151,9 +151,7 @@ class Living:
         batch.fresh = any(getattr(now, part) is not getattr(before, part) for part in ("nodepool_grace", "nodepools", "device_classes"))
 
     def _read(self, key: Key, value: Mapping[str, Any]) -> tuple[cluster_facts.Entry, ...]:
-        """By the key that the API server knows it by. Nothing of a claim that is one pod's own (``cluster.kinds.claim``)."""
-        if value.get("ofPod") is True:
-            return ()
+        """By the key that the API server knows it by."""
         kind, namespace, name = key
         metadata = {**as_map(value.get("metadata")), "name": name, "namespace": namespace}
         return cluster_facts.read(kind, {**value, "metadata": metadata}, self._node_keys)

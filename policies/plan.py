@@ -151,7 +151,7 @@ def make(facts: Facts, about: Subject, policies: tuple[Compiled, ...]) -> Plan:
     names = {a.resource.name: a for a in asked if snapshot.places(a.resource)}
     by_author = author.read(pod, snapshot.catalog)
     certain = tuple(c for c in policies if c in about.certain)
-    together, wanted = demands(snapshot, policies, certain, by_author.seconds, actor)
+    together, wanted = demands(snapshot, policies, certain, by_author.longest, actor)
     terms = terms_of(pod)
     return Plan(
         pod=pod,

@@ -129,12 +129,21 @@ def _containers(spec: Raw, field: str) -> Iterator[Container]:
         yield Container(raw, path, sidecar, mapping_at(resources, "requests", where), mapping_at(resources, "limits", where))
 
 
+def _pod_level(spec: Raw) -> tuple[Raw, Raw] | None:
+    """(requests, limits) of the pod itself (KEP-2837); None where it has none, which an empty map is not."""
+    if spec.get("resources") is None:
+        return None
+    path: Path = ("spec", "resources")
+    resources = mapping_at(spec, "resources", path[:1])
+    return mapping_at(resources, "requests", path), mapping_at(resources, "limits", path)
+
+
 class Pod:
     """The view. Everything is read once, in the constructor; raises PodError."""
 
     __slots__ = (
         "annotations", "containers", "labels", "metadata", "node_name", "node_selector", "owner",
-        "raw", "required", "scheduler", "spec", "terms", "tolerations",
+        "raw", "required", "resources", "scheduler", "spec", "terms", "tolerations",
     )  # fmt: skip
 
     def __init__(self, raw: Raw) -> None:
@@ -146,6 +155,7 @@ class Pod:
         owners = list_at(self.metadata, "ownerReferences", ("metadata",))
         self.owner = next((o for o in owners if o.get("controller")), {})
         self.containers = (*_containers(self.spec, "initContainers"), *_containers(self.spec, "containers"))
+        self.resources = _pod_level(self.spec)
         self.node_name = text_at(self.spec, "nodeName", ("spec",))
         self.node_selector = mapping_at(self.spec, "nodeSelector", ("spec",))
         self.tolerations = list_at(self.spec, "tolerations", ("spec",))

@@ -1,6 +1,7 @@
 """Kubernetes quantities as exact rationals: 1, 1000m and 1e0 are equal.
 
-Grammar: k8s.io/apimachinery pkg/api/resource/quantity.go, ``<signedNumber><suffix>``.
+Grammar and rounding: ``ParseQuantity`` in k8s.io/apimachinery pkg/api/resource/quantity.go (1.36), which takes more than its
+comment says: ``.``, ``+`` and a bare ``k`` are zero, and an exponent is cut to 32 bits.
 """
 
 from __future__ import annotations
@@ -8,44 +9,75 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from functools import lru_cache
+from math import ceil
 
-_SUFFIX = {
-    "": Fraction(1),
-    "n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000),
-    "k": Fraction(10**3), "M": Fraction(10**6), "G": Fraction(10**9),
-    "T": Fraction(10**12), "P": Fraction(10**15), "E": Fraction(10**18),
-    "Ki": Fraction(2**10), "Mi": Fraction(2**20), "Gi": Fraction(2**30),
-    "Ti": Fraction(2**40), "Pi": Fraction(2**50), "Ei": Fraction(2**60),
-}  # fmt: skip
-_QUANTITY = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?", re.ASCII)
-_MOST_CHARACTERS = 64
-"""Longer than any quantity Kubernetes prints (int64 in nano units has 20 digits); bounds the work per value."""
+_DECIMAL = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+"""powers of ten"""
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+"""powers of two"""
+_QUANTITY = re.compile(r"([+-]?)([0-9]*)(\.[0-9]*)?([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)?", re.ASCII)
+_NANO = 10**9
+"""what is finer is rounded away from zero to whole billionths"""
+_MOST_BINARY = Fraction(2**63 - 1)
+"""an amount with a binary suffix is capped here (maxAllowed)"""
+_MOST_CHARACTERS = 4000
+"""below the 4,300 digits at which Python refuses an int; bounds the work for each value. The API server writes no amount of a
+device that is longer: its validation needs it to fit an int64"""
+_REMEMBERED = 64
+"""characters of what is remembered: longer than any amount that means something (int64 in nano units has 20 digits)"""
+_MOST_EXPONENT = 999
+"""of ten, above which an amount is not worked out: no node has as much of anything"""
 
 
 class QuantityError(ValueError):
-    """Not a quantity by Kubernetes' grammar."""
+    """Not a quantity by Kubernetes' grammar, or one too large to be worked out."""
 
 
 def parse(value: object) -> Fraction:
-    """``value`` (a string or a JSON number) as an exact rational; raises QuantityError.
+    """``value`` (a string or a JSON number) as an exact rational; raises QuantityError. Blanks around it are not read
+    (Quantity.UnmarshalJSON).
 
     >>> parse("1000m") == parse(1) == parse("1e0")
     True
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise QuantityError(f"{value!r} is not a quantity")
-    return _parse(str(value))
+    text = str(value).strip(" ")
+    return _remembered(text) if len(text) <= _REMEMBERED else _parse(text)
 
 
-@lru_cache(maxsize=4096)
 def _parse(text: str) -> Fraction:
-    match = _QUANTITY.fullmatch(text) if len(text) <= _MOST_CHARACTERS else None
+    match = _QUANTITY.fullmatch(text) if text and len(text) <= _MOST_CHARACTERS else None
     if match is None:
         raise QuantityError(f"{text[:40]!r} is not a quantity such as 1, 500m or 16Gi")
-    sign, digits, suffix, exponent = match.groups()
-    scale = Fraction(10) ** int(exponent) if exponent else _SUFFIX[suffix or ""]
-    number = Fraction(digits.rstrip(".")) * scale
+    sign, digits, decimals, suffix = match.groups(default="")
+    decimals = decimals[1:]
+    exponent = _DECIMAL.get(suffix, 0) if suffix in _DECIMAL or suffix in _BINARY else _exponent(suffix[1:], text)
+    if not (digits or decimals) and (suffix in ("Pi", "Ei") or exponent < _DECIMAL["n"]):
+        raise QuantityError(f"{text[:40]!r} has no digits")  # Go's slow path, alone, wants one
+    number = Fraction(int(f"{digits}{decimals}" or "0"), 10 ** len(decimals))
+    if number and abs(exponent) > _MOST_EXPONENT:
+        raise QuantityError(f"{text[:40]!r} has an exponent that is too large")
+    if number:
+        number = _rounded(number * Fraction(2) ** _BINARY.get(suffix, 0) * Fraction(10) ** exponent)
+    if suffix in _BINARY:
+        number = min(number, _MOST_BINARY)
     return -number if sign == "-" else number
+
+
+_remembered = lru_cache(maxsize=4096)(_parse)
+
+
+def _exponent(digits: str, text: str) -> int:
+    """An int64, cut to its lower 32 bits."""
+    written = int(digits)
+    if not -(2**63) <= written < 2**63:
+        raise QuantityError(f"{text[:40]!r} has an exponent that is too large")
+    return (written + 2**31) % 2**32 - 2**31
+
+
+def _rounded(number: Fraction) -> Fraction:
+    return Fraction(ceil(number * _NANO), _NANO)
 
 
 def whole(value: object) -> int | None:

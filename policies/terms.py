@@ -266,7 +266,7 @@ def held(plan: Plan, cell: Cell, added: Sequence[Written] = ()) -> list[Written]
         return [Written(e, "node_affinity", policies) for e in absent if not term.has(e)]
     if not others:
         return []
-    keys = {key for key in table.platform.labels if not any(key in t.values for t in others)}
+    keys = {key for key in (table.platform.anchor, *table.platform.labels) if not any(key in t.values for t in others)}
     positive = [s.key for s in term.said if s.operator in placement.POSITIVE]
     positive += [w.expression.key for w in added if w.expression.operator in placement.POSITIVE]
     if keys.intersection(positive):

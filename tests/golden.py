@@ -49,7 +49,8 @@ LIBRARY = TESTS.parent / "policies" / "library"
 MARK = "\nexpect:"
 GIVEN: Mapping[str, Any] = {
     "platforms": ["karpenter-aws"], "migStrategy": "mixed", "queues": [], "maxMode": "Enforce", "catalog": [], "facts": [],
-    "namespace": "ml", "user": "alice", "groups": [], "subresource": "", "phase": "mutate", "operation": "CREATE", "oldPod": None, "pod": None, "review": None,
+    "namespace": "ml", "user": "alice", "groups": [], "subresource": "",
+    "phase": "mutate", "operation": "CREATE", "oldPod": None, "pod": None, "review": None,
 }  # fmt: skip
 
 

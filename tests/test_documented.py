@@ -12,7 +12,7 @@ import pytest
 
 from cli import crds, effective, gpus, serve, try_, webhooks
 from policies.rules import RULES
-from tests import golden
+from tests import golden, golden_claims
 
 ROOT = Path(__file__).parent.parent
 CODES = ROOT / "docs" / "codes.md"
@@ -54,7 +54,7 @@ def _as_shown(code: str) -> tuple[bool, str]:
 
 @cache
 def sentences() -> frozenset[str]:
-    return frozenset(sentence for case in golden.cases() for sentence in _sentences(case.expected))
+    return frozenset(sentence for case in (*golden.cases(), *golden_claims.cases()) for sentence in _sentences(case.expected))
 
 
 def _sentences(expected: object) -> Iterator[str]:

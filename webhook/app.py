@@ -50,7 +50,7 @@ class Route(NamedTuple):
 
 ROUTES: Mapping[bytes, Route] = {
     b"/mutate": Route("mutate", functools.partial(judged.pod, "mutate")),
-    b"/validate": Route("validate", functools.partial(judged.pod, "validate")),
+    b"/validate": Route("validate", judged.validated),
     b"/advise": Route("advise", judged.workload),
 }
 OK_JSON = start(200, JSON)

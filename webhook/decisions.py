@@ -105,8 +105,8 @@ def _may_be_pinned(pod: Mapping[str, Any], text: bytes) -> bool:
 
 def keep(kept: Kept[Decided], key: Key, decision: Decided) -> None:
     """For the next one with this key."""
-    *alike, claims, user, text = key
-    kept.keep((*alike, tight(claims), user, tight(text)), decision, size(text, decision) + len(claims))
+    *alike, claims, user, who, text = key
+    kept.keep((*alike, tight(claims), user, who, tight(text)), decision, size(text, decision) + len(claims))
 
 
 def tight(text: bytes) -> bytes:

@@ -18,6 +18,7 @@ from policies.compiled import Compiled
 from policies.stored import Entry, Key, id_of
 from webhook.app import Replica
 from webhook.http import JSON, Answer, Call, Refusal, said, start
+from webhook.registered import Registered
 from webhook.watching import Watching, nothing
 
 
@@ -37,6 +38,8 @@ class Condition:
     """the kinds that are followed in a cluster; none where policies are files"""
     leading: Callable[[], bool] = lambda: False
     """whether this replica writes statuses"""
+    registered: Registered = field(default_factory=Registered)
+    """whether the API server calls for all that is judged, as far as it is known"""
     entries: Mapping[Key, Entry] = field(default_factory=dict)
     """our objects in the cluster, as far as they are known"""
 
@@ -106,6 +109,8 @@ def checks(condition: Condition, now: float) -> Iterator[Check]:
     """Each check, ready or not, with what an engineer on call wants to know of it."""
     yield _policies(condition, now)
     yield from _cluster(condition)
+    if said_of := "; ".join(condition.registered.sentences()):
+        yield Check(name="registration", ready=True, text=said_of)
     yield _certificate(condition, now)
     if condition.replica.draining:
         yield Check(name="stopping", ready=False, text="calls are still answered; new ones should go elsewhere")
@@ -159,6 +164,7 @@ def known(condition: Condition) -> dict[str, Any]:
         "platforms": list(snapshot.tables) if snapshot and snapshot.placed else [],
         "migStrategy": snapshot.mig_strategy if snapshot else None,
         "policies": {c.policy.id: {"mode": c.mode, **_stored(condition, c)} for c in snapshot.policies} if snapshot else {},
+        "overlooked": list(condition.registered.overlooked),
         "refused": {id_of(key): list(one.understood.errors) for key, one in condition.entries.items() if one.understood.errors},
         "kinds": {one.kind: {"objects": one.objects, "digest": one.digest(), **one.counts} for one in condition.watching()},
     }

@@ -6,15 +6,18 @@ from time import monotonic
 
 import orjson
 
+from policies import claims
 from policies.engine import evaluate
 from policies.pod import PodError
 from policies.request import Phase, Request
 from policies.snapshot import Facts, Snapshot
-from webhook import advise, decisions, log_fields, logs, review, unread
+from webhook import advise, claim_review, decisions, log_fields, logs, review, unread
 from webhook.awaited import Awaited, Claim
+from webhook.claim_review import ClaimReview
 from webhook.decisions import Decided
 from webhook.limits import UID_BYTES
 from webhook.metrics import Metrics
+from webhook.outcomes import of_claim
 from webhook.review import Review, Unreadable
 from webhook.seen import MOST_SEEN, seen
 
@@ -27,13 +30,39 @@ def pod(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics, awaited
     """A review of a pod. Nothing is told of a dry run: it never happened. ``awaited``: claims that are waited for; None: none is.
     Raises ReviewError and NotYet."""
     try:
-        return _pod(phase, body, snapshot, metrics, awaited)
+        return _pod(phase, review.load(body), snapshot, metrics, awaited)
     except Unreadable as error:
         return _unreadable(phase, body, snapshot, error)
 
 
-def _pod(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics, awaited: Awaited | None) -> tuple[str, bytes]:
-    asked = review.parse(body)
+def validated(body: bytes, snapshot: Snapshot, metrics: Metrics, awaited: Awaited | None = None) -> tuple[str, bytes]:
+    """What comes to /validate: a review of a pod, or of a claim or template. Raises ReviewError and NotYet."""
+    try:
+        document = review.load(body)
+        if claim_review.is_about(document):
+            return _claim(document, snapshot, metrics)
+        return _pod("validate", document, snapshot, metrics, awaited)
+    except Unreadable as error:
+        return _unreadable("validate", body, snapshot, error)
+
+
+def _claim(document: object, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
+    asked = claim_review.from_document(document)
+    size = asked.size()
+    if size > MOST_SEEN:
+        return _overgrown("validate", asked, size, snapshot)
+    if not snapshot.knows(asked.namespace):
+        raise NotYet
+    verdict = claims.judge(asked.request(), snapshot.facts_for(asked.namespace))
+    word = log_fields.decision(verdict, "validate")
+    if not asked.dry_run:
+        metrics.count(of_claim(verdict))
+        logs.write("decision", "info", log_fields.of_decision(verdict, "validate", word), **log_fields.whose_claim(asked))
+    return word, orjson.dumps(claim_review.answer(asked, verdict))
+
+
+def _pod(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, awaited: Awaited | None) -> tuple[str, bytes]:
+    asked = review.from_document(document)
     facts = snapshot.facts_for(asked.namespace)
     text = seen(asked.pod, facts.reads)
     size = len(text) if asked.old_pod is None else max(len(text), len(seen(asked.old_pod, facts.reads)))
@@ -49,9 +78,9 @@ def _pod(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics, awaite
         decided = _decided(asked, request, facts)
         if key is not None:
             decisions.keep(kept, key, decided)
-    if decided.missing and awaited is not None and snapshot.every_namespace:
-        if awaited.waits(_named(asked.namespace, decided), monotonic()):
-            raise NotYet
+    live = awaited if decided.missing and snapshot.every_namespace else None
+    if live is not None and live.waits(_named(asked.namespace, decided), monotonic()):
+        raise NotYet
     if not asked.dry_run:
         metrics.count(decided.tally)
         logs.write("decision", "info", decided.told, **log_fields.whose(asked, phase))
@@ -70,7 +99,7 @@ def _decided(asked: Review, request: Request, facts: Facts) -> Decided:
     return decisions.decided(asked, verdict, request.phase)
 
 
-def _overgrown(phase: Phase, asked: Review, size: int, snapshot: Snapshot) -> tuple[str, bytes]:
+def _overgrown(phase: Phase, asked: Review | ClaimReview, size: int, snapshot: Snapshot) -> tuple[str, bytes]:
     """More is to be read than there is time for."""
     refused = unread.enforced(snapshot, asked.namespace)
     logs.write("too_large", "warning", phase=phase, uid=logs.cut(asked.uid), bytes=size, refused=refused)

@@ -28,6 +28,7 @@ from webhook import logs
 from webhook.following import beside, pauseless_collection
 from webhook.health import Condition
 from webhook.in_force import dissolve, swap, swap_facts
+from webhook.registered import RegisteredCollector, RegistrationUpkeep
 from webhook.settings import ClusterSource
 from webhook.sources import Sources, options
 from webhook.watching import WatchCollector, Watching, Writes
@@ -82,6 +83,7 @@ class ClusterUpkeep:
         await self._synced()
         await self._take()
         self._lead(self.client, gate)
+        self._look_at_registration(self.client)
         assert self.condition.replica.snapshot is not None, "the first batch puts one in force"
         return self.condition.replica.snapshot
 
@@ -96,6 +98,12 @@ class ClusterUpkeep:
         self.condition.leading = lambda: lease.held
         self._tasks += [asyncio.create_task(self._statuses.run(), name="statuses"), asyncio.create_task(events.run(), name="events")]
         self._leading = asyncio.create_task(lease.run(), name="lease")
+
+    def _look_at_registration(self, client: Client) -> None:
+        replica, found = self.condition.replica, self.condition.registered
+        replica.metrics.also(RegisteredCollector(found))
+        upkeep = RegistrationUpkeep(client, lambda: replica.snapshot, found)
+        self._tasks.append(asyncio.create_task(upkeep.run(), name="registration"))
 
     async def follow(self) -> None:
         """For ever."""

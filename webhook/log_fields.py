@@ -12,6 +12,7 @@ from policies.request import Phase
 from policies.verdict import Verdict
 from webhook import logs
 from webhook.advise import Advised
+from webhook.claim_review import ClaimReview
 from webhook.evidence import MOST_SAID, refusal_records, remark_records, would_records
 from webhook.logs import cut
 from webhook.review import Review
@@ -28,6 +29,19 @@ def whose(review: Review, phase: Phase) -> dict[str, Any]:
         "uid": cut(review.uid),
         "namespace": cut(review.namespace),
         "pod": cut(_name(review.pod)),
+        "user": cut(review.user),
+    }
+
+
+def whose_claim(review: ClaimReview) -> dict[str, Any]:
+    """The same of a claim or template, with its kind."""
+    return {
+        "phase": "validate",
+        "operation": review.operation,
+        "uid": cut(review.uid),
+        "namespace": cut(review.namespace),
+        "kind": review.kind,
+        "name": cut(review.name),
         "user": cut(review.user),
     }
 

@@ -25,12 +25,18 @@ from policies.catalog import Catalog
 from policies.pod import MIRROR
 from webhook.re2 import prefix, re2
 
+NODES = "system:nodes"
+"""the group of kubelets (k8s.io/apiserver pkg/authentication/user NodesGroup)"""
 WIDTH = 100
 """characters of a line of names"""
 
-NOT_A_MIRROR = f'!object.?metadata.?annotations[?"{MIRROR}"].hasValue()'
-"""The kubelet's own static pods: the API server only shows them."""
+NOT_A_MIRROR = f"""\
+!object.?metadata.?annotations[?"{MIRROR}"].hasValue() ||
+!("{NODES}" in request.?userInfo.?groups.orValue([]))"""
+"""The kubelet's own static pods: the API server only shows them. Anybody can write the annotation, and only a node is in that group."""
 TOLERATIONS_CHANGED = "object.?spec.?tolerations.orValue(null) != oldObject.?spec.?tolerations.orValue(null)"
+RESIZED = 'request.?subResource.orValue("") == "resize"'
+"""Amounts of cpu and memory of a pod that runs are changed through this subresource alone (KEP-1287)."""
 MADE_BY_NO_CONTROLLER = """\
 [?object.?metadata.?ownerReferences].all(owners, owners == null ||
   !owners.exists(owner, owner.?controller.orValue(false) == true))"""
@@ -43,6 +49,11 @@ def in_turn(*tests: str) -> str:
     The API server evaluates every condition of a webhook, also after one was false (apiserver admission/plugin/webhook/matchconditions).
     """
     return " &&\n".join(f"({test})" for test in tests)
+
+
+def either(*tests: str) -> str:
+    """One expression: the first that holds is the last that is looked at."""
+    return " ||\n".join(f"({test})" for test in tests)
 
 
 def asks(catalog: Catalog, pod: str = "object") -> str:
@@ -97,17 +108,44 @@ def _any(tests: Sequence[str]) -> str:
     return tests[0] if len(tests) == 1 else "(\n" + indent(" ||\n".join(tests), "  ") + "\n)"
 
 
-def claims(pod: str = "object") -> str:
-    """Whether the pod or template has resource claims (DRA), or asks for a fraction of a GPU by annotation."""
+def fractions(pod: str = "object") -> str:
+    """Whether the pod or template asks for a fraction of a GPU by annotation."""
     keys = ", ".join(map(text, FRACTIONS))
+    return f"[{keys}].exists(key, {pod}.?metadata.?annotations[?key].hasValue())"
+
+
+def claims(pod: str = "object") -> str:
+    """Whether it has resource claims (DRA), or asks for a fraction."""
+    return f"{pod}.?spec.?resourceClaims[?0].hasValue() ||\n{fractions(pod)}"
+
+
+def judged(catalog: Catalog, pod: str = "object", *, with_claims: bool = True) -> str:
+    """Whether the engine has anything to say on it: by name, a fraction or, unless they are left out, claims."""
+    return f"{claims(pod) if with_claims else fractions(pod)} ||\n{asks(catalog, pod)}"
+
+
+def made_claims(catalog: Catalog) -> str:
+    """Whether a claim or template asks for a class that may be of accelerators: any but those that are named like other drivers."""
+    others = indent(_list([text(driver) for driver in sorted(catalog.other_drivers)]), " " * 8).lstrip()
     return f"""\
-{pod}.?spec.?resourceClaims[?0].hasValue() ||
-[{keys}].exists(key, {pod}.?metadata.?annotations[?key].hasValue())"""
+[?object.?spec.?devices.?requests, ?object.?spec.?spec.?devices.?requests].exists(requests, requests != null &&
+  requests.exists(request,
+    [dyn([request]), dyn([?request.?exactly]), ?request.?firstAvailable].exists(choices, choices != null &&
+      choices.exists(choice, [?choice.?deviceClassName].exists(name, name != "" &&
+        !(name in {others})))
+    )
+  )
+)"""
 
 
-def judged(catalog: Catalog, pod: str = "object") -> str:
-    """Whether the engine has anything to say on it: by name, claims or a fraction."""
-    return f"{claims(pod)} ||\n{asks(catalog, pod)}"
+def updated(catalog: Catalog) -> str:
+    """Whether an update changes what is judged of it: tolerations, a mark of the catalog's ``protections``, amounts."""
+    tests = [TOLERATIONS_CHANGED]
+    for where in ("annotations", "labels"):
+        if keys := [text(p.key) for p in catalog.protections if p.where == where]:
+            now, before = (f"{one}.?metadata.?{where}[?key].orValue(null)" for one in ("object", "oldObject"))
+            tests.append(f"{_list(keys)}.exists(key,\n  {now} !=\n  {before})")
+    return " ||\n".join([*tests, RESIZED])
 
 
 def changed(catalog: Catalog) -> str:
@@ -121,7 +159,7 @@ def changed(catalog: Catalog) -> str:
     return " ||\n".join(["oldObject == null", *tests])
 
 
-def templates(catalog: Catalog) -> str:
+def templates(catalog: Catalog, *, with_claims: bool = True) -> str:
     """Whether any pod template of a workload is judged, wherever a workload of the catalog has them."""
     paths = dict.fromkeys(path for workload in catalog.workloads for path in workload.templates)
     found = "\n+ ".join(_collected(list(paths))) or "[[]]"
@@ -129,7 +167,7 @@ def templates(catalog: Catalog) -> str:
 (
 {indent(found, "  ")}
 ).exists(templates, templates.exists(template,
-{indent(judged(catalog, "template"), "  ")}
+{indent(judged(catalog, "template", with_claims=with_claims), "  ")}
 ))"""
 
 

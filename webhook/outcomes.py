@@ -90,6 +90,11 @@ def tally(phase: str, operation: str, verdict: Verdict) -> Tally:
     )
 
 
+def of_claim(verdict: Verdict) -> Tally:
+    """Of a claim: what its policies did. It is no pod, and is counted as none."""
+    return tally("validate", "UPDATE", verdict)
+
+
 def outcomes(verdict: Verdict) -> set[Outcome]:
     """Each once, however many edits or sentences it took."""
     found = {_outcome(policy, edit.rule, "Enforce", "edited") for edit in verdict.edits for policy in edit.policies or (NO_POLICY,)}

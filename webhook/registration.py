@@ -1,46 +1,34 @@
-"""When the API server calls Berth, and what it does where Berth does not answer: two manifests, made from a catalog.
+"""When the API server calls Berth, and what it does where Berth does not answer: two manifests, made from a catalog: the ``entries`` with
+where Berth is, and what the API server is to know it by.
 
-- ``mutate.pods``, ``validate.pods``: new pods that name an accelerator. Fail: such a pod would land on the wrong machine or
-  wait for ever, at the price of a GPU node.
-- ``mutate.claims``, ``validate.claims``: new pods with resource claims or a fraction by annotation, and none of the above.
-  Ignore: only tolerations and protection are lost.
-- ``validate.tolerations``: pods of either kind whose tolerations are changed. Ignore: at Fail on updates no finished Job
-  completes, no finalizer goes and no gate lifts while Berth is down.
-- ``advise.workloads``: new workloads with a template of such a pod, and those whose spec changed. Ignore, after 2 s: it only
-  ever warns.
-
-No call has side effects, so dry runs are judged too. All versions of a kind are meant (matchPolicy Equivalent). ``pods``
-stands for no subresource: status, binding, eviction never wait for Berth. The conditions let through only what Berth has
+No call has side effects, so dry runs are judged too. All versions of a kind are meant (matchPolicy Equivalent). Of subresources
+only ``resize`` is: status, binding, eviction never wait for Berth. The conditions let through only what Berth has
 something to say on: everything else, Berth's own pods among it, starts while Berth is down.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
+import json
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from policies.catalog import Catalog
-from webhook import match_conditions
+from webhook.entries import DEFAULT, Chosen, Entries, Entry, entries
 
 Manifest = dict[str, Any]
-FailurePolicy = Literal["Fail", "Ignore"]
-Operation = Literal["CREATE", "UPDATE"]
-
 API_VERSION = "admissionregistration.k8s.io/v1"
 NAME = "zz-berth"
 """Of both configurations. The API server calls mutating webhooks by the names of their configurations: the last one sees what
 queues and sidecars have made of a pod. reinvocationPolicy IfNeeded brings it back should one still change it."""
 DOMAIN = "berth.dev"
 """A webhook's name ends in it and must be qualified; it stands before every refusal and is the prefix of audit annotations."""
-POD_TIMEOUT = 5
-"""Seconds. A review takes about a millisecond; the rest is for the retries of a 503 with Retry-After. All mutating webhooks of
-a request share 34 s (apiserver endpoints/handlers/rest.go)."""
-ADVICE_TIMEOUT = 2
-"""Seconds that somebody who types ``kubectl apply`` waits at most."""
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """The label that every namespace has and nobody can change."""
+MADE_OF, CLAIMS_CHOSEN, NAMES_CHOSEN = f"{DOMAIN}/made-of", f"{DOMAIN}/claims", f"{DOMAIN}/resource-names"
+"""Annotations of both configurations: a digest of what their conditions are made from, and what was chosen, so that a server can tell
+whether they are the ones of its own catalog (``registered``)"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,105 +56,66 @@ class Url:
         return {"url": self.base + path}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One webhook: what sets it apart from the others."""
-
-    name: str
-    """without the domain"""
-    path: str
-    rules: Sequence[Manifest]
-    conditions: Mapping[str, str]
-    """name -> CEL; all must hold"""
-    failure_policy: FailurePolicy = "Ignore"
-    timeout: int = POD_TIMEOUT
-
-
-def manifests(catalog: Catalog, target: Service | Url, ca: bytes | None = None) -> tuple[Manifest, Manifest]:
+def manifests(catalog: Catalog, target: Service | Url, ca: bytes | None = None, chosen: Chosen = DEFAULT) -> tuple[Manifest, Manifest]:
     """The MutatingWebhookConfiguration and the ValidatingWebhookConfiguration.
 
     ``ca``: certificates in PEM by which the API server knows Berth; None where caBundle is filled in later, or where the
     trust store of the API server's machine knows it. Raises re2.PatternError.
     """
-    mutating = [{**_webhook(e, catalog, target, ca), "reinvocationPolicy": "IfNeeded"} for e in _new_pods(catalog, "mutate")]
-    entries = [*_new_pods(catalog, "validate"), _changed_tolerations(catalog), _workloads(catalog)]
-    validating = [_webhook(e, catalog, target, ca) for e in entries]
-    return _configuration("MutatingWebhookConfiguration", mutating), _configuration("ValidatingWebhookConfiguration", validating)
+    mutating, validating = entries(catalog, chosen)
+    metadata = {"name": NAME, "labels": {"app.kubernetes.io/name": "berth"}, "annotations": _annotations((mutating, validating), chosen)}
+    shared = _Shared({} if ca is None else {"caBundle": base64.b64encode(ca).decode("ascii")}, target, _outside(target, chosen))
+    return (
+        _configuration(
+            "MutatingWebhookConfiguration", metadata, [{**shared.webhook(e), "reinvocationPolicy": "IfNeeded"} for e in mutating]
+        ),
+        _configuration("ValidatingWebhookConfiguration", metadata, [shared.webhook(e) for e in validating]),
+    )
 
 
-def _configuration(kind: str, webhooks: list[Manifest]) -> Manifest:
-    metadata = {"name": NAME, "labels": {"app.kubernetes.io/name": "berth"}}
+def made_of(catalog: Catalog, chosen: Chosen) -> str:
+    """A digest of when the API server calls Berth, under this catalog and these choices: rules and conditions. Raises re2.PatternError."""
+    return _digest(entries(catalog, chosen))
+
+
+def _digest(entries: Entries) -> str:
+    told = [[entry.name, list(entry.rules), dict(entry.conditions)] for both in entries for entry in both]
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _annotations(entries: Entries, chosen: Chosen) -> dict[str, str]:
+    names = {NAMES_CHOSEN: ",".join(chosen.names)} if chosen.names else {}
+    return {MADE_OF: _digest(entries), CLAIMS_CHOSEN: chosen.claims, **names}
+
+
+def _configuration(kind: str, metadata: Manifest, webhooks: list[Manifest]) -> Manifest:
     return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "webhooks": webhooks}
 
 
-def _webhook(entry: Entry, catalog: Catalog, target: Service | Url, ca: bytes | None) -> Manifest:
-    bundle = {} if ca is None else {"caBundle": base64.b64encode(ca).decode("ascii")}
-    outside = {"key": NAMESPACE_NAME, "operator": "NotIn", "values": list(catalog.excluded_namespaces)}
-    return {
-        "name": f"{entry.name}.{DOMAIN}",
-        "clientConfig": {**target.at(entry.path), **bundle},
-        "admissionReviewVersions": ["v1"],
-        "sideEffects": "None",
-        "failurePolicy": entry.failure_policy,
-        "timeoutSeconds": entry.timeout,
-        "matchPolicy": "Equivalent",
-        "namespaceSelector": {"matchExpressions": [outside]} if catalog.excluded_namespaces else {},
-        "rules": list(entry.rules),
-        "matchConditions": [{"name": name, "expression": text} for name, text in entry.conditions.items()],
-    }
+def _outside(target: Service | Url, chosen: Chosen) -> Manifest:
+    """Berth's own namespace is made by who installs it, before this is applied: its pods must not wait for themselves."""
+    own = [target.namespace] if isinstance(target, Service) else []
+    return {"key": NAMESPACE_NAME, "operator": "NotIn", "values": list(dict.fromkeys([*chosen.excluded, *own]))}
 
 
-def _rule(operations: Iterable[Operation], group: str, versions: Iterable[str], resources: Iterable[str]) -> Manifest:
-    return {
-        "operations": list(operations),
-        "apiGroups": [group],
-        "apiVersions": list(versions),
-        "resources": list(resources),
-        "scope": "Namespaced",
-    }
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What all webhooks have in common."""
 
+    bundle: Manifest
+    target: Service | Url
+    outside: Manifest
 
-def _new_pods(catalog: Catalog, phase: Literal["mutate", "validate"]) -> list[Entry]:
-    """Both phases judge the same pods: what /mutate let pass unseen, /validate would not know of either."""
-    rules = [_rule(["CREATE"], "", ["v1"], ["pods"])]
-    asks = match_conditions.asks(catalog)
-    named = {"not-a-mirror-pod": match_conditions.NOT_A_MIRROR, "names-an-accelerator": asks}
-    others = match_conditions.in_turn(match_conditions.claims(), match_conditions.NOT_A_MIRROR, f"!({asks})")
-    return [
-        Entry(name=f"{phase}.pods", path=f"/{phase}", rules=rules, conditions=named, failure_policy="Fail"),
-        Entry(name=f"{phase}.claims", path=f"/{phase}", rules=rules, conditions={"has-claims-or-a-fraction-alone": others}),
-    ]
-
-
-def _changed_tolerations(catalog: Catalog) -> Entry:
-    """Tolerations are all of a pod that Berth judges and an update may add to."""
-    changed = match_conditions.in_turn(
-        match_conditions.TOLERATIONS_CHANGED, match_conditions.NOT_A_MIRROR, match_conditions.judged(catalog)
-    )
-    return Entry(
-        name="validate.tolerations",
-        path="/validate",
-        rules=[_rule(["UPDATE"], "", ["v1"], ["pods"])],
-        conditions={"tolerations-of-an-accelerator-pod-changed": changed},
-    )
-
-
-def _workloads(catalog: Catalog) -> Entry:
-    """Every kind of the catalog with templates, one rule for those of the same API group and versions."""
-    resources: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
-    for workload in catalog.workloads:
-        if workload.templates:
-            groups = {version.rpartition("/")[0]: None for version in workload.api_version}
-            for group in groups:
-                versions = tuple(v.rpartition("/")[2] for v in workload.api_version if v.rpartition("/")[0] == group)
-                resources.setdefault((group, versions), {})[workload.resource] = None
-    asking = match_conditions.in_turn(
-        match_conditions.MADE_BY_NO_CONTROLLER, match_conditions.changed(catalog), match_conditions.templates(catalog)
-    )
-    return Entry(
-        name="advise.workloads",
-        path="/advise",
-        rules=[_rule(["CREATE", "UPDATE"], group, versions, names) for (group, versions), names in resources.items()],
-        conditions={"a-new-template-asks-for-an-accelerator": asking},
-        timeout=ADVICE_TIMEOUT,
-    )
+    def webhook(self, entry: Entry) -> Manifest:
+        return {
+            "name": f"{entry.name}.{DOMAIN}",
+            "clientConfig": {**self.target.at(entry.path), **self.bundle},
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+            "failurePolicy": entry.failure_policy,
+            "timeoutSeconds": entry.timeout,
+            "matchPolicy": "Equivalent",
+            "namespaceSelector": {"matchExpressions": [self.outside]},
+            "rules": list(entry.rules),
+            "matchConditions": [{"name": name, "expression": text} for name, text in entry.conditions.items()],
+        }

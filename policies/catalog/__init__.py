@@ -212,6 +212,10 @@ class Protection:
     """True if the value may be a Go duration where Platform.protect_durations"""
     platforms: tuple[str, ...]
     """empty: on all"""
+    any_value: bool = False
+    """True if it is not known how the value is compared: whatever is not plainly false protects"""
+    only_judged: bool = False
+    """True if it is held to a maximum and never written: an older name, or a second place for the same word"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,6 +279,10 @@ class Catalog:
     foreign_schedulers: Mapping[str, str]
     """schedulerName -> system: kai-scheduler -> KAI"""
 
+    accelerator_domains: tuple[str, ...] = ()
+    """of resource names, whose owners make nothing but accelerators: cambricon.com"""
+    other_drivers: frozenset[str] = frozenset()
+    """DRA drivers, and names of their classes, whose devices are no accelerators: network, compute domains, cpu"""
     retired_families: tuple[str, ...] = ()
     """instance families that clusters may still have and no table of machines lists any more: known by name alone"""
     prices: Mapping[str, str] = field(default_factory=dict)
@@ -294,10 +302,6 @@ class Catalog:
         keys = frozenset(label.partition("=")[0] for workload in self.workloads for label in workload.labels)
         object.__setattr__(self, "signatures", keys)
         object.__setattr__(self, "slice_shares", _slice_shares(self.gpus))
-
-    def is_accelerator_driver(self, driver: str) -> bool:
-        """False for DRA drivers of devices that are no accelerators; True for those that nobody knows."""
-        return True
 
     def workloads_signed(self, owner: tuple[str, str], labels: tuple[tuple[str, str | None], ...]) -> tuple[Workload, ...]:
         """The workloads whose pods have this controlling owner (API group, kind), or one of these labels (key, value)."""
@@ -326,6 +330,10 @@ class Catalog:
                 profile, parts = known.profile or groups.get("profile"), known.parts.get(groups.get("mode") or "")
                 return Resource(name=name, vendor=known.vendor, kind=known.kind, profile=profile, parts=parts)
         return None
+
+    def is_accelerator_driver(self, driver: str) -> bool:
+        """Whether the devices of this DRA driver count. Those of one that nobody listed may be accelerators, so they do."""
+        return driver not in self.other_drivers
 
     @property
     def renamed(self) -> Mapping[str, str]:

@@ -23,6 +23,7 @@ def checked(catalog: Catalog, notes: Notes) -> None:
     """Notes every name that leads nowhere, and every GPU name that means two things."""
     notes.extend(_doubled(catalog))
     notes.extend(_vendorless(catalog))
+    notes.extend(_both(catalog))
     for platform in catalog.platforms.values():
         notes.extend(_loose(catalog, platform))
     notes.extend(_strangers(catalog))
@@ -42,6 +43,12 @@ def _vendorless(catalog: Catalog) -> Iterator[str]:
     for gpu in catalog.gpus:
         if gpu.vendor not in catalog.whole:
             yield f'gpus: {gpu.model}: unknown vendor "{gpu.vendor}"{hint(gpu.vendor, catalog.whole)}'
+
+
+def _both(catalog: Catalog) -> Iterator[str]:
+    """A DRA driver that makes accelerators and makes none."""
+    for driver in sorted(catalog.other_drivers.intersection(catalog.dra_drivers)):
+        yield f"otherDrivers: {driver} is one of draDrivers: what it makes are accelerators; leave out one of the two"
 
 
 def _loose(catalog: Catalog, platform: Platform) -> Iterator[str]:

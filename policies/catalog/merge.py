@@ -25,6 +25,7 @@ LISTS: Mapping[str, Key | None] = {
     "resources": lambda record: record.get("name") or ("pattern", record.get("pattern")),
     "misspellings": _field("wrong"),
     "notAccelerators": _field("name"),
+    "acceleratorDomains": _field("domain"),
     "taints": None,
     "spotTaints": None,
     "neverTolerate": _field("key"),
@@ -34,6 +35,7 @@ LISTS: Mapping[str, Key | None] = {
     "excludedNamespaces": _field("name"),
     "retiredFamilies": _field("name"),
     "draDrivers": _field("driver"),
+    "otherDrivers": _field("driver"),
     "schedulers": _field("name"),
 }
 """Sections that are lists of records, and what tells two records apart; None: the whole record."""

@@ -90,6 +90,8 @@ def _catalog(top: Fields) -> Catalog:
         grace_caps=top.records("graceCaps", _grace_cap),
         excluded_namespaces=_column(top, "excludedNamespaces", "name"),
         dra_drivers=_pairs(top, "draDrivers", "driver", "vendor"),
+        accelerator_domains=_column(top, "acceleratorDomains", "domain"),
+        other_drivers=frozenset(_column(top, "otherDrivers", "driver")),
         foreign_schedulers=_pairs(top, "schedulers", "name", "system"),
         retired_families=_column(top, "retiredFamilies", "name"),
         prices=top.named("prices", lambda _, entry: entry.text("where")),
@@ -249,6 +251,8 @@ def _protection(entry: Fields) -> Protection:
         value=entry.text("value"),
         durations=entry.flag("durations"),
         platforms=entry.texts("platforms"),
+        any_value=entry.flag("anyValue"),
+        only_judged=entry.flag("onlyJudged"),
     )
 
 

@@ -4,7 +4,7 @@ Reads   spec.terminationGracePeriodSeconds, the probes, the annotation berth.dev
 Writes  spec.terminationGracePeriodSeconds, raised, never lowered (a written 30 can't be told from the default); the
         former value as terminationGracePeriodSeconds of liveness and startup probes that have none, so that a hung
         server does not hold its GPU for as long
-Judges  ``require.gracePeriod.max``
+Judges  ``require.gracePeriod.max``, of the pod and of each probe
 Never   raises past the maximum, or past what a Karpenter NodePool grants (a longer one is deleted at drain start)
 """
 
@@ -14,9 +14,10 @@ from collections.abc import Iterator
 
 from policies.author import OPT_OUT
 from policies.plan import Plan
-from policies.pod import GRACE, PROBES, mapping_at
+from policies.pod import GRACE, PROBES, dotted, mapping_at
 from policies.request import Request
-from policies.verdict import Edit, Violation
+from policies.verdict import Edit, Path, Violation
+from policies.wishes import Limit
 
 NAME = "checkpoint_grace"
 DEFAULT = 30
@@ -85,18 +86,36 @@ def _say_caps(plan: Plan, seconds: int, policies: tuple[str, ...]) -> None:
 
 
 def check(request: Request, plan: Plan) -> Iterator[Violation]:
-    """A grace above the maximum."""
+    """A grace above the maximum: the pod's, or a probe's own, which counts instead of it where the probe fails (KEP-2238)."""
     limit, grace = plan.wishes.grace_max, plan.pod.grace
     yield from (v for v in plan.violations if v.rule == NAME)
-    if limit is not None and grace is not None and grace > max(limit.value, DEFAULT if _defaulted(plan) else 0):
-        yield Violation(
-            code="BERTH-141",
-            fact=f"spec.{GRACE} is {grace}, above the maximum of {limit.value} s here",
-            fix=f"set spec.{GRACE} to at most {limit.value}",
-            detail=f'The annotation {OPT_OUT}: "grace" only stops Berth from raising it.',
-            rule=NAME,
-            policies=limit.policies,
-        )
+    if limit is None:
+        return
+    if grace is not None and grace > max(limit.value, DEFAULT if _defaulted(plan) else 0):
+        yield _too_long(("spec", GRACE), grace, limit, f'The annotation {OPT_OUT}: "grace" only stops Berth from raising it.')
+    for path, own in _of_probes(plan):
+        if own > limit.value:
+            yield _too_long(path, own, limit)
+
+
+def _of_probes(plan: Plan) -> Iterator[tuple[Path, int]]:
+    """Where a probe has a grace of its own, and how long."""
+    for container in plan.pod.containers:
+        for probe in PROBES:
+            own = mapping_at(container.raw, probe, container.path).get(GRACE)
+            if isinstance(own, int) and not isinstance(own, bool):
+                yield (*container.path, probe, GRACE), own
+
+
+def _too_long(path: Path, seconds: int, limit: Limit, detail: str = "") -> Violation:
+    return Violation(
+        code="BERTH-141",
+        fact=f"{dotted(path)} is {seconds}, above the maximum of {limit.value} s here",
+        fix=f"set {dotted(path)} to at most {limit.value}" if len(path) == 2 else f"set it to at most {limit.value}, or remove it",
+        detail=detail,
+        rule=NAME,
+        policies=limit.policies,
+    )
 
 
 def _defaulted(plan: Plan) -> bool:

@@ -3,22 +3,25 @@
 Reads   metadata.annotations and labels, ``default.protectFor``, ``require.protection.max``
 Writes  the catalog's protections for the platforms in use: karpenter.sh/do-not-disrupt (a duration only where Karpenter
         understands it), safe-to-evict "false", CAST AI's, the GPU Operator's driver-upgrade skip label
-Judges  ``require.protection.max``: a protection that lasts longer, or for ever
+Judges  ``require.protection.max``: a protection that lasts longer, or for ever; on UPDATE one that is new or lasts longer than before
 Never   writes where the author said anything on that key; writes an endless protection where a maximum is in force
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
 
 from policies import duration
 from policies.catalog import Protection
 from policies.plan import Plan
+from policies.pod import Pod
 from policies.request import Request
 from policies.verdict import Edit, Violation
 from policies.wishes import FOREVER, Limit
 
 NAME = "disruption"
+_Seconds = Fraction | int
 
 
 def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
@@ -28,7 +31,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
         return
     seconds = min(wish.value, limit.value) if limit is not None else wish.value
     for protection in _here(plan):
-        if protection.key in _standing(plan, protection):
+        if protection.key in _written(plan.pod, protection):
             continue
         value = _value(plan, protection, seconds)
         if value is None:
@@ -42,12 +45,13 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
 def _here(plan: Plan) -> Iterator[Protection]:
     """The protections of the platforms in use; all of them where the platforms are not known."""
     for protection in plan.snapshot.catalog.protections:
-        if not protection.platforms or not plan.snapshot.placed or any(p in plan.snapshot.tables for p in protection.platforms):
+        here = not protection.platforms or not plan.snapshot.placed or any(p in plan.snapshot.tables for p in protection.platforms)
+        if here and not protection.only_judged:
             yield protection
 
 
-def _standing(plan: Plan, protection: Protection) -> dict[str, str]:
-    return plan.pod.annotations if protection.where == "annotations" else plan.pod.labels
+def _written(pod: Pod, protection: Protection) -> Mapping[str, object]:
+    return pod.annotations if protection.where == "annotations" else pod.labels
 
 
 def _value(plan: Plan, protection: Protection, seconds: int) -> str | None:
@@ -65,29 +69,54 @@ def _knows_durations(plan: Plan, protection: Protection) -> bool:
 
 def check(request: Request, plan: Plan) -> Iterator[Violation]:
     """A protection that lasts longer than the maximum."""
+    yield from _too_long(plan, {})
+
+
+def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
+    """The same of those that the old pod lacks, or that last longer than they did."""
+    old = Pod(request.old_pod or {})
+    yield from _too_long(plan, {p: _standing_for(old, p) for p in plan.snapshot.catalog.protections})
+
+
+def _too_long(plan: Plan, before: Mapping[Protection, _Seconds]) -> Iterator[Violation]:
     limit = plan.wishes.protect_max
-    if limit is None:
-        return
-    for protection in plan.snapshot.catalog.protections:
-        standing = _standing(plan, protection).get(protection.key)
-        lasts = None if standing is None else _lasts(protection, str(standing))
-        if lasts is not None and lasts > limit.value:
-            yield _too_long(plan, protection, str(standing), limit)
+    for protection in plan.snapshot.catalog.protections if limit is not None else ():
+        seconds = _standing_for(plan.pod, protection)
+        if limit is not None and seconds > max(limit.value, before.get(protection, 0)):
+            yield _violation(plan, protection, limit)
 
 
-def _lasts(protection: Protection, value: str) -> int | None:
-    """Seconds that this value protects for; None if it does not protect."""
-    if value == protection.value:
+def _standing_for(pod: Pod, protection: Protection) -> _Seconds:
+    """Seconds that the pod is protected for in this way; 0 if it is not."""
+    value = _written(pod, protection).get(protection.key)
+    return 0 if value is None else lasts(protection, str(value))
+
+
+def lasts(protection: Protection, value: str) -> _Seconds:
+    """Seconds that this value protects for; 0 if whoever reads it certainly ignores it.
+
+    Karpenter (pkg/utils/pod/scheduling.go, 1.14) compares with "true", then reads a duration above zero; Cluster Autoscaler
+    (utils/drain/drain.go) and the GPU Operator's selector compare the text. How a closed program compares is not known.
+    """
+    if value == protection.value or (protection.any_value and value.strip().lower() not in _FALSE):
         return FOREVER
-    return duration.read(value) if protection.durations else None
+    return max(duration.read(value) or 0, 0) if protection.durations else 0
 
 
-def _too_long(plan: Plan, protection: Protection, value: str, limit: Limit) -> Violation:
+_FALSE = ("", "0", "f", "false", "no", "off", "n")
+"""what no program takes for true"""
+_SHOWN = 20
+"""characters of a value that a message repeats"""
+
+
+def _violation(plan: Plan, protection: Protection, limit: Limit) -> Violation:
+    value = str(_written(plan.pod, protection)[protection.key])
+    cut = value if len(value) <= _SHOWN else f"{value[: _SHOWN - 3]}..."
     path = f'metadata.{protection.where}["{protection.key}"]'
     fix = f'set it to "{duration.text(limit.value)}" or remove it' if _knows_durations(plan, protection) else "remove it"
     return Violation(
         code="BERTH-142",
-        fact=f'{path} is "{value}", which protects for longer than the maximum of {duration.text(limit.value)} here',
+        fact=f'{path} is "{cut}", which protects for longer than the maximum of {duration.text(limit.value)} here',
         fix=fix,
         rule=NAME,
         policies=limit.policies,

@@ -1,19 +1,20 @@
 """Requests match limits: a device can't be overcommitted, and a guaranteed pod must say so.
 
-Reads   resources.requests and resources.limits of every container and init container
+Reads   resources.requests and resources.limits of every container and init container, and the pod's own
 Writes  ``repair``: the request of an accelerator becomes its limit; where there is only a request, the limit becomes it
 Judges  ``requestsEqualLimits``: accelerators (every accelerator name, DRA extended resources too, which the API server
-        lets pass at 1/2 and at 500m), cpuAndMemory (QoS class Guaranteed)
+        lets pass at 1/2 and at 500m), cpuAndMemory (QoS class Guaranteed, as Kubernetes computes it); of a resize, what it worsens
 Never   touches cpu or memory, or an accelerator amount that it can't read
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from policies.plan import Plan
-from policies.pod import Container, dotted
+from policies.pod import Container, Pod, dotted
+from policies.qos import POD_LEVEL, Shortfall, shortfalls
 from policies.quantity import QuantityError, parse
 from policies.request import Request
 from policies.verdict import Edit, Path, Violation
@@ -56,8 +57,8 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
     for container in plan.pod.containers:
         if plan.wishes.equal.get("accelerators"):
             yield from _accelerators(request, plan, container)
-        if plan.wishes.equal.get("cpuAndMemory") and plan.asked:
-            yield from _cpu_and_memory(plan, container)
+    if plan.wishes.equal.get("cpuAndMemory") and plan.asked:
+        yield from _cpu_and_memory(plan, shortfalls(plan.pod))
 
 
 def _accelerators(request: Request, plan: Plan, container: Container) -> Iterator[Violation]:
@@ -99,11 +100,15 @@ _ROOM = 200 - len("BERTH-101: ; .")
 """characters for fact and fix together (design section 1, law 9)"""
 
 
-def _fix(fact: str, container: Container, side: str, name: str, value: Any) -> str:
+def _fix(fact: str, resources: Path, side: str, name: str, value: Any) -> str:
     """Long resource names are not said twice."""
-    path: Path = (*container.path, "resources", side, name)
+    path: Path = (*resources, side, name)
     fix = f"set {dotted(path)} to {value}"
     return fix if len(fact) + len(fix) <= _ROOM else f"set it to {value} in {dotted(path[:-1])}"
+
+
+def _resources(container: Container) -> Path:
+    return (*container.path, "resources")
 
 
 def _short(text: object, most: int) -> str:
@@ -117,36 +122,54 @@ def _container(container: Container) -> str:
 def _no_count(container: Container, name: str, wrong: tuple[str, Any], policies: tuple[str, ...]) -> Violation:
     side, value = wrong
     fact = f'{_container(container)}: "{_short(value, 12)}" of {name} is no whole number'
-    return Violation(code="BERTH-102", fact=fact, fix=_fix(fact, container, side, name, "a whole number"), rule=NAME, policies=policies)
+    return Violation(
+        code="BERTH-102", fact=fact, fix=_fix(fact, _resources(container), side, name, "a whole number"), rule=NAME, policies=policies
+    )
 
 
 def _mismatch(container: Container, name: str, policies: tuple[str, ...]) -> Iterator[Violation]:
     limit, asked = container.limits.get(name), container.requests.get(name)
     if limit is None:
         fact = f"{_container(container)} requests {_short(asked, 12)} {name} and sets no limit"
-        yield Violation(code="BERTH-101", fact=fact, fix=_fix(fact, container, "limits", name, asked), rule=NAME, policies=policies)
+        yield Violation(
+            code="BERTH-101", fact=fact, fix=_fix(fact, _resources(container), "limits", name, asked), rule=NAME, policies=policies
+        )
     elif asked is not None and not _equal(limit, asked):
         fact = f"{_container(container)} requests {_short(asked, 12)} {name} but its limit is {_short(limit, 12)}"
         side, value = ("requests", limit) if parse(limit) else ("limits", asked)
-        fix = _fix(fact, container, side, name, value)
+        fix = _fix(fact, _resources(container), side, name, value)
         yield Violation(code="BERTH-101", fact=fact, fix=fix, detail="Devices can't be overcommitted.", rule=NAME, policies=policies)
 
 
-def _cpu_and_memory(plan: Plan, container: Container) -> Iterator[Violation]:
-    for name in ("cpu", "memory"):
-        limit, asked = container.limits.get(name), container.requests.get(name)
-        try:
-            equal = limit is not None and (asked is None or _equal(limit, asked))
-        except QuantityError:
-            continue  # wrong by Kubernetes' own rules: the API server says so
-        if not equal:
-            have = f"request {asked or 'none'}, limit {limit or 'none'}"
-            fact = f"{_container(container)}: {name} has {have}; GPU pods here must be of QoS class Guaranteed"
-            side, value = ("limits", asked) if limit is None else ("requests", limit)
-            yield Violation(
-                code="BERTH-103",
-                fact=fact,
-                fix=_fix(fact, container, side, name, value or "an amount"),
-                rule=NAME,
-                policies=plan.wishes.equal["cpuAndMemory"],
-            )
+def _cpu_and_memory(plan: Plan, wrong: Iterable[Shortfall]) -> Iterator[Violation]:
+    for short in wrong:
+        at, name = short.level, short.name
+        limit, asked = at.limits.get(name), at.requests.get(name)
+        who = f'container "{_short(at.who, 20)}"' if at.path != POD_LEVEL else "spec.resources"
+        have = f"request {_said(asked)}, limit {_said(limit)}"
+        fact = f"{who}: {name} has {have}; GPU pods here must be of QoS class Guaranteed"
+        side, value = ("requests", limit) if at.limit(name) else ("limits", asked if at.request(name) else "an amount")
+        yield Violation(
+            code="BERTH-103",
+            fact=fact,
+            fix=_fix(fact, at.path, side, name, _short(value, 12)),
+            rule=NAME,
+            policies=plan.wishes.equal["cpuAndMemory"],
+        )
+
+
+def _said(value: object) -> str:
+    return "none" if value is None else _short(value, 12)
+
+
+def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
+    """A resize (KEP-1287) that leaves the pod further from QoS class Guaranteed than it was.
+
+    The API server itself refuses one that changes the class (ValidatePodResize in pkg/apis/core/validation/validation.go). What is
+    left to judge is a pod that is not Guaranteed, because it is older than the policy, and gains one more amount that keeps it from
+    being so; and a pod whose status says another class than its spec does, since that rule compares with the status.
+    """
+    if request.subresource != "resize" or not plan.wishes.equal.get("cpuAndMemory") or not plan.asked or request.old_pod is None:
+        return
+    before = {(one.level.path, one.name) for one in shortfalls(Pod(request.old_pod))}
+    yield from _cpu_and_memory(plan, (one for one in shortfalls(plan.pod) if (one.level.path, one.name) not in before))

@@ -3,16 +3,19 @@
 Reads   spec.tolerations, the accelerators asked for, the chosen node template, the capacity that is left
 Writes  spec.tolerations (adds only): accelerator taints, the template's taints, ``default.tolerate``, and spot's only
         where a capacity was named and what is left holds spot
-Judges  ``require.tolerations.forbid``: on CREATE every toleration, on UPDATE those that the old pod lacks
+Judges  ``require.tolerations.forbid``: on CREATE every toleration, on UPDATE those that the old pod lacks or has for less long
 Never   repeats what is covered, tolerates a key of the catalog's ``never_tolerate``, changes what the author wrote
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from math import inf
 from typing import Any
 
+from policies import known_node
 from policies.plan import Plan
 from policies.pod import Pod, Raw
 from policies.policy import TolerationPattern
@@ -22,6 +25,8 @@ from policies.wishes import grants
 
 NAME = "tolerations"
 _Wanted = tuple[Raw, tuple[str, ...]]
+_Identity = tuple[str, str, str, str]
+"""key, operator, value, effect"""
 
 
 def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
@@ -89,21 +94,48 @@ def toleration_of(pattern: TolerationPattern) -> Raw:
 
 
 def covers(standing: Raw, wanted: Raw) -> bool:
-    """Whether a toleration that stands tolerates all that ``wanted`` does (v1.Toleration.ToleratesTaint).
+    """Whether a toleration that stands tolerates all that ``wanted``, one of ours, does (v1.Toleration.ToleratesTaint).
 
-    A toleration with tolerationSeconds holds only for a while, and does not cover.
+    A toleration with tolerationSeconds holds only for a while, and does not cover; nor does one whose operator nobody knows.
     """
     if standing.get("tolerationSeconds") is not None:
         return False
     key, effect = standing.get("key") or "", standing.get("effect") or ""
     if effect and effect != wanted.get("effect"):
         return False
-    exists = standing.get("operator") == "Exists"
-    if not key:
-        return exists
-    if key != wanted["key"]:
+    if standing.get("operator") == "Exists":
+        return key in ("", wanted["key"])
+    return key == wanted["key"] and wanted["operator"] == "Equal" and _matches_value(standing, wanted["value"], unknown=False)
+
+
+def _matches_value(toleration: Raw, value: str | None, *, unknown: bool) -> bool:
+    """Whether a toleration that is not Exists tolerates a taint's value; of None, any value. ``unknown``: what an operator that
+    nobody knows means."""
+    operator, own = toleration.get("operator") or "Equal", toleration.get("value") or ""
+    if operator == "Equal":
+        return value in (None, own)
+    return _compares(operator, own, value) if operator in _RANGES else unknown
+
+
+_RANGES = ("Gt", "Lt")
+"""KEP-5471: the taint's value is compared with the toleration's, both as int64 (k8s.io/api core/v1 toleration.go, 1.36)"""
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
+"""content.IsDecimalInteger of k8s.io/apimachinery, no longer than an int64"""
+_INT64 = range(-(2**63), 2**63)
+
+
+def _compares(operator: str, own: str, value: str | None) -> bool:
+    """What is no int64 is tolerated by none; where any value may stand, the one farthest out does."""
+    bound = _int64(own)
+    farthest = _INT64[-1] if operator == "Gt" else _INT64[0]
+    found = farthest if value is None else _int64(value)
+    if bound is None or found is None:
         return False
-    return exists or (wanted["operator"] == "Equal" and (standing.get("value") or "") == wanted["value"])
+    return found > bound if operator == "Gt" else found < bound
+
+
+def _int64(text: str) -> int | None:
+    return int(text) if _INTEGER.fullmatch(text) and int(text) in _INT64 else None
 
 
 def _never(plan: Plan, key: str) -> bool:
@@ -111,29 +143,58 @@ def _never(plan: Plan, key: str) -> bool:
 
 
 def check(request: Request, plan: Plan) -> Iterator[Violation]:
-    """One violation per toleration that a policy forbids."""
-    old = Pod(request.old_pod).tolerations if request.old_pod is not None else []
+    """One violation per toleration that a policy forbids; a node named past the scheduler is judged by its taints."""
+    yield from known_node.check_taints(plan)
     for i, toleration in enumerate(plan.pod.tolerations):
-        for pattern, policy in plan.wishes.forbid if toleration not in old else ():
-            if tolerates(toleration, pattern):
-                yield Violation(
-                    code="BERTH-131",
-                    fact=f"spec.tolerations[{i}] tolerates the taint {_named(pattern)}, which is forbidden here",
-                    fix=f"remove spec.tolerations[{i}]" if toleration.get("key") else f"name the keys that spec.tolerations[{i}] is for",
-                    detail="A toleration without a key tolerates every taint." if not toleration.get("key") else "",
-                    rule=NAME,
-                    policies=(policy,),
-                )
+        yield from _forbidden(plan, i, toleration)
+
+
+def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
+    """The same of those that the old pod lacks, or has for a shorter time: Kubernetes lets tolerationSeconds alone be changed
+    (validateOnlyAddedTolerations in pkg/apis/core/validation/validation.go)."""
+    old: dict[_Identity, float] = {}
+    for toleration in Pod(request.old_pod or {}).tolerations:
+        who = _identity(toleration)
+        old[who] = max(_lasts(toleration), old.get(who, -inf))
+    for i, toleration in enumerate(plan.pod.tolerations):
+        if _lasts(toleration) > old.get(_identity(toleration), -inf):
+            yield from _forbidden(plan, i, toleration)
+
+
+def _identity(toleration: Raw) -> _Identity:
+    """What it tolerates, however it is written."""
+    said = [str(toleration.get(field) or "") for field in ("key", "operator", "value", "effect")]
+    return said[0], said[1] or "Equal", said[2], said[3]
+
+
+def _lasts(toleration: Raw) -> float:
+    """tolerationSeconds; without it for ever."""
+    seconds = toleration.get("tolerationSeconds")
+    return seconds if isinstance(seconds, int) else inf
+
+
+def _forbidden(plan: Plan, i: int, toleration: Raw) -> Iterator[Violation]:
+    for pattern, policy in plan.wishes.forbid:
+        if tolerates(toleration, pattern):
+            yield Violation(
+                code="BERTH-131",
+                fact=f"spec.tolerations[{i}] tolerates the taint {_named(pattern)}, which is forbidden here",
+                fix=f"remove spec.tolerations[{i}]" if toleration.get("key") else f"name the keys that spec.tolerations[{i}] is for",
+                detail="A toleration without a key tolerates every taint." if not toleration.get("key") else "",
+                rule=NAME,
+                policies=(policy,),
+            )
 
 
 def tolerates(toleration: Raw, taint: TolerationPattern) -> bool:
-    """Whether a toleration tolerates any taint of the pattern (unset value or effect: any)."""
+    """Whether a toleration tolerates any taint of the pattern (unset value or effect: any; v1.Toleration.ToleratesTaint). One whose
+    operator nobody knows may tolerate all values."""
     key, effect = toleration.get("key") or "", toleration.get("effect") or ""
     if effect and taint.effect and effect != taint.effect:
         return False
-    if toleration.get("operator") == "Exists":
-        return not key or key == taint.key
-    return key == taint.key and (taint.value is None or (toleration.get("value") or "") == taint.value)
+    if key not in ("", taint.key):
+        return False
+    return toleration.get("operator") == "Exists" or _matches_value(toleration, taint.value, unknown=True)
 
 
 def _named(pattern: TolerationPattern) -> str:

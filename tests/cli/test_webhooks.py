@@ -80,7 +80,7 @@ def test_the_head_says_how_to_apply_it(capsys: pytest.CaptureFixture[str], tmp_p
 def test_a_service(capsys: pytest.CaptureFixture[str], text: str, wanted: Raw) -> None:
     """NAMESPACE/NAME, with its port if that is not 443."""
     services = [config["service"] for config in client_configs(printed(capsys, "--service", text))]
-    assert [{**service, "path": None} for service in services] == [{**wanted, "path": None}] * 6
+    assert [{**service, "path": None} for service in services] == [{**wanted, "path": None}] * 7
 
 
 @pytest.mark.parametrize("url", ["https://10.0.0.7:8443", "https://berth.example.com", "https://[fd00::1]:8443", "https://localhost:1/"])
@@ -96,6 +96,70 @@ def test_a_ca_is_in_every_webhook(capsys: pytest.CaptureFixture[str], tmp_path: 
     (tmp_path / "ca.crt").write_bytes(b"subject=CN = berth\n" + both + b"\n# end\n")
     bundles = {config["caBundle"] for config in client_configs(printed(capsys, "--ca", str(tmp_path / "ca.crt")))}
     assert bundles == {base64.b64encode(both).decode()}
+
+
+def excluded(text: str) -> list[str]:
+    """Namespaces whose pods are not judged: the same for every webhook."""
+    selectors = [webhook["namespaceSelector"] for manifest in yaml.safe_load_all(text) for webhook in manifest["webhooks"]]
+    assert all(selector == selectors[0] for selector in selectors)
+    values: list[str] = selectors[0]["matchExpressions"][0]["values"]
+    return values
+
+
+def test_only_namespaces_that_exist_are_left_out(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Those of kube-apiserver, Berth's own, what a flag or one's own catalog names. The head says what to type for more."""
+    three = ["kube-system", "kube-public", "kube-node-lease"]
+    bare = printed(capsys)
+    assert excluded(bare) == [*three, "berth-system"]
+    assert "--exclude-namespace gpu-operator" in " ".join(bare.partition("---")[0].replace("#", "").split())
+    assert excluded(printed(capsys, "--url", "https://a")) == three
+    assert excluded(printed(capsys, "--service", "gpu/b", "--exclude-namespace", "x", "--exclude-namespace", "y")) == [
+        *three,
+        "x",
+        "y",
+        "gpu",
+    ]
+    (tmp_path / "own.yaml").write_text("excludedNamespaces: [{name: harbour}, {name: karpenter}]")
+    assert excluded(printed(capsys, "--catalog", str(tmp_path / "own.yaml"))) == [*three, "harbour", "berth-system"]
+
+
+def test_a_name_of_ones_own_is_matched(capsys: pytest.CaptureFixture[str]) -> None:
+    """--resource-name, in every condition about pods; one that the catalog has anyway changes nothing."""
+    text = printed(capsys, "--resource-name", "acme.example/card", "--resource-name", "nvidia.com/gpu")
+    assert "Names besides those of the catalog: acme.example/card." in text.partition("---")[0]
+    with_names = [w for m in yaml.safe_load_all(text) for w in m["webhooks"] if "acme.example/card" in str(w["matchConditions"])]
+    assert len(with_names) == 6
+    assert list(yaml.safe_load_all(printed(capsys, "--resource-name", "nvidia.com/gpu"))) == list(yaml.safe_load_all(printed(capsys)))
+
+
+@pytest.mark.parametrize(("claims", "policies"), [("Fail", {"Fail"}), ("Ignore", {"Ignore"}), ("Off", set())])
+def test_how_claims_are_treated(capsys: pytest.CaptureFixture[str], claims: str, policies: set[str]) -> None:
+    """--claims is the failurePolicy of every entry about claims, or leaves them out."""
+    webhooks = [w for m in yaml.safe_load_all(printed(capsys, "--claims", claims)) for w in m["webhooks"]]
+    assert {w["failurePolicy"] for w in webhooks if "claims" in w["name"]} == policies
+    assert ("resourceClaims" in str(webhooks)) == (claims != "Off")
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--claims", "off"), '--claims: "off" is no way to treat claims; give Fail, Ignore or Off'),
+        (("--claims", ""), '--claims: "" is no way to treat claims; give Fail, Ignore or Off'),
+        (("--resource-name", "gpu"), '--resource-name: "gpu" is no extended resource; give DOMAIN/NAME as pods have it, such as'),
+        (("--resource-name", "kubernetes.io/x"), '--resource-name: "kubernetes.io/x" is no extended resource'),
+        (("--resource-name", "a/b\n"), "--resource-name: "),
+        (("--resource-name", "a.b/" + "x" * 64), "--resource-name: "),
+        (("--exclude-namespace", "A"), '--exclude-namespace: "A" is no name of a namespace; give one as kubectl get namespaces lists them'),
+        (("--exclude-namespace", ""), '--exclude-namespace: "" is no name of a namespace'),
+        (("--exclude-namespace", "x" * 64), "--exclude-namespace: "),
+        (("--context", "prod"), "--context: is of a kubeconfig; give --kubeconfig FILE with it"),
+        (("--in-cluster", "--kubeconfig", "x"), "--in-cluster: and --kubeconfig are two ways to one cluster; give one of them"),
+        (("--kubeconfig", "/dev/null/x"), "cluster: there is no kubeconfig /dev/null/x; write --kubeconfig FILE"),
+    ],
+)
+def test_a_flag_that_is_wrong(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], line: str) -> None:
+    """One line says what to write."""
+    assert refused(capsys, *words).startswith(f"berth: {line}")
 
 
 def test_an_overlay_is_matched_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

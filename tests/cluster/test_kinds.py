@@ -37,8 +37,8 @@ def test_paths_of_the_core_group_and_of_others() -> None:
     assert BY_KIND["NodePool"].path("v1beta1") == "/apis/karpenter.sh/v1beta1/nodepools"
 
 
-def test_of_nodes_only_labels_are_kept() -> None:
-    """No taints, status or annotations; equal labels are one object in memory."""
+def test_of_nodes_little_is_kept() -> None:
+    """Labels, taints and the names of extended resources; no amounts, images or annotations. Equal texts are one object in memory."""
     metadata = {
         "name": "n",
         "resourceVersion": "5",
@@ -46,10 +46,34 @@ def test_of_nodes_only_labels_are_kept() -> None:
         "annotations": {"a": "b"},
         "managedFields": [],
     }
-    kept = [BY_KIND["Node"].trim({"metadata": dict(metadata), "status": {}}, "v1", "Node") for _ in range(2)]
-    assert kept[0] == {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "resourceVersion": "5", "labels": {"a.b": "xy"}}}
+    taint = {"key": "nvidia.com/gpu", "value": "".join(["t", "rue"]), "effect": "NoSchedule", "timeAdded": "2026-01-01T00:00:00Z"}
+    status = {
+        "capacity": {"cpu": "8", "nvidia.com/gpu": "4"},
+        "allocatable": {"cpu": "8", "nvidia.com/gpu": "4", "x.io/y": "1"},
+        "images": [1],
+    }
+    value = {"metadata": dict(metadata), "spec": {"taints": [taint, "odd"], "podCIDR": "10.0.0.0/24"}, "status": status}
+    kept = [BY_KIND["Node"].trim(value, "v1", "Node") for _ in range(2)]
+    assert kept[0] == {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "n", "resourceVersion": "5", "labels": {"a.b": "xy"}},
+        "spec": {"taints": [{"key": "nvidia.com/gpu", "value": "true", "effect": "NoSchedule"}]},
+        "status": {"capacity": {"nvidia.com/gpu": "", "x.io/y": ""}},
+    }
     assert kept[0]["metadata"]["labels"]["a.b"] is kept[1]["metadata"]["labels"]["a.b"]
+    assert kept[0]["spec"]["taints"][0]["value"] is kept[1]["spec"]["taints"][0]["value"]
     assert key_of("Node", kept[0]) == ("Node", "", "n")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [{}, {"spec": None, "status": None}, {"spec": [], "status": 5}, {"spec": {"taints": {}}, "status": {"capacity": ["a/b"]}}],
+)
+def test_a_node_of_whatever_shape_is_kept(parts: dict[str, object]) -> None:
+    """What is no map or list says nothing."""
+    kept = BY_KIND["Node"].trim({"metadata": {"name": "n", "resourceVersion": "5"}, **parts}, "v1", "Node")
+    assert kept == {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "resourceVersion": "5"}}
 
 
 def test_of_ours_every_field_is_kept_but_managed_fields() -> None:
@@ -72,13 +96,21 @@ def test_of_other_kinds_the_spec_is_kept() -> None:
     assert kept == {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"}, "spec": {"devices": {}}}
 
 
-def test_a_claim_that_was_made_for_a_pod_is_marked() -> None:
-    """Nobody else names it, and there is one for every pod: its requests are not kept."""
+@pytest.mark.parametrize(
+    ("owner", "of_pod"),
+    [
+        ({"apiVersion": "v1", "kind": "Pod", "controller": True}, True),
+        ({"apiVersion": "v1", "kind": "Pod"}, False),
+        ({"apiVersion": "v1", "kind": "ConfigMap", "controller": True}, False),
+        (None, False),
+        ("odd", False),
+    ],
+)
+def test_a_claim_that_was_made_for_a_pod_is_marked(owner: object, of_pod: bool) -> None:
+    """By its annotation and a Pod as controlling owner; what it asks for is kept all the same, since any pod may name it."""
     claims = next(one for one in KINDS if one.kind == "ResourceClaim")
     metadata = {"name": "a", "namespace": "n", "resourceVersion": "1"}
-    named = claims.trim({"metadata": metadata, "spec": {"devices": {}}}, "resource.k8s.io/v1", "ResourceClaim")
-    assert named["spec"] == {"devices": {}}
-    assert "ofPod" not in named
-    annotations = {"annotations": {"resource.kubernetes.io/pod-claim-name": "gpu"}}
-    made = claims.trim({"metadata": metadata | annotations, "spec": {"devices": {}}}, "resource.k8s.io/v1", "ResourceClaim")
-    assert (made["ofPod"], made["spec"]) == (True, None)
+    annotations = {"annotations": {"resource.kubernetes.io/pod-claim-name": "gpu"}, "ownerReferences": [owner]}
+    for more, marked in ((annotations, of_pod), ({"ownerReferences": [owner]}, False), ({}, False)):
+        made = claims.trim({"metadata": metadata | more, "spec": {"devices": {}}}, "resource.k8s.io/v1", "ResourceClaim")
+        assert (made.get("ofPod", False), made["spec"]) == (marked, {"devices": {}})

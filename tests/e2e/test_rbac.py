@@ -27,6 +27,8 @@ READ = (*OURS, "namespaces", "nodes", "nodepools.karpenter.sh", *DRA)
 WATCHED = tuple(f"{verb} {kind}" for kind in READ for verb in ("get", "list", "watch"))
 STATUS = tuple(f"{verb} {kind}/status" for kind in OURS for verb in ("patch", "update"))
 CRDS = tuple(f"get customresourcedefinitions.apiextensions.k8s.io {kind}" for kind in OURS)
+CONFIGURATIONS = tuple(f"{kind}webhookconfigurations.admissionregistration.k8s.io" for kind in ("mutating", "validating"))
+OWN_CONFIGURATIONS = tuple(f"get {kind} zz-berth" for kind in CONFIGURATIONS)
 LEASE = ("create leases.coordination.k8s.io", "get leases.coordination.k8s.io berth", "update leases.coordination.k8s.io berth")
 EVENTS = ("create events.events.k8s.io", "patch events.events.k8s.io")
 CHANGES = ("create", "update", "patch", "delete", "deletecollection")
@@ -37,6 +39,8 @@ FORBIDDEN = (
     "list customresourcedefinitions.apiextensions.k8s.io",
     "get customresourcedefinitions.apiextensions.k8s.io stages.kwok.x-k8s.io",
     "update customresourcedefinitions.apiextensions.k8s.io gpupolicies.berth.dev",
+    *(f"get {kind} another" for kind in CONFIGURATIONS),
+    *(f"{verb} {kind} zz-berth" for verb in ("update", "patch", "delete") for kind in CONFIGURATIONS),
     "create pods/exec",
     "bind clusterroles.rbac.authorization.k8s.io",
     "impersonate users",
@@ -122,7 +126,7 @@ def status(api: Api, value: Raw) -> Reply:
     return api.call("PATCH", api.path_of(value) + "/status", {"status": {"what": "anything"}}, content=MERGE)
 
 
-@pytest.mark.parametrize("what", [*WATCHED, *STATUS, *CRDS, *EVENTS, "list resourcequotas"])
+@pytest.mark.parametrize("what", [*WATCHED, *STATUS, *CRDS, *EVENTS, *OWN_CONFIGURATIONS, "list resourcequotas"])
 def test_berth_may(cluster: Cluster, what: str) -> None:
     """Read what its decisions rest on in every namespace, write statuses and events."""
     assert may(cluster.api.acting_as(BERTH, EVERYONE), what)

@@ -179,7 +179,7 @@ def test_no_path_costs_more_than_a_look(path: str) -> None:
     """Whatever is claimed, nothing is raised, and what Berth never writes is never kept."""
     for value in (POD, POD["spec"], POD["spec"]["tolerations"], POD["spec"]["tolerations"][0], "mine", "1", {}):  # type: ignore[index]
         standing = json.dumps([{"by": ["ClusterGPUPolicy/a"], "rule": "tolerations", "path": path, "is": digest(value)}])
-        assert true_entries(POD, standing, {"nvidia": "nvidia.com/gpu"}, lambda raw: ()) == []
+        assert true_entries(POD, standing, lambda name: None, lambda raw: ()) == []
 
 
 def test_an_index_of_5000_digits_is_no_crash() -> None:
@@ -187,7 +187,7 @@ def test_an_index_of_5000_digits_is_no_crash() -> None:
     path = "/spec/tolerations/" + "9" * 5_000
     standing = json.dumps([{"by": [], "rule": "r", "path": path, "is": "x"}])
     assert len(standing) > LONGEST
-    assert true_entries(POD, standing, {}, lambda raw: ()) == []
+    assert true_entries(POD, standing, lambda name: None, lambda raw: ()) == []
 
 
 def test_the_policies_are_asked_once_and_only_for_what_may_be_true() -> None:
@@ -200,9 +200,9 @@ def test_the_policies_are_asked_once_and_only_for_what_may_be_true() -> None:
 
     right = {"by": ["p"], "rule": "r", "path": "/spec/tolerations/0", "is": digest({"key": "mine"})}
     wrong = {**right, "is": "00000000"}
-    assert true_entries(POD, json.dumps([wrong] * 5), {}, write) == []
+    assert true_entries(POD, json.dumps([wrong] * 5), lambda name: None, write) == []
     assert asked == []
-    true_entries(POD, json.dumps([right, right, wrong]), {}, write)
+    true_entries(POD, json.dumps([right, right, wrong]), lambda name: None, write)
     assert [raw["spec"]["tolerations"] for raw in asked] == [[]]
     assert POD["spec"]["tolerations"] == [{"key": "mine"}]  # type: ignore[index]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -22,19 +23,24 @@ def read(*, spec: Any = None, said: Mapping[str, str] | None = None) -> Author:
 
 
 @pytest.mark.parametrize(
-    ("spec", "annotation", "seconds"),
+    ("spec", "annotation", "seconds", "longest"),
     [
-        ({}, None, None),
-        ({"activeDeadlineSeconds": 60}, None, 60),
-        ({"activeDeadlineSeconds": 60}, "2h", 7200),
-        ({"activeDeadlineSeconds": "x"}, None, None),
+        ({}, None, None, None),
+        ({"activeDeadlineSeconds": 60}, None, 60, 60),
+        ({"activeDeadlineSeconds": 60}, "2h", 7200, 7200),
+        ({"activeDeadlineSeconds": 604800}, "1m", 60, 604800),
+        ({"activeDeadlineSeconds": 60}, "+.5h", 1800, 1800),
+        ({"activeDeadlineSeconds": 60}, "-1h", 60, 60),
+        ({"activeDeadlineSeconds": "x"}, None, None, None),
+        ({}, "500ms", Fraction(1, 2), Fraction(1, 2)),
     ],
     ids=str,
 )
-def test_how_long_a_pod_runs(spec: dict[str, Any], annotation: str | None, seconds: int | None) -> None:
-    """The annotation, else the pod's own deadline, else unknown."""
+def test_how_long_a_pod_runs(spec: dict[str, Any], annotation: str | None, seconds: int | None, longest: int | None) -> None:
+    """For defaults the annotation, else the pod's own deadline, else unknown; for requirements the longer of the two."""
     said = {} if annotation is None else {"expected-duration": annotation}
-    assert read(spec=spec, said=said).seconds == seconds
+    found = read(spec=spec, said=said)
+    assert (found.seconds, found.longest) == (seconds, longest)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +55,8 @@ def test_a_run_is_long_over_the_bound(seconds: int | None, unknown: bool, long: 
     ("key", "text", "hint"),
     [
         ("expected-duration", "2 days", "write a duration such as 90m"),
+        ("expected-duration", "0s", "write a duration such as 90m"),
+        ("expected-duration", "-1h", "write a duration such as 90m"),
         ("mig-slice", "10GB", "such as 10gb"),
         ("mig-slice", "70", "such as 10gb"),
         ("mig-slice", "11gb", "such as 10gb"),

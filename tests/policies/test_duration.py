@@ -1,6 +1,8 @@
-"""policies.duration: Go's grammar, in whole seconds."""
+"""policies.duration: Go's grammar, in whole seconds where a policy says it and exactly where others do."""
 
 from __future__ import annotations
+
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -52,20 +54,64 @@ def test_text(seconds: int, text: str) -> None:
     [
         ("1h30m", 5400),
         ("90s", 90),
-        ("1.5m", 90),
-        ("1500ms", 1),
+        (".5h", 1800),
+        ("1.h", 3600),
+        ("+1h", 3600),
+        ("-1h", -3600),
+        ("0", 0),
+        ("-0", 0),
         ("0s", 0),
-        ("", None),
-        ("2", None),
-        ("-1h", None),
-        ("1 h", None),
-        ("1h!", None),
+        ("1500ms", Fraction(3, 2)),
+        ("1\u00b5s", Fraction(1, 10**6)),
+        ("1\u03bcs", Fraction(1, 10**6)),
+        ("1m1m", 120),
+        ("0.00000000000000000000000000001h", 0),
+        ("0.99999999999999999999s", 1),
+        ("0" * 900 + "1h", 3600),
+        ("2562047h", 2562047 * 3600),
+        ("-9223372036854775808ns", Fraction(-(2**63), 10**9)),
+        ("9223372036854775808ns9223372036854775808ns2h", 7200),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_what_go_reads(text: str, seconds: Fraction | int) -> None:
+    """Every spelling that time.ParseDuration takes, to the nanosecond; its sum is a uint64 that wraps."""
+    assert duration.read(text) == seconds
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "2",
+        "+",
+        "1 h",
+        " 1h",
+        "1h ",
+        "1h!",
+        "1d",
+        "1H",
+        ".h",
+        "1h.",
+        "--1h",
+        "1e3s",
+        "\u0661h",
+        "2562048h",
+        "9223372036854775808ns",
+        7,
+        None,
     ],
     ids=repr,
 )
-def test_what_others_wrote(text: str, seconds: int | None) -> None:
-    """Rounded down; None for what is none."""
-    assert duration.read(text) == seconds
+def test_what_go_refuses(value: object) -> None:
+    """No duration, or one that an int64 of nanoseconds does not hold."""
+    assert duration.read(value) is None
+
+
+def test_what_is_too_long_to_be_read_is_the_longest() -> None:
+    """Somebody may read it, and we don't."""
+    assert duration.read("1s" * 501) == duration.LONGEST
+    assert duration.read("1s" * 500) == 500
 
 
 @given(st.integers(0, 10**8))

@@ -526,14 +526,12 @@ def test_the_acting_forms_are_typed() -> None:
             assert one.acting is None or isinstance(one.acting, NodeTemplate if key[0] == "GPUNodeTemplate" else Policy)
 
 
-def test_claims_that_are_one_pods_own_change_nothing() -> None:
-    """They come and go with every pod: what was decided for others stays."""
+def test_claims_that_are_one_pods_own_let_what_was_decided_stay() -> None:
+    """They come and go with every pod. What they ask for is known all the same, and one that is nobody's own counts for everything."""
     followed, before = fifty()
     key = ("ResourceClaim", "ns-3", "train-gpu-x7k2q")
-    own: dict[Key, Change] = {key: {"metadata": {"name": key[2], "namespace": key[1]}, "spec": None, "ofPod": True}}
-    assert followed.apply(own).snapshot is before.snapshot
-    assert followed.apply(dict.fromkeys(own)).snapshot is before.snapshot
-    named: dict[Key, Change] = {key: {"metadata": {"name": key[2], "namespace": key[1]}, "spec": {}}}
-    known = followed.apply(named).snapshot
-    assert known is not before.snapshot
-    assert known.memory is before.snapshot.memory, "a claim is in the key of what was decided with it, and nobody else's"
+    spec = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com", "count": 2}}]}}
+    value = {"metadata": {"name": key[2], "namespace": key[1]}, "spec": spec}
+    there, gone = followed.apply({key: value}).snapshot, followed.apply({key: None}).snapshot
+    assert (there.memory, gone.memory) == (before.snapshot.memory, before.snapshot.memory), "a claim is in the key of what rests on it"
+    assert [one.cluster.claims.keys() for one in (before.snapshot, there, gone)] == [set(), {key}, set()]

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from policies.quantity import QuantityError, parse, whole
 
-ONE = ["1", 1, 1.0, "1000m", "1e0", "1E0", "+1", "1.", "0.001k", "1000000u", "1000000000n", ".1e1"]
+ONE = ["1", 1, 1.0, "1000m", "1e0", "1E0", "+1", "1.", "0.001k", "1000000u", "1000000000n", ".1e1", " 1 ", "0" * 99 + "1", "1e4294967296"]
 
 
-@pytest.mark.parametrize("value", ONE, ids=str)
+@pytest.mark.parametrize("value", ONE, ids=repr)
 def test_one_is_one_however_it_is_written(value: object) -> None:
     """Quantities are equal by value."""
     assert parse(value) == 1
@@ -30,19 +30,35 @@ def test_one_is_one_however_it_is_written(value: object) -> None:
         ("-2", -2),
         ("1e3", 1000),
         ("1e-2", Fraction(1, 100)),
+        ("1E+2", 100),
+        ("1e-99", Fraction(1, 10**9)),
+        ("-0.0000000001", Fraction(-1, 10**9)),
+        ("9Ei", 2**63 - 1),
+        ("9E", 9 * 10**18),
+        ("1" * 3000, int("1" * 3000)),
+        ("000", 0),
+        ("k", 0),
+        ("Ki", 0),
+        ("+", 0),
+        (".", 0),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:40] if isinstance(value, str) else "",
 )
 def test_suffixes_and_exponents(text: str, value: Fraction) -> None:
-    """E is exa without digits behind it and an exponent with them."""
+    """As the API server reads them: E is exa without digits behind it, what is finer than a billionth is rounded up, no digit is zero."""
     assert parse(text) == value
 
 
 @pytest.mark.parametrize(
-    "value", [None, True, [], {}, "", " 1", "1 ", "one", "$GPUS", "1K", "1mi", "1e", "0x1", "1" * 65, "١", "1\n"], ids=repr
+    "value",
+    [
+        *(None, True, [], {}, "", "  ", "one", "$GPUS", "1K", "1mi", "1e", "0x1", "١", "1\n", "1 Gi", "--1", "1M5", "1ee3", "1_000"),
+        *("Ei", "e-12", "1e1000", "1e99999999999999999999", "1" * 4001),
+    ],
+    ids=lambda value: repr(value)[:40],
 )
 def test_what_is_no_quantity_is_refused(value: object) -> None:
-    """Nothing is guessed: a boolean, a blank, an Arabic digit, a text without end."""
+    """Nothing is guessed: a boolean, a blank inside, an Arabic digit, an exponent or a text without end."""
     with pytest.raises(QuantityError):
         parse(value)
 

@@ -136,13 +136,16 @@ class Case:
     def least(self, take: Callable[[Policy], int | None]) -> int | None:
         return min((v for p in self.policies if (v := take(p)) is not None), default=None)
 
-    def seconds(self) -> int | None:
+    def words(self) -> list[float]:
+        """Seconds: the annotation where it is one above zero, then the deadline."""
         said = pods.duration(self.annotations.get("berth.dev/expected-duration"))
-        return said if said is not None else self.pod["spec"].get("activeDeadlineSeconds")
+        deadline = self.pod["spec"].get("activeDeadlineSeconds")
+        return [w for w in (said, deadline) if w is not None and (w > 0 or w is deadline)]
 
-    def is_long(self, runs: LongRuns | None) -> bool:
-        seconds = self.seconds()
-        return runs is not None and (runs.unknown_is_long if seconds is None else seconds > runs.over)
+    def is_long(self, runs: LongRuns | None, *, longest: bool = True) -> bool:
+        """By the longer word; by the first one, for a default."""
+        words = self.words() if longest else self.words()[:1]
+        return runs is not None and (any(w > runs.over for w in words) if words else runs.unknown_is_long)
 
     def keys(self, axis: str) -> set[str]:
         """Label keys that speak of an axis, on any platform."""

@@ -160,7 +160,7 @@ class Choosing(KnownNodes):
     def capacity_wish(self, policy: Policy) -> frozenset[str] | None:
         """longRuns beats capacity where the run is long."""
         default = policy.default
-        said = default.long_runs.capacity if default.long_runs and self.is_long(default.long_runs) else default.capacity
+        said = default.long_runs.capacity if default.long_runs and self.is_long(default.long_runs, longest=False) else default.capacity
         return frozenset(c for c in ("spot", "on-demand", "reserved") if c in said or (c == "reserved" and "on-demand" in said)) or None
 
     def keep(self, axis: str, tests: list[Inside]) -> bool:

@@ -163,7 +163,8 @@ class Editing(Choosing):
         for protection in self.catalog.protections:
             here = {t.platform.name for t in self.atlas.tables.values()} & set(protection.platforms)
             if (
-                not (here or not protection.platforms or not self.world.placed)
+                protection.only_judged
+                or not (here or not protection.platforms or not self.world.placed)
                 or protection.key in pods.metadata(self.pod, protection.where)
                 or limit is not None
             ):

@@ -43,13 +43,28 @@ def number(value: object) -> Fraction | None:
         return None
 
 
-def duration(text: str | None) -> int | None:
-    """Whole seconds of a Go duration; None: it is none."""
-    found, units = 0.0, {"h": 3600, "m": 60, "s": 1}
-    parts = re.findall(r"(\d+(?:\.\d+)?)([hms])", text or "")
-    for amount, unit in parts:
-        found += float(amount) * units[unit]
-    return int(found) if parts and "".join(map("".join, parts)) == text else None
+def duration(text: str | None) -> float | None:
+    """Seconds of a Go duration; None: it is none."""
+    units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+    sign, body = (-1, text[1:]) if text and text[0] == "-" else (1, (text or "").removeprefix("+"))
+    parts = re.findall(r"(\d+\.?\d*|\.\d+)(ms|us|ns|h|m|s)", body)
+    if "".join(map("".join, parts)) != body or not body:
+        return 0 if body == "0" else None
+    return sign * sum(float(amount) * units[unit] for amount, unit in parts)
+
+
+def guaranteed(pod: Raw) -> bool:
+    """Whether the QoS class is Guaranteed: the pod's own resources decide where it has any."""
+    own = (pod.get("spec") or {}).get("resources")
+    levels = containers(pod) if own is None else [Container(raw={"resources": own}, init=False, sidecar=False)]
+    for name in ("cpu", "memory"):
+        limits = [number(level.side("limits").get(name, 0)) for level in levels]
+        asked = [number(level.side("requests").get(name, level.side("limits").get(name, 0))) for level in levels]
+        if any(limit is None or limit <= 0 for limit in limits) or None in asked:
+            return False
+        if sum(max(a, Fraction(0)) for a in asked if a is not None) != sum(limit for limit in limits if limit is not None):
+            return False
+    return bool(levels)
 
 
 def is_count(value: object) -> bool:

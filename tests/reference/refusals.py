@@ -15,7 +15,7 @@ Raw = dict[str, Any]
 class Refusals(Case):
     def unreadable(self) -> set[str]:
         duration, size, out = self.annotations.get("berth.dev/expected-duration"), self.annotations.get("berth.dev/mig-slice"), set()
-        if duration is not None and pods.duration(duration) is None:
+        if duration is not None and (pods.duration(duration) or 0) <= 0:
             out.add("BERTH-151")
         sizes = {f"{p.memory_gb}gb" for gpu in self.catalog.gpus for p in gpu.mig}
         if size is not None and size not in sizes:
@@ -32,12 +32,7 @@ class Refusals(Case):
                     if name in self.asked and container.asks(name):
                         out |= self.mismatch(container, name, mends)
         if self.asked and any("cpuAndMemory" in p.require.requests_equal_limits for p in self.policies):
-            for container in pods.containers(self.pod):
-                for name in ("cpu", "memory"):
-                    limit = container.side("limits").get(name)
-                    asked = container.side("requests").get(name, limit)
-                    if limit is None or pods.number(limit) != pods.number(asked):
-                        out.add("BERTH-103")
+            out |= set() if pods.guaranteed(self.pod) else {"BERTH-103"}
         return out
 
     def mismatch(self, container: pods.Container, name: str, mends: bool) -> set[str]:
@@ -116,12 +111,17 @@ class Refusals(Case):
         grace, most = self.pod["spec"].get("terminationGracePeriodSeconds", 30), self.least(lambda p: p.require.grace_max)
         if most is not None and grace > most:
             out.add("BERTH-141")
+        probes = [c.raw.get(p) or {} for c in pods.containers(self.pod) for p in ("livenessProbe", "startupProbe")]
+        if most is not None and any((p.get("terminationGracePeriodSeconds") or 0) > most for p in probes):
+            out.add("BERTH-141")
         most = self.least(lambda p: p.require.protection_max)
         for protection in self.catalog.protections if most is not None else ():
             value = pods.metadata(self.pod, protection.where).get(protection.key)
             if value is None:
                 continue
-            seconds = FOREVER if value == protection.value else pods.duration(value) if protection.durations else None
+            seconds: float | None
+            endless = value == protection.value or (protection.any_value and value.lower() in ("true", "t", "1", "yes"))
+            seconds = FOREVER if endless else pods.duration(value) if protection.durations else None
             if seconds is not None and most is not None and seconds > most:
                 out.add("BERTH-142")
         return out

@@ -22,8 +22,21 @@ def covers(standing: Raw, wanted: Raw) -> bool:
         return False
     if standing.get("operator") == "Exists":
         return standing.get("key") in (None, "", wanted["key"])
-    same = standing.get("key") == wanted["key"]
-    return bool(same and wanted["operator"] == "Equal" and (standing.get("value") or "") == wanted["value"])
+    if standing.get("key") != wanted["key"] or wanted["operator"] != "Equal":
+        return False
+    return number_in(standing, wanted["value"]) if standing.get("operator") in ("Gt", "Lt") else equal(standing, wanted["value"])
+
+
+def equal(standing: Raw, value: str) -> bool:
+    return standing.get("operator") in (None, "", "Equal") and (standing.get("value") or "") == value
+
+
+def number_in(standing: Raw, value: str) -> bool:
+    """Whether a range holds a taint's value; both are written as an int64 is printed."""
+    numbers = [int(v) for v in (standing.get("value"), value) if v and v.lstrip("-").isdecimal() and str(int(v)) == v]
+    if len(numbers) < 2 or any(abs(n) >= 2**63 for n in numbers):
+        return False
+    return numbers[1] > numbers[0] if standing["operator"] == "Gt" else numbers[1] < numbers[0]
 
 
 def grants(grant: TolerationPattern, pattern: TolerationPattern) -> bool:
@@ -37,4 +50,11 @@ def tolerates(toleration: Raw, taint: TolerationPattern) -> bool:
     key = toleration.get("key") or ""
     if toleration.get("operator") == "Exists":
         return key in ("", taint.key)
-    return key == taint.key and taint.value in (None, toleration.get("value") or "")
+    if key not in ("", taint.key):
+        return False
+    if toleration.get("operator") in ("Gt", "Lt"):
+        return number_in(
+            toleration, (str(2**63 - 1) if toleration["operator"] == "Gt" else str(1 - 2**63)) if taint.value is None else taint.value
+        )
+    known = toleration.get("operator") in (None, "", "Equal")
+    return not known or taint.value is None or equal(toleration, taint.value)

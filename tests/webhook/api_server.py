@@ -13,6 +13,7 @@ from typing import Any
 from policies.catalog import Catalog
 from tests.go_tools import built
 from tests.random_worlds import catalog
+from webhook.entries import Chosen
 from webhook.registration import Service, Url, manifests
 
 Raw = dict[str, Any]
@@ -30,6 +31,8 @@ class Asked:
     old: Raw | None = None
     operation: str = "CREATE"
     namespace: str = NAMESPACE
+    user: str = "alice"
+    groups: tuple[str, ...] = ("system:authenticated",)
     resource: tuple[str, str, str] = PODS
     """API group, version, plural"""
     subresource: str = ""
@@ -45,6 +48,8 @@ class Asked:
                 "subresource": self.subresource,
                 "operation": self.operation,
                 "namespace": self.namespace,
+                "user": self.user,
+                "groups": list(self.groups),
                 "object": self.object,
                 "oldObject": self.old,
                 "typed": self.typed,
@@ -80,10 +85,11 @@ def judge(
     laid: Catalog | None = None,
     target: Service | Url | None = None,
     ca: bytes | None = None,
+    chosen: Chosen | None = None,
     namespaces: Sequence[str] = (NAMESPACE,),
 ) -> tuple[list[str], list[Told]]:
     """Why the manifests would be refused, and what would be called for each request."""
-    mutating, validating = manifests(laid or catalog(), target or Service(), ca)
+    mutating, validating = manifests(laid or catalog(), target or Service(), ca, chosen or Chosen())
     first = json.dumps({"mutating": mutating, "validating": validating, "namespaces": list(namespaces)})
     lines = "\n".join([first, *(one.line() for one in asked)])
     done = subprocess.run([program()], input=lines, capture_output=True, text=True, timeout=600, check=False)

@@ -17,7 +17,10 @@ Raw = dict[str, Any]
 SNAPSHOT = build(PolicySet(policies=(), templates=()), catalog())
 NAMED = frozenset({"mutate.pods", "validate.pods"})
 OTHERS = frozenset({"mutate.claims", "validate.claims"})
-CHANGED = frozenset({"validate.tolerations"})
+CHANGED = frozenset({"validate.updates"})
+MADE = frozenset({"validate.claims-made"})
+NODE = ("system:nodes", "system:authenticated")
+"""groups of a kubelet"""
 ADVICE = frozenset({"advise.workloads"})
 NOTHING = frozenset[str]()
 
@@ -34,11 +37,18 @@ def by_name(raw: Raw, snapshot: Snapshot = SNAPSHOT) -> bool:
     return bool(accelerators(pod, snapshot)) or not names.isdisjoint(snapshot.catalog.misspellings)
 
 
-def wanted(pod: Raw, snapshot: Snapshot = SNAPSHOT) -> frozenset[str]:
-    """The webhooks for a new pod."""
-    if not judged(pod, snapshot) or MIRROR in Pod(pod).annotations:
+def wanted(pod: Raw, snapshot: Snapshot = SNAPSHOT, groups: tuple[str, ...] = ()) -> frozenset[str]:
+    """The webhooks for a new pod, made by somebody of these groups. A mirror pod is one that a node makes."""
+    plain = without_mark(pod) if NODE[0] not in groups else pod
+    if not judged(plain, snapshot) or MIRROR in Pod(plain).annotations:
         return NOTHING
     return NAMED if by_name(pod, snapshot) else OTHERS
+
+
+def without_mark(pod: Raw) -> Raw:
+    """The same pod without the annotation of mirror pods, which anybody may write."""
+    annotations = {key: value for key, value in Pod(pod).annotations.items() if key != MIRROR}
+    return {**pod, "metadata": {**Pod(pod).metadata, "annotations": annotations}}
 
 
 def pod_with(containers: int, names: list[str], **spec: object) -> Raw:

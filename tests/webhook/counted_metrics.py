@@ -16,6 +16,7 @@ from policies.request import Phase
 from policies.snapshot import Snapshot
 from policies.verdict import Edit, Verdict
 from webhook.metrics import ANSWERS, Metrics
+from webhook.registered import Registered, RegisteredCollector
 from webhook.review import from_document
 from webhook.sources import Sources, load
 from webhook.watching import WatchCollector, Watching, Writes
@@ -84,6 +85,7 @@ def lively() -> Metrics:
     made.snapshot_refused()
     made.certificate(NOW + 86_400)
     made.also(WatchCollector(lambda: iter(FOLLOWED), lambda: (1, 2), lambda: Writes(held=True, written=3)))
+    made.also(RegisteredCollector(Registered(differs=True, overlooked=("acme.example/gpu",))))
     return made
 
 

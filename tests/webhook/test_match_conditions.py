@@ -16,7 +16,9 @@ from tests.random_fields import chance
 from tests.random_oddities import odd_pod
 from tests.random_worlds import catalog
 from tests.webhook.api_server import NAMESPACE, Asked, judge
-from tests.webhook.calls_wanted import CHANGED, GPU_POD, LIMIT_OF_ONE, NAMED, NOTHING, OTHERS, pod_with, wanted
+from tests.webhook.calls_wanted import CHANGED, GPU_POD, LIMIT_OF_ONE, MADE, NAMED, NODE, NOTHING, OTHERS, pod_with, wanted
+from tests.written_claims import claim, exactly, first_of
+from webhook.entries import ALWAYS, Chosen
 
 Raw = dict[str, Any]
 REVIEWS = Path(__file__).parent.parent / "reviews"
@@ -45,16 +47,19 @@ def test_recorded_pods() -> None:
     assert {one.called for one in told} == {NAMED, OTHERS, NOTHING}
 
 
+GROUPS = (("system:authenticated",), NODE, ())
+
+
 def test_generated_pods_as_the_api_server_decodes_them() -> None:
     """Every pod that the engine judges, by name or otherwise, no mirror pod, nothing else, and never an error."""
     random = Random(1)
-    asked = [Asked(object=odd_pod(random, canonical=False)) for _ in range(count(2000, 20000))]
+    asked = [Asked(object=odd_pod(random, canonical=False), groups=random.choice(GROUPS)) for _ in range(count(2000, 20000))]
     _, told = judge(asked)
-    decoded = [one for one in told if not one.undecodable]
+    decoded = [(one.groups, answer) for one, answer in zip(asked, told, strict=True) if not answer.undecodable]
     assert len(decoded) > 0.7 * len(told)
-    for one in decoded:
-        assert (one.called, one.errors) == (wanted(one.object), {}), one.object
-    assert min(sum(one.called == each for one in decoded) for each in (NAMED, OTHERS, NOTHING)) > 0.03 * len(decoded)
+    for groups, one in decoded:
+        assert (one.called, one.errors) == (wanted(one.object, groups=groups), {}), one.object
+    assert min(sum(one.called == each for _, one in decoded) for each in (NAMED, OTHERS, NOTHING)) > 0.03 * len(decoded)
 
 
 def test_generated_pods_with_every_null() -> None:
@@ -127,13 +132,21 @@ def test_what_an_amount_costs(names: list[str], units: int) -> None:
 
 
 def test_excluded_namespaces() -> None:
-    """Whatever asks for a GPU in the control plane's and the operators' own namespaces never waits for Berth."""
-    namespaces = [*catalog().excluded_namespaces, NAMESPACE]
-    _, told = judge([Asked(object=GPU_POD, namespace=name) for name in namespaces], namespaces=namespaces)
-    assert [one.called for one in told] == [NOTHING] * (len(namespaces) - 1) + [NAMED]
+    """Whatever asks for a GPU in the control plane's, Berth's own and a named namespace never waits; a name that is not there is judged."""
+    outside, inside = [*ALWAYS, "berth-system", "gpu-operator"], ["nvidia-gpu-operator", NAMESPACE]
+    chosen = Chosen(excluded=(*ALWAYS, "gpu-operator"))
+    asked = [Asked(object=GPU_POD, namespace=name) for name in (*outside, *inside)]
+    _, told = judge(asked, namespaces=[*outside, *inside], chosen=chosen)
+    assert [one.called for one in told] == [NOTHING] * len(outside) + [NAMED] * len(inside)
 
 
-@pytest.mark.parametrize("subresource", ["status", "binding", "eviction", "resize", "ephemeralcontainers"])
+def test_a_name_that_nobody_listed() -> None:
+    """Called for once it is named."""
+    asked = [Asked(object=pod_with(1, ["acme.example/card"]))]
+    assert [judge(asked, chosen=Chosen(names=names))[1][0].called for names in ((), ("acme.example/card",))] == [NOTHING, NAMED]
+
+
+@pytest.mark.parametrize("subresource", ["status", "binding", "eviction", "ephemeralcontainers"])
 def test_subresources(subresource: str) -> None:
     """A pod that runs can finish, be bound and be moved while Berth is down."""
     tolerating = {**GPU_POD, "spec": {**GPU_POD["spec"], "tolerations": [{"operator": "Exists"}]}}
@@ -142,32 +155,146 @@ def test_subresources(subresource: str) -> None:
     assert [one.called for one in told] == [NOTHING, NOTHING]
 
 
+def test_a_mirror_pod_is_known_by_who_makes_it() -> None:
+    """A node's own; the annotation alone, which anybody may write, excludes nothing."""
+    mirror = {**GPU_POD, "metadata": {"name": "p", "annotations": {"kubernetes.io/config.mirror": "x"}}}
+    by_claim = {**pod_with(1, [], resourceClaims=[{"name": "g", "resourceClaimName": "g"}]), "metadata": mirror["metadata"]}
+    asked = [Asked(object=pod, groups=groups) for pod in (mirror, by_claim) for groups in (NODE, ("system:authenticated",))]
+    _, told = judge(asked)
+    assert [(one.called, dict(one.errors)) for one in told] == [(NOTHING, {}), (NAMED, {}), (NOTHING, {}), (OTHERS, {})]
+
+
+# --- claims ------------------------------------------------------------------------------------------------------------
+
+OF_CLAIMS: list[tuple[Raw, bool]] = [
+    (claim(exactly()), True),
+    (claim(exactly(), template=True), True),
+    (claim(exactly(), api="v1beta2"), True),
+    (claim({"name": "gpu", **exactly()["exactly"]}, api="v1beta1"), True),
+    (claim(exactly("dra.net"), first_of(exactly("dra.net"), exactly("acme"))), True),
+    (claim(exactly("dra.net")), False),
+    (claim(exactly("dra.net"), template=True), False),
+    (claim({"name": "nic", **exactly("dra.net")["exactly"]}, api="v1beta1"), False),
+    (claim(first_of(exactly("dra.net"), exactly("compute-domain.nvidia.com"))), False),
+    (claim(), False),
+    (claim(*[exactly("compute-domain.nvidia.com")] * 32), False),
+]
+
+
+def of_claim(made: Raw, **more: Any) -> Asked:
+    kind, (group, version) = made["kind"], made["apiVersion"].split("/")
+    return Asked(object=made, resource=(group, version, f"{kind.lower()}s"), **more)
+
+
+@pytest.mark.parametrize("typed", [True, False], ids=["typed", "untyped"])
+def test_claims_for_what_may_be_an_accelerator(typed: bool) -> None:
+    """Made anew, in every version; not those for classes that are named like drivers of other devices."""
+    _, told = judge([of_claim(made, typed=typed) for made, _ in OF_CLAIMS])
+    assert [(one.called, dict(one.errors)) for one in told] == [(MADE if called else NOTHING, {}) for _, called in OF_CLAIMS]
+
+
+def test_what_changes_in_a_claim_is_not_judged() -> None:
+    """Its spec can't change; its status, finalizers and labels never wait for Berth."""
+    made = claim(exactly())
+    asked = [of_claim(made, old=made, operation="UPDATE"), of_claim(made, old=made, operation="UPDATE", subresource="status")]
+    assert [one.called for one in judge(asked)[1]] == [NOTHING, NOTHING]
+
+
+def test_the_largest_claims_are_within_the_budget() -> None:
+    """32 requests of 8 ways each, as many as the API server takes: every class is looked at where none is called for."""
+    largest = claim(*[first_of(*[exactly("compute-domain.nvidia.com")] * 8)] * 32)
+    _, told = judge([of_claim(largest, typed=False, cost=True)])
+    assert (told[0].called, dict(told[0].errors)) == (NOTHING, {})
+    assert 0 < told[0].cost["validate.claims-made"] < 0.02 * LIMIT_OF_ONE
+
+
+NULLS: list[Raw] = [
+    {"spec": None},
+    {"spec": {"devices": None}},
+    {"spec": {"devices": {"requests": None}}},
+    {"spec": {"spec": None}},
+    {"spec": {"devices": {"requests": [{"exactly": None}, {"firstAvailable": None}, {"deviceClassName": None}]}}},
+]
+
+
+def test_no_condition_about_claims_errors() -> None:
+    """However little is in one: at Fail an error would refuse it."""
+    asked = [of_claim({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", **parts}, typed=False) for parts in NULLS]
+    assert [dict(one.errors) for one in judge(asked)[1]] == [{}] * len(NULLS)
+
+
+def test_without_claims_there_is_neither_entry_nor_condition() -> None:
+    """--claims Off: pods by claim alone and claims are nobody's business, a fraction by annotation waits as named devices do."""
+    by_claim = pod_with(1, [], resourceClaims=[{"name": "g", "resourceClaimName": "g"}])
+    fraction = {**pod_with(1, []), "metadata": {"name": "p", "annotations": {"gpu-fraction": "0.5"}}}
+    asked = [
+        Asked(object=by_claim),
+        Asked(object=fraction),
+        Asked(object=GPU_POD),
+        of_claim(claim(exactly())),
+        Asked(object=pod_with(1, [])),
+    ]
+    invalid, told = judge([*asked, Asked(object=asked[0].object, cost=True)], chosen=Chosen(claims="Off"))
+    assert invalid == []
+    assert [(one.called, dict(one.errors)) for one in told[:5]] == [(called, {}) for called in (NOTHING, NAMED, NAMED, NOTHING, NOTHING)]
+    assert set(told[5].cost) == {"mutate.pods", "validate.pods", "validate.updates", "advise.workloads"}
+
+
 # --- updates -----------------------------------------------------------------------------------------------------------
+
+MARKS = [(p.where, p.key) for p in catalog().protections]
 
 
 def updates(random: Random, number: int) -> Iterator[Asked]:
-    """Half change tolerations, all change something else."""
+    """Some change tolerations, some a mark of protection, all something else."""
     for _ in range(number):
         new = odd_pod(random, canonical=True)
         old = copy.deepcopy(new)
         new["x-top"] = [2]
-        if chance(random, 0.5):
+        if chance(random, 0.4):
             taint = {"key": random.choice("ab"), "operator": "Exists"}
             new["spec"]["tolerations"] = [*(new["spec"].get("tolerations") or ()), taint]
         elif chance(random, 0.2):
             old["spec"]["tolerations"] = []
+        if chance(random, 0.3):
+            where, key = random.choice([*MARKS, ("annotations", "a"), ("labels", "b")])
+            one = random.choice([new, old])
+            metadata = one["metadata"] = {**(one.get("metadata") or {})}
+            metadata[where] = {**(metadata.get(where) or {}), key: random.choice(["true", "false", "24h"])}
         yield Asked(object=new, old=old, operation="UPDATE")
 
 
-def test_an_update_is_judged_only_where_tolerations_changed() -> None:
+def judged_parts(pod: Raw) -> list[Any]:
+    """What is judged of a pod that is there."""
+    metadata = pod.get("metadata") or {}
+    return [(pod["spec"].get("tolerations") or []), *((metadata.get(where) or {}).get(key) for where, key in MARKS)]
+
+
+def test_an_update_is_judged_only_where_something_that_is_judged_changed() -> None:
     """A finalizer that goes, a gate that lifts, a label: nobody is asked."""
     asked = list(updates(Random(3), count(1000, 10000)))
     _, told = judge(asked)
     for one, answer in zip(asked, told, strict=True):
         if not answer.undecodable:
-            changed = (one.object["spec"].get("tolerations") or []) != ((one.old or {})["spec"].get("tolerations") or [])
+            changed = judged_parts(one.object) != judged_parts(one.old or {})
             assert (answer.called, answer.errors) == (CHANGED if changed and wanted(answer.object) else NOTHING, {}), one
     assert sum(answer.called == CHANGED for answer in told) > 0.1 * len(told)
+
+
+@pytest.mark.parametrize(("where", "key"), MARKS, ids=[key for _, key in MARKS])
+def test_each_mark_of_protection_is_judged_when_it_is_added_later(where: str, key: str) -> None:
+    """Of a pod with a device; a plain pod may have what it likes."""
+    plain = pod_with(1, ["cpu"])
+    marked = [{**pod, "metadata": {"name": "p", where: {key: "true"}}} for pod in (GPU_POD, plain)]
+    asked = [Asked(object=new, old=old, operation="UPDATE") for new, old in zip(marked, (GPU_POD, plain), strict=True)]
+    assert [one.called for one in judge(asked)[1]] == [CHANGED, NOTHING]
+
+
+def test_amounts_that_are_changed_while_a_pod_runs_are_judged() -> None:
+    """``/resize`` of a pod with a device, and no other."""
+    plain = pod_with(1, ["cpu"])
+    asked = [Asked(object=pod, old=pod, operation="UPDATE", subresource="resize") for pod in (GPU_POD, plain)]
+    assert [(one.called, dict(one.errors)) for one in judge(asked)[1]] == [(CHANGED, {}), (NOTHING, {})]
 
 
 def test_the_recorded_update_changed_a_label() -> None:

@@ -14,6 +14,7 @@ from tests.webhook.api_server import NAMESPACE, Asked, judge
 from tests.webhook.calls_wanted import ADVICE, GPU_POD, NAMED, NOTHING, pod_with, wanted
 from tests.webhook.workload_manifests import asked_for, template_of, with_templates
 from webhook import match_conditions
+from webhook.entries import Chosen
 from webhook.files import SHIPPED_CATALOG, read_documents
 from webhook.re2 import PatternError
 
@@ -35,12 +36,11 @@ OWN: Raw = {
         {"name": "Fleet", "apiVersions": ["example.com/v1"], "resource": "fleets", "templates": ["spec.crews[*].boat.template"]},
         {"name": "Raft", "apiVersions": ["example.com/v1"], "resource": "rafts", "templates": ["spec.pod"]},
     ],
-    "excludedNamespaces": [{"name": "harbour"}],
 }
 
 
 def test_an_overlay_changes_the_conditions() -> None:
-    """New names, patterns, misspellings, workloads and namespaces are called for, or no more, as the engine then judges."""
+    """New names, patterns, misspellings and workloads are called for, or no more, as the engine then judges."""
     own = laid(OWN)
     snapshot = build(PolicySet(policies=(), templates=()), own)
     names = [
@@ -54,7 +54,12 @@ def test_an_overlay_changes_the_conditions() -> None:
     ]
     pods = [pod_with(1, [name]) for name in names]
     asked = [Asked(object=pod, typed=False) for pod in pods]
-    invalid, told = judge([*asked, Asked(object=GPU_POD, namespace="harbour")], laid=own, namespaces=[NAMESPACE, "harbour"])
+    invalid, told = judge(
+        [*asked, Asked(object=GPU_POD, namespace="harbour")],
+        laid=own,
+        namespaces=[NAMESPACE, "harbour"],
+        chosen=Chosen(excluded=("harbour",)),
+    )
     assert invalid == []
     assert [one.called for one in told] == [*(wanted(pod, snapshot) for pod in pods), NOTHING]
     assert [one.called == NAMED for one in told[:-1]] == [True, True, False, True, False, True, True]

@@ -12,8 +12,9 @@ from certs.authority import make_ca
 from policies.catalog.parse import from_mappings
 from tests.random_worlds import catalog
 from tests.webhook.api_server import judge
+from webhook.entries import ALWAYS, DEFAULT, Chosen
 from webhook.files import SHIPPED_CATALOG, read_documents
-from webhook.registration import Service, Url, manifests
+from webhook.registration import Service, Url, made_of, manifests
 
 Raw = dict[str, Any]
 MUTATING, VALIDATING = manifests(catalog(), Service())
@@ -32,7 +33,8 @@ def test_when_berth_is_called() -> None:
         ("mutate.claims.berth.dev", "/mutate", ["CREATE"], "Ignore", 5),
         ("validate.pods.berth.dev", "/validate", ["CREATE"], "Fail", 5),
         ("validate.claims.berth.dev", "/validate", ["CREATE"], "Ignore", 5),
-        ("validate.tolerations.berth.dev", "/validate", ["UPDATE"], "Ignore", 5),
+        ("validate.claims-made.berth.dev", "/validate", ["CREATE"], "Ignore", 5),
+        ("validate.updates.berth.dev", "/validate", ["UPDATE"], "Ignore", 5),
         ("advise.workloads.berth.dev", "/advise", ["CREATE", "UPDATE"], "Ignore", 2),
     ]
 
@@ -45,17 +47,39 @@ def test_what_all_have_in_common(name: str) -> None:
     assert {rule["scope"] for rule in webhook["rules"]} == {"Namespaced"}
     assert webhook["namespaceSelector"] == {
         "matchExpressions": [
-            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": list(catalog().excluded_namespaces)},
+            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [*ALWAYS, "berth-system"]},
         ]
     }
     assert len({condition["name"] for condition in webhook["matchConditions"]}) == len(webhook["matchConditions"]) <= 3
-    assert {"kube-system", "berth-system"} <= set(catalog().excluded_namespaces)
 
 
 def test_pods_are_pods() -> None:
-    """No subresource: status, binding and eviction never wait for Berth."""
-    rules = [rule for name, one in WEBHOOKS.items() if name != "advise.workloads.berth.dev" for rule in one["rules"]]
-    assert [(rule["apiGroups"], rule["apiVersions"], rule["resources"]) for rule in rules] == [([""], ["v1"], ["pods"])] * 5
+    """No subresource but what an update of amounts goes through: status, binding and eviction never wait for Berth."""
+    rules = {name: rule for name, one in WEBHOOKS.items() for rule in one["rules"]}
+    found = {name: (rules[name]["apiGroups"], rules[name]["apiVersions"], rules[name]["resources"]) for name in rules}
+    pods, claims = (
+        ([""], ["v1"], ["pods"]),
+        (["resource.k8s.io"], ["v1", "v1beta2", "v1beta1"], ["resourceclaims", "resourceclaimtemplates"]),
+    )
+    both = ("mutate.pods", "mutate.claims", "validate.pods", "validate.claims")
+    assert {name: found[name] for name in found if "advise" not in name} == {
+        **{f"{name}.berth.dev": pods for name in both},
+        "validate.claims-made.berth.dev": claims,
+        "validate.updates.berth.dev": ([""], ["v1"], ["pods", "pods/resize"]),
+    }
+
+
+def test_a_digest_says_what_the_conditions_are_made_from() -> None:
+    """In both configurations the same; another one for another catalog, another name or another way with claims, and for nothing else."""
+    annotations = [one["metadata"]["annotations"] for one in (MUTATING, VALIDATING)]
+    plain = made_of(catalog(), DEFAULT)
+    assert annotations == [{"berth.dev/made-of": plain, "berth.dev/claims": "Ignore"}] * 2
+    own = from_mappings(SHIPPED, {"resources": [{"name": "example.com/npu", "vendor": "nvidia", "kind": "other"}]})
+    others = [made_of(own, DEFAULT), *(made_of(catalog(), one) for one in (Chosen(claims="Off"), Chosen(names=("a.b/c",))))]
+    assert len({plain, *others}) == 4
+    assert made_of(catalog(), Chosen(excluded=("x",))) == plain
+    named = manifests(catalog(), Service(), chosen=Chosen(names=("a.b/c", "a.b/d")))[0]["metadata"]["annotations"]
+    assert named["berth.dev/resource-names"] == "a.b/c,a.b/d"
 
 
 def test_a_pod_that_another_webhook_changes_afterwards_comes_back() -> None:
@@ -102,7 +126,7 @@ def test_where_berth_is() -> None:
     one = manifests(catalog(), Service(namespace="a", name="b", port=9443), CA)[0]["webhooks"][0]["clientConfig"]
     assert one["service"] == {"namespace": "a", "name": "b", "path": "/mutate", "port": 9443}
     assert base64.b64decode(one["caBundle"]) == CA
-    assert manifests(catalog(), Url(base="https://[::1]:1"))[1]["webhooks"][3]["clientConfig"] == {"url": "https://[::1]:1/advise"}
+    assert manifests(catalog(), Url(base="https://[::1]:1"))[1]["webhooks"][4]["clientConfig"] == {"url": "https://[::1]:1/advise"}
 
 
 def test_a_workload_of_two_groups_has_a_rule_in_each() -> None:

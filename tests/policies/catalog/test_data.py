@@ -244,6 +244,12 @@ def test_vendors_of_taints_and_drivers_are_vendors_of_resources() -> None:
     assert set(CATALOG.dra_drivers.values()) <= vendors
 
 
+def test_drivers_of_other_devices_are_none_of_accelerators() -> None:
+    """Networks, compute domains and processors; none of them is listed twice over."""
+    assert {"dra.net", "compute-domain.nvidia.com", "sriovnetwork.k8snetworkplumbingwg.io", "dra.cpu"} < CATALOG.other_drivers
+    assert not CATALOG.other_drivers & set(CATALOG.dra_drivers)
+
+
 def test_what_is_never_tolerated_is_no_accelerator_taint() -> None:
     """The two lists of taints do not meet."""
     assert not {taint.taint.key for taint in (*CATALOG.taints, *CATALOG.spot_taints)} & set(CATALOG.never_tolerate)

@@ -12,6 +12,7 @@ from policies.catalog.parse import CatalogError, from_mappings
 from webhook.files import SHIPPED_CATALOG, CatalogFilesError, read_catalog, read_documents
 
 BASE: dict[str, Any] = read_documents([str(SHIPPED_CATALOG)])[0][0].value
+BASE_CATALOG = read_catalog()
 
 
 def laid(*overlays: dict[str, Any]) -> Catalog:
@@ -179,6 +180,16 @@ def test_a_name_that_really_exists_is_no_misspelling() -> None:
     assert "nvidia.com/gpus" not in laid({"resources": [{"name": "nvidia.com/gpus", "vendor": "nvidia", "kind": "gpu"}]}).misspellings
 
 
+def test_a_driver_that_nobody_listed_may_make_accelerators() -> None:
+    """Only those of otherDrivers are none, and a line laid over adds one."""
+    assert [BASE_CATALOG.is_accelerator_driver(driver) for driver in ("gpu.nvidia.com", "gpu.acme.example", "", "dra.net")] == [
+        True, True, True, False,
+    ]  # fmt: skip
+    own = laid({"otherDrivers": [{"driver": "nic.acme.example"}]})
+    assert not own.is_accelerator_driver("nic.acme.example")
+    assert not own.is_accelerator_driver("compute-domain.nvidia.com")
+
+
 def test_a_platform_can_be_given_slices_and_durations() -> None:
     """Maps merge key by key, over several layers."""
     catalog = laid(
@@ -312,6 +323,11 @@ def test_an_empty_section_says_nothing() -> None:
             'mine.yaml: workloads[0].owners[0]: wanted an API group and kind such as batch/Job, got "Job"',
         ),
         ({"graceCaps": [{"name": "C", "seconds": -1}]}, "mine.yaml: graceCaps[0].seconds: wanted a whole number, got -1"),
+        ({"otherDrivers": [{"vendor": "x"}]}, "mine.yaml: otherDrivers[0].driver: missing, wanted a string"),
+        (
+            {"otherDrivers": [{"driver": "gpu.amd.com"}]},
+            "otherDrivers: gpu.amd.com is one of draDrivers: what it makes are accelerators; leave out one of the two",
+        ),
         ({"graceCaps": [{"name": "C", "seconds": 1, "platforms": ["gkee"]}]}, 'graceCaps: C: unknown platform "gkee"; did you mean "gke"?'),
         ({"gpus": [{"model": "A100", "vendor": "nvidia", "family": "ampere"}]}, 'gpus: "A100" is the name of a model and of a group'),
         ({"gpus": [{"model": "X", "vendor": "nvidea", "family": "ampere"}]}, 'gpus: X: unknown vendor "nvidea"; did you mean "nvidia"?'),

@@ -39,3 +39,42 @@ def test_a_null_amount_is_no_number_of_devices() -> None:
     """It is neither zero nor absent."""
     (violation,) = violations("nvidia.com/gpu", "c", 1, None)
     assert violation.code == "BERTH-102"
+
+
+GUARANTEED = {
+    "kind": "ClusterGPUPolicy",
+    "metadata": {"name": "g"},
+    "spec": {"mode": "Enforce", "require": {"requestsEqualLimits": ["cpuAndMemory"]}},
+}
+ONLY_GUARANTEED = build(golden.policies_of([GUARANTEED], CATALOG), CATALOG).facts_for("ml")
+
+
+def sized(*containers: tuple[str, str]) -> dict[str, Any]:
+    """A pod of containers with (request, limit) of cpu."""
+    gpu, memory = {"nvidia.com/gpu": "1"}, {"memory": "1Gi"}
+    listed = [
+        {"name": f"c{i}", "resources": {"requests": {**gpu, **memory, "cpu": asked}, "limits": {**gpu, **memory, "cpu": limit}}}
+        for i, (asked, limit) in enumerate(containers)
+    ]
+    return {"spec": {"containers": listed}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "refused"),
+    [
+        ([("1", "1")], [("2", "2")], 0),
+        ([("1", "1")], [("1", "2")], 1),
+        ([("1", "2")], [("1", "4")], 0),
+        ([("1", "2"), ("1", "1")], [("1", "2"), ("1", "2")], 1),
+        ([("1", "2"), ("1", "2")], [("1", "2"), ("2", "2")], 0),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("subresource", ["resize", ""])
+def test_a_resize_is_refused_for_what_it_worsens(
+    old: list[tuple[str, str]], new: list[tuple[str, str]], refused: int, subresource: str
+) -> None:
+    """A pod that was not Guaranteed before may be resized; another update can't change amounts, and is not judged by them."""
+    request = Request(operation="UPDATE", phase="validate", subresource=subresource, namespace="ml", pod=sized(*new), old_pod=sized(*old))
+    found = evaluate(request, ONLY_GUARANTEED).violations
+    assert [v.code for v in found] == ["BERTH-103"] * (refused if subresource else 0)

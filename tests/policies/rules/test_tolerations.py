@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from policies.policy import TolerationPattern
 from policies.rules.tolerations import covers, tolerates, toleration_of
 
-KEYS, VALUES, EFFECTS = ("a", "b"), ("", "x", "y"), ("NoSchedule", "PreferNoSchedule", "NoExecute")
+KEYS, VALUES, EFFECTS = ("a", "b"), ("", "x", "5", "10", "007", "99999999999999999999"), ("NoSchedule", "PreferNoSchedule", "NoExecute")
 STANDING = st.fixed_dictionaries(
     {},
     optional={
         "key": st.sampled_from(("", *KEYS)),
-        "operator": st.sampled_from(("Exists", "Equal", "")),
+        "operator": st.sampled_from(("Exists", "Equal", "", "Gt", "Lt")),
         "value": st.sampled_from(VALUES),
         "effect": st.sampled_from(("", *EFFECTS)),
         "tolerationSeconds": st.sampled_from((None, 0, 60)),
@@ -25,7 +25,9 @@ STANDING = st.fixed_dictionaries(
 WANTED = st.builds(
     TolerationPattern, key=st.sampled_from(KEYS), value=st.sampled_from((None, *VALUES)), effect=st.sampled_from((None, *EFFECTS))
 )
-TAINTS = [{"key": key, "value": value, "effect": effect} for key in KEYS for value in VALUES for effect in EFFECTS]
+MANY = ("4", "5", "6", "10", "11")
+"""the values among those below that are numbers in canonical form, as content.IsDecimalInteger wants them"""
+TAINTS = [{"key": key, "value": value, "effect": effect} for key in KEYS for value in {*VALUES, *MANY} for effect in EFFECTS]
 
 
 def by_kubernetes(toleration: dict[str, Any], taint: dict[str, Any]) -> bool:
@@ -34,9 +36,13 @@ def by_kubernetes(toleration: dict[str, Any], taint: dict[str, Any]) -> bool:
         return False
     if toleration.get("key") and toleration["key"] != taint["key"]:
         return False
-    operator = toleration.get("operator") or "Equal"
+    operator, own = toleration.get("operator") or "Equal", toleration.get("value") or ""
     if operator == "Equal":
-        return bool(toleration.get("key")) and (toleration.get("value") or "") == taint["value"]
+        return bool(own == taint["value"])
+    if operator in ("Gt", "Lt"):
+        if own not in ("5", "10") or taint["value"] not in MANY:
+            return False
+        return int(taint["value"]) > int(own) if operator == "Gt" else int(taint["value"]) < int(own)
     return operator == "Exists"
 
 
@@ -71,3 +77,42 @@ def test_a_toleration_is_forbidden_where_it_tolerates_a_taint_of_the_pattern(sta
 def test_a_toleration_is_written_as_kubernetes_does(pattern: Any, written: dict[str, Any]) -> None:
     """An empty value is a value."""
     assert toleration_of(TolerationPattern(**pattern)) == written
+
+
+FORBID_ANY, FORBID_FIVE = TolerationPattern(key="a"), TolerationPattern(key="a", value="5")
+
+
+@pytest.mark.parametrize(
+    ("toleration", "anything", "five"),
+    [
+        ({"key": "a", "operator": "Gt", "value": "4"}, True, True),
+        ({"key": "a", "operator": "Gt", "value": "5"}, True, False),
+        ({"key": "a", "operator": "Lt", "value": "6"}, True, True),
+        ({"key": "a", "operator": "Lt", "value": "-9223372036854775808"}, False, False),
+        ({"key": "a", "operator": "Gt", "value": "9223372036854775807"}, False, False),
+        ({"key": "a", "operator": "Gt", "value": "9223372036854775808"}, False, False),
+        ({"key": "a", "operator": "Gt", "value": "04"}, False, False),
+        ({"key": "a", "operator": "Gt"}, False, False),
+        ({"key": "b", "operator": "Gt", "value": "4"}, False, False),
+        ({"key": "a", "operator": "In", "value": "7"}, True, True),
+        ({"operator": "In"}, True, True),
+        ({"key": "b", "operator": "In"}, False, False),
+    ],
+    ids=str,
+)
+def test_ranges_and_operators_that_nobody_knows_are_forbidden_by_what_they_may_tolerate(
+    toleration: dict[str, Any], anything: bool, five: bool
+) -> None:
+    """A range by the numbers in it; an operator that is none of Kubernetes' as if it tolerated every value of its key."""
+    assert (tolerates(toleration, FORBID_ANY), tolerates(toleration, FORBID_FIVE)) == (anything, five)
+
+
+@pytest.mark.parametrize(
+    ("standing", "covered"),
+    [({"operator": "Gt", "value": "4"}, True), ({"operator": "Gt", "value": "5"}, False), ({"operator": "In", "value": "5"}, False)],
+    ids=str,
+)
+def test_a_range_covers_a_value_inside_it_and_never_exists(standing: dict[str, Any], covered: bool) -> None:
+    """An operator that nobody knows covers nothing."""
+    assert covers({"key": "a"} | standing, {"key": "a", "operator": "Equal", "value": "5"}) is covered
+    assert not covers({"key": "a"} | standing, {"key": "a", "operator": "Exists"})

@@ -39,6 +39,8 @@ type Request struct {
 	Subresource string                      `json:"subresource"`
 	Operation   string                      `json:"operation"`
 	Namespace   string                      `json:"namespace"`
+	User        string                      `json:"user"`
+	Groups      []string                    `json:"groups"`
 	Object      json.RawMessage             `json:"object"`
 	OldObject   json.RawMessage             `json:"oldObject"`
 	Typed       bool                        `json:"typed"`

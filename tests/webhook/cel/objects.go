@@ -14,6 +14,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
 	_ "k8s.io/kubernetes/pkg/apis/batch/install"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
+	_ "k8s.io/kubernetes/pkg/apis/resource/install"
 )
 
 var interfaces = admission.NewObjectInterfacesFromScheme(legacyscheme.Scheme)
@@ -49,7 +50,7 @@ func attributes(request Request) (*admission.VersionedAttributes, error) {
 	kind := request.Resource.GroupVersion().WithKind(meta.Kind)
 	plain := admission.NewAttributesRecord(
 		object, old, kind, request.Namespace, "", request.Resource, request.Subresource,
-		admission.Operation(request.Operation), nil, false, &user.DefaultInfo{Name: "alice"},
+		admission.Operation(request.Operation), nil, false, &user.DefaultInfo{Name: request.User, Groups: request.Groups},
 	)
 	return admission.NewVersionedAttributes(plain, kind, interfaces)
 }

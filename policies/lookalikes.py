@@ -1,0 +1,54 @@
+"""Names of extended resources that look like accelerators and stand in no list: pods that ask by one may never reach Berth.
+
+Device plugins can be told to rename what they offer, other vendors have names of their own, and a DeviceClass may give its devices any
+name (``extendedResourceName``, KEP-5004). A webhook's condition must name each, so what nobody listed is told instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from policies.catalog import LONGEST_NAME, Catalog
+from policies.cluster_facts import ClusterFacts
+
+_WORD = re.compile(
+    r"(?<![a-z])(?:[a-z]{0,2}gpu|[a-z]?(?:npu|tpu|xpu|hpu|dcu|mlu|gcu|ppu)|v?cuda|mig|accelerator|gaudi|neuron(?:core|device)?|ascend|trainium)"
+    r"(?:s|num)?(?![a-z])"
+)
+"""What vendors call their devices, as a word of its own: ``gpu-shared``, ``vgpu``, ``MI300X.gpu``, ``dcunum``, ``Ascend910``."""
+_QUALIFIED = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+
+
+def is_extended(name: str) -> bool:
+    """Whether a pod may ask for it as an extended resource (k8s.io/kubernetes pkg/apis/core/v1/helper IsExtendedResourceName)."""
+    native = name.partition("/")[0].endswith("kubernetes.io") and not name.startswith("deviceclass.resource.kubernetes.io/")
+    return len(name) <= LONGEST_NAME and not native and bool(_QUALIFIED.fullmatch(name)) and not name.startswith("requests.")
+
+
+def looks_like_one(name: str, catalog: Catalog) -> bool:
+    """Whether the name of a resource says that it may be an accelerator: by a word, or by the domain of who makes nothing else."""
+    if any(fnmatchcase(name, glob) for glob in catalog.not_accelerators):
+        return False
+    domain = name.partition("/")[0]
+    makers = (f".{domain}".endswith(f".{maker}") for maker in catalog.accelerator_domains)
+    return any(makers) or _WORD.search(name.lower()) is not None
+
+
+def overlooked(facts: ClusterFacts, catalog: Catalog) -> tuple[str, ...]:
+    """Names in a cluster, on nodes or DeviceClasses, that may be accelerators and are none of the catalog's; sorted."""
+    names = {*_of_nodes(facts, catalog), *_of_classes(facts, catalog)}
+    return tuple(sorted(name for name in names if is_extended(name) and catalog.resource(name) is None))
+
+
+def _of_nodes(facts: ClusterFacts, catalog: Catalog) -> Iterator[str]:
+    offered = {name for names in set(facts.resources.values()) for name in names}
+    yield from (name for name in offered if looks_like_one(name, catalog))
+
+
+def _of_classes(facts: ClusterFacts, catalog: Catalog) -> Iterator[str]:
+    """Whatever the name looks like: the driver says what it is, and one that nobody knows may be an accelerator's."""
+    for name, known in facts.device_classes.items():
+        if known.extended and catalog.is_accelerator_driver(facts.driver(name)):
+            yield known.extended

@@ -1,0 +1,110 @@
+"""Reviews of ResourceClaims and ResourceClaimTemplates: the same wire form as a pod's (``review``), read with the same parts.
+
+Of a claim its requests alone are read, in each version that is served: matchPolicy Equivalent is about versions that no rule names, and
+the rules name all, so the object comes in the version in which it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from policies.claims import ClaimRequest
+from policies.cluster_facts import Claim, read
+from policies.verdict import Verdict
+from webhook import review
+from webhook.evidence import audit_annotations
+from webhook.review import Operation, ReviewError
+from webhook.seen import MOST_SEEN
+
+GROUP = "resource.k8s.io"
+KINDS = {"resourceclaims": "ResourceClaim", "resourceclaimtemplates": "ResourceClaimTemplate"}
+"""resource in the API's paths -> kind"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimReview:
+    """The part of an AdmissionReview of a claim or template that is read."""
+
+    uid: str
+    operation: Operation
+    namespace: str
+    user: str
+    kind: str
+    name: str
+    """or its generateName; "" where it has neither"""
+    claim: Claim
+    dry_run: bool
+
+    def request(self) -> ClaimRequest:
+        """The view of it that is judged."""
+        inner = "spec." if self.kind == "ResourceClaimTemplate" else ""
+        return ClaimRequest(user=self.user, claim=self.claim, path=f"spec.{inner}devices.requests")
+
+    def size(self) -> int:
+        """Bytes of what is judged, as ``seen.MOST_SEEN`` bounds them."""
+        try:
+            return len(orjson.dumps([[tuple(choice) for choice in choices] for choices in self.claim]))
+        except orjson.JSONEncodeError:  # it reads deeper nests and larger numbers than it writes
+            return MOST_SEEN + 1
+
+
+def is_about(document: object) -> bool:
+    """Whether an AdmissionReview is of a claim or a template."""
+    request = document.get("request") if isinstance(document, dict) else None
+    resource = request.get("resource") if isinstance(request, dict) else None
+    return isinstance(resource, dict) and resource.get("group") == GROUP and resource.get("resource") in KINDS
+
+
+def from_document(document: object) -> ClaimReview:
+    """The review that ``is_about`` one. Raises ReviewError(400)."""
+    request = review.request_in(document)
+    if request.get("subResource"):
+        raise ReviewError(400, f"request.subResource is {review.shown(request['subResource'])}; send only claims themselves here")
+    kind = KINDS[request["resource"]["resource"]]
+    claim = request.get("object")
+    if not isinstance(claim, dict):
+        raise ReviewError(400, f"request.object is {review.shown(claim)}; a {kind} was wanted")
+    return ClaimReview(
+        uid=review.text_in(request, "uid"),
+        operation=review.operation_in(request),
+        namespace=review.text_in(request, "namespace"),
+        user=review.user_in(request),
+        kind=kind,
+        name=_name(request, claim),
+        claim=_read(kind, claim),
+        dry_run=request.get("dryRun") is True,
+    )
+
+
+def _name(request: dict[str, Any], claim: dict[str, Any]) -> str:
+    metadata = claim.get("metadata")
+    generated = metadata.get("generateName") if isinstance(metadata, dict) else ""
+    name = request.get("name") or generated
+    return name if isinstance(name, str) else ""
+
+
+def _read(kind: str, claim: dict[str, Any]) -> Claim:
+    """What it asks for, as the facts about claims are read. Its name doesn't matter, and one that is generated has none yet."""
+    (entry,) = read(kind, {**claim, "metadata": {"name": "made", "namespace": "here"}})
+    found: Claim = entry.value
+    return found
+
+
+def answer(asked: ClaimReview, verdict: Verdict) -> dict[str, Any]:
+    """The AdmissionReview to send back: allowed, or denied with every reason; in Warn, with what would be."""
+    response: dict[str, Any] = {"uid": asked.uid, "allowed": not verdict.violations}
+    if verdict.violations:
+        message = review.refusal(verdict.violations)
+        response["status"] = {"status": "Failure", "code": 403, "reason": "Forbidden", "message": message}
+    if annotations := {} if asked.dry_run else audit_annotations(verdict):
+        response["auditAnnotations"] = annotations
+    return review.sent(response, _said(verdict))
+
+
+def _said(verdict: Verdict) -> Iterator[str]:
+    for would in (w for w in verdict.would if w.mode == "Warn"):
+        yield from (f"{v.code} ({review.would_be(would)}): {v.fact}; {v.fix}" for v in would.violations)

@@ -1,0 +1,161 @@
+"""Which webhooks there are: for what the API server calls Berth, and what it does where Berth does not answer.
+
+- ``mutate.pods``, ``validate.pods``: new pods that name an accelerator. Fail: such a pod would land on the wrong machine or
+  wait for ever, at the price of a GPU node.
+- ``mutate.claims``, ``validate.claims``: new pods with resource claims or a fraction by annotation, and none of the above.
+  ``validate.claims-made``: new claims and templates for what may be accelerators. As ``Chosen.claims`` says.
+- ``validate.updates``: pods of either kind of which tolerations, protection or amounts are changed. Ignore: at Fail on updates no
+  finished Job completes, no finalizer goes and no gate lifts while Berth is down.
+- ``advise.workloads``: new workloads with a template of such a pod, and those whose spec changed. Ignore, after 2 s: it only
+  ever warns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from policies.catalog import Catalog, ResourcePattern
+from webhook import match_conditions
+
+Manifest = dict[str, Any]
+FailurePolicy = Literal["Fail", "Ignore"]
+Operation = Literal["CREATE", "UPDATE"]
+Claims = Literal["Fail", "Ignore", "Off"]
+CLAIMS: tuple[Claims, ...] = ("Fail", "Ignore", "Off")
+
+
+POD_TIMEOUT = 5
+"""Seconds. A review takes about a millisecond; the rest is for the retries of a 503 with Retry-After. All mutating webhooks of
+a request share 34 s (apiserver endpoints/handlers/rest.go)."""
+ADVICE_TIMEOUT = 2
+"""Seconds that somebody who types ``kubectl apply`` waits at most."""
+ALWAYS = ("kube-system", "kube-public", "kube-node-lease")
+"""Namespaces that kube-apiserver makes itself, so that nobody else can (k8s.io/kubernetes pkg/controlplane/controller/systemnamespaces)"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """What an operator chooses."""
+
+    claims: Claims = "Ignore"
+    """failurePolicy of what is about resource claims; Off, for a cluster without DRA: no such entry and no such condition, so that a
+    plain pod meets two conditions in place of four, and pods whose only device is a claim are not judged"""
+
+    excluded: tuple[str, ...] = ALWAYS
+    """namespaces whose pods are not judged. What does not exist yet somebody may create, so only names that do are left out"""
+    names: tuple[str, ...] = ()
+    """extended resources that are called for besides those of the catalog"""
+
+    @property
+    def with_claims(self) -> bool:
+        return self.claims != "Off"
+
+
+DEFAULT = Chosen()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One webhook: what sets it apart from the others."""
+
+    name: str
+    """without the domain"""
+    path: str
+    rules: Sequence[Manifest]
+    conditions: Mapping[str, str]
+    """name -> CEL; all must hold"""
+    failure_policy: FailurePolicy = "Ignore"
+    timeout: int = POD_TIMEOUT
+
+
+Entries = tuple[list[Entry], list[Entry]]
+"""of the two configurations"""
+
+
+def entries(catalog: Catalog, chosen: Chosen) -> Entries:
+    named = _with_names(catalog, chosen.names)
+    made = [_made_claims(named, chosen.claims)] if chosen.claims != "Off" else []
+    validating = [*_new_pods(named, "validate", chosen), *made, _updates(named, chosen), _workloads(named, chosen)]
+    return _new_pods(named, "mutate", chosen), validating
+
+
+def _with_names(catalog: Catalog, names: Sequence[str]) -> Catalog:
+    """What is named besides is looked for as what is listed is; which device it is doesn't matter to a condition."""
+    patterns = (ResourcePattern(pattern=re.compile(re.escape(name)), vendor="any", kind="other", name=name) for name in names)
+    return replace(catalog, resources=(*catalog.resources, *patterns)) if names else catalog
+
+
+def _rule(operations: Iterable[Operation], group: str, versions: Iterable[str], resources: Iterable[str]) -> Manifest:
+    return {
+        "operations": list(operations),
+        "apiGroups": [group],
+        "apiVersions": list(versions),
+        "resources": list(resources),
+        "scope": "Namespaced",
+    }
+
+
+def _new_pods(catalog: Catalog, phase: Literal["mutate", "validate"], chosen: Chosen) -> list[Entry]:
+    """Both phases judge the same pods: what /mutate let pass unseen, /validate would not know of either."""
+    rules = [_rule(["CREATE"], "", ["v1"], ["pods"])]
+    asks = match_conditions.asks(catalog)
+    if chosen.claims == "Off":
+        asks = match_conditions.either(match_conditions.fractions(), asks)
+    named = {"not-a-mirror-pod": match_conditions.NOT_A_MIRROR, "names-an-accelerator": asks}
+    pods = Entry(name=f"{phase}.pods", path=f"/{phase}", rules=rules, conditions=named, failure_policy="Fail")
+    if chosen.claims == "Off":
+        return [pods]
+    others = {
+        "has-claims-or-a-fraction-alone": match_conditions.in_turn(match_conditions.claims(), match_conditions.NOT_A_MIRROR, f"!({asks})")
+    }
+    return [pods, Entry(name=f"{phase}.claims", path=f"/{phase}", rules=rules, conditions=others, failure_policy=chosen.claims)]
+
+
+def _made_claims(catalog: Catalog, failure_policy: FailurePolicy) -> Entry:
+    """In every version that is served, since each may be the only one. Their spec can't be changed."""
+    return Entry(
+        name="validate.claims-made",
+        path="/validate",
+        rules=[_rule(["CREATE"], "resource.k8s.io", ["v1", "v1beta2", "v1beta1"], ["resourceclaims", "resourceclaimtemplates"])],
+        conditions={"asks-for-what-may-be-an-accelerator": match_conditions.made_claims(catalog)},
+        failure_policy=failure_policy,
+    )
+
+
+def _updates(catalog: Catalog, chosen: Chosen) -> Entry:
+    """What an update may not add."""
+    changed = match_conditions.in_turn(
+        match_conditions.updated(catalog), match_conditions.NOT_A_MIRROR, match_conditions.judged(catalog, with_claims=chosen.with_claims)
+    )
+    return Entry(
+        name="validate.updates",
+        path="/validate",
+        rules=[_rule(["UPDATE"], "", ["v1"], ["pods", "pods/resize"])],
+        conditions={"what-is-judged-of-an-accelerator-pod-changed": changed},
+    )
+
+
+def _workloads(catalog: Catalog, chosen: Chosen) -> Entry:
+    """Every kind of the catalog with templates, one rule for those of the same API group and versions."""
+    resources: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
+    for workload in catalog.workloads:
+        if workload.templates:
+            groups = {version.rpartition("/")[0]: None for version in workload.api_version}
+            for group in groups:
+                versions = tuple(v.rpartition("/")[2] for v in workload.api_version if v.rpartition("/")[0] == group)
+                resources.setdefault((group, versions), {})[workload.resource] = None
+    asking = match_conditions.in_turn(
+        match_conditions.MADE_BY_NO_CONTROLLER,
+        match_conditions.changed(catalog),
+        match_conditions.templates(catalog, with_claims=chosen.with_claims),
+    )
+    return Entry(
+        name="advise.workloads",
+        path="/advise",
+        rules=[_rule(["CREATE", "UPDATE"], group, versions, names) for (group, versions), names in resources.items()],
+        conditions={"a-new-template-asks-for-an-accelerator": asking},
+        timeout=ADVICE_TIMEOUT,
+    )
