@@ -9,8 +9,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from policies import detect, tables
-from policies.catalog import Catalog, Resource
+from policies import detect, lookalikes, tables
+from policies.catalog import LONGEST_NAME, Catalog, Resource
 from policies.cluster_facts import ClusterFacts
 from policies.compiled import Compiled, CompiledTemplate, Compiler
 from policies.extract import Reads, reads
@@ -28,6 +28,9 @@ _MOST_NAMESPACES = 10_000
 
 LONGEST_NAMESPACE = 63
 """characters (RFC 1123 label): of a longer one nothing is remembered, since there is none"""
+
+_MOST_NAMES = 4096
+"""resource names that stand in no list and were looked at; a cluster has tens, authors choose them"""
 
 _MOST_REMEMBERED = 32 * 2**20
 """bytes: some 2,000 sets of five policies. Which ones match differs by namespace, workload and labels, which authors write"""
@@ -66,7 +69,7 @@ class Memory:
     """What was worked out under one catalog, its tables, templates and cluster facts. Everything in it is found by the policies that it
     rests on, as they are compiled: a snapshot that differs in others alone takes it over (``policies.living``)."""
 
-    __slots__ = ("_next", "_scopes", "decided", "remembered")
+    __slots__ = ("_lookalikes", "_next", "_scopes", "decided", "remembered")
 
     def __init__(self) -> None:
         self.decided: Kept[Any] = Kept(_MOST_DECIDED)
@@ -75,6 +78,7 @@ class Memory:
         """of ``demands`` alone: sets of policies, merged"""
         self._scopes: dict[tuple[Compiled, ...], int] = {}
         self._next = itertools.count()
+        self._lookalikes: dict[str, Resource | None] = {}
 
     def scope(self, policies: tuple[Compiled, ...]) -> int:
         """A number for this very set of policies, never given to another."""
@@ -84,6 +88,17 @@ class Memory:
                 self._scopes.clear()
             found = self._scopes[policies] = next(self._next)
         return found
+
+    def lookalike(self, name: str, catalog: Catalog) -> Resource | None:
+        """An accelerator of nobody knows whose, where the name of a resource says so; None where it says nothing."""
+        if "/" not in name or len(name) > LONGEST_NAME:
+            return None
+        if name not in self._lookalikes:
+            if len(self._lookalikes) >= _MOST_NAMES:
+                self._lookalikes.clear()
+            like = name not in catalog.misspellings and lookalikes.is_extended(name) and lookalikes.looks_like_one(name, catalog)
+            self._lookalikes[name] = Resource(name=name, vendor="", kind="other") if like else None
+        return self._lookalikes[name]
 
     def clear(self) -> None:
         """Forget everything."""
@@ -126,11 +141,12 @@ class Snapshot:
     _facts: dict[str, Facts] = field(default_factory=dict, init=False)
 
     def resource(self, name: str) -> Resource | None:
-        """What this resource name is, also where a DeviceClass offers its devices by it (KEP-5004); None if it is no accelerator."""
+        """What this resource name is, also where a DeviceClass offers its devices by it (KEP-5004), and where it stands in no list and
+        looks like an accelerator; None if it is none."""
         found = self.catalog.resource(name)
         device_class = self._class_behind(name, found)
         if device_class is None:
-            return found
+            return found or self.memory.lookalike(name, self.catalog)
         if not self.catalog.is_accelerator_driver(self.cluster.driver(device_class)):
             return None
         return Resource(name=name, vendor=self.class_vendor(device_class), kind="dra")

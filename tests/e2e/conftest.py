@@ -13,18 +13,20 @@ from tests.e2e.faults_world import OPTIONS, World, built
 from tests.random_worlds import catalog
 from tests.testcluster import nodes
 from tests.testcluster.berth import create_namespace
-from tests.testcluster.cluster import Cluster
+from tests.testcluster.cluster import Cluster, Options
 from tests.testcluster.fixtures import control_plane
 
 __all__ = ["NewNamespace", "cluster", "control_plane", "new_namespace"]
 NewNamespace = Callable[..., str]
 _number = count(1)
+SHARED = Options(apiserver=("--feature-gates=TaintTolerationComparisonOperators=true",))
+"""Tolerations Gt and Lt (KEP-5471), alpha in Kubernetes 1.36"""
 
 
 @pytest.fixture(scope="session")
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """Shared, with the nodes of ``nodes.bare_metal``. Tests keep to namespaces of their own, and to a Berth of their own."""
-    with control_plane(request.session) as started:
+    with control_plane(request.session, SHARED) as started:
         nodes.add(started, *nodes.bare_metal(catalog()))
         yield started
 

@@ -221,7 +221,7 @@ class Api:
 def _parsed(text: bytes) -> Raw:
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):  # what is nested too deep for Python is JSON to others
         return {"kind": "Status", "message": text.decode(errors="replace").strip()}
     return value if isinstance(value, dict) else {"value": value}
 
