@@ -42,6 +42,8 @@ _NAMES = ("nvidia.com/gpu",) * 12 + (
     "example.com/amd-gpu",
     "example.com/mystery",
     "example.com/nic",
+    "huawei.com/Ascend910",
+    "example.com/vgpus",
     "nvdia.com/gpu",
     "nvidia.com/gpus",
     "nvidia.com/gpumem",

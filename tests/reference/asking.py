@@ -5,8 +5,10 @@ Written apart from ``policies.devices`` and ``policies.count``. Nothing that can
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from fractions import Fraction
 from math import ceil
 from typing import Any
@@ -55,10 +57,33 @@ def meaning(name: str, catalog: Catalog, cluster: ClusterFacts) -> Resource | No
         classes = [name.partition("/")[2]]
     else:
         classes = [c for c, said in cluster.device_classes.items() if "/" in name and said.extended == name]
-    if not classes or not is_accelerator(classes[0], catalog, cluster):
+    if not classes:
+        return Resource(name=name, vendor="", kind="other") if looks_like_one(name, catalog) else None
+    if not is_accelerator(classes[0], catalog, cluster):
         return None
     vendor = vendor_of_class(classes[0], catalog, cluster)
     return replace(listed, vendor=vendor) if listed is not None else Resource(name=name, vendor=vendor, kind="dra")
+
+
+WORDS = {"cuda", "vcuda", "mig", "accelerator", "gaudi", "neuron", "neuroncore", "neurondevice", "ascend", "trainium"}
+THREE = {"npu", "tpu", "xpu", "hpu", "dcu", "mlu", "gcu", "ppu"}
+
+
+def looks_like_one(name: str, catalog: Catalog) -> bool:
+    """Whether a name in no list says that it is an accelerator: by a word, or by the domain of who makes nothing else."""
+    domain, slash, _ = name.partition("/")
+    if not slash or name in catalog.misspellings or domain.endswith("kubernetes.io"):
+        return False
+    if any(fnmatchcase(name, glob) for glob in catalog.not_accelerators):
+        return False
+    made = any(domain == maker or domain.endswith("." + maker) for maker in catalog.accelerator_domains)
+    return made or any(_says_so(word) for word in re.split("[^a-z]+", name.lower()))
+
+
+def _says_so(word: str) -> bool:
+    """In the singular, in the plural, or as the number of them."""
+    stems = {word, word.removesuffix("s"), word.removesuffix("num")}
+    return any(s in WORDS or (s[-3:] == "gpu" and len(s) <= 5) or (s[-3:] in THREE and len(s) <= 4) for s in stems)
 
 
 def accelerators(pod: Raw, catalog: Catalog, cluster: ClusterFacts) -> dict[str, Resource]:

@@ -41,7 +41,7 @@ class Refusals(Case):
         read = [pods.number(v) for v in values]
         if any(v is None or v < 0 or v.denominator != 1 for v in read):
             return {"BERTH-102"}
-        if mends or asked is None:
+        if asked is None or (mends and read[0] != 0):  # to zero nothing is mended
             return set()
         return {"BERTH-101"} if limit is None or read[0] != read[1] else set()
 
