@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.cluster_facts import Choice, ClusterFacts, DeviceClass
+from policies.cluster_facts import Choice, Claim, ClusterFacts, DeviceClass
 from policies.policy import Taint
 
 NAMESPACES = ("team-a", "team-b", "dev")
@@ -76,7 +76,7 @@ CLASSES = {
 }
 """``amd`` and ``small`` by names of their own; of ``odd`` and ``mystery`` nobody knows the driver; ``nic`` is no accelerator."""
 _GPU = Choice("gpu.nvidia.com")
-CLAIMS = {
+CLAIMS: dict[str, dict[str, Claim]] = {
     "ResourceClaimTemplate": {
         "single-gpu": ((_GPU,),),
         "every": ((Choice("gpu.nvidia.com", 1, None),),),
