@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from policies.count import Count
 from policies.pod import Pod, PodError, asks, dotted
 
 
@@ -110,9 +111,15 @@ def test_devices_is_the_peak_of_init_containers_and_containers() -> None:
         ],
         "containers": [container(amount="1"), container(amount="2")],
     }
-    assert Pod({"spec": spec}).devices("nvidia.com/gpu") == 7
-    assert Pod({"spec": spec}).devices("amd.com/gpu") == 0
-    assert Pod({"spec": {"containers": [container(amount=1), container(amount="x")]}}).devices("nvidia.com/gpu") is None
+    assert Pod({"spec": spec}).devices("nvidia.com/gpu") == Count(7, 7)
+    assert Pod({"spec": spec}).devices("amd.com/gpu") == Count(0, 0)
+
+
+def test_an_amount_that_cannot_be_read_takes_nothing_from_the_others() -> None:
+    """At least the others, and nobody can say how many at most; an init container's peak counts as ever."""
+    unread = [container(amount=1), container(amount="x")]
+    assert Pod({"spec": {"containers": unread}}).devices("nvidia.com/gpu") == Count(1, None)
+    assert Pod({"spec": {"initContainers": [container(amount=4)], "containers": unread}}).devices("nvidia.com/gpu") == Count(4, None)
 
 
 def test_claims_by_name_and_by_template() -> None:
