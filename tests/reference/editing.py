@@ -15,6 +15,10 @@ from tests.reference.tolerations import covers, grants, tolerates, toleration
 Raw = dict[str, Any]
 
 
+MOST_TERMS = 16
+"""Where there would be more, with a copy for each platform, the first platform alone is written."""
+
+
 class Editing(Choosing):
     def edit(self) -> None:
         self.add_tolerations()
@@ -30,12 +34,17 @@ class Editing(Choosing):
         self.out.at_most = {name: set() for name in self.now}
         self.out.inside = {name: set() for name in self.now}
         possible = self.platforms_left(lambda n: True, self.now, self.terms)  # elsewhere some name has no offer: never landed on
-        for term in self.terms:
-            alive = self.left(terms=[term])
+        by_term = [self.left(terms=[term]) for term in self.terms]
+        crowded = sum(max(1, len(alive)) for alive in by_term) > MOST_TERMS
+        for term, alive in zip(self.terms, by_term, strict=True):
             for name, count in self.now.items():
                 most, least = self.by_term(term, name, count, alive, possible)
                 self.out.at_most[name] |= most
-                self.out.inside[name] |= least
+                self.out.inside[name] |= {n for n in least if n.platform == self.first(alive)} if crowded else least
+
+    def first(self, platforms: set[str]) -> str:
+        """The one that is written where not all can be."""
+        return next((name for name in self.atlas.tables if name in platforms), "")
 
     def by_term(self, term: list[Raw], name: str, count: int, alive: set[str], possible: set[str]) -> tuple[set[Node], set[Node]]:
         """(never outside these, at least these) that one term selects of one resource name."""
