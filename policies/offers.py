@@ -150,9 +150,10 @@ class Table:
         return sum(rows for possible, rows in classes.items() if may_match(possible, operator, values, known)), False
 
     def enough(self, resource: str, count: int | None) -> int:
-        """Rows of this resource on machines that have ``count`` devices of it (a slice or replica: any count up to what fits)."""
+        """Rows of this resource on machines that have ``count`` devices of it (a slice or replica: any count up to what fits). Of one that
+        no table in force lists nobody knows how many there are: into how many slices somebody has cut a GPU by hand."""
         rows = self.of_resource(resource)
-        if not count or not rows:
+        if not count or not rows or resource not in self.listed:
             return rows
         count = min(count, _MOST_DEVICES)
         if (resource, count) not in self.fitting:

@@ -23,8 +23,9 @@ from policies.request import Request
 from policies.verdict import Verdict
 from tests import random_pods, random_worlds
 from tests.counts import count
+from tests.random_cluster import NODES
 from tests.random_fields import chance
-from tests.random_worlds import NODES, World
+from tests.random_worlds import World
 
 Raw = dict[str, Any]
 PODS_PER_WORLD = 20

@@ -22,7 +22,7 @@ from policies.verdict import Verdict
 from tests import random_changes, random_worlds
 from tests.counts import count
 from tests.random_changes import Changing
-from tests.random_worlds import NAMESPACES
+from tests.random_cluster import NAMESPACES
 from tests.strategies import examples, randoms
 from tests.written_objects import Raw
 
