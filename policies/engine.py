@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from policies import applied, choose, plan
+from policies import applied, choose, plan, work
 from policies.actor import FRACTIONS, MIRRORED
 from policies.compiled import Compiled
 from policies.extract import extract
-from policies.placement import terms_of
 from policies.plan import Asked, Plan
 from policies.pod import Pod, Raw
 from policies.request import Request
@@ -25,8 +24,8 @@ __all__ = ["Request", "evaluate"]
 
 MOST_AUDITED = 16
 """Audit and Warn policies evaluated per pod: each costs a whole evaluation; the rest are counted (design section 2)"""
-LARGE = 100
-"""containers and required node affinity terms of the largest pod on which all sixteen are tried; no pod that was seen has thirty"""
+LARGE = 40
+"""items (``policies.work``) of the largest pod on which all sixteen are tried: ten containers with a GPU and four terms of four"""
 ON_UPDATE = tuple(rule for rule in RULES if rule.name == "tolerations")
 """what an update is judged by: tolerations are all that it may add to what Berth judges (design section 6)"""
 _REFUSES = {
@@ -164,7 +163,7 @@ def _would(
 
 def _most_audited(pod: Pod) -> int:
     """Fewer for a pod that is large: sixteen evaluations of it would hold up everybody else's."""
-    size = len(pod.containers) + len(terms_of(pod))
+    size = work.items(pod.raw)
     return MOST_AUDITED if size <= LARGE else MOST_AUDITED * LARGE // size
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import orjson
 
+from policies import work
 from policies.engine import evaluate
 from policies.pod import PodError
 from policies.request import Phase, Request
@@ -42,6 +43,8 @@ def _pod(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics) -> tup
     kept = snapshot.memory.decided
     decided: Decided | None = kept.get(key)
     if decided is None:
+        if max(work.items(asked.pod), work.items(asked.old_pod or {})) > work.MOST:
+            return _overgrown(phase, asked, size, snapshot)
         decided = _decided(asked, request, facts)
         if key is not None:
             decisions.keep(kept, key, decided)
@@ -63,7 +66,7 @@ def _overgrown(phase: Phase, asked: Review, size: int, snapshot: Snapshot) -> tu
     """More is to be read than there is time for."""
     refused = unread.enforced(snapshot, asked.namespace)
     logs.write("too_large", "warning", phase=phase, uid=logs.cut(asked.uid), bytes=size, refused=refused)
-    return _word(phase, refused), orjson.dumps(unread.overgrown(asked.uid, size=size, limit=MOST_SEEN, refused=refused))
+    return _word(phase, refused), orjson.dumps(unread.overgrown(asked.uid, size=size, refused=refused))
 
 
 def _unreadable(phase: str, body: bytes, snapshot: Snapshot, error: Unreadable) -> tuple[str, bytes]:
