@@ -35,6 +35,10 @@ _MOST_NAMES = 4096
 _MOST_REMEMBERED = 32 * 2**20
 """bytes: some 2,000 sets of five policies. Which ones match differs by namespace, workload and labels, which authors write"""
 
+MOST_OWN = 100
+"""GPUPolicies of one namespace that act there, the first by name: each is matched with every pod of the namespace, and those that match are
+merged. The others only ever narrow less: what the cluster requires holds without them."""
+
 _MOST_FAMILIES = 64
 """instance families that the catalog lacks and that get rows: clouds bring out a few between two catalogs; a thousand take a minute"""
 
@@ -123,7 +127,7 @@ class Snapshot:
     """sorted by id: the cluster's come first"""
     of_cluster: tuple[Compiled, ...]
     own: Mapping[str, tuple[Compiled, ...]]
-    """by namespace: its own policies; the rest is the cluster's"""
+    """by namespace: its own policies, as many as act; the rest is the cluster's"""
     templates: Mapping[str, CompiledTemplate]
     cluster: ClusterFacts
     pools_without_gpus: frozenset[str]
@@ -326,7 +330,7 @@ def _by_namespace(policies: Iterable[Compiled]) -> dict[str, tuple[Compiled, ...
     for compiled in policies:
         if compiled.policy.namespace is not None:
             found.setdefault(compiled.policy.namespace, []).append(compiled)
-    return {namespace: tuple(own) for namespace, own in found.items()}
+    return {namespace: tuple(own[:MOST_OWN]) for namespace, own in found.items()}
 
 
 def instance_families(named_by: Policy | NodeTemplate) -> Iterator[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from policies import both_phases
+from policies import both_phases, work
 from policies.both_phases import Judgement
 from policies.document import Document, InputError, path_text
 from policies.extract import Reads
@@ -103,7 +103,7 @@ def _size(made: Templated | InputError, read: Reads) -> int:
     if isinstance(made, InputError):
         return 0
     try:
-        return len(seen(made.pod, read))
+        return len(seen(made.pod, read)) if work.items(made.pod) <= work.MOST else MOST_SEEN + 1
     except ReviewError:
         return MOST_SEEN + 1
 

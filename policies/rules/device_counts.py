@@ -194,7 +194,7 @@ def _misspelt(plan: Plan) -> Iterator[Violation]:
                 )
 
 
-_MOST_HINTS = 20
+_MOST_HINTS = 5
 """wrong slices of one pod whose nearest right name is looked for, at a millisecond each"""
 
 
