@@ -40,7 +40,8 @@ def users(cluster: Cluster) -> Iterator[tuple[Api, Api]]:
         reply = cluster.api.apply(value)
         assert (reply.ok, reply.warnings) == (True, ()), reply.message
     broadly, platform = (cluster.api.acting_as(user, EVERYONE) for user in ("self-service", "platform"))
-    cluster.wait_for(lambda: not create(broadly, "waits", {"team": "x"}).ok, "the policies to be in force")
+    cluster.wait_for(lambda: not create(broadly, "waits", {"team": "x"}).ok, "labels to be guarded")
+    cluster.wait_for(lambda: broadly.try_create(GUARDRAIL, dry_run=True).status == 403, "guardrails to be guarded")
     cluster.wait_for(lambda: create(platform, "waits", {"team": "x"}).ok, "the bindings to be in force")
     yield broadly, platform
     for value in reversed(made[1:]):
