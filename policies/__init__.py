@@ -13,9 +13,11 @@ Reading order, as one request goes:
   remembered under it is bounded by ``kept``)
 - in a cluster: ``stored`` (one object, and what of it acts), ``living`` (one snapshot after another), ``detect`` (what nodes tell of
   platforms)
-- one decision per pod: ``engine``, ``plan`` (with ``actor``, ``author``, ``demands``, ``wishes``, ``placement``),
+- one decision per pod: ``engine``, ``plan`` (with ``devices``, ``count``, ``actor``, ``author``, ``demands``, ``wishes``, ``placement``),
   ``choose`` (with ``silence``, ``slices``)
 - written down or refused: ``rules``, ``terms``, ``render``, ``known_node``, ``refusal``, ``patch``, ``applied``
-- told: ``findings`` (what an object's status has to say), ``effective`` (what policies make of a namespace)
+- one decision per claim that is made: ``claims``
+- told: ``lookalikes`` (names of resources that stand in no list), ``findings`` (what an object's status has to say), ``effective`` (what
+  policies make of a namespace)
 - foretold: ``both_phases`` (one pod, mutate then validate), ``workloads`` (templates as the pods they will make), ``edit_tree``
 """

@@ -146,8 +146,8 @@ def is_accelerator(device_class: str, snapshot: Snapshot) -> bool:
 
 
 def fraction(pod: Pod) -> Count:
-    """Devices of which KAI or Run:ai gives the pod a part: one, or as many as its annotation says. What is no part of one, and what can't be
-    read, may be any number."""
+    """Devices of which KAI or Run:ai gives the pod a part: one, or as many as its annotation says. What is no part of one, and what
+    can't be read, may be any number."""
     if not any(name in pod.annotations for name in FRACTIONS):
         return NONE
     number = str(pod.annotations.get(FRACTION_DEVICES, "1"))
