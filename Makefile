@@ -10,6 +10,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes
+PARALLEL := -n auto --dist loadgroup --no-loadscope-reorder
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
 .PHONY: run test cluster prove bench crds lint clean
@@ -25,7 +26,7 @@ lint: $(VENV)/dev
 
 test: lint
 	@$(BIN)/python -P -m tests.testcluster.programs
-	$(BIN)/python -m pytest --cov --cov-report=term-missing
+	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term-missing
 
 cluster: $(VENV)/runtime $(VENV)/go
 	@$(BIN)/python -P -m tests.testcluster.programs
