@@ -10,7 +10,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes
-PARALLEL := -n auto --dist loadgroup --no-loadscope-reorder
+PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
 .PHONY: run test cluster prove bench crds lint clean

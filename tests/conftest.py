@@ -37,11 +37,9 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The tests of a file stay together, as they share its servers. In one process what needs a whole cluster comes last: it is slow to
-    say what a test of one function says at once. On several it comes first, and what is short fills the cores at the end."""
+    """In one process what needs a whole cluster comes last: it is slow to say what a test of one function says at once. On several, each
+    of which takes file by file (``--dist loadfile``), it comes first, and what is short fills the cores at the end."""
     items.sort(key=_rank, reverse=not hasattr(config, "workerinput"))
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(config.rootpath))))
 
 
 def _rank(item: pytest.Item) -> int:
