@@ -68,6 +68,7 @@ def test_a_status_is_written_once_and_then_left(plane: Cluster) -> None:
         assert found["observedGeneration"] == 1
         assert (found["what"], found["where"]) == ("require families in [hopper]", "all namespaces")
         assert condition(api, "p", "Conflicted")["reason"] == "NoConflict"
+        await until(lambda: one.statuses.counts.written == 1, "the answer to the write")
         assert await one.quiet() == 0
         assert (one.statuses.counts.written, one.statuses.counts.failed, one.statuses.searched) == (1, 0, 2)
 
@@ -141,6 +142,7 @@ def test_what_another_writes_is_put_right_once_a_minute(plane: Cluster) -> None:
     async def test(one: Replica, api: Api) -> None:
         await beside(api.create, policy("p", require={"capacity": ["spot"]}))
         await has(api, "p", "True")
+        await until(lambda: one.statuses.counts.written == 1, "the answer to the write")
         for i in range(20):
             await beside(api.patch, policy("p"), {"status": {"what": f"nonsense {i}", "conditions": []}}, subresource="status")
             await asyncio.sleep(0.02)
@@ -150,6 +152,7 @@ def test_what_another_writes_is_put_right_once_a_minute(plane: Cluster) -> None:
         now += FOUGHT
         await until(lambda: status(api, "p")["what"] == "require capacity [spot]", "it to be put right")
         assert condition(api, "p")["status"] == "True"
+        await one.settled()
         assert one.statuses.counts.written == 2
 
     on_plane(plane, test, idle=0.1, clock=lambda: now)
@@ -251,7 +254,7 @@ def test_a_lease_that_ends_stops_the_writing_at_once(plane: Cluster) -> None:
         await until(lambda: one.statuses.counts.written >= 5, "some")
         lease.left = 0.0
         written = one.statuses.counts.written
-        await asyncio.sleep(1.0)
+        await one.settled()
         assert one.statuses.counts.written <= written + 1
         assert one.statuses.counts.written < 40
 
@@ -269,7 +272,7 @@ def test_a_write_that_comes_too_late_is_dropped_and_made_anew(plane: Cluster) ->
         assert status(api, "p")["observedGeneration"] == i
         assert one.statuses.counts.failed == 0
         await beside(api.delete, policy("p"))
-        await asyncio.sleep(0.3)
+        await one.settled()
         assert await one.quiet() == 0
 
     on_plane(plane, test, rate=1000.0)
@@ -282,7 +285,7 @@ def test_a_writer_without_the_right_to_write_asks_once_a_minute(plane: Cluster) 
         one.statuses.client = Forbidden(one.client)  # type: ignore[assignment]
         await beside(api.create, policy("p", require={"capacity": ["spot"]}))
         await until(lambda: one.statuses.counts.failed > 0, "a refusal")
-        await asyncio.sleep(1.0)
+        await one.settled()
         assert one.statuses.counts.failed == 1
         (error,) = [fields["error"] for event, fields in one.said if event == "status_failed"]
         assert error.startswith('ClusterGPUPolicy/p: 403 clustergpupolicies.berth.dev "p" is forbidden: User "nobody" cannot patch')
