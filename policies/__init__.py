@@ -6,7 +6,8 @@ mappings, and returns values.
 
 Reading order, as one request goes:
 
-- what came in: ``request``, ``extract`` (the part of a pod that is read), ``pod``, ``qos``, ``quantity``, ``duration``;
+- what came in: ``request``, ``extract`` (the part of a pod that is read), ``work`` (how much there is to judge), ``pod``, ``qos``,
+  ``quantity``, ``duration``;
   what comes out: ``verdict``
 - what is known and wanted: ``catalog``, ``policy`` (its table, parser and reference are ``objects``), ``cluster_facts``
 - as sets of rows: ``offers``, ``tables`` (built once), ``compiled`` (policies as sets), ``snapshot`` (all of it, for one moment; what is

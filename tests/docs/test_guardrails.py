@@ -29,6 +29,7 @@ from policies.objects.definition import KINDS
 from policies.policy import API_VERSION
 from policies.stored import Key
 from tests.docs.test_recipes import BLOCK, NAME
+from tests.patience import PATIENCE
 from tests.random_worlds import catalog
 from tests.testcluster.cluster import Cluster
 from tests.testcluster.cluster import Options as ClusterOptions
@@ -197,7 +198,7 @@ def test_each_command_on_a_cluster_shows_what_the_page_shows(
 
 
 def _typed(cluster: Cluster, words: list[str]) -> str:
-    done = subprocess.run(cluster.kubectl(*words[1:]), capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(cluster.kubectl(*words[1:]), capture_output=True, text=True, timeout=PATIENCE, check=False)
     return done.stdout + done.stderr
 
 

@@ -525,14 +525,14 @@ def test_one_change_costs_a_small_part_of_all() -> None:
     for at in range(number):
         everything |= own_policy(f"ns-{at}", {"require": {"families": {"in": ["hopper"]}, "capacity": ["spot"]}})
         everything["Namespace", "", f"ns-{at}"] = {"metadata": {"name": f"ns-{at}", "labels": {"team": str(at)}}}
-    begun = time.perf_counter()
+    begun = time.thread_time()
     followed.apply(everything)
-    whole = time.perf_counter() - begun
+    whole = time.thread_time() - begun
     times = []
     for at in range(9):
-        begun = time.perf_counter()
+        begun = time.thread_time()
         assert followed.apply(own_policy("ns-5", {"require": {"gpusPerPod": {"max": at + 1}}})).changed
-        times.append(time.perf_counter() - begun)
+        times.append(time.thread_time() - begun)
     assert sorted(times)[4] < whole / 20
 
 

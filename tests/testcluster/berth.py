@@ -15,11 +15,12 @@ from pathlib import Path
 
 import yaml
 
+from tests.patience import PATIENCE
 from tests.testcluster import metrics
 from tests.testcluster.api import Raw
 from tests.testcluster.cluster import Cluster
 from tests.testcluster.processes import Process
-from tests.webhook.server import Answer, asked
+from tests.webhook.server import PATIENT, Answer, asked
 
 ROOT = Path(__file__).parent.parent.parent
 LIBRARY = ROOT / "policies" / "library"
@@ -51,7 +52,7 @@ class Berth:
     def page(self, path: str) -> Answer:
         """Of its second port."""
         host, _, port = self.health.removeprefix("http://").rpartition(":")
-        return asked(http.client.HTTPConnection(host, int(port), timeout=30), "GET", path)
+        return asked(http.client.HTTPConnection(host, int(port), timeout=PATIENCE), "GET", path)
 
     def events(self, name: str) -> list[Raw]:
         """The lines of its log with this event."""
@@ -89,7 +90,7 @@ def start(cluster: Cluster, name: str, policies: Policies, *options: str, listen
         paths = [word for path in policies for word in ("--policies", str(path))]
     where = ["--listen", listen, "--health", "127.0.0.1:0", "--self-signed", str(folder / "tls")]
     folder.mkdir(exist_ok=True)
-    command = [*COMMAND, "serve", *paths, *where, "--lame-duck", "0", *options]
+    command = [*COMMAND, "serve", *paths, *where, "--lame-duck", "0", *PATIENT, *options]
     return cluster.processes.start(f"berth-{name}", command, _environment())
 
 
