@@ -1,5 +1,5 @@
 # make run    starts the server with the shipped policies and admits a sample GPU Job before your eyes
-# make test   everything a change must pass: lint, types, tests, also on a real control plane (thirty-five minutes on two cores, and ten more the first time)
+# make test   everything a change must pass: lint, types, tests, also on a real control plane (a quarter of an hour on two cores, and ten minutes more the first time)
 # make cluster  a real control plane with fake GPU nodes, Karpenter and Berth, until Ctrl-C: apply a GPU Job and watch it placed
 # make prove  the same tests with the full counts, on every core (an hour on two); writes bench/RESULTS.md
 # make bench  what Berth costs beside handlers in Go and Python, and native policies (half an hour; needs Go and wrk); writes bench/RESULTS.md
@@ -10,6 +10,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes
+PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
 .PHONY: run test cluster prove bench crds lint clean
@@ -25,7 +26,7 @@ lint: $(VENV)/dev
 
 test: lint
 	@$(BIN)/python -P -m tests.testcluster.programs
-	$(BIN)/python -m pytest --cov --cov-report=term-missing
+	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term-missing
 
 cluster: $(VENV)/runtime $(VENV)/go
 	@$(BIN)/python -P -m tests.testcluster.programs

@@ -1,4 +1,5 @@
-"""Events (events.k8s.io/v1) about our objects: ``kubectl describe gpupolicy`` shows them. One a second; more are dropped."""
+"""Events (events.k8s.io/v1) about our objects: ``kubectl describe gpupolicy`` shows them. One a second about the cluster's, one a second
+about all namespaces', one in ten seconds about each namespace's; more are dropped."""
 
 from __future__ import annotations
 
@@ -19,9 +20,14 @@ from policies.policy import API_VERSION, GROUP
 from policies.stored import Key
 
 BURST = 10
-"""events at once after a quiet time"""
+"""events at once after a quiet time, about objects of the cluster, and as many about those of namespaces"""
 RATE = 1.0
-"""events a second: the API server keeps each for an hour, so at most 3,600 of ours"""
+"""events a second of either: the API server keeps each for an hour, so at most 7,200 of ours"""
+BURST_OF_ONE = 3
+RATE_OF_ONE = 0.1
+"""the same of one namespace: who writes there can't use up what others are told with"""
+MOST_NAMESPACES = 1000
+"""whose events are counted apart: more than can have sent one since they were last forgotten"""
 NOTE = 1024
 """characters of a note (k8s.io/kubernetes, pkg/apis/core/validation/events.go: NoteLengthLimit)"""
 CONTROLLER = f"{GROUP}/berth"
@@ -38,6 +44,29 @@ class Subject:
     key: Key
     uid: str
     resource_version: str
+
+
+class Bucket:
+    """So many at once after a quiet time, then so many a second."""
+
+    __slots__ = ("_at", "_burst", "_left", "_rate")
+
+    def __init__(self, burst: float, rate: float, now: float) -> None:
+        self._burst, self._rate, self._left, self._at = burst, rate, burst, now
+
+    def has(self, now: float) -> bool:
+        """Whether one may go now."""
+        self._left = min(self._burst, self._left + (now - self._at) * self._rate)
+        self._at = now
+        return self._left >= 1
+
+    def full(self, now: float) -> bool:
+        """Whether nothing is missing."""
+        return self.has(now) and self._left >= self._burst
+
+    def take(self) -> None:
+        """One goes."""
+        self._left -= 1
 
 
 class Events:
@@ -59,8 +88,9 @@ class Events:
         self._tell = tell
         self._clock = clock
         self._chance = chance
-        self._left = float(BURST)
-        self._at = clock()
+        self._of_cluster = Bucket(BURST, RATE, clock())
+        self._of_tenants = Bucket(BURST, RATE, clock())
+        self._of_one: dict[str, Bucket] = {}
         self._waiting: deque[tuple[str, Raw]] = deque()
         self._filled = asyncio.Event()
         self._error = ""
@@ -75,20 +105,27 @@ class Events:
         well = now.status == ("True" if now.type == "Accepted" else "False")
         if well and now.type not in before:
             return
-        if not self._may():
+        if not self._may(subject.key[1]):
             self.dropped += 1
             return
         self._waiting.append(self._event(subject, now, well))
         self._filled.set()
 
-    def _may(self) -> bool:
+    def _may(self, namespace: str) -> bool:
         now = self._clock()
-        self._left = min(float(BURST), self._left + (now - self._at) * RATE)
-        self._at = now
-        if self._left < 1:
+        buckets = [self._of_tenants, self._own(namespace, now)] if namespace else [self._of_cluster]
+        if not all(bucket.has(now) for bucket in buckets):
             return False
-        self._left -= 1
+        for bucket in buckets:
+            bucket.take()
         return True
+
+    def _own(self, namespace: str, now: float) -> Bucket:
+        if namespace not in self._of_one:
+            if len(self._of_one) >= MOST_NAMESPACES:
+                self._of_one = {name: bucket for name, bucket in self._of_one.items() if not bucket.full(now)}
+            self._of_one[namespace] = Bucket(BURST_OF_ONE, RATE_OF_ONE, now)
+        return self._of_one[namespace]
 
     def _event(self, subject: Subject, condition: Condition, well: bool) -> tuple[str, Raw]:
         """(namespace, event). Events about objects of the cluster are in ``default``, as everywhere in Kubernetes."""

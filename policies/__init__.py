@@ -6,16 +6,19 @@ mappings, and returns values.
 
 Reading order, as one request goes:
 
-- what came in: ``request``, ``extract`` (the part of a pod that is read), ``pod``, ``qos``, ``quantity``, ``duration``;
+- what came in: ``request``, ``extract`` (the part of a pod that is read), ``work`` (how much there is to judge), ``pod``, ``qos``,
+  ``quantity``, ``duration``;
   what comes out: ``verdict``
 - what is known and wanted: ``catalog``, ``policy`` (its table, parser and reference are ``objects``), ``cluster_facts``
 - as sets of rows: ``offers``, ``tables`` (built once), ``compiled`` (policies as sets), ``snapshot`` (all of it, for one moment; what is
   remembered under it is bounded by ``kept``)
 - in a cluster: ``stored`` (one object, and what of it acts), ``living`` (one snapshot after another), ``detect`` (what nodes tell of
   platforms)
-- one decision per pod: ``engine``, ``plan`` (with ``actor``, ``author``, ``demands``, ``wishes``, ``placement``),
+- one decision per pod: ``engine``, ``plan`` (with ``devices``, ``count``, ``actor``, ``author``, ``demands``, ``wishes``, ``placement``),
   ``choose`` (with ``silence``, ``slices``)
 - written down or refused: ``rules``, ``terms``, ``render``, ``known_node``, ``refusal``, ``patch``, ``applied``
-- told: ``findings`` (what an object's status has to say), ``effective`` (what policies make of a namespace)
+- one decision per claim that is made: ``claims``
+- told: ``lookalikes`` (names of resources that stand in no list), ``findings`` (what an object's status has to say), ``effective`` (what
+  policies make of a namespace)
 - foretold: ``both_phases`` (one pod, mutate then validate), ``workloads`` (templates as the pods they will make), ``edit_tree``
 """

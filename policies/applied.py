@@ -76,13 +76,16 @@ def true_entries(pod: Raw, standing: Any, whole: Callable[[str], str | None], wr
     once, and only where a value is what an entry says.
     """
     claimed = [e for e in _entries(standing) if digest_at(pod, e["path"]) == e["is"]]
-    paths = {path for e in claimed if (path := _path(pod, e["path"])) is not None}
+    paths = {path: e["rule"] for e in claimed if (path := _path(pod, e["path"])) is not None}
     if not paths:
         return []
     grace = _former_grace(pod, paths)
     without = pod
-    for path in sorted(paths, reverse=True):  # what lies deeper, or further back in a list, goes first
-        without = _undone(without, path, grace, whole)
+    for path, rule in sorted(paths.items(), reverse=True):  # what lies deeper, or further back in a list, goes first
+        without = _undone(without, path, grace)
+        if rule == "mig_resources" and "resources" in path:
+            gpu = whole(str(path[-1]))
+            without = dict(edit_tree.set_at(without, (*path[:-1], gpu), value_at(pod, path))) if gpu else without
     theirs = Counter(_likeness(e) for e in _written(Patch(without), write(without)))
     kept = []
     for e in claimed:
@@ -130,16 +133,11 @@ def _former_grace(pod: Raw, paths: Iterable[Path]) -> Any:
     return pinned or (DEFAULT_GRACE if not isinstance(standing, int) or standing > DEFAULT_GRACE else 1)
 
 
-def _undone(pod: Raw, path: Path, grace: Any, whole: Callable[[str], str | None]) -> Raw:
-    """The pod as it may have been before this was written: without it, with the former grace, a slice as a whole GPU."""
+def _undone(pod: Raw, path: Path, grace: Any) -> Raw:
+    """The pod as it may have been before this was written: without it, with the former grace."""
     if path[-1] == GRACE:  # of a probe too it stays, as null: a probe that is empty is none
         return dict(edit_tree.set_at(pod, path, grace if path == ("spec", GRACE) else None))
-    name = path[-1]
-    without = edit_tree.remove_at(pod, path)
-    gpu = whole(name) if len(path) == 6 and path[3] == "resources" and isinstance(name, str) else None
-    if gpu is not None:
-        without = edit_tree.set_at(without, (*path[:-1], gpu), value_at(pod, path))
-    return dict(without)
+    return dict(edit_tree.remove_at(pod, path))
 
 
 def _entries(standing: Any) -> list[Entry]:

@@ -115,9 +115,16 @@ class Compiler:
             yield self._machine(policy, f"{where}.{field_name}", f"{field_name} {_bounds(machine.gpu_memory)}", one, True)
 
     def _machine(self, policy: str, where: str, text: str, machine: Machine, narrows: bool) -> Constraint:
-        by_family = machine.instance_families is not None
-        lacking = tuple(name for name, table in self.tables.items() if by_family and table.platform.cloud is None)
+        lacking = () if machine.instance_families is None else self._without_families(where, machine.instance_families)
         return self.hosts(policy, where, text, lambda host: offers.in_machine(host, machine, self.catalog), lacking, narrows)
+
+    def _without_families(self, where: str, wanted: InNotIn) -> tuple[str, ...]:
+        """Platforms whose machines have no families, so that all of them are inside. What is required to be one of a list is none of it
+        there, as long as there are machines that may be: else the pod would go where nothing is judged."""
+        clouds = any(table.platform.cloud is not None for table in self.tables.values())
+        if clouds and wanted.in_ and where.startswith("spec.require"):
+            return ()
+        return tuple(name for name, table in self.tables.items() if table.platform.cloud is None)
 
     def hosts(
         self, policy: str, where: str, text: str, inside: _HostTest, lacking: tuple[str, ...] = (), narrows: bool = True

@@ -56,7 +56,7 @@ def of_amounts(limit: Any, request: Any, *, both: bool = False) -> Count:
 
 def _whole(amount: Any) -> Count:
     try:
-        number = math.ceil(parse(amount))
+        number = parse(amount)
     except QuantityError:
         return ANY_NUMBER
-    return Count(number, number) if number >= 0 else ANY_NUMBER
+    return Count(math.ceil(number), math.ceil(number)) if number >= 0 else ANY_NUMBER

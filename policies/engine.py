@@ -10,11 +10,10 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from policies import applied, choose, devices, plan
+from policies import applied, choose, devices, plan, work
 from policies.actor import Placement, annotated_fraction
 from policies.compiled import Compiled
 from policies.extract import extract
-from policies.placement import terms_of
 from policies.plan import Plan, Subject
 from policies.pod import Pod, Raw
 from policies.request import Request
@@ -27,8 +26,8 @@ __all__ = ["Request", "evaluate"]
 
 MOST_AUDITED = 16
 """Audit and Warn policies evaluated per pod: each costs a whole evaluation; the rest are counted (design section 2)"""
-LARGE = 100
-"""containers and required node affinity terms of the largest pod on which all sixteen are tried; no pod that was seen has thirty"""
+LARGE = 40
+"""items (``policies.work``) of the largest pod on which all sixteen are tried: ten containers with a GPU and four terms of four"""
 ON_UPDATE = {rule.name: rule.check_update for rule in RULES if rule.check_update is not None}
 """what an update is judged by: what it may change of a pod is in ``policies.rules``"""
 _PLACEMENT: Mapping[Placement, frozenset[str]] = {
@@ -165,7 +164,7 @@ def _would(
 
 def _most_audited(pod: Pod) -> int:
     """Fewer for a pod that is large: sixteen evaluations of it would hold up everybody else's."""
-    size = len(pod.containers) + len(terms_of(pod))
+    size = work.items(pod.raw)
     return MOST_AUDITED if size <= LARGE else MOST_AUDITED * LARGE // size
 
 

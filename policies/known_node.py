@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from policies import detect, refusal
-from policies.compiled import who
+from policies.compiled import Constraint, who
 from policies.offers import Table
 from policies.plan import Plan
 from policies.policy import Taint, TolerationPattern
@@ -23,6 +23,7 @@ def check(plan: Plan) -> Iterator[Violation]:
     """A known node that carries no allowed offer; an unknown one, and one of a platform that is not in force, is remarked."""
     if not plan.constraints:
         return
+    yield from _foreign(plan)
     node = plan.pod.node_name or plan.pod.pinned_node
     if not node:
         if plan.pod.pinned_node is not None:
@@ -44,7 +45,8 @@ def check(plan: Plan) -> Iterator[Violation]:
             policies=policies,
         )
     home = detect.home(plan.snapshot.catalog, labels)
-    if not carried and home and home not in plan.snapshot.tables:
+    sold = any(constraint.axis == "capacity" for constraint in plan.constraints)
+    if (sold or not carried) and home and home not in plan.snapshot.tables:
         yield Violation(
             code="BERTH-124",
             fact=f"the node that {_where(plan)} names is of {home}, where {refusal.joined(plan.constraints)} is not judged",
@@ -53,6 +55,28 @@ def check(plan: Plan) -> Iterator[Violation]:
             rule=RULE,
             policies=policies,
         )
+
+
+def _foreign(plan: Plan) -> Iterator[Violation]:
+    """Devices that are outside what is required of machines, whatever node they are on."""
+    demands = [constraint for constraint in plan.constraints if constraint.axis == "machine"]
+    for name in plan.space.wanted:
+        if demands and not any(_inside(table, name, demands) for table in plan.snapshot.tables.values()):
+            yield Violation(
+                code="BERTH-126",
+                fact=f"{name} is no device of {refusal.joined(demands)}",
+                fix="ask for a device that is allowed here",
+                detail=refusal.required(demands),
+                rule=RULE,
+                policies=who(demands),
+            )
+
+
+def _inside(table: Table, name: str, demands: Iterable[Constraint]) -> int:
+    rows = table.of_resource(name)
+    for constraint in demands:
+        rows &= constraint.rows[table.platform.name]
+    return rows
 
 
 def _where(plan: Plan) -> str:
@@ -81,17 +105,13 @@ def _daemon(plan: Plan) -> None:
 
 def check_taints(plan: Plan) -> Iterator[Violation]:
     """A pod that names its node passes the scheduler by, and with it the node's taints: those that nobody here may tolerate hold all the
-    same. Of a node that is not known, or not yet, nobody can say that it has none."""
-    node = plan.pod.node_name
-    if not node or not plan.wishes.forbid:
-        return
-    taints = plan.snapshot.cluster.taints.get(node)
-    for pattern, policy in plan.wishes.forbid:
-        if taints is None or any(_is(taint, pattern) for taint in taints):
-            what = "a node whose taints are not known" if taints is None else f"a node with the taint {pattern}"
+    same."""
+    taints = plan.snapshot.cluster.taints.get(plan.pod.node_name, ()) if plan.wishes.forbid else ()
+    for pattern, policy in plan.wishes.forbid if taints else ():
+        if any(_is(taint, pattern) for taint in taints):
             yield Violation(
                 code="BERTH-132",
-                fact=f"spec.nodeName names {what}, and the taint {pattern} is forbidden here",
+                fact=f"spec.nodeName names a node with the taint {pattern}, which is forbidden here",
                 fix="remove spec.nodeName and let the scheduler choose",
                 rule="tolerations",
                 policies=(policy,),

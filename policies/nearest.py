@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -15,8 +16,12 @@ _LONGEST = 128
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that ``name`` was probably meant to be, or None. Case never keeps names apart."""
-    if len(name) > _LONGEST:
-        return None
+    return None if len(name) > _LONGEST else _nearest(name, frozenset(known))
+
+
+@functools.lru_cache(maxsize=2048)
+def _nearest(name: str, known: frozenset[str]) -> str | None:
+    """A pod is judged several times over, on each platform: the comparison, a millisecond with two hundred names, is made once."""
     folded = {candidate.lower(): candidate for candidate in sorted(known, reverse=True)}
     found = get_close_matches(name.lower(), sorted(folded), n=1, cutoff=0.6)
     return folded[found[0]] if found else None

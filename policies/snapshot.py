@@ -35,6 +35,10 @@ _MOST_NAMES = 4096
 _MOST_REMEMBERED = 32 * 2**20
 """bytes: some 2,000 sets of five policies. Which ones match differs by namespace, workload and labels, which authors write"""
 
+MOST_OWN = 100
+"""GPUPolicies of one namespace that act there, the first by name: each is matched with every pod of the namespace, and those that match are
+merged. The others only ever narrow less: what the cluster requires holds without them."""
+
 _MOST_FAMILIES = 64
 """instance families that the catalog lacks and that get rows: clouds bring out a few between two catalogs; a thousand take a minute"""
 
@@ -123,7 +127,7 @@ class Snapshot:
     """sorted by id: the cluster's come first"""
     of_cluster: tuple[Compiled, ...]
     own: Mapping[str, tuple[Compiled, ...]]
-    """by namespace: its own policies; the rest is the cluster's"""
+    """by namespace: its own policies, as many as act; the rest is the cluster's"""
     templates: Mapping[str, CompiledTemplate]
     cluster: ClusterFacts
     pools_without_gpus: frozenset[str]
@@ -147,7 +151,7 @@ class Snapshot:
         device_class = self._class_behind(name, found)
         if device_class is None:
             return found or self.memory.lookalike(name, self.catalog)
-        if not self.catalog.is_accelerator_driver(self.cluster.driver(device_class)):
+        if not self.counts(device_class):
             return None
         return Resource(name=name, vendor=self.class_vendor(device_class), kind="dra")
 
@@ -164,6 +168,12 @@ class Snapshot:
     def lists(self, name: str) -> bool:
         """Whether some table in force has offers of this very resource name."""
         return any(name in table.by_resource for table in self.tables.values())
+
+    def counts(self, device_class: str) -> bool:
+        """Whether the devices of a DeviceClass are accelerators: all are, but those whose class says itself that its driver is another's.
+        A name says nothing: whoever makes a class may choose it."""
+        known = self.cluster.device_classes.get(device_class)
+        return known is None or self.catalog.is_accelerator_driver(known.driver)
 
     def class_vendor(self, device_class: str) -> str:
         """Whose devices those of a DeviceClass are; "" where nobody knows."""
@@ -326,7 +336,7 @@ def _by_namespace(policies: Iterable[Compiled]) -> dict[str, tuple[Compiled, ...
     for compiled in policies:
         if compiled.policy.namespace is not None:
             found.setdefault(compiled.policy.namespace, []).append(compiled)
-    return {namespace: tuple(own) for namespace, own in found.items()}
+    return {namespace: tuple(own[:MOST_OWN]) for namespace, own in found.items()}
 
 
 def instance_families(named_by: Policy | NodeTemplate) -> Iterator[str]:

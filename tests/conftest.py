@@ -1,8 +1,10 @@
-"""What every test is given."""
+"""What every test is given, and in which order and beside what it runs."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -13,6 +15,11 @@ from webhook import logs
 settings.register_profile("berth", settings.default, deadline=None)  # of an example: on a machine that does other things it says nothing
 settings.load_profile("berth")
 
+LONG = ("e2e", "bench", "testcluster", "cluster", "fuzz", "docs")
+"""Folders whose tests start servers or whole control planes, those that take longest first"""
+MOST_WORKERS = 8
+"""Each may have two control planes at a time, of 0.7 GiB each"""
+
 
 @pytest.fixture(autouse=True)
 def log_goes_where_it_went() -> Iterator[None]:
@@ -22,9 +29,33 @@ def log_goes_where_it_went() -> Iterator[None]:
     logs.to(before)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs a whole cluster comes last: it is slow to say what a test of one function says at once."""
-    items.sort(key=lambda item: "e2e" in item.path.parts)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Of ``-n auto``: two a core, since half of the time a test waits for a process and leaves its core to another."""
+    return min(2 * (os.cpu_count() or 1), MOST_WORKERS)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In one process what needs a whole cluster comes last: it is slow to say what a test of one function says at once. On several, each
+    of which takes file by file (``--dist loadfile``), it comes first, and what is short fills the cores at the end."""
+    items.sort(key=_rank, reverse=not hasattr(config, "workerinput"))
+
+
+def _rank(item: pytest.Item) -> int:
+    return next((at for at, folder in enumerate(LONG) if folder in item.path.parts), len(LONG))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker of several hands over what it could not try."""
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        output["missed"] = session.config.stash.get(MISSED, [])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """And it is kept with what others could not."""
+    node.config.stash.setdefault(MISSED, []).extend(getattr(node, "workeroutput", {}).get("missed", ()))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -15,8 +15,9 @@ from policies.snapshot import Snapshot, build
 from policies.stored import Change, Key
 from policies.verdict import MODES
 from tests import random_pods, random_worlds
+from tests.random_cluster import NAMESPACES, NODES
 from tests.random_fields import chance, some
-from tests.random_worlds import NAMESPACES, NODES, World
+from tests.random_worlds import World
 from tests.written_objects import Raw, sayable, written
 
 TEMPLATES = ("t0", "t1")

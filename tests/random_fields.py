@@ -98,8 +98,8 @@ def capacities(random: Random) -> tuple[Capacity, ...]:
 
 def pattern(random: Random) -> TolerationPattern:
     return TolerationPattern(
-        key=random.choice(("team", "team", "pool", "dedicated", "nvidia.com/gpu")),
-        value=random.choice((None, "research", "web", "a100")),
+        key=random.choice(("team", "team", "pool", "dedicated", "nvidia.com/gpu", "level")),
+        value=random.choice((None, "research", "web", "a100", "101", "99")),
         effect=random.choice((None, None, "NoSchedule", "NoExecute")),
     )
 

@@ -6,14 +6,15 @@ from random import Random
 from typing import Any
 
 from policies.request import Request
+from tests.random_cluster import ABSENT_CLAIM, CLAIMS, NAMESPACES, NODES, UNKNOWN_NODE
 from tests.random_fields import chance, some
 from tests.random_terms import affinity, key_of, value_of
-from tests.random_worlds import NAMESPACES, USERS, World
+from tests.random_worlds import USERS, World
 
 Raw = dict[str, Any]
 
 _AMOUNTS = ("1", "1", "1", "1", "1", "2", "4", "8", 1, "1000m", "1e0", "2k", "0", "3")
-_ODD_AMOUNTS = ("500m", "-1", "$GPUS", "", "1.5", "0.5", True, "16")
+_ODD_AMOUNTS = ("500m", "-1", "-500m", "$GPUS", "", "1.5", "0.5", True, "16", "1GPU", "1e-1", "\u0663")
 _NAMES = ("nvidia.com/gpu",) * 12 + (
     "nvidia.com/mig-1g.10gb",
     "nvidia.com/mig-1g.5gb",
@@ -27,20 +28,38 @@ _NAMES = ("nvidia.com/gpu",) * 12 + (
     "amd.com/gpu",
     "amd.com/gpu",
     "amd.com/cpx_nps4",
+    "amd.com/spx_nps1",
     "aws.amazon.com/neuron",
+    "aws.amazon.com/neuroncore",
     "gpu.intel.com/i915",
     "gpu.intel.com/xe",
     "google.com/tpu",
     "habana.ai/gaudi",
     "deviceclass.resource.kubernetes.io/gpu.nvidia.com",
     "deviceclass.resource.kubernetes.io/odd",
+    "deviceclass.resource.kubernetes.io/nic",
+    "example.com/small-gpu",
+    "example.com/amd-gpu",
+    "example.com/mystery",
+    "example.com/nic",
+    "huawei.com/Ascend910",
+    "example.com/vgpus",
     "nvdia.com/gpu",
     "nvidia.com/gpus",
     "nvidia.com/gpumem",
+    "nvidia.com/gpucores",
     "alpha.kubernetes.io/nvidia-gpu",
     "example.com/foo",
 )
-_USUAL = ("nvidia.com/gpu",) * 14 + ("amd.com/gpu", "nvidia.com/mig-1g.10gb", "nvidia.com/gpu.shared", "gpu.intel.com/i915")
+_USUAL = ("nvidia.com/gpu",) * 14 + (
+    "amd.com/gpu",
+    "nvidia.com/mig-1g.10gb",
+    "nvidia.com/gpu.shared",
+    "gpu.intel.com/i915",
+    "aws.amazon.com/neuron",
+    "habana.ai/gaudi",
+    "example.com/small-gpu",
+)
 _OWNERS: tuple[tuple[str, str], ...] = (
     ("batch/v1", "Job"),
     ("batch/v1", "Job"),
@@ -66,6 +85,8 @@ _LABELS: tuple[tuple[str, str], ...] = (
     ("serving.kserve.io/inferenceservice", "s"),
     ("nvidia.com/gpu-driver-upgrade-drain.skip", "false"),
 )
+_IN_A_POD_GROUP = {"kueue.x-k8s.io/pod-group-name": "g", "kueue.x-k8s.io/queue-name": "q", "kueue.x-k8s.io/managed": "true"}
+"""of which one or another may be missing"""
 _SCHEDULERS = ("default-scheduler", "default-scheduler", "kai-scheduler", "volcano", "runai-scheduler", "slurm-bridge-scheduler", "mine")
 
 
@@ -132,6 +153,10 @@ _TOLERATIONS: tuple[Raw, ...] = (
     {"operator": "Exists", "effect": "NoSchedule"},
     {"key": "sku", "value": "gpu", "effect": "NoSchedule"},
     {"key": "dedicated", "operator": "Exists", "effect": "NoExecute"},
+    {"key": "level", "operator": "Gt", "value": "100"},
+    {"key": "level", "operator": "Lt", "value": "100", "effect": "NoSchedule"},
+    {"key": "team", "operator": "Lt", "value": "0x10"},
+    {"key": "dedicated", "operator": "Like", "value": "a"},
 )
 _ANNOTATIONS: tuple[tuple[str, str], ...] = (
     ("berth.dev/mig-slice", "10gb"),
@@ -161,6 +186,7 @@ _ANNOTATIONS: tuple[tuple[str, str], ...] = (
     ("cluster-autoscaler.kubernetes.io/safe-to-evict", "true"),
     ("gpu-fraction", "0.5"),
     ("gpu-memory", "4000"),
+    ("gpu-fraction-num-devices", "4"),
     ("other", "é\n"),
     ("kubernetes.io/config.mirror", "h"),
 )
@@ -171,12 +197,24 @@ def _metadata(random: Random, calm: bool) -> Raw:
     out: Raw = {"name": "p"}
     if chance(random, 0.2 if calm else 0.5):
         out["labels"] = dict(some(random, _LABELS, 0, 2))
+        if chance(random, 0.2):
+            out["labels"] |= {key: value for key, value in _IN_A_POD_GROUP.items() if chance(random, 0.85)}
     if chance(random, 0.1 if calm else 0.45):
         out["annotations"] = dict(random.choices(_ANNOTATIONS, _ANNOTATION_WEIGHTS, k=random.randint(0, 2)))
+        if "gpu-fraction" in out["annotations"] and chance(random, 0.4):
+            out["annotations"]["gpu-fraction-num-devices"] = random.choice(("2", "8", "0", "many"))
     if chance(random, 0.6):
         version, kind = random.choice(_OWNERS)
         out["ownerReferences"] = [{"apiVersion": version, "kind": kind, "name": "o", "uid": "u", "controller": chance(random, 0.95)}]
     return out
+
+
+_CLAIM_FIELDS = {"ResourceClaimTemplate": "resourceClaimTemplateName", "ResourceClaim": "resourceClaimName"}
+
+
+def _claim(random: Random) -> Raw:
+    kind = random.choice(tuple(CLAIMS))
+    return {_CLAIM_FIELDS[kind]: random.choice((*CLAIMS[kind], ABSENT_CLAIM))}
 
 
 def pod(random: Random, world: World) -> Raw:
@@ -196,27 +234,11 @@ def pod(random: Random, world: World) -> Raw:
     if chance(random, 0.1):
         spec["activeDeadlineSeconds"] = random.choice((600, 7200, 20000))
     if chance(random, 0.06):
-        spec["nodeName"] = random.choice(("node-t4", "node-p5", "node-gfd", "node-gke", "node-new"))
+        spec["nodeName"] = random.choice((*NODES, UNKNOWN_NODE))
     if chance(random, 0.1 if calm else 0.35):
         spec["schedulerName"] = random.choice(_SCHEDULERS)
     if not calm and chance(random, 0.1):
-        spec["resourceClaims"] = [
-            {
-                "name": "g",
-                **dict(
-                    [
-                        random.choice(
-                            (
-                                ("resourceClaimTemplateName", "single-gpu"),
-                                ("resourceClaimName", "pair"),
-                                ("resourceClaimName", "odd"),
-                                ("resourceClaimTemplateName", "every"),
-                            )
-                        )
-                    ]
-                ),
-            }
-        ]
+        spec["resourceClaims"] = [{"name": f"g{i}", **_claim(random)} for i in range(random.choice((1, 1, 2)))]
         if chance(random, 0.6):
             for container in main + init:
                 container.pop("resources", None)
@@ -231,5 +253,17 @@ def pod(random: Random, world: World) -> Raw:
     }
 
 
+_CALLERS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("system:serviceaccount:kube-system:daemon-set-controller", ("system:serviceaccounts",)),
+    ("system:kube-controller-manager", ()),
+    ("system:node:node-t4", ("system:nodes", "system:authenticated")),
+    ("system:serviceaccount:dev:daemon-set-controller", ("system:serviceaccounts",)),
+)
+"""who is spared placement, and who is named nearly so"""
+
+
 def request(random: Random, world: World) -> Request:
-    return Request(namespace=random.choice(NAMESPACES), user=random.choice(USERS), pod=pod(random, world))
+    """Of a pod that somebody makes: mostly a user, now and then what makes pods of DaemonSets, or a kubelet."""
+    asked = pod(random, world)
+    user, groups = random.choice(_CALLERS) if chance(random, 0.15) else (random.choice(USERS), ("system:authenticated",))
+    return Request(namespace=random.choice(NAMESPACES), user=user, groups=groups, pod=asked)

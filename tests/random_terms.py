@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from policies.catalog import MachineType
+from tests.random_cluster import NODES, UNKNOWN_NODE
 from tests.random_fields import chance
 from tests.random_worlds import World, catalog
 
@@ -138,7 +139,7 @@ def term(random: Random, world: World) -> Raw:
         return {}
     out: Raw = {"matchExpressions": [expression(random, world) for _ in range(random.choice((1, 1, 2, 3)))]}
     if chance(random, 0.06):
-        node = random.choice(("node-t4", "node-p5", "node-gfd", "node-gke", "node-new"))
+        node = random.choice((*NODES, UNKNOWN_NODE))
         out["matchFields"] = [{"key": "metadata.name", "operator": random.choice(("In", "In", "NotIn")), "values": [node]}]
         if chance(random, 0.5):
             del out["matchExpressions"]

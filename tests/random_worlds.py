@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from random import Random
 
 from policies.catalog import Catalog
-from policies.cluster_facts import Choice, ClusterFacts, DeviceClass
+from policies.cluster_facts import ClusterFacts
 from policies.policy import (
     Allow,
     Bounds,
@@ -25,43 +25,12 @@ from policies.policy import (
 )
 from policies.snapshot import Snapshot, build
 from policies.verdict import MODES, Mode
+from tests.random_cluster import CLUSTER, NAMESPACES
 from tests.random_fields import SHARINGS, capacities, chance, default, machine, patterns, require, some
 from webhook.files import read_catalog
 
-NAMESPACES = ("team-a", "team-b", "dev")
 USERS = ("system:serviceaccount:team-a:default", "system:serviceaccount:ci:runner", "anna")
 PLATFORMS = ("karpenter-aws", "eks-auto", "eks-nodegroup", "gke", "aks", "karpenter-azure", "gfd")
-NODES = {
-    "node-t4": {
-        "karpenter.k8s.aws/instance-gpu-name": "t4",
-        "karpenter.k8s.aws/instance-family": "g4dn",
-        "karpenter.sh/capacity-type": "spot",
-    },
-    "node-p5": {
-        "karpenter.k8s.aws/instance-gpu-name": "h100",
-        "karpenter.k8s.aws/instance-family": "p5",
-        "karpenter.sh/capacity-type": "on-demand",
-    },
-    "node-gfd": {"nvidia.com/gpu.product": "Tesla-T4", "nvidia.com/gpu.family": "turing", "nvidia.com/gpu.present": "true"},
-    "node-gke": {
-        "cloud.google.com/gke-nodepool": "a",
-        "cloud.google.com/gke-accelerator": "nvidia-l4",
-        "cloud.google.com/gke-spot": "true",
-    },
-    "node-bare": {"zone": "a"},
-}
-CLUSTER = ClusterFacts(
-    namespaces={"team-a": {"team": "research"}, "team-b": {"team": "web", "tier": "batch"}, "dev": {"environment": "dev"}},
-    nodes=NODES,
-    nodepool_grace={"gpu-a100": 1200, "default": None},
-    device_classes={"gpu.nvidia.com": DeviceClass("gpu.nvidia.com"), "odd": DeviceClass()},
-    claims={
-        ("ResourceClaimTemplate", "team-a", "single-gpu"): ((Choice("gpu.nvidia.com"),),),
-        ("ResourceClaim", "team-a", "pair"): ((Choice("gpu.nvidia.com", 2, 2),),),
-        ("ResourceClaimTemplate", "dev", "every"): ((Choice("gpu.nvidia.com", 1, None),),),
-        ("ResourceClaim", "team-b", "odd"): ((Choice("odd"),),),
-    },
-)
 
 
 @cache

@@ -5,9 +5,9 @@ each ``deadline``) -> ``reading`` (llhttp, with ``bodies``) -> an ``http`` call 
 ``judged``. There: ``review.parse`` -> ``seen`` (what is read of the pod) -> ``decisions``, where one that was decided before is found,
 else ``engine.evaluate`` under ``snapshot.facts_for`` -> ``review.answer`` (warnings for their ``audience``, ``evidence`` for the audit
 log), kept -> ``metrics`` with ``outcomes``, and ``logs`` with ``log_fields``, sent by ``log_stream``. A workload's goes through
-``advise``.
+``advise``, a claim's through ``claim_review``.
 
 ``serve`` puts the process together: ``settings`` and ``limits``, the two ports with ``health`` on the second, ``upkeep`` with
 ``following`` for what changes, read by ``sources`` and ``files`` (``yaml_text``). ``registration`` makes the webhook configurations that
-send calls here, with the ``match_conditions`` that keep all other pods away.
+send calls here of ``entries``, with the ``match_conditions`` that keep all other pods away; ``registered`` tells whether they are in force.
 """

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from policies import both_phases
+from policies import both_phases, work
 from policies.both_phases import Judgement
 from policies.document import Document, InputError, path_text
 from policies.extract import Reads
@@ -84,7 +84,7 @@ def from_document(document: object) -> Advised:
 def advise(asked: Advised, snapshot: Snapshot) -> tuple[str, ...]:
     """What its author should know, each sentence once; nothing where its pods ask for no accelerator."""
     known = workload_of(snapshot.catalog, asked.api_version, asked.kind)
-    if known is None or not known.templates or asked.namespace in snapshot.catalog.excluded_namespaces:
+    if known is None or not known.templates:
         return ()
     owner = Owner(api_version=asked.api_version, kind=asked.kind, name=asked.name, namespace=asked.namespace, workload=known)
     made = list(islice(pods_of(Document(file="", value=asked.workload), owner, snapshot.catalog), MOST_TEMPLATES + 1))
@@ -103,7 +103,7 @@ def _size(made: Templated | InputError, read: Reads) -> int:
     if isinstance(made, InputError):
         return 0
     try:
-        return len(seen(made.pod, read))
+        return len(seen(made.pod, read)) if work.items(made.pod) <= work.MOST else MOST_SEEN + 1
     except ReviewError:
         return MOST_SEEN + 1
 

@@ -6,7 +6,7 @@ from time import monotonic
 
 import orjson
 
-from policies import claims
+from policies import claims, work
 from policies.engine import evaluate
 from policies.pod import PodError
 from policies.request import Phase, Request
@@ -75,6 +75,8 @@ def _pod(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, a
     kept = snapshot.memory.decided
     decided: Decided | None = kept.get(key)
     if decided is None:
+        if max(work.items(asked.pod), work.items(asked.old_pod or {})) > work.MOST:
+            return _overgrown(phase, asked, size, snapshot)
         decided = _decided(asked, request, facts)
         if key is not None:
             decisions.keep(kept, key, decided)
@@ -103,7 +105,7 @@ def _overgrown(phase: Phase, asked: Review | ClaimReview, size: int, snapshot: S
     """More is to be read than there is time for."""
     refused = unread.enforced(snapshot, asked.namespace)
     logs.write("too_large", "warning", phase=phase, uid=logs.cut(asked.uid), bytes=size, refused=refused)
-    return _word(phase, refused), orjson.dumps(unread.overgrown(asked.uid, size=size, limit=MOST_SEEN, refused=refused))
+    return _word(phase, refused), orjson.dumps(unread.overgrown(asked.uid, size=size, refused=refused))
 
 
 def _unreadable(phase: str, body: bytes, snapshot: Snapshot, error: Unreadable) -> tuple[str, bytes]:

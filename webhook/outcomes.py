@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -42,6 +43,10 @@ REMARKS: Mapping[str, Word | None] = {f"BERTH-{number}": word for number, word i
 MOST_POLICY_SERIES = 1000
 """Series that name a policy: 250 policies with four outcomes each. To write one out takes about 10 us on the loop that also
 answers reviews, so a scrape holds them up by 10 ms more: as long as the swap of a snapshot may. Past it: ``policy="(other)"``."""
+MOST_OF_TENANTS = MOST_POLICY_SERIES // 2
+"""of them, series that name a namespace's own policy: the rest is the cluster's, however many policies tenants write"""
+MOST_OF_ONE = 40
+"""of them, series that name a policy of one namespace: ten policies with four outcomes each"""
 OTHER = "(other)"
 
 
@@ -126,6 +131,12 @@ def _telling(remarks: Sequence[Remark]) -> Iterator[tuple[Remark, Word]]:
             yield remark, word
 
 
+def _namespace(policy: str) -> str | None:
+    """Of ``GPUPolicy/ml-team/own`` ml-team; None of a policy of the cluster."""
+    kind, _, rest = policy.partition("/")
+    return rest.partition("/")[0] if kind == "GPUPolicy" else None
+
+
 class OutcomeCounter:
     """One family whose labels name policies: bounded, and forgotten with its policy."""
 
@@ -138,6 +149,8 @@ class OutcomeCounter:
             registry=registry,
         )
         self._bound: dict[Outcome, Counter] = {}
+        self._of_tenants: collections.Counter[str] = collections.Counter()
+        """by namespace, how many of these name a policy of its own"""
         self._snapshot: Snapshot | None = None
 
     def count(self, outcome: Outcome) -> None:
@@ -145,10 +158,19 @@ class OutcomeCounter:
 
     def _bind(self, outcome: Outcome) -> Counter:
         policy, rule, mode, word = outcome
-        if self._acts(policy, mode) and len(self._bound) < MOST_POLICY_SERIES:
+        namespace = _namespace(policy)
+        if self._acts(policy, mode) and self._has_room(namespace):
             bound = self._bound[outcome] = self._family.labels(*outcome)
+            if namespace is not None:
+                self._of_tenants[namespace] += 1
             return bound
         return self._family.labels(policy if policy == NO_POLICY else OTHER, rule, mode, word)
+
+    def _has_room(self, namespace: str | None) -> bool:
+        """For a policy of this namespace; None: the cluster's."""
+        if namespace is not None and (self._of_tenants[namespace] >= MOST_OF_ONE or self._of_tenants.total() >= MOST_OF_TENANTS):
+            return False
+        return len(self._bound) < MOST_POLICY_SERIES
 
     def keep(self, snapshot: Snapshot) -> None:
         """Forgets what names a policy that is gone, or has another mode now."""
@@ -156,6 +178,7 @@ class OutcomeCounter:
         for outcome in [o for o in self._bound if not self._acts(o.policy, o.mode)]:
             del self._bound[outcome]
             self._family.remove(*outcome)
+        self._of_tenants = collections.Counter(n for o in self._bound if (n := _namespace(o.policy)) is not None)
 
     def _acts(self, policy: str, mode: Mode) -> bool:
         found = self._snapshot.policy(policy) if self._snapshot is not None else None

@@ -27,8 +27,8 @@ from webhook.registration import CLAIMS_CHOSEN, MADE_OF, NAME, NAMES_CHOSEN, mad
 if TYPE_CHECKING:
     from cluster.client import Client
 
-LOOK = 30.0
-"""Seconds between two looks: a registration changes by hand, nodes with a new name take minutes to come"""
+LOOK = 10.0
+"""Seconds between two looks, of two small GETs each: a registration is changed by hand, and who does so wants to see it taken"""
 PATHS = tuple(f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/{NAME}" for kind in ("mutating", "validating"))
 MOST_NAMED = 20
 """names that a line tells"""
@@ -46,7 +46,7 @@ class Registered:
     def sentences(self) -> Iterator[str]:
         """For ``/readyz``; none where there is nothing to say."""
         if self.differs is not None:
-            other = f"another one than this replica's: print it again (berth webhooks) and apply it; {NAME} calls for other pods"
+            other = f"another one than this replica's: print it again (berth webhooks) and apply it, as {NAME} calls for other pods"
             yield f"made of {other if self.differs else 'the catalog of this replica'}"
         if self.overlooked:
             more = f" and {len(self.overlooked) - MOST_NAMED} more" if len(self.overlooked) > MOST_NAMED else ""

@@ -8,9 +8,8 @@ from policies.extract import Reads, extract
 from policies.pod import Raw
 from webhook.review import Unreadable
 
-MOST_SEEN = 128 * 2**10
-"""Bytes of what a decision reads of a pod: 1 KiB usually, 15 with long lists of instance types. Three seconds go by over the 3 MiB that
-an API server takes, and meanwhile nobody else is answered; over this much 0.4."""
+MOST_SEEN = 64 * 2**10
+"""Bytes of what a decision reads of a pod: 1 KiB usually, 15 with long lists of instance types."""
 
 
 def seen(pod: Raw, reads: Reads) -> bytes:

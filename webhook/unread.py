@@ -10,7 +10,9 @@ import re
 from typing import Any, NamedTuple
 
 from policies.snapshot import Snapshot
+from policies.work import MOST
 from webhook.review import printable, sent
+from webhook.seen import MOST_SEEN
 
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([0-9A-Za-z-]{1,128})"')
@@ -58,11 +60,11 @@ def oversized(uid: str, *, size: int, limit: int, refused: bool) -> dict[str, An
     return _not_judged(uid, sentence, refused=refused)
 
 
-def overgrown(uid: str, *, size: int, limit: int, refused: bool) -> dict[str, Any]:
-    """The answer to a review of which more would have to be read than is."""
+def overgrown(uid: str, *, size: int, refused: bool) -> dict[str, Any]:
+    """The answer to a review of which more would have to be judged than is."""
     sentence = (
-        f"BERTH-004: the containers, resources, node affinity and tolerations of this object have {size} bytes, more than the {limit}"
-        " that are judged; write fewer of them"
+        f"BERTH-004: the containers, resources, node affinity and tolerations of this object have {size} bytes, more than {MOST_SEEN},"
+        f" or more than {MOST} items together, which are not judged; write fewer of them"
     )
     return _not_judged(uid, sentence, refused=refused)
 

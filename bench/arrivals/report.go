@@ -28,7 +28,7 @@ func (d *desk) report(gap time.Duration, elapsed time.Duration) report {
 			break
 		}
 		at := int(time.Duration(number) * gap / slot)
-		if at == len(out.Slots) {
+		for at >= len(out.Slots) { // calls rarer than slots leave some empty
 			out.Slots = append(out.Slots, 0)
 		}
 		if number >= skipped {

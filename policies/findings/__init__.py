@@ -2,7 +2,7 @@
 
 Which conditions there are:
 
-    Accepted         always. False: ``Invalid`` with every error, or ``TemplateNotFound``
+    Accepted         always. False: ``Invalid`` with every error, ``TemplateNotFound``, or ``TooManyPolicies``
     Conflicted       always on policies. True: ``NothingOffered``, ``RequirementsExclude`` or ``DefaultsDiffer``, the gravest of them
     Clipped          only while defaults are outside what others require or allow
     Inexpressible    only while a platform in force can't say a field
@@ -29,7 +29,7 @@ from policies.findings.sets import Offers, counts_of, offers_of
 from policies.findings.words import MOST_LINE, cut, sentences, what, what_template, where
 from policies.nearest import hint
 from policies.policy import Allow, Require
-from policies.snapshot import Snapshot
+from policies.snapshot import MOST_OWN, Snapshot
 from policies.stored import Entry, Key, id_of
 
 TEMPLATE = "GPUNodeTemplate"
@@ -129,6 +129,8 @@ class _Compared:
         accepted = _accepted(entry, entries)
         if compiled is None or entry.acting is None:
             return _finding(entry, (accepted, _not_conflicted()), where="", what=_idle(entry))
+        if entry.namespace and compiled not in self._snapshot.own.get(entry.namespace, ()):
+            return _finding(entry, (_too_many(), _not_conflicted()), where="", what=what(compiled))
         constraints = (*compiled.require, *([compiled.require_long] if compiled.require_long else []))
         defaults = (*compiled.machine, *(c for c in (compiled.capacity,) if c))
         conditions = (
@@ -201,6 +203,11 @@ def _not_conflicted() -> Condition:
 
 def _only_true(name: str, reason: str, said: tuple[str, ...]) -> Condition | None:
     return Condition(name, "True", reason, sentences(said)) if said else None
+
+
+def _too_many() -> Condition:
+    text = f"the first {MOST_OWN} GPUPolicies of a namespace by name act, and this is none of them: delete others, or put some together"
+    return Condition("Accepted", "False", "TooManyPolicies", text)
 
 
 def _accepted(entry: Entry, entries: Mapping[Key, Entry]) -> Condition:

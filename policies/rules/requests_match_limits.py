@@ -44,7 +44,7 @@ def _devices(plan: Plan) -> Iterator[tuple[Container, str]]:
     """Every readable pair of container and accelerator name, in the pod's order."""
     for container in plan.pod.containers:
         for name in sorted(container.resource_names):
-            if plan.snapshot.catalog.resource(name) is not None and _unreadable(container, name) is None and not _zero(container, name):
+            if plan.snapshot.resource(name) is not None and _unreadable(container, name) is None and not _zero(container, name):
                 yield container, name
 
 
@@ -57,7 +57,7 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
     for container in plan.pod.containers:
         if plan.wishes.equal.get("accelerators"):
             yield from _accelerators(request, plan, container)
-    if plan.wishes.equal.get("cpuAndMemory") and plan.asked:
+    if plan.wishes.equal.get("cpuAndMemory") and plan.devices.any:
         yield from _cpu_and_memory(plan, shortfalls(plan.pod))
 
 
@@ -65,7 +65,7 @@ def _accelerators(request: Request, plan: Plan, container: Container) -> Iterato
     policies = plan.wishes.equal["accelerators"]
     mends = request.phase == "mutate" and bool(plan.wishes.repair) and plan.actor.resources != "no"
     for name in sorted(container.resource_names):
-        if plan.snapshot.catalog.resource(name) is None:
+        if plan.snapshot.resource(name) is None:
             continue
         wrong = _unreadable(container, name)
         if wrong is not None:

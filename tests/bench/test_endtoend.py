@@ -17,9 +17,9 @@ from bench.burst import Buckets, more, quantile, within
 from bench.creations import Created
 from bench.endtoend_candidates import MUTATE, NATIVE, NONE
 from bench.endtoend_rounds import Round, added, added_ratio
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
-SECONDS = 600
 BUCKETS: Buckets = {0.01: 50.0, 0.025: 99.0, math.inf: 100.0}
 
 
@@ -100,7 +100,7 @@ def test_it_measures_and_records(tmp_path: Path) -> None:
     """In small: every candidate stores the same pod, the burst is stored whole, and all is on the page."""
     results = tmp_path / "RESULTS.md"
     command = [sys.executable, "-m", "bench", "endtoend", "--quick", "--results", str(results)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=10 * PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     page = results.read_text()
     assert "| job, 1, dry run | no webhook |" in page

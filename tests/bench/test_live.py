@@ -12,11 +12,11 @@ import pytest
 
 from bench import live_cluster
 from policies.detect import home
+from tests.patience import PATIENCE
 from webhook.files import read_catalog
 
 ROOT = Path(__file__).parent.parent.parent
 WRK = os.environ.get("BERTH_WRK") or shutil.which("wrk")
-SECONDS = 600
 
 
 def test_nodes_are_unlike() -> None:
@@ -34,7 +34,7 @@ def test_it_measures_and_records(tmp_path: Path) -> None:
     """In small: both sizes answer under load, follow every change, and hear of nodes; all of it is on the page."""
     results = tmp_path / "RESULTS.md"
     command = [sys.executable, "-m", "bench", "live", "--quick", "--results", str(results)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=10 * PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     page = results.read_text()
     assert "| unlike | 100 |" in page

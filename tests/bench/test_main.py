@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.counts import PROVE
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
 PARTS = {
@@ -24,14 +25,13 @@ PARTS = {
 }
 """what each writes"""
 QUICK = tuple(PARTS) if PROVE else ("engine", "servers", "openloop")
-SECONDS = 300
 WRK = os.environ.get("BERTH_WRK") or shutil.which("wrk")
 
 
 def bench(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "bench", *arguments]
     return subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, env={**os.environ, **environment}, check=False
+        command, cwd=ROOT, capture_output=True, text=True, timeout=10 * PATIENCE, env={**os.environ, **environment}, check=False
     )  # fmt: skip
 
 

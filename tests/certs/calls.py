@@ -14,12 +14,11 @@ from collections import Counter
 from itertools import cycle, islice
 
 from tests.certs.pairs import serial_of
+from tests.patience import PATIENCE
 
 VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
 HOSTS = ("localhost", "127.0.0.1")
 KINDS = [(version, host) for version in VERSIONS for host in HOSTS]
-PATIENCE = 30.0
-"""Seconds for one connection, on a machine that does other things too."""
 
 
 def context(ca: str, version: ssl.TLSVersion) -> ssl.SSLContext:

@@ -23,6 +23,7 @@ from certs.serving import LiveContext
 from tests.certs.calls import HOSTS, KINDS, VERSIONS, connect, context, echo
 from tests.certs.pairs import Issued, put_by_rename, put_by_symlink, serial_of
 from tests.counts import count
+from tests.patience import PATIENCE
 
 SWAPS = count(100, 1000)
 CLIENTS = 50
@@ -72,7 +73,7 @@ class Server:
             writer.close()
 
     def wait_for(self, done: Callable[[], bool]) -> None:
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while not done():
             assert time.monotonic() < end, f"{self.handshakes} handshakes, refused: {self.refused}, failures: {self.failures}"
             time.sleep(0.001)
@@ -94,7 +95,7 @@ def serving(folder: Path) -> Iterator[Server]:
     thread = threading.Thread(target=lambda: uvloop.run(server.run(ready, stop)))
     thread.start()
     try:
-        assert ready.wait(10)
+        assert ready.wait(PATIENCE)
         yield server
     finally:
         stop.set()
@@ -107,7 +108,7 @@ def calling(server: Server, ca: Path) -> Iterator[Callable[[], dict[str, dict[st
     command = [sys.executable, "-m", "tests.certs.calls", str(server.port), str(ca), str(CLIENTS)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
-            yield lambda: json.loads(process.communicate(timeout=60)[0])
+            yield lambda: json.loads(process.communicate(timeout=PATIENCE)[0])
         finally:
             process.kill()
 

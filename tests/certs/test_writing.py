@@ -23,6 +23,7 @@ from certs.files import FILES, self_signed
 from certs.writing import locked, store
 from tests.certs.pairs import DAY, NOW
 from tests.counts import count
+from tests.patience import PATIENCE
 
 ROUNDS = count(10, 200)
 PROCESSES = 6
@@ -37,7 +38,7 @@ def ran(module: str, *arguments: str, mount: str = "", said: str = "") -> str:
         if subprocess.run(["unshare", "-rm", "sh", "-c", mount], capture_output=True, check=False).returncode:
             pytest.skip("this machine lets nobody mount")
         command = ["unshare", "-rm", "sh", "-c", f'{mount} && exec "$@"', "sh", *command]
-    done = subprocess.run(command, input=said, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, input=said, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 

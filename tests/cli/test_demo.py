@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli import demo
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -24,7 +25,7 @@ def start(**environ: str) -> subprocess.Popen[str]:
 
 def test_it_shows_an_admitted_pod_and_stops_when_told_to_run_once() -> None:
     """The command, the ready line, the diff, the outcome, and what to type by hand."""
-    out, _ = (process := start(BERTH_RUN_ONCE="1")).communicate(timeout=60)
+    out, _ = (process := start(BERTH_RUN_ONCE="1")).communicate(timeout=PATIENCE)
     assert process.returncode == 0
     parts = ["$ berth serve", "serving https://127.0.0.1:", "+++ the pod (as admitted)", "\nadmitted: ", "curl --cacert .berth/tls/ca.crt"]
     assert [part for part in parts if part not in out] == []
@@ -45,7 +46,7 @@ def test_it_stays_until_it_is_told_to_stop(number: signal.Signals) -> None:
             pass
         process.send_signal(number)
         try:
-            _, err = process.communicate(timeout=30)
+            _, err = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
     assert process.returncode == 0

@@ -15,6 +15,7 @@ import yaml
 
 from cli.from_cluster import default_kubeconfig
 from cli.main import main
+from tests.patience import PATIENCE
 from tests.testcluster.cluster import Cluster, Options
 from tests.testcluster.fixtures import control_plane
 from tests.testcluster.starting import apply_crds
@@ -181,7 +182,7 @@ def test_the_kubeconfig_is_found_as_kubectl_finds_it(tmp_path: Path) -> None:
 def test_from_files_no_client_is_imported() -> None:
     """Without a cluster the command starts fast: no Kubernetes client, no HTTP library, no TLS."""
     code = "import sys, cli.effective; print([m for m in ('kubernetes', 'aiohttp', 'httptools', 'cryptography') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=PATIENCE, check=True)
     assert done.stdout == "[]\n"
 
 

@@ -8,7 +8,6 @@ import os
 import pty
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import yaml
 
 from cli.main import main
 from cli.yaml_lines import text as yaml_text
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
 REVIEWS = ROOT / "tests" / "reviews"
@@ -79,7 +79,7 @@ def run(tmp_path: Path, policy: Path, capsys: pytest.CaptureFixture[str]) -> Any
 
 def _command(*arguments: str, stdin: str = "") -> Ran:
     command = [sys.executable, "-m", "cli.main", "try", *arguments]
-    done = subprocess.run(command, input=stdin, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, cwd=ROOT, timeout=PATIENCE, check=False)
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
@@ -329,7 +329,7 @@ def _on_a_terminal(environ: dict[str, str], *arguments: str) -> str:
     master, slave = pty.openpty()
     command = [sys.executable, "-m", "cli.main", "try", *arguments]
     environ = {**os.environ, **environ}
-    done = subprocess.run(command, stdout=slave, stderr=subprocess.DEVNULL, cwd=ROOT, env=environ, timeout=60, check=False)
+    done = subprocess.run(command, stdout=slave, stderr=subprocess.DEVNULL, cwd=ROOT, env=environ, timeout=PATIENCE, check=False)
     os.close(slave)
     shown = os.read(master, 65536).decode()
     os.close(master)
@@ -357,7 +357,7 @@ def test_a_closed_pipe_is_no_error(tmp_path: Path, policy: Path) -> None:
     file = tmp_path / "pods.yaml"
     file.write_text("---\n".join([GOOD] * 1000))
     command = f'"{sys.executable}" -m cli.main try --policies "{policy}" -o yaml "{file}" | head -1'
-    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=ROOT, timeout=PATIENCE, check=False)
     assert done.stdout == "apiVersion: v1\n"
     assert "Traceback" not in done.stderr
 
@@ -365,18 +365,16 @@ def test_a_closed_pipe_is_no_error(tmp_path: Path, policy: Path) -> None:
 def test_nothing_of_the_server_is_imported() -> None:
     """`try` starts fast: no HTTP server, no TLS library, no table library."""
     code = "import sys, cli.try_; print([m for m in ('httptools', 'uvloop', 'cryptography', 'asyncio') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=PATIENCE, check=True)
     assert done.stdout == "[]\n"
 
 
-def test_a_thousand_pods_take_seconds_not_minutes(tmp_path: Path) -> None:
-    """1,000 pods in one call: under two seconds where it was measured; three times that fails here, for slow machines."""
+def test_a_thousand_pods_are_judged_in_one_call(tmp_path: Path) -> None:
+    """Each is told. That a pod more costs no more than the one before it, test_yaml_text.py and test_scaling.py say."""
     file = tmp_path / "pods.yaml"
     pod = json.loads((REVIEWS / "pods-create-train-llama.json").read_text())["request"]["object"]
     del pod["metadata"]["managedFields"]
     file.write_text("---\n".join([yaml_text(pod)] * 1000))
-    before = time.monotonic()
     ran = _command("--policies", LIBRARY, "-o", "diff", str(file))
-    assert time.monotonic() - before < 6
     assert ran.code == 0
     assert ran.out.count("+++ ") == 1000

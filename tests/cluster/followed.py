@@ -14,8 +14,7 @@ from cluster.gate import Gate
 from cluster.kinds import Raw, Watched, key_of
 from cluster.reflector import Reflector
 from policies.stored import Key
-
-WAIT = 30.0
+from tests.patience import PATIENCE
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
@@ -80,7 +79,7 @@ async def following(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def until(true: Callable[[], bool], what: str, seconds: float = WAIT) -> None:
+async def until(true: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
     """Raises AssertionError where it never becomes true."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + seconds

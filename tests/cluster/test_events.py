@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cluster.client import Access, Client
-from cluster.events import BURST, NOTE, Events, Subject
+from cluster.events import BURST, BURST_OF_ONE, MOST_NAMESPACES, NOTE, Events, Subject
 from policies.findings import Condition
 from tests.cluster.turns import closed
 from tests.testcluster.cluster import Cluster
@@ -49,18 +49,52 @@ def test_only_changes_are_events(before: dict[str, tuple[str, str]], now: Condit
     assert len(one._waiting) == told
 
 
+def about(namespace: str) -> Subject:
+    return Subject(key=("GPUPolicy" if namespace else "ClusterGPUPolicy", namespace, "p"), uid="u", resource_version="7")
+
+
 def test_what_comes_too_fast_is_dropped_and_counted() -> None:
     """A burst, then one a second."""
     clock = Clock()
     one = events(clock=clock)
     for _ in range(BURST + 90):
-        one.changed(SUBJECT, {}, BAD)
+        one.changed(about(""), {}, BAD)
     assert (len(one._waiting), one.dropped) == (BURST, 90)
     for _ in range(5):
         clock.now += 1.0
-        one.changed(SUBJECT, {}, BAD)
-        one.changed(SUBJECT, {}, BAD)
+        one.changed(about(""), {}, BAD)
+        one.changed(about(""), {}, BAD)
     assert (len(one._waiting), one.dropped) == (BURST + 5, 95)
+
+
+def test_one_namespace_does_not_use_up_the_events_of_others() -> None:
+    """Nor all of them together those about the cluster's policies."""
+    clock = Clock()
+    one = events(clock=clock)
+    for _ in range(100):
+        one.changed(about("loud"), {}, BAD)
+    assert len(one._waiting) == BURST_OF_ONE
+    one.changed(about("quiet"), {}, BAD)
+    assert len(one._waiting) == BURST_OF_ONE + 1
+    for number in range(100):
+        one.changed(about(f"ns-{number}"), {}, BAD)
+    assert len(one._waiting) == BURST
+    one.changed(about(""), {}, BAD)
+    assert len(one._waiting) == BURST + 1
+    clock.now += 10.0
+    one.changed(about("loud"), {}, BAD)
+    one.changed(about("loud"), {}, BAD)
+    assert len(one._waiting) == BURST + 2
+
+
+def test_namespaces_that_are_quiet_again_are_forgotten() -> None:
+    """However many there have been."""
+    clock = Clock()
+    one = events(clock=clock)
+    for number in range(3 * MOST_NAMESPACES):
+        clock.now += 1.0
+        one.changed(about(f"ns-{number}"), {}, BAD)
+    assert len(one._of_one) <= MOST_NAMESPACES
 
 
 @pytest.mark.parametrize("held", [True, False])

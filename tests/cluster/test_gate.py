@@ -6,6 +6,7 @@ import asyncio
 from itertools import pairwise
 from pathlib import Path
 
+from cluster import backoff
 from cluster.client import Access, Client
 from cluster.gate import Gate
 from cluster.kinds import KINDS
@@ -46,10 +47,10 @@ def test_while_the_server_is_down_one_tries_for_all(tmp_path: Path) -> None:
             gate = Gate(client)
             gate.doubt()
             waiting = [asyncio.create_task(gate.passing()) for _ in range(50)]
-            await asyncio.sleep(8)
+            await until(lambda: len(proxy.connections) > 3, "four attempts")
             gaps = [after - before for before, after in pairwise(proxy.connections)]
-            assert 2 <= len(gaps) < 5, gaps
-            assert gaps[-1] > 2 * gaps[0]
+            least = [backoff.FIRST * 2.0**number * (1 - backoff.JITTER) for number in range(3)]
+            assert all(gap > bound for gap, bound in zip(gaps, least, strict=False)), gaps
             assert "can't be reached" in gate.error
             for one in waiting:
                 one.cancel()

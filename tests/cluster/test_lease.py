@@ -1,6 +1,6 @@
 """One writer of several, against a real API server: stopped, killed, cut off, and set against each other.
 
-All times are a fifth of those in production: a Lease of three seconds.
+All times are two fifths of those in production: a Lease of six seconds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.cluster.turns import LEASES, Turns, closed, watching
 from tests.counts import count
 from tests.testcluster.cluster import Cluster
 
-PACE = 0.2
+PACE = 0.4
 PROGRAM = "tests.cluster.replica_that_writes"
 ROOT = Path(__file__).parent.parent.parent
 
@@ -50,11 +50,11 @@ class World:
         self.replicas[holder] = await asyncio.create_subprocess_exec(*words, cwd=ROOT, stdout=asyncio.subprocess.DEVNULL)
         return self.replicas[holder]
 
-    async def holding(self, holder: str, seconds: float = 30) -> None:
+    async def holding(self, holder: str) -> None:
         """Returns once it holds, and has written since."""
-        await until(lambda: self.turns.held[-1:] != [] and self.turns.held[-1][1] == holder, f"{holder} to hold", seconds)
+        await until(lambda: self.turns.held[-1:] != [] and self.turns.held[-1][1] == holder, f"{holder} to hold")
         written = self.turns.writes_of(holder)
-        await until(lambda: self.turns.writes_of(holder) > written, f"{holder} to write", seconds)
+        await until(lambda: self.turns.writes_of(holder) > written, f"{holder} to write")
 
 
 @asynccontextmanager
@@ -118,9 +118,8 @@ def test_a_holder_that_is_stopped_past_its_lease_writes_nothing_when_it_wakes(pl
                 await world.holding(other)
                 os.kill(world.replicas[holder].pid, signal.SIGCONT)
                 await asyncio.sleep(1.0)
-                assert world.turns.holders[-1] == other
+            await until(lambda: len(world.turns.written) > 100, "a hundred writes")
             assert not world.turns.overlapping()
-            assert len(world.turns.written) > 100
 
     asyncio.run(run())
 
@@ -132,7 +131,7 @@ def test_a_holder_that_is_killed_is_followed_when_its_lease_ends(plane: Cluster)
         async with world_of(plane) as world:
             for _ in range(count(1, 10)):
                 await world.start("a")
-                await world.holding("a", 60)
+                await world.holding("a")
                 await world.start("b")
                 await asyncio.sleep(1.0)
                 loop = asyncio.get_running_loop()
@@ -276,7 +275,7 @@ def test_a_lease_that_is_deleted_or_given_away_is_not_fought_over(plane: Cluster
             assert (await spec(client))["holderIdentity"] == "a"
             other = {"spec": {"holderIdentity": "b", "leaseDurationSeconds": 3}}
             assert (await client.call("PATCH", f"{LEASES}/{LEASE}", body=other, content="application/merge-patch+json")).ok
-            await until(lambda: not lease.held, "it to let go", 2 * PACE * 5.0)
+            await until(lambda: not lease.held, "it to let go")
 
     on_client(plane, run)
 
@@ -289,7 +288,7 @@ def test_a_lease_without_a_holder_is_taken(plane: Cluster, lease_spec: dict[str,
         body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": LEASE}, "spec": lease_spec}
         assert (await client.call("POST", LEASES, body=body)).ok
         async with electing(client, "a") as lease:
-            await until(lambda: lease.held, "the Lease", 10)
+            await until(lambda: lease.held, "the Lease")
 
     on_client(plane, run)
 

@@ -12,11 +12,13 @@ import pytest
 
 from cluster.lookups import Lookups
 from tests.cluster.followed import run
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
 NEVER = """
 import asyncio, socket, sys, time, uvloop
 from cluster.lookups import Lookups
+from tests.patience import PATIENCE
 
 def slow(*_):
     print("asked", flush=True)
@@ -43,12 +45,12 @@ def test_a_name_gives_its_addresses() -> None:
         assert {(one["hostname"], one["port"]) for one in found} == {("localhost", 443)}
         for wrong in ("a" * 64, "..", "nothing.invalid"):
             with pytest.raises(OSError):
-                await asyncio.wait_for(Lookups().resolve(wrong, 443), 60)
+                await asyncio.wait_for(Lookups().resolve(wrong, 443), PATIENCE)
 
     run(work())
 
 
 def test_a_process_ends_while_a_name_is_looked_up() -> None:
     """Name servers that do not answer hold up nobody who has ended."""
-    done = subprocess.run([sys.executable, "-c", NEVER], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", NEVER], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
     assert (done.returncode, done.stdout, done.stderr) == (0, "asked\n", "")

@@ -104,8 +104,9 @@ def test_a_killed_server_costs_nothing_but_time(plane: Cluster, tmp_path: Path) 
                 start = await beside(partial(kill, plane))
                 down = time.monotonic()
                 await asyncio.sleep(count(8, 30))
-                tried = len([one for one in proxy.connections if one > down])
-                assert 1 <= tried < count(8, 30), f"{tried} connections"
+                await until(lambda: proxy.connections[-1] > down, "an attempt")  # noqa: B023
+                tried, lasted = len([one for one in proxy.connections if one > down]), time.monotonic() - down
+                assert tried < lasted, f"{tried} connections in {lasted:.1f} s"
                 print(f"{tried} connections while it was down")
                 assert not any(one.healthy for one in reflectors if not one.absent)
                 assert (kept.objects, gate.open) == (before, False)
@@ -118,7 +119,7 @@ def test_a_killed_server_costs_nothing_but_time(plane: Cluster, tmp_path: Path) 
 
 
 def test_a_connection_that_carries_nothing_is_noticed(plane: Cluster, tmp_path: Path) -> None:
-    """Blackholed both ways: within twice the time of a watch every kind says so, and all is well again soon after."""
+    """Blackholed both ways: every kind says so by itself, and all is well again soon after."""
 
     async def work() -> None:
         async with through(plane, tmp_path) as (proxy, kept, reflectors, _, _client):
@@ -126,9 +127,7 @@ def test_a_connection_that_carries_nothing_is_noticed(plane: Cluster, tmp_path: 
                 proxy.blackhole()
                 await change(plane)
                 followed = [one for one in reflectors if not one.absent]
-                begun = time.monotonic()
                 await until(lambda: not any(one.healthy for one in followed), "silence to be noticed")  # noqa: B023
-                assert time.monotonic() - begun < 2 * SECONDS + 1
                 proxy.blackhole(False)
                 await equal(kept, plane, "the change")
                 await until(lambda: all(one.healthy for one in reflectors), "health")

@@ -10,6 +10,7 @@ import pytest
 
 from cluster.client import Access, Client
 from cluster.lease import Lease
+from cluster.statuses import FOUGHT
 from policies.policy import API_VERSION
 from tests.cluster.followed import until
 from tests.cluster.turns import LEASES, closed
@@ -67,6 +68,7 @@ def test_a_status_is_written_once_and_then_left(plane: Cluster) -> None:
         assert found["observedGeneration"] == 1
         assert (found["what"], found["where"]) == ("require families in [hopper]", "all namespaces")
         assert condition(api, "p", "Conflicted")["reason"] == "NoConflict"
+        await until(lambda: one.statuses.counts.written == 1, "the answer to the write")
         assert await one.quiet() == 0
         assert (one.statuses.counts.written, one.statuses.counts.failed, one.statuses.searched) == (1, 0, 2)
 
@@ -135,19 +137,25 @@ def test_the_last_good_form_outlives_every_replica(plane: Cluster) -> None:
 
 def test_what_another_writes_is_put_right_once_a_minute(plane: Cluster) -> None:
     """A status that is fought over is written once in that time, however often the other writes."""
+    now = 1000.0
 
     async def test(one: Replica, api: Api) -> None:
         await beside(api.create, policy("p", require={"capacity": ["spot"]}))
         await has(api, "p", "True")
+        await until(lambda: one.statuses.counts.written == 1, "the answer to the write")
         for i in range(20):
             await beside(api.patch, policy("p"), {"status": {"what": f"nonsense {i}", "conditions": []}}, subresource="status")
             await asyncio.sleep(0.02)
+        assert await one.quiet() == 0
         assert one.statuses.counts.written == 1
+        nonlocal now
+        now += FOUGHT
         await until(lambda: status(api, "p")["what"] == "require capacity [spot]", "it to be put right")
         assert condition(api, "p")["status"] == "True"
+        await one.settled()
         assert one.statuses.counts.written == 2
 
-    on_plane(plane, test, fought=3.0, idle=0.1)
+    on_plane(plane, test, idle=0.1, clock=lambda: now)
 
 
 def test_a_status_that_the_server_makes_something_else_of_is_not_written_again(plane: Cluster) -> None:
@@ -158,12 +166,15 @@ def test_a_status_that_the_server_makes_something_else_of_is_not_written_again(p
     old = plane.api.call("GET", plane.api.path_of(definition)).body
     where = old["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]["where"]
     plane.api.patch(definition, [{"op": "remove", "path": at}], content="application/json-patch+json")
+    plane.api.create(policy("older", require={"capacity": ["spot"]}))
+    plane.wait_for(lambda: not keeps_where(plane.api, "older"), "the API server to take the definition")
+    plane.api.delete(policy("older"))
 
     async def test(one: Replica, api: Api) -> None:
-        await asyncio.sleep(1.0)  # the API server takes the new definition
         await beside(api.create, policy("p", require={"capacity": ["spot"]}))
         await has(api, "p", "True")
-        await asyncio.sleep(1.0)
+        await until(lambda: any(event == "status_failed" for event, _ in one.said), "it to be told")
+        await one.settled()
         assert one.statuses.counts.written <= 3
         assert await one.quiet() == 0
         assert [fields["error"] for event, fields in one.said if event == "status_failed"] == [
@@ -174,6 +185,12 @@ def test_a_status_that_the_server_makes_something_else_of_is_not_written_again(p
         on_plane(plane, test, fought=0.2, idle=0.1)
     finally:
         plane.api.patch(definition, [{"op": "add", "path": at, "value": where}], content="application/json-patch+json")
+
+
+def keeps_where(api: Api, name: str) -> bool:
+    """Whether that field of a status is stored."""
+    api.patch(policy(name), {"status": {"where": "anywhere"}}, subresource="status")
+    return "where" in status(api, name)
 
 
 def test_only_who_holds_writes_and_whoever_follows_finds_nothing_to_do(plane: Cluster) -> None:
@@ -230,12 +247,14 @@ def test_a_lease_that_ends_stops_the_writing_at_once(plane: Cluster) -> None:
     lease = Holding()
 
     async def test(one: Replica, api: Api) -> None:
+        lease.left = 0.0
         for i in range(40):
             await beside(api.create, policy(f"p{i}", require={"capacity": ["spot"]}))
+        lease.left = 10.0
         await until(lambda: one.statuses.counts.written >= 5, "some")
         lease.left = 0.0
         written = one.statuses.counts.written
-        await asyncio.sleep(1.0)
+        await one.settled()
         assert one.statuses.counts.written <= written + 1
         assert one.statuses.counts.written < 40
 
@@ -253,7 +272,7 @@ def test_a_write_that_comes_too_late_is_dropped_and_made_anew(plane: Cluster) ->
         assert status(api, "p")["observedGeneration"] == i
         assert one.statuses.counts.failed == 0
         await beside(api.delete, policy("p"))
-        await asyncio.sleep(0.3)
+        await one.settled()
         assert await one.quiet() == 0
 
     on_plane(plane, test, rate=1000.0)
@@ -266,7 +285,7 @@ def test_a_writer_without_the_right_to_write_asks_once_a_minute(plane: Cluster) 
         one.statuses.client = Forbidden(one.client)  # type: ignore[assignment]
         await beside(api.create, policy("p", require={"capacity": ["spot"]}))
         await until(lambda: one.statuses.counts.failed > 0, "a refusal")
-        await asyncio.sleep(1.0)
+        await one.settled()
         assert one.statuses.counts.failed == 1
         (error,) = [fields["error"] for event, fields in one.said if event == "status_failed"]
         assert error.startswith('ClusterGPUPolicy/p: 403 clustergpupolicies.berth.dev "p" is forbidden: User "nobody" cannot patch')

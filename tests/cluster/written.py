@@ -18,6 +18,7 @@ from policies.living import Living, Options
 from policies.policy import API_VERSION
 from tests import golden
 from tests.cluster.turns import closed
+from tests.patience import PATIENCE
 from tests.testcluster.cluster import Cluster
 
 Raw = dict[str, Any]
@@ -53,6 +54,12 @@ class Replica:
             lived = self.living.apply(self.inbox.take())
             self.statuses.take(lived.snapshot, lived.entries)
             await asyncio.sleep(0.01)
+
+    async def settled(self) -> None:
+        """Returns once a second has gone by without a write: what was under way has come back by the watch."""
+        async with asyncio.timeout(PATIENCE):
+            while await self.quiet():
+                pass
 
     async def quiet(self, seconds: float = 1.0) -> int:
         """Writes in so many seconds."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from itertools import cycle
 
 from tests.e2e.faults_marks import FREE, MOST_GPUS, OWN, PLAIN, RULED, Marks, gpu_pod
+from tests.patience import PATIENCE
 from tests.testcluster.api import Api, Raw
 from tests.testcluster.berth import Berth
 from tests.webhook.server import JSON, answer_of
@@ -131,7 +132,7 @@ class Questions:
     def __init__(self, replica: Berth) -> None:
         host, _, port = replica.url.removeprefix("https://").rpartition(":")
         context = ssl.create_default_context(cafile=str(replica.ca))
-        self._connection = http.client.HTTPSConnection(host, int(port), context=context, timeout=30)
+        self._connection = http.client.HTTPSConnection(host, int(port), context=context, timeout=PATIENCE)
 
     def ask(self, namespace: str, gpus: int = 1) -> tuple[int, int | None]:
         """(status, the mark that a pod gets, or None where it is refused). Raises OSError where there is no answer."""

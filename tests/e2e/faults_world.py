@@ -15,6 +15,7 @@ from cluster.kinds import KINDS, Watched
 from tests.cluster.proxy import Proxy
 from tests.e2e.faults_load import Load, Questions, sweep
 from tests.e2e.faults_marks import LABEL, OWN, RULED, Marks
+from tests.patience import PATIENCE
 from tests.random_worlds import catalog
 from tests.testcluster import nodes
 from tests.testcluster.api import Api, Raw
@@ -25,8 +26,6 @@ from tests.testcluster.installed import install, token, write_kubeconfig
 NAME = "faults"
 WATCH = 5
 """Seconds of a watch: the least that there may be, so that silence is noticed soon"""
-SETTLES = 60.0
-"""seconds after which a replica that does not agree is given up; a kind that has failed often waits for 15 s"""
 OPTIONS = Options(kubelets=False, controllers="namespace-controller")
 
 
@@ -52,7 +51,7 @@ class World:
             reply = self.api.apply(value) if how == "apply" else self.api.call("DELETE", self.api.path_of(value))
             assert reply.ok, reply.message
 
-    def settled(self, load: Load | None = None, seconds: float = SETTLES) -> float:
+    def settled(self, load: Load | None = None, seconds: float = PATIENCE) -> float:
         """Seconds until the replica knows every version of every object that the store has, and decides by the newest policies.
         Then what is stored is judged."""
         begun = time.perf_counter()
@@ -98,7 +97,7 @@ class World:
         answer = self.replica.page("/readyz")
         return answer.status, next(line for line in answer.body.decode().splitlines() if "cluster:" in line)
 
-    def says(self, *parts: str, seconds: float = SETTLES) -> str:
+    def says(self, *parts: str, seconds: float = PATIENCE) -> str:
         """The line of /readyz once all parts are in it; the replica is ready all the while."""
 
         def said() -> bool:
@@ -109,7 +108,7 @@ class World:
         self.until(said, lambda: f"/readyz to say {parts}: {self.readyz()}", seconds)
         return self.readyz()[1]
 
-    def until(self, found: Callable[[], bool], what: Callable[[], str], seconds: float = SETTLES) -> None:
+    def until(self, found: Callable[[], bool], what: Callable[[], str], seconds: float = PATIENCE) -> None:
         """Fails where it never comes, or a process ends meanwhile."""
         deadline = time.monotonic() + seconds
         while not found():

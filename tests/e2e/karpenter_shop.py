@@ -16,15 +16,13 @@ import yaml
 
 from tests.e2e.conftest import control_plane
 from tests.e2e.karpenter_cases import BERTHS, CASES, POLICIES, TWINS, WITHOUT, Case
+from tests.patience import PATIENCE
 from tests.random_worlds import catalog
 from tests.testcluster import karpenter
 from tests.testcluster.api import Raw, Reply
 from tests.testcluster.berth import LIBRARY, SCOPE, create_namespace, registered
 from tests.testcluster.cluster import Cluster
 from tests.testcluster.karpenter import POOL, Bought, Karpenter
-
-RUNNING_SECONDS = 60
-"""In which all that can be bought is: three seconds on an idle machine"""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,7 +53,7 @@ class Shop:
 
     def _wait(self, cases: Sequence[Case]) -> None:
         """Until they run. Of one that was refused or never runs, its test tells."""
-        deadline = time.monotonic() + RUNNING_SECONDS
+        deadline = time.monotonic() + PATIENCE
         while not all(self.runs(case.name) for case in cases if self.replies[case.name].ok) and time.monotonic() < deadline:
             time.sleep(0.2)
 

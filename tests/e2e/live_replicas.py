@@ -16,13 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.patience import PATIENCE
 from tests.testcluster.berth import Berth
 from tests.webhook.server import JSON, answer_of
 
 REVIEW = Path(__file__).parent.parent / "reviews" / "pods-create-train-llama.json"
 GRACE = "/spec/terminationGracePeriodSeconds"
-PATIENCE = 30
-"""seconds for one answer"""
 PAUSE = 0.003
 """seconds between two questions: what is measured is that much too long at most"""
 

@@ -10,11 +10,10 @@ from itertools import count
 
 from policies.policy import API_VERSION
 from tests.e2e.live_replicas import Answered, Asking
+from tests.patience import PATIENCE
 from tests.testcluster.api import MERGE, Api, Raw, Reply
 
 LABEL = "tests.berth.dev/live"
-WITHIN = 30.0
-"""seconds after which a replica that does not follow is given up"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +105,7 @@ def _until(thread: Asking, write: Write, answered: float) -> float:
             if answer.grace == write.grace:
                 return answer.received
         assert thread.is_alive(), f"{thread.name} has ended"
-        assert time.perf_counter() - answered < WITHIN, f"{thread.name}: {write.what}: never decided by; {thread.answers[-1:]}"
+        assert time.perf_counter() - answered < PATIENCE, f"{thread.name}: {write.what}: never decided by; {thread.answers[-1:]}"
         time.sleep(0.001)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from policies.policy import API_VERSION
 from tests.e2e.differential_pods import generated
+from tests.patience import PATIENCE
 from tests.testcluster.api import Api
 from tests.testcluster.berth import Berth
 from tests.webhook.server import JSON, answer_of
@@ -28,6 +29,8 @@ REVIEWS = Path(__file__).parent.parent / "reviews"
 CALM = {"calm-guarded": {"team": "research"}, "calm-own": {"team": "web"}, "calm-plain": {}}
 """namespaces and their labels"""
 RANDOM_PODS = 12
+MANY = 100
+"""answers whose CPU is read at once: the kernel counts it in hundredths of a second"""
 PAUSE = 0.002
 """seconds between two questions, or who asks would take what those who answer need"""
 
@@ -115,7 +118,7 @@ class Asker:
         """On a new connection: a 503 closes the old one."""
         host, _, port = self._replica.url.removeprefix("https://").rpartition(":")
         context = ssl.create_default_context(cafile=str(self._replica.ca))
-        self._connection = http.client.HTTPSConnection(host, int(port), context=context, timeout=60)
+        self._connection = http.client.HTTPSConnection(host, int(port), context=context, timeout=PATIENCE)
 
     def ask(self, question: Question) -> tuple[int, bytes]:
         """(status, body)."""
@@ -135,6 +138,17 @@ def answers(replica: Berth, asked: Sequence[Question]) -> list[tuple[int, bytes]
         return [asker.ask(question) for question in asked]
     finally:
         asker.close()
+
+
+def cost(replica: Berth, asked: Sequence[Question], times: int = 8) -> float:
+    """Seconds of its CPU for an answer, whatever else the machine does: the least of some rounds, as it has work of its own too."""
+    rounds = []
+    for _ in range(times):
+        before = replica.process.cpu()
+        for _ in range(MANY // len(asked) + 1):
+            answers(replica, asked)
+        rounds.append((replica.process.cpu() - before) / (len(asked) * (MANY // len(asked) + 1)))
+    return min(rounds)
 
 
 @dataclass(slots=True)

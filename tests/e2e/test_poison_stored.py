@@ -126,7 +126,7 @@ def test_what_has_an_evil_name_stops_no_status(stored: Stored) -> None:
         stored.cluster.wait_for(lambda: f"GPUPolicy/victim/{name}" in poison_seen.named(stored.replica.process.log), "it to be named")
         time.sleep(3)  # its status is tried first
         assert stored.cluster.api.apply(own_policy("followed", 99)).ok
-        stored.cluster.wait_for(lambda: accepted(stored), "the status of another policy", 30)
+        stored.cluster.wait_for(lambda: accepted(stored), "the status of another policy")
     finally:
         stored.etcd.delete(PREFIX + name)
 
@@ -191,7 +191,7 @@ def follows(stored: Stored) -> None:
     assert stored.cluster.api.apply(own_policy("followed", grace)).ok
     caller = Caller(stored.replica, "followed")
     try:
-        stored.cluster.wait_for(lambda: caller.ask().grace == grace, "the replica to follow a policy of another namespace", 20)
+        stored.cluster.wait_for(lambda: caller.ask().grace == grace, "the replica to follow a policy of another namespace")
     finally:
         caller.close()
 
@@ -201,6 +201,6 @@ def starts(stored: Stored) -> None:
     process = start(stored.cluster, "new", stored.kubeconfig, *WATCH)
     replica = listening(stored.cluster, "new", process)
     try:
-        stored.cluster.wait_for(lambda: ready(replica)[0] == 200, f"a new replica to be ready: {ready(replica)[1]}", 20)
+        stored.cluster.wait_for(lambda: ready(replica)[0] == 200, f"a new replica to be ready: {ready(replica)[1]}")
     finally:
         stored.cluster.processes.end(process)

@@ -92,7 +92,7 @@ def test_a_drain_for_a_driver_upgrade_spares_a_protected_pod(world: Judged) -> N
         stored = world.cluster.api.create(made, world["disruption"])
         assert stored["metadata"]["labels"] == {SKIP_DRAIN: "true"}
         assert [node_of(world.cluster, one) for one in (plain, stored)] == ["upgraded", "upgraded"]
-        command = world.cluster.kubectl("drain", "upgraded", f"--pod-selector={SKIP_DRAIN}!=true", "--force", "--timeout=60s")
+        command = world.cluster.kubectl("drain", "upgraded", f"--pod-selector={SKIP_DRAIN}!=true", "--force", "--timeout=300s")
         subprocess.run(command, check=True, capture_output=True, text=True)
         left = world.cluster.api.list("v1", "Pod", fieldSelector="spec.nodeName=upgraded")
         assert [(one["metadata"]["name"], "deletionTimestamp" in one["metadata"]) for one in left] == [(stored["metadata"]["name"], False)]

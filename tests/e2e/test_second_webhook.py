@@ -203,7 +203,7 @@ def test_policies_that_change_between_the_two_calls_refuse_the_pod_once(
 
     def tighten(_: Raw) -> None:
         one_policy.write(policy, REQUIRE)
-        cluster.wait_for(lambda: bool(started[0].events("policies_loaded")), "Berth to follow", 25)
+        cluster.wait_for(lambda: bool(started[0].events("policies_loaded")), "Berth to follow")
 
     with berth(cluster, tmp_path, {}) as by, second_webhook.serving(tmp_path, {"nothing": DOES["nothing"], "tighten": tighten}) as second:
         started.append(by)

@@ -16,6 +16,7 @@ from tests.e2e.ways.guardrails import (
     GUARDRAILS,
     H100_NODE,
     LABEL,
+    P5_NODE,
     SPOT_NODE,
     T4_NODE,
     Guardrail,
@@ -124,6 +125,16 @@ def _fleet() -> Iterator[FakeNode]:
         "karpenter.k8s.aws/instance-gpu-count": "1",
         "node.kubernetes.io/instance-type": "g4dn.xlarge",
     }
+    p5 = _roomy(nodes.whole(P5_NODE, h100, 8))
+    on_demand = {
+        "karpenter.sh/capacity-type": "on-demand",
+        "karpenter.k8s.aws/instance-family": "p5",
+        "karpenter.k8s.aws/instance-gpu-name": "h100",
+        "karpenter.k8s.aws/instance-gpu-memory": "81920",
+        "karpenter.k8s.aws/instance-gpu-count": "8",
+        "node.kubernetes.io/instance-type": "p5.48xlarge",
+    }
+    yield replace(p5, labels={**p5.labels, **aws, **on_demand})
     more = {f"nvidia.com/{name}": _MANY for name in ("mig-1g.10gb", "mig-7g.80gb", "gpu.shared")}
     yield replace(spot, labels={**spot.labels, **aws}, resources={**spot.resources, **more})
     gke = {"cloud.google.com/gke-nodepool": "a", "cloud.google.com/gke-accelerator": "nvidia-tesla-t4", "cloud.google.com/gke-spot": "true"}
@@ -151,7 +162,7 @@ def _class(name: str, expression: str, **spec: str) -> Raw:
 
 @contextmanager
 def _tenant(cluster: Cluster, guardrail: Guardrail) -> Iterator[Tenant]:
-    """A namespace that Berth judges by this guardrail alone, and the service account that edits it. ``admin-access`` is the cluster's leave."""
+    """A namespace that Berth judges by this guardrail alone, and the service account that edits it."""
     labels = {SCOPE: "ways", LABEL: guardrail.name, "resource.kubernetes.io/admin-access": "true"}
     namespace = create_namespace(cluster, f"ways-{guardrail.name}", labels)
     where = {"name": TENANT, "namespace": namespace}

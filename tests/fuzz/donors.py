@@ -10,9 +10,10 @@ from random import Random
 from typing import Any
 
 from tests.fuzz.worlds import worlds
+from tests.random_cluster import NAMESPACES
 from tests.random_oddities import odd_pod
 from tests.random_pods import pod
-from tests.random_worlds import NAMESPACES, USERS, catalog
+from tests.random_worlds import USERS, catalog
 from tests.webhook.workload_manifests import WORKLOADS, template_of, with_templates
 
 Raw = dict[str, Any]

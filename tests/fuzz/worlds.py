@@ -10,7 +10,8 @@ from policies.policy import PolicySet
 from policies.snapshot import Snapshot, build
 from policies.verdict import MODES
 from tests import random_worlds
-from tests.random_worlds import CLUSTER, World, catalog
+from tests.random_cluster import CLUSTER
+from tests.random_worlds import World, catalog
 from webhook.files import read_policies
 
 LIBRARY = Path(__file__).parent.parent.parent / "policies" / "library"

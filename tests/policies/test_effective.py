@@ -37,7 +37,8 @@ from policies.request import Request
 from policies.rules.tolerations import covers, toleration_of
 from policies.snapshot import Facts, build
 from policies.verdict import MODES, Edit, Verdict
-from tests.random_worlds import CLUSTER, NAMESPACES, catalog, world
+from tests.random_cluster import CLUSTER, NAMESPACES
+from tests.random_worlds import catalog, world
 from tests.strategies import ENFORCE, examples, randoms
 
 Raw = dict[str, Any]

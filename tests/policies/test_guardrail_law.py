@@ -23,8 +23,9 @@ from policies.request import Request
 from policies.verdict import Verdict
 from tests import random_pods, random_worlds
 from tests.counts import count
+from tests.random_cluster import NODES
 from tests.random_fields import chance
-from tests.random_worlds import NODES, World
+from tests.random_worlds import World
 
 Raw = dict[str, Any]
 PODS_PER_WORLD = 20
@@ -185,12 +186,32 @@ def test_who_the_author_says_he_is_relaxes_nothing_but_places() -> None:
         before, after = (Counter({code: n for code, n in found.items() if code not in PLACES}) for found in tried.refusals())
         seen.update(before.keys())
         assert before <= after, tried.reproduction()
-    assert {"BERTH-101", "BERTH-103", "BERTH-111", "BERTH-113", "BERTH-114", "BERTH-115", "BERTH-131", "BERTH-141", "BERTH-142"} <= set(seen)
+    assert {"BERTH-101", "BERTH-103", "BERTH-111", "BERTH-113", "BERTH-114", "BERTH-115", "BERTH-131", "BERTH-141", "BERTH-142"} <= set(
+        seen
+    )
 
 
 # --- what can't be read --------------------------------------------------------------------------------------------------
 
-UNREADABLE = ("$GPUS", "", "ten", "0x8", "1e", "--1", "1.2.3", "500m", "1n", "9" * 70, "1e999", True, None, [], {}, 1.5, "é")
+UNREADABLE: tuple[Any, ...] = (
+    "$GPUS",
+    "",
+    "ten",
+    "0x8",
+    "1e",
+    "--1",
+    "1.2.3",
+    "500m",
+    "1n",
+    "9" * 70,
+    "1e999",
+    True,
+    None,
+    [],
+    {},
+    1.5,
+    "é",
+)
 WORDS = ("", "soon", "2d", ".5", "1h1", "1e3h", "9" * 40 + "h", "+-1h", "h", "é", "0x1h")
 NAMES = ("deviceclass.resource.kubernetes.io/odd", "deviceclass.resource.kubernetes.io/gpu.nvidia.com", "nvidia.com/gpu", "amd.com/gpu")
 
@@ -247,8 +268,8 @@ def unread(number: int) -> Iterator[Tried]:
         for _ in range(PODS_PER_WORLD):
             request = random_pods.request(random, world)
             changed = deepcopy(request.pod)
-            replaced = any([mutation(random, changed) for mutation in random.choices(UNKNOWN, k=random.randint(1, 2))])
-            yield Tried(seed=seed, world=world, request=request, changed=replace(request, pod=changed), replaced=replaced)
+            done = [mutation(random, changed) for mutation in random.choices(UNKNOWN, k=random.randint(1, 2))]
+            yield Tried(seed=seed, world=world, request=request, changed=replace(request, pod=changed), replaced=any(done))
 
 
 def test_what_cannot_be_read_is_refused_at_least_as_before() -> None:

@@ -37,9 +37,10 @@ def test_an_expression_matches_what_a_label_may_be(possible: Possible, operator:
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 def test_the_groups_of_a_table_cover_it_once(table: Table) -> None:
-    """Every row has one vendor, capacity and sharing, and one resource name where anybody lists it for that machine."""
+    """Every row has one resource name, vendor, capacity and sharing; no name where no machine of the vendor is known."""
+    unnamed = table.where(not offer.resource for offer in table.offers)
     for group in (table.by_resource, table.by_vendor, table.by_capacity, table.by_sharing):
-        union = 0
+        union = unnamed if group is table.by_resource else 0
         for rows in group.values():
             assert rows & union == 0
             union |= rows
@@ -106,6 +107,14 @@ def test_a_slice_fits_as_often_as_the_machine_has_room() -> None:
     of_type = table.select("node.kubernetes.io/instance-type", "In", ("p4d.24xlarge",))[0]
     assert table.enough("nvidia.com/mig-1g.5gb", 56) & of_type
     assert not table.enough("nvidia.com/mig-1g.5gb", 57) & of_type
+
+
+def test_nobody_knows_how_many_there_are_of_a_slice_cut_by_hand() -> None:
+    """No table of Karpenter's lists slices: twenty may be on one machine with eight GPUs, and none where the GPU has no such slice."""
+    table = build(golden.policies_of([], CATALOG), CATALOG, platforms=("karpenter-aws",)).tables["karpenter-aws"]
+    of_family = [table.select("karpenter.k8s.aws/instance-family", "In", (family,))[0] for family in ("p4d", "g4dn")]
+    found = [bool(table.enough("nvidia.com/mig-1g.5gb", 20) & rows) for rows in of_family]
+    assert found == [True, False]
 
 
 def host(model: str | None, family: str | None = "p4d") -> Host:

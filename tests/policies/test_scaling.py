@@ -5,10 +5,8 @@ What is counted are calls of Python functions, which are the same on every machi
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import cache
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -18,6 +16,7 @@ from policies.objects.parse import parse_objects
 from policies.request import Request
 from policies.snapshot import Facts, build
 from tests.random_worlds import catalog
+from tests.work import work
 from webhook.yaml_text import documents as yaml_documents
 
 SMALL = 150
@@ -143,19 +142,7 @@ def calls(shape: str, size: int, phase: Any) -> int:
     """How many Python functions are called to judge the pod of this shape and size."""
     request = Request(namespace="default", pod=SHAPES[shape](size), phase=phase)
     evaluate(request, facts())  # what is remembered of names is remembered
-    number = 0
-
-    def count(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal number
-        number += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        evaluate(request, facts())
-    finally:
-        sys.setprofile(before)
-    return number
+    return work(lambda: evaluate(request, facts()))
 
 
 @pytest.mark.parametrize("phase", ["mutate", "validate"])

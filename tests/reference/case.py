@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,15 +12,18 @@ from policies.cluster_facts import ClusterFacts
 from policies.policy import LongRuns, Policy
 from policies.request import Request
 from tests.reference import pods
-from tests.reference.nodes import Atlas, Node, terms_of
+from tests.reference.actors import row
+from tests.reference.asking import asking
+from tests.reference.nodes import Atlas, Node, may_be, terms_of
 
 Raw = dict[str, Any]
 AXES = ("machine", "capacity", "sharing")
 PLACEMENT = "placement"
 """one code for BERTH-121, 122 and 125: who is to blame is in the message"""
-ROW_CODES = {
-    "left": {PLACEMENT}, "mismatch": {"BERTH-101", "BERTH-102"}, "node": {"BERTH-124"}, "counts": {"BERTH-111", "BERTH-112"},
-}  # fmt: skip
+PLACED = {PLACEMENT, "BERTH-123", "BERTH-124"}
+"""what a pod is refused for by where it may run; everything else holds whoever wrote it"""
+JUDGED = {"none": set[str](), "left": {PLACEMENT}, "node": {"BERTH-124"}, "all": PLACED}
+"""of these, by the row of the actor table"""
 FOREVER = 10**12
 
 
@@ -45,7 +48,7 @@ class Expected:
     """resource name (after renaming) -> every node that the pod may land on in the end"""
     at_most: dict[str, set[Node]] = field(default_factory=dict)
     """the same where some axis can only be said by a part of it: never outside these"""
-    counts: dict[str, int | None] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
     """how many devices of each of these names"""
     undecided: bool = False
     """whether every term that is left names a value that nobody knows: then BERTH-125 may be the answer"""
@@ -65,6 +68,21 @@ class World:
     policies: list[Policy]
     atlas: Atlas
     by_resource: dict[str, list[Node]]
+    found: dict[str, list[Node]] = field(default_factory=dict)
+
+    def nodes_of(self, name: str) -> list[Node]:
+        """Those that offer a resource name; of one that no platform in force lists, those that may."""
+        if name not in self.found:
+            resource = self.catalog.resource(name)
+            unlisted = resource is not None and resource.kind != "dra" and name not in self.by_resource
+            every = (n for table in self.atlas.tables.values() for n in table.nodes) if unlisted else ()
+            may = [n for n in every if resource is not None and may_be(n, resource)]
+            self.found[name] = self.by_resource.get(name, may)
+        return self.found[name]
+
+    def offers(self, name: str, count: int) -> list[Node]:
+        """Nodes with enough devices under a resource name. How many of an unlisted one there are on a node nobody knows."""
+        return [n for n in self.nodes_of(name) if n.devices is None or name not in self.by_resource or n.devices >= count]
 
 
 class Case:
@@ -73,13 +91,18 @@ class Case:
     def __init__(self, world: World, request: Request) -> None:
         self.world, self.request, self.pod = world, request, request.pod
         self.catalog, self.cluster, self.atlas = world.catalog, world.cluster, world.atlas
-        self.asked = pods.accelerators(self.pod, self.catalog)
-        self.row = pods.row(self.pod, self.catalog, world.queues, bool(self.asked))
+        self.asking = asking(self.pod, request.namespace, self.catalog, self.cluster, stored=request.phase == "validate")
+        self.asked = self.asking.resources
+        self.row = row(request, self.catalog, world.queues, self.asking)
         self.annotations = pods.metadata(self.pod, "annotations")
         self.out = Expected()
         self.policies: list[Policy] = []
+        """in Enforce, that may match: what they require is judged"""
+        self.certain: list[Policy] = []
+        """those of them that match for certain: their defaults and grants act"""
         self.terms = terms_of(self.pod)
-        self.now: dict[str, int | None] = {}
+        self.now: dict[str, int] = {}
+        """resource name that is placed -> devices, at least"""
         self.chosen: list[Callable[[Node], bool]] = []
         self.axes: list[tuple[str, Callable[[Node], bool]]] = []
         self.named_capacity: list[Policy] = []
@@ -99,20 +122,16 @@ class Case:
             return False
         if self.request.user in policy.exclude_users:
             return False
-        return pods.matches(policy.match, self.pod, self.catalog, self.count(pods.GPU_KINDS))
+        return pods.matches(policy.match, self.pod, self.catalog) and self.in_bounds(policy, every=False)
 
-    def count(self, kinds: Iterable[str]) -> int | None:
-        total = 0
-        for name, resource in self.asked.items():
-            if resource.kind in kinds:
-                count = pods.devices(self.pod, name)
-                if count is None:
-                    return None
-                total += count
-        claimed = pods.claims(self.pod, self.request.namespace, self.cluster)
-        if claimed is None:
-            return None
-        return total + sum(n for c, n in claimed if pods.vendor_of_class(c, self.catalog, self.cluster))
+    def in_bounds(self, policy: Policy, *, every: bool) -> bool:
+        """Whether the number of devices is within ``match.gpus``: some number that it may be, or ``every``."""
+        bounds, (least, most) = policy.match.gpus, self.asking.units
+        if bounds is None:
+            return True
+        low, high = bounds.min or 0, FOREVER if bounds.max is None else bounds.max
+        end = FOREVER if most is None else most
+        return (low <= least and end <= high) if every else (low <= end and least <= high)
 
     def least(self, take: Callable[[Policy], int | None]) -> int | None:
         return min((v for p in self.policies if (v := take(p)) is not None), default=None)
@@ -144,7 +163,7 @@ class Case:
 
     def speaker(self, take: Callable[[Policy], Any], same: Callable[[Any, Any], bool] = operator.eq) -> Any:
         """What the narrowest scope that speaks says, None where it is silent or does not agree with itself."""
-        for scope in ([p for p in self.policies if p.namespace is not None], [p for p in self.policies if p.namespace is None]):
+        for scope in ([p for p in self.certain if p.namespace is not None], [p for p in self.certain if p.namespace is None]):
             said = [w for p in scope if (w := take(p)) is not None]
             if said:
                 return said[0] if all(same(w, said[0]) for w in said) else None
@@ -152,5 +171,5 @@ class Case:
 
     def acting(self, calm: str) -> list[Policy]:
         if calm == "named":
-            return [p for p in self.policies if p.match.workloads]
-        return self.policies if calm == "yes" else []
+            return [p for p in self.certain if p.match.workloads]
+        return self.certain if calm == "yes" else []

@@ -10,14 +10,15 @@ from typing import Any
 from policies.catalog import MigProfile
 from policies.policy import Machine, Policy
 from tests.reference import pods
+from tests.reference.known_nodes import KnownNodes
 from tests.reference.nodes import Node, in_capacity, in_machine
-from tests.reference.placing import Inside, Placing, every
+from tests.reference.placing import Inside, every
 from tests.reference.tolerations import tolerates, toleration
 
 Raw = dict[str, Any]
 
 
-class Choosing(Placing):
+class Choosing(KnownNodes):
     def chosen_by_all(self) -> set[str]:
         """Templates and slices, then the other defaults; refusals of what the author names and cannot have."""
         codes = self.choose_template() | self.choose_slice()
@@ -25,26 +26,32 @@ class Choosing(Placing):
         return codes
 
     def choose_template(self) -> set[str]:
-        allowed = {n for p in self.policies if p.namespace is None for n in p.allow.node_templates}
+        allowed = {n for p in self.certain if p.namespace is None for n in p.allow.node_templates}
         said = self.annotations.get("berth.dev/node-template")
         if said is not None:
             if said not in self.atlas.templates or said not in allowed:
                 return {"BERTH-152"}
+            if not self.placeable():
+                return set()
             impossible = not self.platforms_left(lambda n: True, self.now, self.terms)
-            self.template_by = [p for p in self.policies if said in p.allow.node_templates]
+            self.template_by = [p for p in self.certain if said in p.allow.node_templates]
             return set() if self.take_template(said, by_default=False) or impossible else {"BERTH-152"}
         wish = self.speaker(lambda p: p.default.node_template) if self.silent("template") else None
-        own = any(p.namespace is not None and p.default.node_template for p in self.policies)
-        self.template_by = [p for p in self.policies if p.default.node_template and (p.namespace is not None or not own)]
+        own = any(p.namespace is not None and p.default.node_template for p in self.certain)
+        self.template_by = [p for p in self.certain if p.default.node_template and (p.namespace is not None or not own)]
         if wish is not None and not (own and wish not in allowed):
             self.take_template(wish, by_default=True)
         return set()
+
+    def placeable(self) -> bool:
+        """Whether nodes are known for all that is asked for: a default never chooses among nodes that nobody knows."""
+        return bool(self.now) and all(name in self.world.by_resource for name in self.now)
 
     def take_template(self, name: str, *, by_default: bool) -> bool:
         """Taken if something is left, or a slice would be; an author's where the pod fits nowhere anyway."""
         forbidden = [f for p in self.policies for f in p.require.forbid_tolerations]
         taints = [toleration(t.key, t.value, t.effect) for t in self.atlas.templates[name].taints]
-        if not self.now or any(tolerates(t, f) for t in taints for f in forbidden):
+        if not self.placeable() or any(tolerates(t, f) for t in taints for f in forbidden):
             return False
         before = self.terms
         possible = self.platforms_left(lambda n: True, self.now, before)
@@ -63,6 +70,7 @@ class Choosing(Placing):
         if (
             ("nvidia", "gpu") not in kinds
             or kinds & {("nvidia", "mig"), ("nvidia", "shared")}
+            or not self.placeable()
             or not self.silent("sharing")
             or self.names_shared()
         ):
@@ -133,8 +141,8 @@ class Choosing(Placing):
             self.keep("machine", self.of_machine(machine))
         wanted = self.speaker(self.capacity_wish)
         if wanted is not None and self.silent("capacity") and self.keep("capacity", [partial(in_capacity, wanted=wanted)]):
-            own = [p for p in self.policies if p.namespace is not None and self.capacity_wish(p)]
-            self.named_capacity = own or self.policies
+            own = [p for p in self.certain if p.namespace is not None and self.capacity_wish(p)]
+            self.named_capacity = own or self.certain
 
     def same_machines(self, one: Machine, other: Machine) -> bool:
         """Field by field the same nodes, however the lists are written."""
@@ -157,7 +165,7 @@ class Choosing(Placing):
 
     def keep(self, axis: str, tests: list[Inside]) -> bool:
         """Kept only if something is left; where nothing was left before, to no effect."""
-        if not self.now or not self.left():
+        if not self.placeable() or not self.left():
             return False
         chosen, axes = self.chosen, self.axes
         self.chosen = [*chosen, every(tests)]

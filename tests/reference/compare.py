@@ -116,7 +116,7 @@ def _resources(pod: Raw) -> dict[tuple[str, int, str], Raw]:
 def _lands(name: str, final: Raw, expected: Expected, reference: Reference) -> Iterator[Difference]:
     count = expected.counts[name]
     selected = reference.world.atlas.selected(terms_of(final))
-    lands = {n for n in selected if n.resource == name and (None in (n.devices, count) or (n.devices or 0) >= (count or 0))}
+    lands = selected.intersection(reference.world.offers(name, count))
     if beyond := lands - expected.at_most[name]:
         yield Difference("mutate", f"{name} may land outside", _shown(beyond), "nothing")
     if short := expected.inside[name] - lands:

@@ -15,6 +15,10 @@ from tests.reference.tolerations import covers, grants, tolerates, toleration
 Raw = dict[str, Any]
 
 
+MOST_TERMS = 16
+"""Where there would be more, with a copy for each platform, the first platform alone is written."""
+
+
 class Editing(Choosing):
     def edit(self) -> None:
         self.add_tolerations()
@@ -30,14 +34,19 @@ class Editing(Choosing):
         self.out.at_most = {name: set() for name in self.now}
         self.out.inside = {name: set() for name in self.now}
         possible = self.platforms_left(lambda n: True, self.now, self.terms)  # elsewhere some name has no offer: never landed on
-        for term in self.terms:
-            alive = self.left(terms=[term])
+        by_term = [self.left(terms=[term]) for term in self.terms]
+        crowded = sum(max(1, len(alive)) for alive in by_term) > MOST_TERMS
+        for term, alive in zip(self.terms, by_term, strict=True):
             for name, count in self.now.items():
                 most, least = self.by_term(term, name, count, alive, possible)
                 self.out.at_most[name] |= most
-                self.out.inside[name] |= least
+                self.out.inside[name] |= {n for n in least if n.platform == self.first(alive)} if crowded else least
 
-    def by_term(self, term: list[Raw], name: str, count: int | None, alive: set[str], possible: set[str]) -> tuple[set[Node], set[Node]]:
+    def first(self, platforms: set[str]) -> str:
+        """The one that is written where not all can be."""
+        return next((name for name in self.atlas.tables if name in platforms), "")
+
+    def by_term(self, term: list[Raw], name: str, count: int, alive: set[str], possible: set[str]) -> tuple[set[Node], set[Node]]:
         """(never outside these, at least these) that one term selects of one resource name."""
         selected = self.atlas.landing(term)
         here = {n for n in self.offers(name, count) if n in selected}
@@ -45,6 +54,9 @@ class Editing(Choosing):
         if self.out.slice is not None:  # by label: a whole one where a term names a platform without such a label
             whole = {n for n in here if self.slice_resource == "nvidia.com/gpu" and not self.by_label(n) and self.in_require(n)}
             here = {n for n in here if self.in_slice(self.out.slice, self.slice_resource)(n)}
+        alone = self.platforms_left(lambda n: True, self.now, [term])
+        if len(alone) == 1 and self.constrained():
+            here = {n for n in here if n.platform in alone}  # the term is held to the one platform on which it is possible
         most, least = set(here), set(here)
         for platform in {n.platform for n in here}:
             there = {n for n in here if n.platform == platform}
@@ -65,36 +77,23 @@ class Editing(Choosing):
             least = {n for n in least if n.gpu is not None}  # a product that nobody knows can't be named
         return most | whole, least & most
 
-    def vendors(self) -> set[str]:
-        out = {r.vendor for r in self.asked.values() if r.kind != "dra"}
-        classes = [n.partition("/")[2] for n, r in self.asked.items() if r.kind == "dra"]
-        for claim in self.pod["spec"].get("resourceClaims") or ():
-            one = {**self.pod, "spec": {"resourceClaims": [claim]}}
-            kind = "ResourceClaimTemplate" if claim.get("resourceClaimTemplateName") else "ResourceClaim"
-            name = claim.get("resourceClaimTemplateName") or claim.get("resourceClaimName")
-            classes += [c for c, _ in self.cluster.claims.get((kind, self.request.namespace, name), ())]
-            assert one
-        out |= {v for c in classes if (v := pods.vendor_of_class(c, self.catalog, self.cluster))}
-        fraction = "gpu-fraction" in self.annotations or "gpu-memory" in self.annotations
-        return out | ({"nvidia"} if fraction and not self.asked else set())
-
     def add_tolerations(self) -> None:
-        vendors = self.vendors()
+        vendors = self.asking.vendors()
         if not self.row.tolerations or (self.row.driver_only and not vendors):
             return
-        granted = [t for p in self.policies if p.namespace is None for t in p.allow.tolerations]
+        granted = [t for p in self.certain if p.namespace is None for t in p.allow.tolerations]
         platforms = set(self.atlas.tables) if self.world.placed else None
         wanted: list[Raw] = []
-        if any(p.default.accelerator_taints for p in self.policies):
+        if any(p.default.accelerator_taints for p in self.certain):
             for entry in self.catalog.taints:
                 if entry.vendor in vendors and (not entry.platforms or platforms is None or platforms & set(entry.platforms)):
                     pattern = TolerationPattern(key=entry.taint.key, value=entry.taint.value or None, effect=entry.taint.effect)
-                    asked_by = [p for p in self.policies if p.default.accelerator_taints]
+                    asked_by = [p for p in self.certain if p.default.accelerator_taints]
                     if any(p.namespace is None for p in asked_by) or any(grants(g, pattern) for g in granted):
                         wanted.append(toleration(pattern.key, pattern.value, pattern.effect))
         if self.out.template is not None:
             wanted += [toleration(t.key, t.value, t.effect) for t in self.atlas.templates[self.out.template].taints]
-        tolerate = [(pattern, policy) for policy in self.policies for pattern in policy.default.tolerate]
+        tolerate = [(pattern, policy) for policy in self.certain for pattern in policy.default.tolerate]
         for pattern, policy in sorted(tolerate, key=lambda t: (t[0].key, t[0].value or "", t[0].effect or "")):
             if policy.namespace is None or any(grants(g, pattern) for g in granted):
                 wanted.append(toleration(pattern.key, pattern.value, pattern.effect))
@@ -117,9 +116,8 @@ class Editing(Choosing):
         """By a policy, or by the pod where a policy asks for accelerators' taints. ``cluster``: by one of the cluster's, which speaks of
         what anybody named if it asks for accelerators' taints."""
         policies = [p for p in self.policies if p.namespace is None or not cluster]
-        if not self.silent("capacity") and any(p.default.accelerator_taints for p in policies):
-            return True
-        if cluster and self.capacity_named() and any(p.default.accelerator_taints for p in policies):
+        for_taints = any(p.default.accelerator_taints for p in policies if p in self.certain)
+        if for_taints and (not self.silent("capacity") or (cluster and self.capacity_named())):
             return True
         if self.named_capacity and any(self.capacity_wish(p) for p in self.named_capacity if p in policies):
             return True
@@ -135,7 +133,7 @@ class Editing(Choosing):
         """In some term, for some name: each is judged by itself. Where R is written, what it says there is what the next call reads."""
         return any(self.spot_in(term, name, count) for term in self.terms for name, count in self.now.items())
 
-    def spot_in(self, term: list[Raw], name: str, count: int | None) -> bool:
+    def spot_in(self, term: list[Raw], name: str, count: int) -> bool:
         alive, selected = self.left(terms=[term]), self.atlas.landing(term)
         nodes = [
             n for n in self.offers(name, count) if n in selected and n.platform in alive and n.capacity == "spot" and self.in_require(n)
@@ -183,7 +181,7 @@ class Editing(Choosing):
             self.out.marks[protection.key] = protection.value
 
     def set_resources(self) -> None:
-        repairs = self.row.repair and any(p.default.repair for p in self.policies)
+        repairs = self.row.repair and any(p.default.repair for p in self.certain)
         for field_name in ("initContainers", "containers"):
             for index, raw in enumerate(self.pod["spec"].get(field_name) or ()):
                 sides = self.sides(pods.Container(raw=raw, init=False, sidecar=False), repairs)

@@ -12,7 +12,8 @@ from policies.cluster_facts import ClusterFacts
 from policies.policy import Machine, PolicySet
 from policies.request import Request
 from tests.reference import pods
-from tests.reference.case import PLACEMENT, ROW_CODES, Expected, World
+from tests.reference.asking import by_annotation
+from tests.reference.case import JUDGED, PLACED, PLACEMENT, Expected, World
 from tests.reference.editing import Editing
 from tests.reference.nodes import Atlas, Node, tables, terms_of
 
@@ -67,12 +68,12 @@ class Judged(Editing):
     def decide(self) -> Expected:
         spec = self.pod["spec"]
         misspelt = any(n in self.catalog.misspellings for c in pods.containers(self.pod) for n in c.names())
-        fraction = "gpu-fraction" in self.annotations or "gpu-memory" in self.annotations
-        if not (self.asked or spec.get("resourceClaims") or fraction or misspelt):
+        if not (self.asked or spec.get("resourceClaims") or by_annotation(self.pod) or misspelt):
             return Expected(judged=False)
         self.policies = [p for p in self.world.policies if self.matches(p)]
         self.out.matched = tuple(p.id for p in self.policies)
         self.policies = [p for p in self.policies if p.mode == "Enforce"]
+        self.certain = [p for p in self.policies if self.in_bounds(p, every=True)]
         if self.policies and not self.row.mirror:
             self.judge()
         return self.out
@@ -83,11 +84,13 @@ class Judged(Editing):
         codes |= self.mismatches()
         codes |= self.counts()
         codes |= self.names()
+        codes |= self.shared()
+        codes |= self.of_no_known_class()
         codes |= self.forbidden()
+        codes |= self.walked_past()
         codes |= self.too_long()
         codes |= self.placement()
-        if self.row.refuses is not None:
-            codes &= set().union(*(ROW_CODES[r] for r in self.row.refuses))
+        codes -= PLACED - JUDGED[self.row.placement]
         self.out.codes = codes
         if self.request.phase == "mutate" and not codes:
             self.edit()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from policies.catalog import Catalog, Gpu, MachineType, MigProfile, Platform, Variant
+from policies.catalog import Catalog, Gpu, MachineType, MigProfile, Platform, Resource, Variant
 from policies.policy import Machine, NodeTemplate, Sharing
 
 Raw = dict[str, Any]
@@ -25,6 +25,7 @@ class Node:
 
     platform: str
     resource: str
+    """"" where no machine of the vendor is known: whatever its devices are called there"""
     vendor: str
     devices: int | None
     sharing: Sharing
@@ -54,6 +55,8 @@ class _Host:
     machine: MachineType | None
     product: str | None = None
     family: str | None = None
+    unlisted: bool = False
+    """no machine of the platform has devices of this vendor, as far as the catalog knows: where there is one, its labels are new"""
 
 
 def tables(
@@ -88,8 +91,8 @@ def _hosts(catalog: Catalog, platform: Platform, families: Sequence[str]) -> Ite
     gpus = {gpu.model: gpu for gpu in catalog.gpus}
     vendors = set()
     if platform.cloud is None:
-        for gpu in catalog.gpus:
-            vendors.add(gpu.vendor)
+        vendors = set(catalog.whole)
+        for gpu in (gpu for gpu in catalog.gpus if gpu.vendor in vendors):
             for product in gpu.products or (None,):
                 yield _Host(vendor=gpu.vendor, gpu=gpu, machine=None, product=product)
     for machine in catalog.machines:
@@ -102,9 +105,18 @@ def _hosts(catalog: Catalog, platform: Platform, families: Sequence[str]) -> Ite
         if platform.cloud is not None:
             for family in families:
                 yield _Host(vendor=vendor, gpu=None, machine=None, family=family)
+    for vendor in sorted({r.vendor for r in catalog.resources if r.kind != "dra"} - vendors):
+        for one in (*(gpu for gpu in catalog.gpus if gpu.vendor == vendor), None):
+            yield _Host(vendor=vendor, gpu=one, machine=None, unlisted=True)
+        for family in families if platform.cloud is not None else ():
+            yield _Host(vendor=vendor, gpu=None, machine=None, family=family, unlisted=True)
 
 
 def _nodes(catalog: Catalog, platform: Platform, host: _Host, mig_strategy: str) -> Iterator[Node]:
+    if host.unlisted:
+        for capacity, labels in platform.capacity.items():
+            yield _unlisted(catalog, platform, host, capacity, labels)
+        return
     for variant in catalog.schemes[platform.sharing].variants:
         if variant.vendor != host.vendor or variant.strategy not in (None, mig_strategy):
             continue
@@ -131,6 +143,23 @@ def _nodes(catalog: Catalog, platform: Platform, host: _Host, mig_strategy: str)
                     labels=_labels(catalog, platform, host, variant, profile, labels),
                     scarce=scarce,
                 )
+
+
+def _unlisted(catalog: Catalog, platform: Platform, host: _Host, capacity: str, labels: Mapping[str, str]) -> Node:
+    """A whole device under whatever name its plugin gives it."""
+    return Node(
+        platform=platform.name,
+        resource="",
+        vendor=host.vendor,
+        devices=None,
+        sharing="Exclusive",
+        capacity=capacity,
+        gpu=host.gpu,
+        machine_family=host.family,
+        profile=None,
+        labels=_labels(catalog, platform, host, Variant(sharing="Exclusive", vendor=host.vendor, labels={}), None, labels),
+        scarce=False,
+    )
 
 
 def _profiles(catalog: Catalog, host: _Host, variant: Variant) -> list[MigProfile | None]:
@@ -184,7 +213,9 @@ def _attribute(host: _Host, attribute: str, variant: Variant, spoken: str) -> Va
         return (host.vendor,)
     if what == "product":
         return _product(host, variant, spoken)
-    if host.gpu is None:
+    if host.unlisted and host.gpu is not None and what == "gpuFamily":
+        return (host.gpu.family,)
+    if host.gpu is None or host.unlisted:
         return (host.family,) if what == "family" and host.family is not None else ("?",)
     if what == "gpuFamily":
         return (host.gpu.family,)
@@ -199,7 +230,7 @@ def _attribute(host: _Host, attribute: str, variant: Variant, spoken: str) -> Va
 
 
 def _product(host: _Host, variant: Variant, spoken: str) -> Values:
-    if host.gpu is None:
+    if host.gpu is None or host.unlisted:
         return ("?",)
     if host.machine is None and host.product is None:
         return (None,)
@@ -230,6 +261,14 @@ def in_machine(node: Node, machine: Machine, catalog: Catalog) -> bool:
 
 def _in_not_in(wanted: Any, names: set[str]) -> bool:
     return (not wanted.in_ or bool(names & set(wanted.in_))) and not names & set(wanted.not_in)
+
+
+def may_be(node: Node, resource: Resource) -> bool:
+    """Whether a device of a name that no platform in force lists may be on this node: of its vendor, and cut from such a GPU."""
+    if node.vendor != resource.vendor:
+        return False
+    cut = resource.profile if resource.kind == "mig" else None
+    return cut is None or node.gpu is None or any(p.name.replace("+", ".") == cut for p in node.gpu.mig)
 
 
 def in_capacity(node: Node, wanted: Sequence[str]) -> bool:

@@ -7,9 +7,8 @@ from functools import partial
 from typing import Any
 
 from policies.policy import Machine, NodeTemplate, Require
-from tests.reference import pods
 from tests.reference.case import AXES
-from tests.reference.nodes import Atlas, Node, in_capacity, in_machine
+from tests.reference.nodes import Node, in_capacity, in_machine
 from tests.reference.refusals import Refusals
 from tests.reference.say import can_say
 
@@ -32,20 +31,15 @@ class Placing(Refusals):
     def judged(self, node: Node, axis: str) -> bool:
         return all(inside(node) for policy in self.policies for inside in self.required_by(policy.require, axis))
 
-    def offers(self, name: str, count: int | None) -> list[Node]:
+    def offers(self, name: str, count: int) -> list[Node]:
         """Nodes with enough devices under a resource name."""
-        every = self.world.by_resource.get(name, [])
-        return [n for n in every if n.devices is None or count is None or n.devices >= count]
+        return self.world.offers(name, count)
 
-    def wanted(self) -> dict[str, int | None]:
-        """The resource names that are placed, with their counts: those that some listed platform offers."""
-        found = {}
-        for name in self.asked:
-            if name in self.world.by_resource:
-                found[name] = pods.devices(self.pod, name)
-        return found
+    def wanted(self) -> dict[str, int]:
+        """The resource names that are placed, with the least that is asked for: those that some listed platform may offer."""
+        return {name: self.asking.spans[name][0] for name in self.asked if self.world.nodes_of(name)}
 
-    def platforms_left(self, inside: Callable[[Node], bool], names: dict[str, int | None], terms: list[list[Raw]]) -> set[str]:
+    def platforms_left(self, inside: Callable[[Node], bool], names: dict[str, int], terms: list[list[Raw]]) -> set[str]:
         """Platforms where every name has a node that the terms select and ``inside`` keeps."""
         left, selected = [], self.atlas.selected(terms)
         for name, count in names.items():
@@ -61,7 +55,7 @@ class Placing(Refusals):
         self,
         more: Callable[[Node], bool] = lambda n: True,
         terms: list[list[Raw]] | None = None,
-        names: dict[str, int | None] | None = None,
+        names: dict[str, int] | None = None,
     ) -> set[str]:
         def inside(node: Node) -> bool:
             return self.in_require(node) and all(chosen(node) for chosen in self.chosen) and more(node)
@@ -72,38 +66,42 @@ class Placing(Refusals):
         live = [t for t in self.terms if self.platforms_left(self.in_require, self.now, [t])]
         return all(any(self.atlas.undecided(table, e) for table in self.atlas.tables.values() for e in t) for t in live)
 
-    def known_node(self) -> set[str]:
-        """A known node whose labels fit only offers outside what is required."""
-        name = self.pod["spec"].get("nodeName") or pods.pinned(self.pod)
-        labels = self.cluster.nodes.get(name or "")
-        if labels is None:
-            return set()
-        carried: list[Node] = []
-        for table in self.atlas.tables.values():
-            if not set(labels) & set(table.platform.labels):
-                continue
-            said = [{"key": key, "operator": "In", "values": [value]} for key, value in labels.items() if key in table.keys]
-            carried += [n for n in table.nodes if n.resource in self.asked and all(fits(n, e, self.atlas) for e in said)]
-        return {"BERTH-124"} if carried and not any(self.in_require(n) for n in carried) else set()
-
-    def outside(self, names: dict[str, int | None]) -> set[str]:
+    def outside(self, names: dict[str, int]) -> set[str]:
         """What the stored terms still select outside what is required, on an axis that could be written there."""
         for term in self.terms:
+            possible = self.platforms_left(lambda n: True, names, [term])
+            if len(possible) == 1 and self.constrained() and not self.held(term, *possible):
+                return {"BERTH-123"}
             selected = self.atlas.landing(term)
             lands = [n for name, count in names.items() for n in self.offers(name, count) if n in selected]
-            for platform in self.platforms_left(lambda n: True, names, [term]):
+            for platform in possible:
                 for axis in AXES:
                     inside, _, _ = self.sayable(platform, axis, term)
                     if any(n.platform == platform and not inside(n) for n in lands):
                         return {"BERTH-123"}
         return set()
 
+    def constrained(self) -> bool:
+        """Whether anything is required of nodes."""
+        return any(self.required_by(p.require, axis) for p in self.policies for axis in AXES)
+
+    def held(self, term: list[Raw], platform: str) -> bool:
+        """Whether a term can match nodes of this platform alone: by a label that only they have; on gfd by what the others' have."""
+        mine = self.atlas.tables[platform].platform
+        others = [t for name, t in self.atlas.tables.items() if name != platform]
+        if mine.cloud is None:
+            missing = {e["key"] for e in term if e["operator"] == "DoesNotExist"}
+            return all(t.platform.anchor in missing for t in others)
+        telling = {key for key in (mine.anchor, *mine.labels) if not any(key in t.keys for t in others)}
+        return not others or any(e["key"] in telling and e["operator"] in ("In", "Exists", "Gt", "Lt") for e in term)
+
     def universe(self, platform: str, axis: str) -> list[Node]:
         """The nodes among which an axis is said: those of the vendors asked for; for sharing, of the names asked for."""
         if (platform, axis) not in self.universes:
             listed = self.atlas.tables[platform].nodes
-            vendors = {n.vendor for n in listed if n.resource in self.now}
-            nodes = [n for n in listed if n.resource in self.now or (axis != "sharing" and n.vendor in vendors)]
+            asked = {n for name in self.now for n in self.world.nodes_of(name)}
+            vendors = {n.vendor for n in listed if n in asked}
+            nodes = [n for n in listed if n in asked or (axis != "sharing" and n.vendor in vendors)]
             self.universes[platform, axis] = nodes
         return self.universes[platform, axis]
 
@@ -177,10 +175,3 @@ class Placing(Refusals):
             if not all(left) or len(part) == len(inside) or not (lost and useless):
                 return part
         return None
-
-
-def fits(node: Node, expression: Raw, atlas: Atlas) -> bool:
-    value = expression["values"][0]
-    return any(
-        v in (value, "*") or (v == "?" and value not in atlas.known(expression["key"])) for v in node.labels.get(expression["key"], (None,))
-    )

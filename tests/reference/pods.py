@@ -1,4 +1,4 @@
-"""Who a pod is and what it asks for, read the long way (design section 4's table, the counting rule of section 2)."""
+"""A pod read the long way: its containers, its owner, the workloads it is known as."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from policies.catalog import Catalog, Resource
-from policies.cluster_facts import ClusterFacts
+from policies.catalog import Catalog
 from policies.policy import Match
 from policies.quantity import QuantityError, parse
 
 Raw = dict[str, Any]
 SIDES = ("limits", "requests")
-GPU_KINDS = ("gpu", "shared", "mig", "partition", "dra")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,49 +78,6 @@ def containers(pod: Raw) -> list[Container]:
     return init + [Container(raw=c, init=False, sidecar=False) for c in spec.get("containers") or ()]
 
 
-def accelerators(pod: Raw, catalog: Catalog) -> dict[str, Resource]:
-    """Every accelerator resource that some container asks for."""
-    found = {}
-    for container in containers(pod):
-        for name in container.names():
-            resource = catalog.resource(name)
-            if resource is not None and container.asks(name):
-                found[name] = resource
-    return found
-
-
-def devices(pod: Raw, name: str) -> int | None:
-    """Devices of one name at once: an init container runs beside the sidecars before it, the others beside all sidecars."""
-    amounts = []
-    for container in containers(pod):
-        amount = number(0 if container.amount(name) is None else container.amount(name))
-        if amount is None or amount < 0 or amount.denominator != 1:
-            return None
-        amounts.append((container, int(amount)))
-    moments = [sum(n for c, n in amounts if c.sidecar or not c.init)]
-    for at, (container, count) in enumerate(amounts):
-        if container.init:
-            moments.append(count + sum(n for c, n in amounts[:at] if c.sidecar))
-    return max(moments)
-
-
-def claims(pod: Raw, namespace: str, cluster: ClusterFacts) -> list[tuple[str, int]] | None:
-    """(device class, count) of every resource claim; None where one is not known or asks for all."""
-    out: list[tuple[str, int]] = []
-    for claim in (pod.get("spec") or {}).get("resourceClaims") or ():
-        template = claim.get("resourceClaimTemplateName")
-        kind = "ResourceClaimTemplate" if template else "ResourceClaim"
-        asked = cluster.claims.get((kind, namespace, template or claim.get("resourceClaimName")))
-        if asked is None or any(count == 0 for _, count in asked):
-            return None
-        out += asked
-    return out
-
-
-def vendor_of_class(device_class: str, catalog: Catalog, cluster: ClusterFacts) -> str | None:
-    return catalog.dra_drivers.get(cluster.device_classes.get(device_class) or device_class)
-
-
 def metadata(pod: Raw, field: str) -> Mapping[str, str]:
     return (pod.get("metadata") or {}).get(field) or {}
 
@@ -145,70 +100,11 @@ def workloads(pod: Raw, catalog: Catalog) -> set[str]:
     return found
 
 
-def matches(match: Match, pod: Raw, catalog: Catalog, gpus: int | None) -> bool:
-    """Everything but the namespace selector. ``gpus``: devices asked for; None: can't be read."""
+def matches(match: Match, pod: Raw, catalog: Catalog) -> bool:
+    """Everything but the namespace selector and the number of devices."""
     if match.pod_selector is not None and not match.pod_selector.matches(metadata(pod, "labels")):
         return False
-    if match.workloads and not workloads(pod, catalog) & set(match.workloads):
-        return False
-    if match.gpus is None:
-        return True
-    low, high = match.gpus.min, match.gpus.max
-    return gpus is not None and (low is None or gpus >= low) and (high is None or gpus <= high)
-
-
-@dataclass(kw_only=True)
-class Row:
-    """What the actor table lets happen to this pod."""
-
-    mirror: bool = False
-    tolerations: bool = True
-    driver_only: bool = False
-    affinity: str = "write"
-    rename: bool = True
-    repair: bool = True
-    grace: str = "yes"
-    annotations: str = "yes"
-    refuses: set[str] | None = None
-    """None: everything"""
-
-
-def row(pod: Raw, catalog: Catalog, queues: tuple[str, ...], asked: bool) -> Row:
-    """Of the edits the least, of the refusals the most."""
-    spec, labels, annotations = pod.get("spec") or {}, metadata(pod, "labels"), metadata(pod, "annotations")
-    who, out = owner(pod), Row()
-    refusals: list[set[str] | None] = []
-    if "kubernetes.io/config.mirror" in annotations:
-        return Row(mirror=True)
-    kinds = {w.name: w for w in catalog.workloads}
-    scheduler = spec.get("schedulerName")
-    if any(kinds[w].service for w in workloads(pod, catalog)) or who.get("kind") in ("ReplicaSet", "StatefulSet"):
-        out.grace = out.annotations = "named"
-        refusals.append(None)
-    if pinned(pod) is not None:
-        out.affinity, out.rename, out.repair, out.grace, out.annotations = "no", False, False, "no", "no"
-        refusals.append({"mismatch", "node"})
-    if spec.get("nodeName"):
-        out.tolerations, out.affinity, out.rename, out.grace, out.annotations = False, "no", False, "no", "no"
-        refusals.append({"mismatch", "node"})
-    queued = who and ("kueue.x-k8s.io/queue-name" in labels or "kueue.x-k8s.io/podset" in labels)
-    if scheduler in ("kai-scheduler", "volcano", "runai-scheduler") or queued:
-        out.rename = False
-        refusals.append(None)
-    flavors = "kueue" if labels.get("kueue.x-k8s.io/pod-group-name") else "slurm-bridge" if scheduler == "slurm-bridge-scheduler" else ""
-    if flavors and flavors in queues:
-        out.rename = False
-        out.affinity = "judge" if out.affinity == "write" else out.affinity
-        refusals.append({"left"})
-    if not asked and ("gpu-fraction" in annotations or "gpu-memory" in annotations):
-        out.affinity, out.rename, out.repair = "no", False, False
-        refusals.append(set())
-    elif not asked and spec.get("resourceClaims"):
-        out.affinity, out.rename, out.driver_only = "no", False, True
-        refusals.append({"counts"})
-    if refusals and None not in refusals:
-        out.refuses = set().union(*(r for r in refusals if r is not None))
-    return out
+    return not match.workloads or bool(workloads(pod, catalog) & set(match.workloads))
 
 
 def pinned(pod: Raw) -> str | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from policies.policy import DeviceLimit, Machine, Taint, TolerationPattern
 from tests.reference import pods
 from tests.reference.case import FOREVER, Case
-from tests.reference.tolerations import tolerates
+from tests.reference.tolerations import grants, tolerates
 
 Raw = dict[str, Any]
 
@@ -24,7 +25,7 @@ class Refusals(Case):
 
     def mismatches(self) -> set[str]:
         out: set[str] = set()
-        mends = self.request.phase == "mutate" and self.row.repair and any(p.default.repair for p in self.policies)
+        mends = self.request.phase == "mutate" and self.row.repair and any(p.default.repair for p in self.certain)
         if any("accelerators" in p.require.requests_equal_limits for p in self.policies):
             for container in pods.containers(self.pod):
                 for name in container.names():
@@ -40,24 +41,45 @@ class Refusals(Case):
         read = [pods.number(v) for v in values]
         if any(v is None or v < 0 or v.denominator != 1 for v in read):
             return {"BERTH-102"}
-        if mends or asked is None:
+        if asked is None or (mends and read[0] != 0):  # to zero nothing is mended
             return set()
         return {"BERTH-101"} if limit is None or read[0] != read[1] else set()
 
     def counts(self) -> set[str]:
-        out = set()
-        count = self.count(("gpu", "dra"))
-        for limit in (p.require.gpus_per_pod for p in self.policies):
-            if limit is not None and count:
-                out |= {"BERTH-111"} if limit.max is not None and count > limit.max else set()
-                out |= {"BERTH-112"} if limit.one_of and count not in limit.one_of else set()
-        if "BERTH-111" in out:
-            out.discard("BERTH-112")  # one of the two says what to type
+        limits = [p.require.gpus_per_pod for p in self.policies if p.require.gpus_per_pod is not None]
+        out = self.above(limits, *self.asking.wholes(self.catalog)) if limits else set()
         for container in pods.containers(self.pod):
             kinds = {r.kind for n, r in self.asked.items() if container.asks(n)}
             if {"gpu", "mig"} <= kinds:
                 out.add("BERTH-113")
         return out
+
+    def above(self, limits: list[DeviceLimit], least: int, most: int | None) -> set[str]:
+        """One of the three says what to type."""
+        highest = min((limit.max for limit in limits if limit.max is not None), default=FOREVER)
+        if least > highest:
+            return {"BERTH-111"}
+        if most is None:
+            return {"BERTH-118"}
+        if most > highest:
+            return {"BERTH-111"}
+        wrong = any(number and limit.one_of and number not in limit.one_of for number in (least, most) for limit in limits)
+        return {"BERTH-112"} if wrong else set()
+
+    def shared(self) -> set[str]:
+        """What shares a device, or is a part of one, where no known node tells so."""
+        ways = {"TimeSliced"} if self.asking.in_part else set()
+        for name, resource in self.asked.items():
+            if name not in self.world.by_resource:
+                ways |= {"TimeSliced"} if resource.kind == "shared" else set()
+                ways |= {"MIG"} if resource.kind == "mig" or (resource.parts and 1 not in resource.parts) else set()
+        wanted = [set[str](p.require.sharing) for p in self.policies if p.require.sharing]
+        return {"BERTH-117"} if any(ways - admitted for admitted in wanted) else set()
+
+    def of_no_known_class(self) -> set[str]:
+        """Devices that nobody knows are inside no ``in`` and outside no ``notIn``."""
+        unknown = any(r.vendor == "" for r in self.asked.values()) or any("" in claim.vendors for claim in self.asking.claims)
+        return {"BERTH-126"} if unknown and any(p.require.machine != Machine() for p in self.policies) else set()
 
     def names(self) -> set[str]:
         out = set()
@@ -74,6 +96,15 @@ class Refusals(Case):
             if any(tolerates(t, pattern) for t in standing):
                 return {"BERTH-131"}
         return set()
+
+    def walked_past(self) -> set[str]:
+        """The taints of a node that is named hold as those that are tolerated; one that is not known may have any."""
+        node = self.pod["spec"].get("nodeName")
+        forbidden = [t for p in self.policies for t in p.require.forbid_tolerations]
+        if not node or not forbidden:
+            return set()
+        taints = self.cluster.taints.get(node)
+        return {"BERTH-132"} if taints is None or any(grants(f, _as_pattern(t)) for t in taints for f in forbidden) else set()
 
     def too_long(self) -> set[str]:
         out = set()
@@ -94,3 +125,7 @@ class Refusals(Case):
             if seconds is not None and most is not None and seconds > most:
                 out.add("BERTH-142")
         return out
+
+
+def _as_pattern(taint: Taint) -> TolerationPattern:
+    return TolerationPattern(key=taint.key, value=taint.value, effect=taint.effect)

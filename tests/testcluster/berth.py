@@ -15,11 +15,12 @@ from pathlib import Path
 
 import yaml
 
+from tests.patience import PATIENCE
 from tests.testcluster import metrics
 from tests.testcluster.api import Raw
 from tests.testcluster.cluster import Cluster
 from tests.testcluster.processes import Process
-from tests.webhook.server import Answer, asked
+from tests.webhook.server import PATIENT, Answer, asked
 
 ROOT = Path(__file__).parent.parent.parent
 LIBRARY = ROOT / "policies" / "library"
@@ -51,7 +52,7 @@ class Berth:
     def page(self, path: str) -> Answer:
         """Of its second port."""
         host, _, port = self.health.removeprefix("http://").rpartition(":")
-        return asked(http.client.HTTPConnection(host, int(port), timeout=30), "GET", path)
+        return asked(http.client.HTTPConnection(host, int(port), timeout=PATIENCE), "GET", path)
 
     def events(self, name: str) -> list[Raw]:
         """The lines of its log with this event."""
@@ -89,7 +90,7 @@ def start(cluster: Cluster, name: str, policies: Policies, *options: str, listen
         paths = [word for path in policies for word in ("--policies", str(path))]
     where = ["--listen", listen, "--health", "127.0.0.1:0", "--self-signed", str(folder / "tls")]
     folder.mkdir(exist_ok=True)
-    command = [*COMMAND, "serve", *paths, *where, "--lame-duck", "0", *options]
+    command = [*COMMAND, "serve", *paths, *where, "--lame-duck", "0", *PATIENT, *options]
     return cluster.processes.start(f"berth-{name}", command, _environment())
 
 
@@ -123,9 +124,12 @@ def event(line: str) -> Raw:
     return found if isinstance(found, dict) and "event" in found else {}
 
 
-def manifests(berth: Berth, *, scope: str | None = None, catalog: Path | None = None) -> list[Raw]:
-    """What `berth webhooks` prints for it; with ``scope`` only for namespaces that carry it as the label SCOPE."""
-    command = [*COMMAND, "webhooks", "--url", berth.url, "--ca", str(berth.ca), *(["--catalog", str(catalog)] if catalog else [])]
+def manifests(berth: Berth, *, scope: str | None = None, catalog: Path | None = None, kubeconfig: Path | None = None) -> list[Raw]:
+    """What `berth webhooks` prints for it; with ``scope`` only for namespaces that carry it as the label SCOPE; with ``kubeconfig`` by what
+    the cluster has."""
+    files = {"--catalog": catalog, "--kubeconfig": kubeconfig}
+    given = [word for flag, file in files.items() if file is not None for word in (flag, str(file))]
+    command = [*COMMAND, "webhooks", "--url", berth.url, "--ca", str(berth.ca), *given]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=_environment())
     found = [value for value in yaml.safe_load_all(done.stdout) if value]
     if scope is not None:
@@ -154,7 +158,7 @@ def registered(cluster: Cluster, name: str, policies: Policies, *options: str) -
     """A Berth of its own for the namespaces with the label SCOPE=``name``; gone on leaving, its registration first."""
     berth = serve(cluster, name, policies, *options)
     namespace = create_namespace(cluster, f"probe-{name}", {SCOPE: name})
-    values = manifests(berth, scope=name)
+    values = manifests(berth, scope=name, kubeconfig=policies if isinstance(policies, Path) else None)
     try:
         register(cluster, values, berth, namespace)
         yield berth

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.patience import PATIENCE
 from tests.testcluster import programs
 from tests.testcluster.api import Api, Raw
-from tests.testcluster.processes import WAIT, Process, Processes, T
+from tests.testcluster.processes import Process, Processes, T
 
 RUNS_FOR = "tests.berth.dev/runs-for"
 """Annotation of a Job's pod: how long kwok lets it run, as 90s or 2h."""
@@ -56,6 +57,6 @@ class Cluster:
         """The command, for this cluster."""
         return [str(programs.path("kubectl")), f"--kubeconfig={self.kubeconfig}", *words]
 
-    def wait_for(self, found: Callable[[], T | None], what: str, seconds: float = WAIT) -> T:
+    def wait_for(self, found: Callable[[], T | None], what: str, seconds: float = PATIENCE) -> T:
         """What ``found()`` returns once it is true. Raises ClusterFailed where it never is, or a process of the cluster ends."""
         return self.processes.wait_for(found, what, seconds)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.patience import PATIENCE
 from tests.testcluster.cluster import Cluster
 
 URLS = "--listen-client-urls="
@@ -71,7 +72,7 @@ def store(cluster: Cluster) -> Iterator[Etcd]:
     """The one behind its API server; the connection is closed on leaving."""
     command = [str(word) for word in cluster.named["etcd"].popen.args]  # type: ignore[union-attr]
     url = next(word.removeprefix(URLS) for word in command if word.startswith(URLS))
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=PATIENCE)
     try:
         yield Etcd(connection)
     finally:

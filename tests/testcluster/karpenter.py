@@ -39,6 +39,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from policies.catalog import Catalog, MachineType
+from tests.patience import PATIENCE
 from tests.testcluster import metrics, programs
 from tests.testcluster.api import Raw
 from tests.testcluster.cluster import Cluster
@@ -97,7 +98,7 @@ class Karpenter:
 
     def metric(self, name: str, /, **labels: str) -> float:
         """The sum of a metric's samples that have these labels; 0.0 where there is none."""
-        connection = http.client.HTTPConnection(HOST, self.port, timeout=30)
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=PATIENCE)
         return metrics.total(asked(connection, "GET", "/metrics").body.decode(), name, **labels)
 
 

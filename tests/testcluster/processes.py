@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import re
 import shutil
 import socket
@@ -17,11 +18,10 @@ from pathlib import Path
 from random import SystemRandom
 from typing import TypeVar
 
+from tests.patience import PATIENCE
 from tests.testcluster import warden
 
 T = TypeVar("T")
-WAIT = 60
-"""Seconds until something that must come is given up: a control plane is ready in two on an idle machine"""
 END = 5
 """Seconds in which a process must end of itself before it is killed"""
 TAIL = 15
@@ -63,6 +63,11 @@ class Process:
         if (code := self.popen.poll()) is not None:
             how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
             raise ClusterFailed(f"{self.name} ended {how}; the end of its log ({self.log}):\n{self.tail()}")
+
+    def cpu(self) -> float:
+        """Seconds of CPU that it has used. Raises OSError once it has ended."""
+        fields = Path(f"/proc/{self.popen.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")  # utime, stime: proc(5)
 
     def tail(self) -> str:
         """The end of what it wrote, without the frames of a Go stack: what ended it stands above them."""
@@ -126,7 +131,7 @@ class Processes:
         for process in self.running:
             process.check()
 
-    def wait_for(self, found: Callable[[], T | None], what: str, seconds: float = WAIT) -> T:
+    def wait_for(self, found: Callable[[], T | None], what: str, seconds: float = PATIENCE) -> T:
         """What ``found()`` returns once it is something true. Raises ClusterFailed where it never is, or a process ends meanwhile."""
         deadline, pause = time.monotonic() + seconds, 0.01
         while not (result := found()):

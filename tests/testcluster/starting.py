@@ -155,7 +155,9 @@ class Starting:
         ]
         if name == "kube-controller-manager":
             flags += [f"--service-account-private-key-file={self.folder / 'keys' / 'sa.key'}", f"--controllers={self.options.controllers}"]
-            flags += ["--use-service-account-credentials"]  # each controller is known by name, as in the clusters that kubeadm and others make
+            flags += [
+                "--use-service-account-credentials"
+            ]  # each controller is known by name, as in the clusters that kubeadm and others make
             flags += ["--concurrent-job-syncs=20", "--concurrent-namespace-syncs=20", "--concurrent-gc-syncs=40"]
         return Part(port=port, ready=lambda: http_ok(f"https://{HOST}:{port}/healthz"), command=[str(programs.path(name)), *flags])
 

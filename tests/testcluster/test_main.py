@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.testcluster import starting
 from tests.testcluster.cluster import Options
 from tests.testcluster.fixtures import needs_programs
@@ -106,7 +107,7 @@ def test_what_the_readme_shows_is_what_comes(tmp_path: Path) -> None:
         second = subprocess.run([*COMMAND, str(command.files)], cwd=ROOT, capture_output=True, text=True, check=False)
         assert (second.returncode, second.stderr) == (2, f"make cluster: {RUNS_ALREADY.format(command.files)}\n")
         command.process.send_signal(signal.SIGINT)
-        assert command.process.wait(60) == 0
+        assert command.process.wait(PATIENCE) == 0
         assert command.text.endswith("stopped; nothing is left running\n")
         assert gone([*started.values()], folder)
         assert {path.name for path in command.files.iterdir()} == {"lock"}
@@ -134,7 +135,7 @@ def test_a_part_that_dies_ends_it_with_its_name(tmp_path: Path) -> None:
         command.up()
         started = command.children()
         os.kill(started["etcd"], signal.SIGKILL)
-        assert command.process.wait(60) == 1
+        assert command.process.wait(PATIENCE) == 1
         assert re.search(r"make cluster: etcd ended by signal 9; the end of its log \(/\S+/etcd\.log\):", command.text)
         assert "nothing is left running" in command.text
         assert not any(map(alive, started.values()))
@@ -149,7 +150,7 @@ def test_a_full_disk_is_said(tmp_path: Path) -> None:
     command = ["unshare", "-rm", "sh", "-c", inside]
     if shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False).returncode:
         pytest.skip("no mount namespace of our own to be had: a full disk was not tried")
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 1, done.stderr
     assert re.search(r"make cluster: etcd ended .*no space left on device.*nothing is left running", done.stderr, re.DOTALL), done.stderr
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.testcluster import processes, warden
 from tests.testcluster.processes import ClusterFailed, free_port, watched
 from tests.webhook.server import ROOT
@@ -32,6 +33,7 @@ with watched() as started:
 
 INTERRUPTED = f"""
 from tests.testcluster.processes import Processes, watched
+from tests.patience import PATIENCE
 with watched() as started:
     tell = Processes._tell
     def interrupted(self, line):
@@ -61,7 +63,7 @@ def alive(pid: int) -> bool:
 
 
 def gone(pids: list[int], folder: Path) -> bool:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while any(map(alive, pids)) or folder.exists():
         if time.monotonic() > deadline:
             return False
@@ -79,7 +81,7 @@ def test_nothing_outlives_who_started_it(number: signal.Signals) -> None:
             folder, *pids = told.readline().split()
         assert all(alive(int(pid)) for pid in pids)
         owner.send_signal(number)
-        owner.wait(30)
+        owner.wait(PATIENCE)
     finally:
         owner.kill()
         owner.wait()
@@ -153,7 +155,7 @@ def test_another_process_of_the_same_number_is_not_hit(monkeypatch: pytest.Monke
             warden.watch([told])
         assert stranger.poll() is None
         warden.watch([told])
-        assert stranger.wait(30) == -signal.SIGKILL
+        assert stranger.wait(PATIENCE) == -signal.SIGKILL
 
 
 def test_one_that_was_started_just_before_an_exception_ends_too() -> None:

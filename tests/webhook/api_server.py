@@ -12,6 +12,7 @@ from typing import Any
 
 from policies.catalog import Catalog
 from tests.go_tools import built
+from tests.patience import PATIENCE
 from tests.random_worlds import catalog
 from webhook.entries import Chosen
 from webhook.registration import Service, Url, manifests
@@ -92,7 +93,7 @@ def judge(
     mutating, validating = manifests(laid or catalog(), target or Service(), ca, chosen or Chosen())
     first = json.dumps({"mutating": mutating, "validating": validating, "namespaces": list(namespaces)})
     lines = "\n".join([first, *(one.line() for one in asked)])
-    done = subprocess.run([program()], input=lines, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run([program()], input=lines, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     checked, *answers = map(json.loads, done.stdout.splitlines())
     return checked["invalid"] or [], [_told(answer) for answer in answers]

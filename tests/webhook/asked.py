@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import uvloop
 
 from certs.authority import issue, make_ca
+from tests.patience import PATIENCE
 from webhook.http import Application, Call
 from webhook.limits import Limits
 from webhook.servers import Server, listen
@@ -87,6 +88,6 @@ async def exchange(number: int, *pieces: bytes, pause: float = 0.02) -> bytes:
             writer.write(piece)
             await asyncio.sleep(pause)
         writer.write_eof()
-        return await asyncio.wait_for(reader.read(), 30)
+        return await asyncio.wait_for(reader.read(), PATIENCE)
     finally:
         writer.close()

@@ -9,8 +9,9 @@ import socket
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
+from tests.patience import PATIENCE
 from tests.webhook.raw import HOST, context, dialled, head, post
-from tests.webhook.server import ROOT, WAIT, Running
+from tests.webhook.server import ROOT, Running
 
 REVIEW = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
 PAUSE = 0.3
@@ -104,4 +105,6 @@ class Attackers:
         raw.setblocking(False)
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED)
         await asyncio.get_running_loop().sock_connect(raw, (HOST, self._server.port))
-        return await asyncio.open_connection(sock=raw, ssl=self._context, server_hostname="localhost", ssl_handshake_timeout=WAIT, limit=1)
+        return await asyncio.open_connection(
+            sock=raw, ssl=self._context, server_hostname="localhost", ssl_handshake_timeout=PATIENCE, limit=1
+        )

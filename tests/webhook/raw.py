@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.webhook.server import WAIT, Running
+from tests.patience import PATIENCE
+from tests.webhook.server import Running
 
 HOST = "127.0.0.1"
 GONE = (ConnectionResetError, BrokenPipeError, ConnectionAbortedError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
@@ -112,7 +113,7 @@ def dialled(server: Running, *, receive_buffer: int | None = None) -> Iterator[W
 def tcp(server: Running, *, receive_buffer: int | None = None) -> Iterator[socket.socket]:
     """A connection on which no TLS is spoken yet."""
     with socket.socket() as raw:
-        raw.settimeout(WAIT)
+        raw.settimeout(PATIENCE)
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else each first request waits 40 ms for an ACK; Go sets it too
         if receive_buffer is not None:
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)  # before connecting: it bounds the window

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.patience import PATIENCE
+
 ROOT = Path(__file__).parent.parent.parent
 LIBRARY = str(ROOT / "policies" / "library")
 COMMAND = [sys.executable, "-m", "cli.main", "serve", "--health", "127.0.0.1:0"]
 JSON = {"Content-Type": "application/json"}
-WAIT = 30
-"""Seconds until something that must come is given up: a start takes half of one on an idle machine."""
+PATIENT = ("--shed-after", "30000")
+"""Options of a server whose callers do not go elsewhere when the machine stands still for a second"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +50,7 @@ class Running:
 
     def connection(self, host: str = "127.0.0.1") -> http.client.HTTPSConnection:
         """Over TLS, verified with the folder's CA; kept alive until closed."""
-        return http.client.HTTPSConnection(host, self.port, context=ssl.create_default_context(cafile=str(self.ca)), timeout=WAIT)
+        return http.client.HTTPSConnection(host, self.port, context=ssl.create_default_context(cafile=str(self.ca)), timeout=PATIENCE)
 
     def post(self, path: str, body: bytes, headers: dict[str, str] = JSON, method: str = "POST") -> Answer:
         """One call on a connection of its own."""
@@ -56,7 +58,7 @@ class Running:
 
     def health(self, path: str) -> Answer:
         """One GET on the second port."""
-        return asked(http.client.HTTPConnection("127.0.0.1", self.health_port, timeout=WAIT), "GET", path)
+        return asked(http.client.HTTPConnection("127.0.0.1", self.health_port, timeout=PATIENCE), "GET", path)
 
     def events(self, name: str | None = None) -> list[dict[str, Any]]:
         """The log so far, or the events of one name in it: every line is JSON."""
@@ -70,7 +72,7 @@ class Running:
     def stop(self, signal_number: int) -> int:
         """Send a signal; the exit code."""
         self.process.send_signal(signal_number)
-        return self.process.wait(WAIT)
+        return self.process.wait(PATIENCE)
 
 
 def asked(
@@ -92,9 +94,9 @@ def answer_of(connection: http.client.HTTPConnection) -> Answer:
 
 def until(found: Any, what: str) -> Any:
     """What ``found()`` returns once it is true; fails when it never is."""
-    deadline = time.monotonic() + WAIT
+    deadline = time.monotonic() + PATIENCE
     while not (result := found()):
-        assert time.monotonic() < deadline, f"waited {WAIT} s for {what}"
+        assert time.monotonic() < deadline, f"waited {PATIENCE:.0f} s for {what}"
         time.sleep(0.02)
     return result
 
@@ -105,7 +107,7 @@ def started(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[byte
     log = folder / "log"
     with log.open("wb") as written:
         tls = [] if "--tls-cert" in options else ["--self-signed", str(folder / "tls")]
-        command = [*COMMAND, *tls, "--listen", "127.0.0.1:0", *options]
+        command = [*COMMAND, *tls, "--listen", "127.0.0.1:0", *PATIENT, *options]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=written) as process:
             try:
                 yield process, log

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.webhook.asked import exchange, port, run
 from tests.webhook.server import ROOT, Running, serving, until
 from webhook import reading
@@ -32,7 +33,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def dialled(server: Running) -> Iterator[ssl.SSLSocket]:
     context = ssl.create_default_context(cafile=str(server.ca))
     with (
-        socket.create_connection(("127.0.0.1", server.port), timeout=30) as raw,
+        socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as raw,
         context.wrap_socket(raw, server_hostname="localhost") as tls,
     ):
         yield tls
@@ -80,7 +81,7 @@ def answered_whole(connection: ssl.SSLSocket) -> bool:
     except TimeoutError:
         return True
     finally:
-        connection.settimeout(30)
+        connection.settimeout(PATIENCE)
     return False
 
 
@@ -123,7 +124,7 @@ def test_who_never_asked_makes_room_for_who_does(server: Running) -> None:
         asked.sendall(HEAD + REVIEW)
         assert asked.recv(65536).startswith(b"HTTP/1.1 200 OK")
         for number in range(120):
-            silent = socket.create_connection(("127.0.0.1", server.port), timeout=30) if number % 2 else dialled(server)
+            silent = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) if number % 2 else dialled(server)
             stack.enter_context(silent)
         assert server.post("/mutate", REVIEW).status == 200
         asked.sendall(HEAD + REVIEW)
@@ -375,7 +376,7 @@ def test_calls_in_front_put_off_no_deadline() -> None:
         async with port(Echo(), Limits(request_deadline=1), cuts) as (_, number):
             reader, writer = await asyncio.open_connection("127.0.0.1", number)
             writer.write(FIRST + SECOND + request(b"x", length=100))
-            heard = await asyncio.wait_for(reader.read(), 30)
+            heard = await asyncio.wait_for(reader.read(), PATIENCE)
             writer.close()
             return heard
 
@@ -410,7 +411,7 @@ def test_who_is_turned_away_has_no_longer_for_a_call_in_pieces() -> None:
             await first.readuntil(b"0 0\n")
             reader, writer = await asyncio.open_connection("127.0.0.1", number)
             writer.write(request(b"x", length=100))
-            heard = await asyncio.wait_for(reader.read(), 30)
+            heard = await asyncio.wait_for(reader.read(), PATIENCE)
             one.close()
             writer.close()
             return heard
@@ -473,7 +474,7 @@ def test_an_idle_connection_is_ended_and_counted() -> None:
 
 
 def fall_silent(port: int, *, asks: bool) -> None:
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as client:
         if asks:
             client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         wait_for_the_end(client)

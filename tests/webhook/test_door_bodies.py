@@ -1,9 +1,11 @@
-"""Bodies that mean harm (reliability.md E3, E4, E5): each is a 400 or a judged review, soon, and the next review is answered."""
+"""Bodies that mean harm (reliability.md E3, E4, E5): each is a 400 or a judged review, and the next review is answered.
+
+How much work a body may be: tests/fuzz/test_growth.py.
+"""
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,8 +22,6 @@ GOOD = TEXT.encode()
 WORKLOAD = (ROOT / "tests" / "reviews" / "deployments-create-vllm-server.json").read_text()
 SPEC = '"spec":{'
 PATHS = ("/mutate", "/validate", "/advise")
-SLOW = 5.0
-"""Seconds: what the API server waits. Each of these takes milliseconds on an idle machine."""
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +43,10 @@ def wire(server: Running) -> Iterator[Wire]:
 
 
 def status(wire: Wire, body: bytes, path: str) -> int:
-    """Of the answer, which came soon; of a 200 it is a review's with the right form."""
-    begun = time.monotonic()
+    """Of the answer; of a 200 it is a review's with the right form."""
     wire.send(post(body, path=path))
     reply = wire.reply()
     assert reply is not None, "the connection ended"
-    assert time.monotonic() - begun < SLOW
     if reply.status == 200:
         assert isinstance(json.loads(reply.body)["response"]["allowed"], bool)
     return reply.status

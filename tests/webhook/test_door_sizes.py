@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 
 from tests.counts import count
+from tests.patience import PATIENCE
 from tests.webhook.calling import NAMES, calling
 from tests.webhook.measured import MIB, growth
 from tests.webhook.raw import Wire, dialled, post
-from tests.webhook.server import LIBRARY, ROOT, WAIT, Running, serving, until
+from tests.webhook.server import LIBRARY, ROOT, Running, serving, until
 from webhook.limits import Limits
 
 REVIEW: dict[str, Any] = json.loads((ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_text())
@@ -118,7 +119,7 @@ def test_a_burst_far_over_capacity_is_answered_or_told_to_come_back(tmp_path: Pa
     with serving(tmp_path, "--policies", LIBRARY, "--body-memory", str(64 * MIB), "--shed-after", "100") as server:
         told: list[tuple[int, str | None, bool]] = []
         number = count(40, 200)
-        begun = Barrier(number, timeout=WAIT)
+        begun = Barrier(number, timeout=PATIENCE)
 
         def one() -> None:
             with dialled(server) as wire:
@@ -152,7 +153,7 @@ def test_callers_over_capacity_are_served_by_another_replica(tmp_path: Path) -> 
         folder.mkdir()
         (folder / "tls").symlink_to(tmp_path / "shared")
     with serving(small, *NAMES, "--body-memory", str(64 * MIB), "--shed-after", "100") as little, serving(large, *NAMES) as big:
-        load = ["-callers", str(count(24, 100)), "-calls", "2", "-timeout", "30s"]
+        load = ["-callers", str(count(24, 100)), "-calls", "2", "-timeout", "600s"]
         with calling([little, big], *load, review=review) as callers:
             tally = callers.wait()
     assert (tally.failed, dict(tally.errors)) == (0, {}), tally

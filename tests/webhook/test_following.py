@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
 from webhook import judged, logs
 from webhook.following import FollowedSources, beside, pauseless_collection
 from webhook.metrics import Metrics
@@ -116,7 +117,7 @@ def test_work_that_never_ends_holds_nobody(tmp_path: Path) -> None:
     pipe.write_bytes(b"late")
     for thread in threading.enumerate():
         if thread.daemon:
-            thread.join(10)
+            thread.join(PATIENCE)
 
 
 def test_what_can_be_read_but_once_is_not_followed(tmp_path: Path) -> None:

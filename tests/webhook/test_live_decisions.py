@@ -17,7 +17,7 @@ from policies.snapshot import Snapshot
 from policies.stored import Change, Key
 from tests import random_changes, random_worlds
 from tests.random_changes import Changing
-from tests.random_worlds import NAMESPACES
+from tests.random_cluster import NAMESPACES
 from tests.strategies import examples, randoms
 from webhook import judged, logs, review
 from webhook.judged import NotYet

@@ -17,6 +17,7 @@ from typing import IO
 import pytest
 import uvloop
 
+from tests.patience import PATIENCE
 from tests.webhook.server import COMMAND, LIBRARY, ROOT, Running, running, until
 from webhook.log_stream import WAITING, LogStream
 
@@ -196,7 +197,7 @@ def test_what_is_not_http_fills_no_log(tmp_path: Path) -> None:
         try:
             server = running(process, tmp_path / "log", serving(process.stderr))
             for _ in range(2500):
-                with socket.create_connection(("127.0.0.1", server.health_port), timeout=30) as client:
+                with socket.create_connection(("127.0.0.1", server.health_port), timeout=PATIENCE) as client:
                     client.sendall(b"BAD\x01\r\n\r\n")
                     assert client.recv(100).startswith(b"HTTP/1.1 400 ")
             assert server.health("/livez").status == 200

@@ -10,7 +10,7 @@ from policies.verdict import MODES, Would
 from tests.counts import count
 from tests.webhook.counted_metrics import NOW, OUTCOMES, REVIEWS, edited, library, new, series, value, with_policies
 from webhook.metrics import ANSWERS, BUCKETS, Metrics
-from webhook.outcomes import MOST_POLICY_SERIES, OTHER
+from webhook.outcomes import MOST_OF_ONE, MOST_OF_TENANTS, MOST_POLICY_SERIES, OTHER
 from webhook.review import from_document
 
 
@@ -44,13 +44,33 @@ def test_twenty_thousand_hostile_verdicts_make_a_bounded_number_of_series() -> N
         metrics.decided("mutate", "CREATE", replace(edited([known, f"GPUPolicy/ml-{i}/{'x' * 300}"], rule), would=(would,)))
     named = [labels for labels in series(metrics, OUTCOMES) if labels["policy"] != OTHER]
     others = [labels for labels in series(metrics, OUTCOMES) if labels["policy"] == OTHER]
-    assert len(named) == MOST_POLICY_SERIES
+    assert len(named) == MOST_OF_TENANTS
     assert {labels["policy"] for labels in named} <= set(policies)
     assert len(others) == 3 + 9  # a rule each in Enforce; a rule and mode each
     assert sum(value(metrics, OUTCOMES, **labels) for labels in [named[0], *others]) >= 40_000
     metrics.snapshot_swapped(with_policies(10), NOW)
     metrics.decided("mutate", "CREATE", edited(["GPUPolicy/ml-9/own"], "checkpoint_grace"))
     assert {"policy": "GPUPolicy/ml-9/own", "rule": "checkpoint_grace", "mode": "Enforce", "outcome": "edited"} in series(metrics, OUTCOMES)
+
+
+def test_the_clusters_policies_have_series_whatever_tenants_write() -> None:
+    """A namespace of 300 policies has its forty series, all namespaces half of all, and the cluster's policies the rest."""
+    first = library().policies[0]
+    loud = [replace(first, policy=replace(first.policy, name=f"p{i}", namespace="loud")) for i in range(300)]
+    others = [replace(first, policy=replace(first.policy, name="own", namespace=f"ml-{i}")) for i in range(1_000)]
+    cluster = [replace(first, policy=replace(first.policy, name=f"c{i}")) for i in range(1_000)]
+    metrics = new(library().with_policies([*loud, *others, *cluster]))
+    for compiled in (*loud, *others, *cluster):
+        metrics.decided("mutate", "CREATE", edited([compiled.policy.id]))
+    named = [labels["policy"] for labels in series(metrics, OUTCOMES) if labels["policy"] != OTHER]
+    assert sum(name.startswith("GPUPolicy/loud/") for name in named) == MOST_OF_ONE
+    assert sum(name.startswith("GPUPolicy/") for name in named) == MOST_OF_TENANTS
+    assert len(named) == MOST_POLICY_SERIES
+    metrics.snapshot_swapped(library().with_policies([*loud[200:], *cluster]), NOW)
+    for compiled in loud[200:]:
+        metrics.decided("mutate", "CREATE", edited([compiled.policy.id]))
+    named = [labels["policy"] for labels in series(metrics, OUTCOMES) if labels["policy"] != OTHER]
+    assert sum(name.startswith("GPUPolicy/") for name in named) == MOST_OF_ONE, "room that comes free is used"
 
 
 def test_what_callers_send_is_no_label() -> None:

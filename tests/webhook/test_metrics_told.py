@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests import go_tools
+from tests.patience import PATIENCE
 from tests.webhook.counted_metrics import ROOT, families, lively
 from webhook.metrics import Metrics
 
@@ -27,7 +28,9 @@ def promtool() -> Path:
 
 def asked(*arguments: str, given: bytes = b"") -> tuple[int, str]:
     """Exit code and everything said."""
-    done = subprocess.run([promtool(), *arguments], input=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
+    done = subprocess.run(
+        [promtool(), *arguments], input=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=PATIENCE, check=False
+    )
     return done.returncode, done.stdout.decode()
 
 

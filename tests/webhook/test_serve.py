@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from certs.authority import issue, make_ca
+from tests.patience import PATIENCE
 from tests.webhook.server import COMMAND, JSON, ROOT, Running, answer_of, logged, running, serving, started, until
 
 REVIEW = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
@@ -64,7 +65,7 @@ def test_the_protocol_is_http_1_1_over_modern_tls(server: Running) -> None:
 
 def test_a_client_without_the_ca_is_not_fooled(server: Running) -> None:
     """The certificate is ours alone: the system's authorities do not know it."""
-    client = http.client.HTTPSConnection("127.0.0.1", server.port, context=ssl.create_default_context(), timeout=10)
+    client = http.client.HTTPSConnection("127.0.0.1", server.port, context=ssl.create_default_context(), timeout=PATIENCE)
     with pytest.raises(ssl.SSLCertVerificationError):
         client.connect()
 
@@ -111,7 +112,7 @@ def test_a_server_that_waits_for_policies_can_be_stopped(tmp_path: Path) -> None
     with started(tmp_path, "--policies", str(pipe)) as (process, log):
         until(lambda: [e for e in logged(log) if e["event"] == "listening"], "the ports")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE) == 0
 
 
 def test_policies_are_followed(tmp_path: Path) -> None:
@@ -244,7 +245,7 @@ def test_a_call_in_flight_is_answered_before_the_end(tmp_path: Path) -> None:
         server.event("stopping")
         client.send(REVIEW[1000:])
         assert answer_of(client).response["allowed"] is True
-        assert server.process.wait(30) == 0
+        assert server.process.wait(PATIENCE) == 0
         client.close()
 
 
@@ -259,7 +260,7 @@ def test_a_restart_keeps_the_ca(tmp_path: Path) -> None:
 
 def refused(*options: str) -> str:
     """What ``berth serve`` says when it cannot start: lines for a person, and exit code 2."""
-    done = subprocess.run([*COMMAND, *options], cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run([*COMMAND, *options], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     return "".join(line for line in done.stderr.splitlines(keepends=True) if not line.startswith("{"))
 

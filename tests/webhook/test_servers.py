@@ -152,7 +152,7 @@ class Dialling:
 
     async def dial(self, stage: int) -> None:
         """The server has seen it so far when this returns."""
-        raw = await asyncio.to_thread(socket.create_connection, ("127.0.0.1", self._number), 30)
+        raw = await asyncio.to_thread(socket.create_connection, ("127.0.0.1", self._number))
         self.all.append(raw)
         if stage == SHAKING:
             raw.sendall(b"\x16")

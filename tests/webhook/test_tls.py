@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.webhook.asked import port, run, tls_contexts
 from webhook.connection import Connection
 from webhook.http import Answer, Call, Refusal, said
@@ -51,7 +52,10 @@ def secured(context: ssl.SSLContext, cuts: list[str]) -> AbstractAsyncContextMan
 def call(number: int, client: ssl.SSLContext, *sizes: int) -> list[int]:
     """The lengths of the answers to calls with bodies of these lengths, on one connection."""
     found = []
-    with socket.create_connection(("127.0.0.1", number), timeout=30) as raw, client.wrap_socket(raw, server_hostname="localhost") as tls:
+    with (
+        socket.create_connection(("127.0.0.1", number), timeout=PATIENCE) as raw,
+        client.wrap_socket(raw, server_hostname="localhost") as tls,
+    ):
         for size in sizes:
             tls.sendall(REQUEST % (size, size) + b"x" * size)
             reader = tls.makefile("rb")
@@ -78,14 +82,14 @@ def test_a_handshake_that_fails_is_counted(contexts: tuple[ssl.SSLContext, ssl.S
     cuts: list[str] = []
 
     def fail(number: int) -> None:
-        with socket.create_connection(("127.0.0.1", number), timeout=30):
+        with socket.create_connection(("127.0.0.1", number), timeout=PATIENCE):
             pass
         for begun in (b"GET / HTTP/1.1\r\n\r\n", b""):
-            with socket.create_connection(("127.0.0.1", number), timeout=30) as raw, contextlib.suppress(ConnectionResetError):
+            with socket.create_connection(("127.0.0.1", number), timeout=PATIENCE) as raw, contextlib.suppress(ConnectionResetError):
                 raw.sendall(begun)
                 while raw.recv(1000):
                     pass
-        with socket.create_connection(("127.0.0.1", number), timeout=30) as raw:
+        with socket.create_connection(("127.0.0.1", number), timeout=PATIENCE) as raw:
             raw.sendall(b"\x16\x03\x01\x02\x00\x01")
 
     async def count() -> None:
@@ -136,7 +140,7 @@ def test_a_caller_may_change_its_key_but_not_without_end(contexts: tuple[ssl.SSL
 
     def change(number: int) -> bytes:
         with (
-            socket.create_connection(("127.0.0.1", number), timeout=30) as raw,
+            socket.create_connection(("127.0.0.1", number), timeout=PATIENCE) as raw,
             contexts[1].wrap_socket(raw, server_hostname="localhost") as tls,
         ):
             change_keys(tls, 3)
@@ -174,6 +178,6 @@ def test_a_mistake_in_one_handshake_stops_no_other(contexts: tuple[ssl.SSLContex
             while not server._handshakes._waiting:
                 await asyncio.sleep(0)
             server._handshakes._waiting.appendleft(Stumbling(server._accept, server._handshakes, contexts[0]))
-            return await asyncio.wait_for(calling, 30)
+            return await asyncio.wait_for(calling, PATIENCE)
 
     assert run(serve()) == [200]

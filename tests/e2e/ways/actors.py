@@ -127,7 +127,8 @@ def _places() -> Iterator[Way]:
     rows = {"bare": ROWS["bare"], **OWNERS, **QUEUES, "KAI's fraction beside devices": FRACTIONS["KAI's fraction beside devices"]}
     for guardrail in PLACED:
         for name, dress in rows.items():
-            yield Way(name=name, guard=guardrail.name, attack=creates(dress(guardrail.wrong)), twin=creates(dress(guardrail.right)))
+            if name not in FRACTIONS or guardrail.name != "sharing":  # where no fraction is honest
+                yield Way(name=name, guard=guardrail.name, attack=creates(dress(guardrail.wrong)), twin=creates(dress(guardrail.right)))
         yield from _on_nodes(guardrail)
 
 

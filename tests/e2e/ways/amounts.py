@@ -75,9 +75,7 @@ def _many() -> Iterator[Way]:
         "five containers of one": asking(*[gpus()] * 5),
         "an init container": with_(asking(gpus()), initContainers=init(gpus(8))),
         "sidecars": with_(asking(gpus()), initContainers=init(gpus(2), gpus(2), always=True)),
-        "a sidecar before an init container": with_(
-            asking(gpus()), initContainers=[*init(gpus(2), always=True), *init(gpus(3))[:1]]
-        ),
+        "a sidecar before an init container": with_(asking(gpus()), initContainers=[*init(gpus(2), always=True), *init(gpus(3))[:1]]),
         "two vendors": asking(gpus(3), gpus(3, "amd.com/gpu")),
         "GPUs and DRA resources": asking(gpus(3), gpus(3, DRA)),
     }
@@ -87,7 +85,13 @@ def _many() -> Iterator[Way]:
 
 
 def _equal() -> Iterator[Way]:
-    for name in ("half of a DRA resource", "1.5 of a DRA resource", "a nanodevice", "half requested, one allowed", "half requested, no limit"):
+    for name in (
+        "half of a DRA resource",
+        "1.5 of a DRA resource",
+        "a nanodevice",
+        "half requested, one allowed",
+        "half requested, no limit",
+    ):
         twin = creates(asking(gpus(1, DRA)))
         yield Way(name=name, guard="equal", attack=creates(asking(ODD[name])), twin=twin)
         yield Way(name=f"{name}, beside a GPU", guard="equal", attack=creates(asking(gpus(), ODD[name])), twin=twin)

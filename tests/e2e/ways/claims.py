@@ -29,13 +29,20 @@ def every(of: str = "ways-gpu") -> Raw:
 
 def first_of(*counts: int) -> Raw:
     """``firstAvailable``, in this order."""
-    listed = [{"name": f"a{n}", "deviceClassName": "ways-gpu", "allocationMode": "ExactCount", "count": count} for n, count in enumerate(counts)]
+    listed = [
+        {"name": f"a{n}", "deviceClassName": "ways-gpu", "allocationMode": "ExactCount", "count": count} for n, count in enumerate(counts)
+    ]
     return {"name": "gpu", "firstAvailable": listed}
 
 
 def claim(*requests: Raw, name: str = "NAME", **metadata: Any) -> Raw:
     named = [{**one, "name": f"gpu{n}"} for n, one in enumerate(requests)]
-    return {"apiVersion": VERSION, "kind": "ResourceClaim", "metadata": {"name": name, **metadata}, "spec": {"devices": {"requests": named}}}
+    return {
+        "apiVersion": VERSION,
+        "kind": "ResourceClaim",
+        "metadata": {"name": name, **metadata},
+        "spec": {"devices": {"requests": named}},
+    }
 
 
 def template(*requests: Raw) -> Raw:
@@ -166,7 +173,11 @@ def _others() -> Iterator[Way]:
 def _device_taints() -> Iterator[Way]:
     """Claims tolerate taints of devices."""
     twin = creates(claim(exactly(tolerations=[ALLOWED])))
-    for name, toleration in {"the taint": FORBIDDEN, "every taint": {"operator": "Exists"}, "every value": {"key": "team", "operator": "Exists"}}.items():
+    for name, toleration in {
+        "the taint": FORBIDDEN,
+        "every taint": {"operator": "Exists"},
+        "every value": {"key": "team", "operator": "Exists"},
+    }.items():
         yield Way(name=f"a claim tolerates {name}", guard="forbid", attack=creates(claim(exactly(tolerations=[toleration]))), twin=twin)
         attack = creates(template(exactly(tolerations=[toleration])))
         yield Way(name=f"a template tolerates {name}", guard="forbid", attack=attack, twin=twin)

@@ -41,7 +41,6 @@ SHARES: dict[str, Raw] = {
     "HAMi's memory": pod({"limits": {NVIDIA: "1", "nvidia.com/gpumem": "4000"}}),
     "HAMi's share of memory": pod({"limits": {NVIDIA: "1", "nvidia.com/gpumem-percentage": "50"}}),
     "HAMi's cores": pod({"limits": {NVIDIA: "1", "nvidia.com/gpucores": "30"}}),
-    "HAMi's memory alone": pod({"limits": {"nvidia.com/gpumem": "4000"}}),
     "HAMi's memory in another container": asking(gpus(), {"limits": {"nvidia.com/gpumem": "4000"}}),
 }
 FRACTIONS: dict[str, Raw] = {
@@ -49,7 +48,6 @@ FRACTIONS: dict[str, Raw] = {
     "whole": {"gpu-fraction": "1.0", "gpu-fraction-num-devices": "8"},
     "by memory": {"gpu-memory": "4000", "gpu-fraction-num-devices": "8"},
     "that nobody can read": {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "0x8"},
-    "alone": {"gpu-fraction-num-devices": "8"},
     "of a fraction above one": {"gpu-fraction": "8"},
 }
 
@@ -61,8 +59,8 @@ def _counted() -> Iterator[Way]:
             yield Way(name=f"3 of {name}", guard="one-of", attack=creates(pod(gpus(3, name))), twin=creates(pod(gpus(2, name))))
         attack, twin = (creates(pod(gpus(n, name), terminationGracePeriodSeconds=3600)) for n in (8, 2))
         yield Way(name=f"8 of {name}", guard="large", attack=attack, twin=twin)
-    for name, annotations in FRACTIONS.items():
-        attack = creates(marked(pod({}), annotations=annotations))
+    for name, words in FRACTIONS.items():
+        attack = creates(marked(pod({}), annotations=words))
         twin = creates(marked(pod({}), annotations={"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"}))
         yield Way(name=f"fractions {name}", guard="max", attack=attack, twin=twin, codes=("BERTH-1",))
     beside = marked(pod(gpus(8)), annotations={"gpu-fraction": "0.5", "gpu-fraction-num-devices": "1"})
@@ -74,9 +72,13 @@ def _nowhere() -> Iterator[Way]:
     for guard in ("models", "families", "instances", "memory"):
         twin = creates(pod())
         for name in FOREIGN if guard == "models" else FOREIGN[:2] + FOREIGN[-2:]:
+            if (guard, name) == ("memory", "habana.ai/gaudi"):
+                continue  # of 96 GB and more
             yield Way(name=name, guard=guard, attack=creates(pod(gpus(1, name))), twin=twin, codes=PLACES)
         both = asking(gpus(), gpus(1, "aws.amazon.com/neuron"))
         yield Way(name="a Neuron device beside a GPU", guard=guard, attack=creates(both), twin=twin, codes=PLACES)
+        if guard == "memory":
+            continue  # Gaudi has 96 GB and more
         pinned = with_(pod(gpus(1, "habana.ai/gaudi")), nodeName=H100_NODE)
         yield Way(name="Gaudi on a known node", guard=guard, attack=creates(pinned), twin=twin, codes=PLACES)
 

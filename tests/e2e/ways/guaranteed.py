@@ -1,4 +1,4 @@
-"""Class 6: QoS class Guaranteed is what kubelet makes of the pod (pkg/apis/core/v1/helper/qos): zero is no amount, the pod's own counts first."""
+"""Class 6: QoS class Guaranteed as kubelet sees it (pkg/apis/core/v1/helper/qos): zero is no amount, the pod's own amounts count first."""
 
 from __future__ import annotations
 
@@ -42,7 +42,12 @@ WHOLE_POD = with_(sized({}, {}), resources={"requests": BOTH, "limits": BOTH})
 def _created() -> Iterator[Way]:
     for name, made in PODS.items():
         yield Way(name=name, guard="guaranteed", attack=creates(made), twin=creates(TWIN))
-    yield Way(name="the pod's own of cpu alone", guard="guaranteed", attack=creates(with_(WHOLE_POD, resources={"limits": {"cpu": "1"}})), twin=creates(WHOLE_POD))
+    yield Way(
+        name="the pod's own of cpu alone",
+        guard="guaranteed",
+        attack=creates(with_(WHOLE_POD, resources={"limits": {"cpu": "1"}})),
+        twin=creates(WHOLE_POD),
+    )
     attack = in_turn(creates(claim(exactly())), creates(naming("NAME")))
     honest = pod({**CLAIMED, "requests": BOTH, "limits": BOTH})
     twin = in_turn(creates(claim(exactly())), creates(naming("NAME", made=honest)))

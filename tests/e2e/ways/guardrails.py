@@ -11,8 +11,8 @@ from tests.testcluster.api import Raw
 
 LABEL = "ways.berth.dev/guard"
 """Of a namespace: the guardrail that holds in it"""
-SPOT_NODE, T4_NODE, H100_NODE, FORBIDDEN_NODE, AMD_NODE, GKE_NODE = (
-    "ways-spot", "ways-t4", "ways-h100", "ways-forbidden", "ways-amd", "ways-gke",
+SPOT_NODE, T4_NODE, H100_NODE, FORBIDDEN_NODE, AMD_NODE, GKE_NODE, P5_NODE = (
+    "ways-spot", "ways-t4", "ways-h100", "ways-forbidden", "ways-amd", "ways-gke", "ways-p5",
 )  # fmt: skip
 CPU = "ways-cpu"
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
@@ -82,7 +82,13 @@ ON_T4, ON_H100 = selecting(PRODUCT, "Tesla-T4"), selecting(PRODUCT, "NVIDIA-H100
 
 COUNTS = (
     Guardrail(name="max", codes=("BERTH-111", "BERTH-118"), require={"gpusPerPod": {"max": 4}}, wrong=pod(gpus(8)), right=pod(gpus(4))),
-    Guardrail(name="one-of", codes=("BERTH-112", "BERTH-118"), require={"gpusPerPod": {"oneOf": [1, 2, 4]}}, wrong=pod(gpus(3)), right=pod(gpus(2))),
+    Guardrail(
+        name="one-of",
+        codes=("BERTH-112", "BERTH-118"),
+        require={"gpusPerPod": {"oneOf": [1, 2, 4]}},
+        wrong=pod(gpus(3)),
+        right=pod(gpus(2)),
+    ),
 )
 CAPS = (
     Guardrail(
@@ -127,7 +133,12 @@ EQUALITY = (
         name="equal",
         codes=("BERTH-101", "BERTH-102"),
         require={"requestsEqualLimits": ["accelerators"]},
-        wrong=pod({"requests": {"deviceclass.resource.kubernetes.io/ways-gpu": "1"}, "limits": {"deviceclass.resource.kubernetes.io/ways-gpu": "2"}}),
+        wrong=pod(
+            {
+                "requests": {"deviceclass.resource.kubernetes.io/ways-gpu": "1"},
+                "limits": {"deviceclass.resource.kubernetes.io/ways-gpu": "2"},
+            }
+        ),
         right=pod(gpus(1, "deviceclass.resource.kubernetes.io/ways-gpu")),
     ),
     Guardrail(
@@ -148,6 +159,7 @@ PLACED = (
         wrong=selecting("karpenter.k8s.aws/instance-family", "g4dn"),
         right=selecting("karpenter.k8s.aws/instance-family", "p5"),
         outside=SPOT_NODE,
+        inside=P5_NODE,
     ),
     Guardrail(name="memory", codes=PLACES, require={"gpuMemory": {"min": 80}}, wrong=ON_T4, right=ON_H100, outside=T4_NODE),
     Guardrail(

@@ -75,10 +75,8 @@ def _own() -> Iterator[Way]:
 
         return tried
 
-    yield Way(
-        name="an own policy of more GPUs", guard="max",
-        attack=after({"require": {"gpusPerPod": {"max": 8}}}, pod(gpus(8))), twin=after({"require": {"gpusPerPod": {"max": 8}}}, pod(gpus(4))),
-    )  # fmt: skip
+    more = {"require": {"gpusPerPod": {"max": 8}}}
+    yield Way(name="an own policy of more GPUs", guard="max", attack=after(more, pod(gpus(8))), twin=after(more, pod(gpus(4))))
     longer = {"default": {"gracePeriod": "1h"}}
     yield Way(
         name="an own policy of a longer grace", guard="grace",

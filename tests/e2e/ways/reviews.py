@@ -6,10 +6,10 @@ managedFields, which are kept as they came, or into the parameters of a claim's 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 
-from policies.patch import digest
 from tests.e2e.ways.claims import claim, exactly, naming
 from tests.e2e.ways.guardrails import marked, with_
 from tests.e2e.ways.way import KEPT_OFF, Attempt, Outcome, Tenant, Way, creates, in_turn, outcome
@@ -23,7 +23,8 @@ US = "ClusterGPUPolicy/ways-grace"
 
 def entry(path: str, value: object) -> str:
     """What says that a policy in force here wrote this value."""
-    return json.dumps([{"by": [US], "rule": "tolerations", "path": path, "is": digest(value)}])
+    digest = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
+    return json.dumps([{"by": [US], "rule": "tolerations", "path": path, "is": digest}])
 
 
 FORGED: dict[str, str] = {
@@ -102,8 +103,18 @@ def _odd() -> Iterator[Way]:
 
 def _managed() -> Iterator[Way]:
     deep = '{"f:metadata":' + '{"f:a":' * DEEP + "{}" + "}" * DEEP + "}"
-    entry = {"manager": "m", "operation": "Update", "apiVersion": "v1", "time": "2026-01-01T00:00:00Z", "fieldsType": "FieldsV1", "fieldsV1": "ODD"}
-    for name, made, wrong in (("a pod", pod(), pod(gpus(8))), ("a fraction", FRACTION, marked(FRACTION, annotations={"gpu-fraction-num-devices": "8"}))):
+    entry = {
+        "manager": "m",
+        "operation": "Update",
+        "apiVersion": "v1",
+        "time": "2026-01-01T00:00:00Z",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": "ODD",
+    }
+    for name, made, wrong in (
+        ("a pod", pod(), pod(gpus(8))),
+        ("a fraction", FRACTION, marked(FRACTION, annotations={"gpu-fraction-num-devices": "8"})),
+    ):
         attack, twin = (sent(marked(one, managedFields=[entry]), ODD=deep) for one in (wrong, made))
         yield Way(name=f"{name}'s managedFields are deep", guard="max", attack=attack, twin=twin, codes=("BERTH-11", "BERTH-0"))
 

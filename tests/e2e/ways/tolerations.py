@@ -35,8 +35,8 @@ def _words() -> Iterator[Way]:
         attack, twin = creates(pod(tolerations=[numeric])), creates(pod(tolerations=[honest]))
         yield Way(name=operator, guard="ranges", attack=attack, twin=twin)
     for name, made in OTHERS.items():
-        attack = with_(made, tolerations=[WORDS["every taint"]])
-        yield Way(name=f"every taint, by {name}", guard="forbid", attack=creates(attack), twin=creates(with_(made, tolerations=[ALLOWED])))
+        wrong = with_(made, tolerations=[WORDS["every taint"]])
+        yield Way(name=f"every taint, by {name}", guard="forbid", attack=creates(wrong), twin=creates(with_(made, tolerations=[ALLOWED])))
 
 
 OTHERS: dict[str, Raw] = {

@@ -38,7 +38,9 @@ def _protections() -> Iterator[Way]:
     longer = changes(marked(pod(), annotations={DO_NOT_DISRUPT: "1h"}), annotating("true"))
     yield Way(name="a short one is made long", guard="protection", attack=longer, twin=twin)
     for name, (where, key, value) in FOREVER.items():
-        yield Way(name=f"{name} word", guard="protection", attack=changes(pod(), {"metadata": {where: {key: value}}}), twin=changes(pod(), MARK))
+        yield Way(
+            name=f"{name} word", guard="protection", attack=changes(pod(), {"metadata": {where: {key: value}}}), twin=changes(pod(), MARK)
+        )
     claimed = in_turn(creates(claim(exactly())), changes(naming("NAME"), annotating("true")))
     yield Way(name="a pod with a claim", guard="protection", attack=claimed, twin=twin)
     yield from _calls(twin)

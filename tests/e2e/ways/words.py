@@ -44,7 +44,12 @@ DURATION = "berth.dev/expected-duration"
 def _protections() -> Iterator[Way]:
     twin = creates(annotated(**{DO_NOT_DISRUPT: "12h"}))
     for value in GO:
-        yield Way(name=f"{value[:12]!a}, {len(value)} characters", guard="protection", attack=creates(annotated(**{DO_NOT_DISRUPT: value})), twin=twin)
+        yield Way(
+            name=f"{value[:12]!a}, {len(value)} characters",
+            guard="protection",
+            attack=creates(annotated(**{DO_NOT_DISRUPT: value})),
+            twin=twin,
+        )
     for name, (where, key, value) in FOREVER.items():
         marks: Raw = {where: {key: value}}
         honest: Raw = {where: {key: "true" if value == "false" else "false"}}
@@ -71,7 +76,7 @@ def _runs() -> Iterator[Way]:
     }
     for name, made in spot.items():
         yield Way(name=f"runs for {name}", guard="long-runs", attack=creates(made), twin=twin, codes=PLACES)
-    for value in ("2d", "", "-1h", "0", "1h ", "\u0661h", "1e3h", "+1h"):
+    for value in ("2d", "", "-1h", "0", "1h ", "\u0661h", "1e3h"):
         codes = (*PLACES, "BERTH-151")
         yield Way(name=f"runs for {value!a}", guard="long-runs", attack=creates(on_spot(value, None)), twin=twin, codes=codes)
 

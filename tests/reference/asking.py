@@ -1,0 +1,252 @@
+"""What a pod asks for, as (at least, at most): by resource name, by claim, and as a part of a GPU (design law 10).
+
+Written apart from ``policies.devices`` and ``policies.count``. Nothing that can't be read counts for nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+from policies.catalog import Catalog, Resource
+from policies.cluster_facts import ClusterFacts
+from tests.reference import pods
+from tests.reference.pods import Container, Raw, number
+
+Span = tuple[int, int | None]
+"""(at least, at most); None: nobody can say"""
+OPEN: Span = (0, None)
+PARTS = ("gpu-fraction", "gpu-memory")
+"""annotations by which KAI and Run:ai give a pod a part of a GPU"""
+HAMI = {"nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores"}
+"""resource names by which HAMi gives a container a part of a GPU"""
+MOST_DIGITS = 9
+
+
+def together(spans: Iterable[Span]) -> Span:
+    """One sum of all."""
+    spans = list(spans)
+    return sum(least for least, _ in spans), _most([most for _, most in spans], sum)
+
+
+def larger(spans: Iterable[Span]) -> Span:
+    """The largest, at either end."""
+    spans = list(spans)
+    return max(least for least, _ in spans), _most([most for _, most in spans], max)
+
+
+def _most(ends: list[int | None], take: Any) -> int | None:
+    known = [end for end in ends if end is not None]
+    return int(take(known)) if len(known) == len(ends) else None
+
+
+# --- by resource name --------------------------------------------------------------------------------------------------
+
+
+def meaning(name: str, catalog: Catalog, cluster: ClusterFacts) -> Resource | None:
+    """What a resource name stands for, by the catalog, else by the DeviceClass that offers its devices under it (KEP-5004)."""
+    listed = catalog.resource(name)
+    if listed is not None and listed.kind != "dra":
+        return listed
+    if listed is not None:
+        classes = [name.partition("/")[2]]
+    else:
+        classes = [c for c, said in cluster.device_classes.items() if "/" in name and said.extended == name]
+    if not classes:
+        return Resource(name=name, vendor="", kind="other") if looks_like_one(name, catalog) else None
+    if not is_accelerator(classes[0], catalog, cluster):
+        return None
+    vendor = vendor_of_class(classes[0], catalog, cluster)
+    return replace(listed, vendor=vendor) if listed is not None else Resource(name=name, vendor=vendor, kind="dra")
+
+
+WORDS = {"cuda", "vcuda", "mig", "accelerator", "gaudi", "neuron", "neuroncore", "neurondevice", "ascend", "trainium"}
+THREE = {"npu", "tpu", "xpu", "hpu", "dcu", "mlu", "gcu", "ppu"}
+
+
+def looks_like_one(name: str, catalog: Catalog) -> bool:
+    """Whether a name in no list says that it is an accelerator: by a word, or by the domain of who makes nothing else."""
+    domain, slash, _ = name.partition("/")
+    if not slash or name in catalog.misspellings or domain.endswith("kubernetes.io"):
+        return False
+    if any(fnmatchcase(name, glob) for glob in catalog.not_accelerators):
+        return False
+    made = any(domain == maker or domain.endswith("." + maker) for maker in catalog.accelerator_domains)
+    return made or any(_says_so(word) for word in re.split("[^a-z]+", name.lower()))
+
+
+def _says_so(word: str) -> bool:
+    """In the singular, in the plural, or as the number of them."""
+    stems = {word, word.removesuffix("s"), word.removesuffix("num")}
+    return any(s in WORDS or (s[-3:] == "gpu" and len(s) <= 5) or (s[-3:] in THREE and len(s) <= 4) for s in stems)
+
+
+def accelerators(pod: Raw, catalog: Catalog, cluster: ClusterFacts) -> dict[str, Resource]:
+    """Every accelerator resource that some container asks for."""
+    found = {}
+    for container in pods.containers(pod):
+        for name in container.names():
+            resource = meaning(name, catalog, cluster)
+            if resource is not None and container.asks(name):
+                found[name] = resource
+    return found
+
+
+def devices(pod: Raw, name: str, *, by_both: bool = False) -> Span:
+    """Devices of one name at once: an init container runs beside the sidecars before it, the others beside all sidecars.
+    ``by_both``: where request and limit may differ, it is one of the two."""
+    spans = [(container, amount(container, name, by_both)) for container in pods.containers(pod)]
+    moments = [together(span for c, span in spans if c.sidecar or not c.init)]
+    for at, (container, span) in enumerate(spans):
+        if container.init:
+            moments.append(together([span, *(other for c, other in spans[:at] if c.sidecar)]))
+    return larger(moments)
+
+
+def amount(container: Container, name: str, by_both: bool) -> Span:
+    said = [container.side(side)[name] for side in pods.SIDES if container.side(side).get(name) is not None]
+    spans = [whole(value) for value in said]
+    if not spans:
+        return 0, 0
+    return (min(least for least, _ in spans), larger(spans)[1]) if by_both else spans[0]
+
+
+def whole(value: object) -> Span:
+    """Rounded up, as the scheduler does."""
+    read = number(value)
+    return OPEN if read is None or read < 0 else (ceil(read), ceil(read))
+
+
+# --- by claim ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claimed:
+    """One request of one claim."""
+
+    there: bool
+    span: Span
+    vendors: frozenset[str]
+    """"": a class that nobody knows"""
+
+
+def claims(pod: Raw, namespace: str, catalog: Catalog, cluster: ClusterFacts) -> list[Claimed]:
+    """What the claims ask for in accelerators; one that is not there may ask for anything."""
+    out = []
+    for claim in (pod.get("spec") or {}).get("resourceClaims") or ():
+        template = claim.get("resourceClaimTemplateName")
+        kind = "ResourceClaimTemplate" if template else "ResourceClaim"
+        requests = cluster.claims.get((kind, namespace, template or claim.get("resourceClaimName") or ""))
+        if requests is None:
+            out.append(Claimed(there=False, span=OPEN, vendors=frozenset({""})))
+        for choices in requests or ():
+            counted = [c for c in choices if is_accelerator(c.device_class, catalog, cluster)]
+            spans = [(c.least, c.most) if c in counted else (0, 0) for c in choices]
+            if counted:
+                vendors = frozenset(vendor_of_class(c.device_class, catalog, cluster) for c in counted)
+                out.append(Claimed(there=True, span=(min(least for least, _ in spans), larger(spans)[1]), vendors=vendors))
+    return out
+
+
+def driver(device_class: str, cluster: ClusterFacts) -> str:
+    """Of a class that doesn't tell, its own name: published classes are called by their driver."""
+    said = cluster.device_classes.get(device_class)
+    return said.driver if said is not None and said.driver else device_class
+
+
+def is_accelerator(device_class: str, catalog: Catalog, cluster: ClusterFacts) -> bool:
+    return catalog.is_accelerator_driver(driver(device_class, cluster))
+
+
+def vendor_of_class(device_class: str, catalog: Catalog, cluster: ClusterFacts) -> str:
+    """ "" where nobody knows."""
+    return catalog.dra_drivers.get(driver(device_class, cluster), "")
+
+
+# --- a part of a GPU ---------------------------------------------------------------------------------------------------
+
+
+def by_annotation(pod: Raw) -> bool:
+    return any(name in pods.metadata(pod, "annotations") for name in PARTS)
+
+
+def in_part(pod: Raw) -> bool:
+    """Whether the pod gets parts of GPUs, as KAI, Run:ai or HAMi give them."""
+    return by_annotation(pod) or any(HAMI.intersection(c.names()) for c in pods.containers(pod))
+
+
+def parted(pod: Raw) -> Span:
+    """Of how many GPUs it gets a part by annotation."""
+    if not by_annotation(pod):
+        return 0, 0
+    said = str(pods.metadata(pod, "annotations").get("gpu-fraction-num-devices", "1"))
+    if said.isascii() and said.isdecimal() and len(said) <= MOST_DIGITS:
+        return max(1, int(said)), max(1, int(said))
+    return 1, None
+
+
+# --- all of it ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """All that a pod asks for."""
+
+    resources: dict[str, Resource]
+    spans: dict[str, Span]
+    claims: list[Claimed]
+    parted: Span
+    in_part: bool
+
+    @property
+    def units(self) -> Span:
+        """As ``match.gpus`` counts: a slice, a partition, a part of a GPU is one."""
+        return together([*self.spans.values(), *(c.span for c in self.claims), self.parted])
+
+    def wholes(self, catalog: Catalog) -> Span:
+        """As ``gpusPerPod`` counts: slices and partitions by the part of a device that they are, one device's part alone for nothing."""
+        low = high = Fraction(0)
+        for name, (least, most) in self.spans.items():
+            small, large = _part(self.resources[name], catalog)
+            low, high = low + small * least, high + large * (most or 0)
+        named = (int(low), None if any(most is None for _, most in self.spans.values()) else int(high))
+        return together([named, *(c.span for c in self.claims), (0, 0) if self.parted == (1, 1) else self.parted])
+
+    def vendors(self) -> set[str]:
+        """Whose devices, as far as anybody knows."""
+        found = {r.vendor for r in self.resources.values()}.union(*(c.vendors for c in self.claims))
+        if self.parted != (0, 0) and not self.resources:
+            found.add("nvidia")
+        return found - {"", "any"}
+
+
+def asking(pod: Raw, namespace: str, catalog: Catalog, cluster: ClusterFacts, *, stored: bool) -> Asking:
+    """``stored``: as the API server will store it, so that nothing is repaired any more."""
+    found = accelerators(pod, catalog, cluster)
+    return Asking(
+        resources=found,
+        spans={name: devices(pod, name, by_both=stored and resource.kind == "dra") for name, resource in found.items()},
+        claims=claims(pod, namespace, catalog, cluster),
+        parted=parted(pod),
+        in_part=in_part(pod),
+    )
+
+
+def _part(resource: Resource, catalog: Catalog) -> tuple[Fraction, Fraction]:
+    """The least and the most of a device that one of these is: a slice is as large as its compute or its memory, whichever is more."""
+    if resource.parts:
+        return Fraction(1, max(resource.parts)), Fraction(1, min(resource.parts))
+    if resource.kind != "mig":
+        return Fraction(1), Fraction(1)
+    sizes = []
+    for gpu in catalog.gpus:
+        for profile in gpu.mig:
+            if profile.name.replace("+", ".") == resource.profile:
+                compute = Fraction(profile.compute, max(p.compute for p in gpu.mig))
+                sizes.append(max(compute, Fraction(profile.memory_gb, max(p.memory_gb for p in gpu.mig))))
+    return (min(sizes), max(sizes)) if sizes else (Fraction(0), Fraction(1))

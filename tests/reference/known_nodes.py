@@ -1,0 +1,76 @@
+"""Pods that name their node: what the node may be, by its labels, and whether any of that is inside what is required."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from policies.catalog import Platform
+from tests.reference import pods
+from tests.reference.nodes import Node, Table, holds
+from tests.reference.placing import Placing
+
+Labels = Mapping[str, str]
+
+
+class KnownNodes(Placing):
+    def known_node(self) -> set[str]:
+        """A known node that can be nothing of what is required, or is of a platform on which nobody judges that."""
+        labels = self.cluster.nodes.get(self.pod["spec"].get("nodeName") or pods.pinned(self.pod) or "")
+        if labels is None or not self.constrained():
+            return set()
+        home = self.home(labels)
+        elsewhere = home not in self.atlas.tables
+        carried: list[Node] = []
+        for name, table in self.atlas.tables.items():
+            if elsewhere or name == home:
+                nodes = self.as_labelled(table, labels)
+                # a platform that is not in force may well know the machine
+                carried += self.asked_of(table, [n for n in nodes if not (home and elsewhere and n.gpu is None)])
+        outside = not any(self.in_require(n) for n in carried)
+        return {"BERTH-124"} if outside and (carried or (home and elsewhere)) else set()
+
+    def home(self, labels: Labels) -> str:
+        """The platform of the catalog that made the node, in force or not; of clouds first."""
+        for platform in sorted(self.catalog.platforms.values(), key=lambda p: p.cloud is None):
+            signs = [platform.anchor] if platform.cloud is not None else [platform.anchor, *platform.labels]
+            if any(key in labels for key in signs) and _its_own(platform, labels):
+                return platform.name
+        return ""
+
+    def as_labelled(self, table: Table, labels: Labels) -> list[Node]:
+        """Nodes of a platform that may carry these labels."""
+        platform = table.platform
+        if not any(key in labels for key in platform.labels):
+            return []
+        says_which = {key for keys in platform.machine_keys for key in keys if key in labels}
+        known = {key for key in says_which if labels[key] in self.atlas.known(key)}
+        if says_which and not known:  # a machine that nobody knows
+            keys = {*platform.labels, *platform.capacity_keys}
+            return [n for n in table.nodes if n.gpu is None and all(_may_carry(n, key, labels[key]) for key in keys & set(labels))]
+        readable = {key for key in labels if key in table.keys and labels[key] in self.atlas.known(key)}
+        # a machine that is new in part is told by what is known of it alone
+        firm = readable & {*(platform.labels if known == says_which else known), *platform.capacity_keys}
+        nodes = self.carrying(table.nodes, labels, firm)
+        return self.carrying(nodes, labels, readable - firm) or nodes
+
+    def carrying(self, nodes: Iterable[Node], labels: Labels, keys: set[str]) -> list[Node]:
+        def may(node: Node, key: str) -> bool:
+            wanted = {"key": key, "operator": "In", "values": [labels[key]]}
+            return any(holds(value, wanted, self.atlas.known(key)) for value in node.labels.get(key, (None,)))
+
+        return [n for n in nodes if all(may(n, key) for key in keys)]
+
+    def asked_of(self, table: Table, nodes: list[Node]) -> list[Node]:
+        """By name where the platform has the name, else by vendor, else all."""
+        named = {n for name in self.wanted() for n in self.world.nodes_of(name) if n.platform == table.platform.name}
+        mine = named or {n for n in table.nodes if n.vendor in self.asking.vendors()} or set(table.nodes)
+        return [n for n in nodes if n in mine]
+
+
+def _its_own(platform: Platform, labels: Labels) -> bool:
+    right = not platform.anchor_value or labels.get(platform.anchor) == platform.anchor_value
+    return right and not any(key in labels for key in platform.not_with)
+
+
+def _may_carry(node: Node, key: str, value: str) -> bool:
+    return any(v in (value, "*", "?") for v in node.labels.get(key, (None,)))
