@@ -78,7 +78,7 @@ def _uncounted(plan: Plan, policies: Iterable[str]) -> Violation:
     """Nobody can say how many, and there is a limit: the worst is taken."""
     fact, fix = _what_is_open(plan)
     who = tuple(sorted(set(policies)))
-    return Violation(code=UNCOUNTED, fact=f"{fact}, and the number of GPUs is limited here", fix=fix, rule=NAME, policies=who)
+    return Violation(code=UNCOUNTED, fact=f"{fact}, and GPUs are limited here", fix=fix, rule=NAME, policies=who)
 
 
 def _what_is_open(plan: Plan) -> tuple[str, str]:
@@ -87,9 +87,7 @@ def _what_is_open(plan: Plan) -> tuple[str, str]:
         if asked.count.most is None:
             container = next((c for c in asked.containers if _unreadable(c, asked.resource.name)), asked.containers[0])
             path = dotted((*container.path, "resources", "limits", asked.resource.name))
-            return f'container "{container.name}" asks for an amount of {asked.resource.name} that can\'t be read', (
-                f"set {path} to a whole number"
-            )
+            return f'container "{container.name}": the amount of {asked.resource.name} can\'t be read', f"set {path} to a whole number"
     for claim in plan.devices.claimed:
         if not claim.found:
             return f'{claim.kind} "{claim.name}" is not there', "create the claim first"
