@@ -100,7 +100,7 @@ class Judged(Editing):
         mutating = self.request.phase == "mutate"
         codes = self.chosen_by_all() if mutating else set()
         if self.row.affinity == "no":
-            return codes | self.known_node()
+            return codes | self.known_node() | self.devices_outside()
         if not names:
             return codes
         possible = self.platforms_left(lambda n: True, names, terms_of(self.pod))
