@@ -18,6 +18,7 @@ from typing import NamedTuple
 from policies.catalog import Catalog
 from policies.cluster_facts import Choice, Claim
 from policies.compiled import Compiled
+from policies.devices import of_claim
 from policies.engine import MOST_AUDITED
 from policies.offers import Host, in_machine
 from policies.policy import Machine, Policy, TolerationPattern
@@ -54,11 +55,11 @@ def judge(request: ClaimRequest, facts: Facts) -> Verdict:
     parts = tuple(_parts(request, facts))
     if not parts:
         return Verdict(judged=False)
-    least, most = _count(request.claim, facts)
-    matched = tuple(c for c in facts.policies if request.user not in c.policy.exclude_users and _may_match(c.policy, least))
+    count = of_claim(request.claim, facts.snapshot)
+    matched = tuple(c for c in facts.policies if request.user not in c.policy.exclude_users and _may_match(c.policy, count.least))
     enforced = [c for c in matched if c.mode == "Enforce"]
     softer = [c for c in matched if c.mode != "Enforce"]
-    asked = _Asked(parts, most, any(len(choices) > 1 for choices in request.claim), facts.snapshot.catalog)
+    asked = _Asked(parts, count.most, any(len(choices) > 1 for choices in request.claim), facts.snapshot.catalog)
     refused = tuple(_violations(asked, enforced))
     known = {(v.code, v.fact) for v in refused}
     would = [
@@ -81,25 +82,9 @@ def _parts(request: ClaimRequest, facts: Facts) -> Iterator[_Part]:
     """Every way to meet every request, but those by devices that are no accelerators."""
     for i, choices in enumerate(request.claim):
         for j, choice in enumerate(choices):
-            driver = facts.snapshot.cluster.driver(choice.device_class)
-            if facts.snapshot.catalog.is_accelerator_driver(driver):
+            if facts.snapshot.counts(choice.device_class):
                 where = f"{request.path}[{i}]" + (f".firstAvailable[{j}]" if len(choices) > 1 else "")
-                yield _Part(where, choice, facts.snapshot.catalog.dra_drivers.get(driver, ""))
-
-
-def _count(claim: Claim, facts: Facts) -> tuple[int, int | None]:
-    """Accelerators at least and at most: of each request the way with the fewest, and the one with the most. None: nobody can say."""
-    ways = [[_devices(choice, facts) for choice in choices] for choices in claim if choices]
-    most = [many for way in ways for _, many in way]
-    return (
-        sum(min(few for few, _ in way) for way in ways),
-        None if None in most else sum(max(many or 0 for _, many in way) for way in ways),
-    )
-
-
-def _devices(choice: Choice, facts: Facts) -> tuple[int, int | None]:
-    driver = facts.snapshot.cluster.driver(choice.device_class)
-    return (choice.least, choice.most) if facts.snapshot.catalog.is_accelerator_driver(driver) else (0, 0)
+                yield _Part(where, choice, facts.snapshot.class_vendor(choice.device_class))
 
 
 def _may_match(policy: Policy, least: int) -> bool:

@@ -7,14 +7,14 @@ the upper end open and takes nothing from the lower one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 
 from policies.actor import FRACTION_DEVICES, FRACTIONS
 from policies.catalog import Catalog, Resource
-from policies.cluster_facts import Choice
+from policies.cluster_facts import Choice, Claim
 from policies.count import ANY_NUMBER, NONE, ONE, Count
 from policies.pod import Container, Pod, asks
 from policies.snapshot import Facts, Snapshot
@@ -116,33 +116,29 @@ def asked(pod: Pod, snapshot: Snapshot, *, final: bool = False) -> tuple[Asked, 
 
 
 def _claimed(pod: Pod, facts: Facts) -> Iterator[Claimed]:
-    claims = facts.snapshot.cluster.claims
+    claims, snapshot = facts.snapshot.cluster.claims, facts.snapshot
     for kind, name in pod.claims:
         requests = claims.get((kind, facts.namespace, name))
         if requests is None:
             yield Claimed(kind=kind, name=name, count=ANY_NUMBER, vendors=frozenset({""}), found=False)
         for choices in requests or ():
-            accelerators = [choice for choice in choices if is_accelerator(choice.device_class, facts.snapshot)]
-            if accelerators:
-                least = min(choice.least for choice in accelerators) if len(accelerators) == len(choices) else 0
-                yield Claimed(
-                    kind=kind, name=name, count=Count(least, _most(accelerators)), vendors=frozenset(_vendors(accelerators, facts.snapshot))
-                )
+            vendors = frozenset(snapshot.class_vendor(c.device_class) for c in choices if snapshot.counts(c.device_class))
+            if vendors:
+                yield Claimed(kind=kind, name=name, count=of_request(choices, snapshot), vendors=vendors)
 
 
-def _most(choices: Iterable[Choice]) -> int | None:
-    counts = [choice.most for choice in choices]
-    return None if None in counts else max((number for number in counts if number is not None), default=0)
+def of_request(choices: Sequence[Choice], snapshot: Snapshot) -> Count:
+    """Accelerators that one request of a claim asks for: by the way to meet it with the fewest, and by the one with the most."""
+    counts = [Count(c.least, c.most) if snapshot.counts(c.device_class) else NONE for c in choices]
+    if not counts:
+        return NONE
+    most = [count.most for count in counts if count.most is not None]
+    return Count(min(count.least for count in counts), max(most) if len(most) == len(counts) else None)
 
 
-def _vendors(choices: Iterable[Choice], snapshot: Snapshot) -> Iterator[str]:
-    for choice in choices:
-        yield snapshot.class_vendor(choice.device_class)
-
-
-def is_accelerator(device_class: str, snapshot: Snapshot) -> bool:
-    """False for the classes of drivers that the catalog knows to be none, such as network cards; True where nobody knows."""
-    return snapshot.catalog.is_accelerator_driver(snapshot.cluster.driver(device_class))
+def of_claim(claim: Claim, snapshot: Snapshot) -> Count:
+    """Accelerators that a whole claim asks for."""
+    return _sum(of_request(choices, snapshot) for choices in claim)
 
 
 def fraction(pod: Pod) -> Count:

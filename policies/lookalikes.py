@@ -49,6 +49,6 @@ def _of_nodes(facts: ClusterFacts, catalog: Catalog) -> Iterator[str]:
 
 def _of_classes(facts: ClusterFacts, catalog: Catalog) -> Iterator[str]:
     """Whatever the name looks like: the driver says what it is, and one that nobody knows may be an accelerator's."""
-    for name, known in facts.device_classes.items():
-        if known.extended and catalog.is_accelerator_driver(facts.driver(name)):
+    for known in facts.device_classes.values():
+        if known.extended and catalog.is_accelerator_driver(known.driver):
             yield known.extended

@@ -162,7 +162,7 @@ class Table:
 
     def of_resource(self, name: str) -> int:
         """The rows that may offer this resource. Of an accelerator that no table in force lists, any machine of its vendor may: a slice
-        somebody has cut by hand, a device that the catalog has no machines of."""
+        somebody has cut by hand, a device that the catalog has no machines of. One that the catalog lacks is of an unknown model."""
         rows = self.by_resource.get(name)
         return self._stand_in(name) if rows is None and name not in self.listed else rows or 0
 
@@ -170,7 +170,7 @@ class Table:
         found = self.stand_ins.get(name)
         if found is None:
             known = self.resource(name)
-            found = 0 if known is None else self.by_vendor.get(known.vendor, 0) & self._with_profile(known)
+            found = self.unknown if known is None else self.by_vendor.get(known.vendor, 0) & self._with_profile(known)
             self.stand_ins.keep(name, found, _OVERHEAD + len(name))
         return found
 

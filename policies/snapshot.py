@@ -151,7 +151,7 @@ class Snapshot:
         device_class = self._class_behind(name, found)
         if device_class is None:
             return found or self.memory.lookalike(name, self.catalog)
-        if not self.catalog.is_accelerator_driver(self.cluster.driver(device_class)):
+        if not self.counts(device_class):
             return None
         return Resource(name=name, vendor=self.class_vendor(device_class), kind="dra")
 
@@ -168,6 +168,12 @@ class Snapshot:
     def lists(self, name: str) -> bool:
         """Whether some table in force has offers of this very resource name."""
         return any(name in table.by_resource for table in self.tables.values())
+
+    def counts(self, device_class: str) -> bool:
+        """Whether the devices of a DeviceClass are accelerators: all are, but those whose class says itself that its driver is another's.
+        A name says nothing: whoever makes a class may choose it."""
+        known = self.cluster.device_classes.get(device_class)
+        return known is None or self.catalog.is_accelerator_driver(known.driver)
 
     def class_vendor(self, device_class: str) -> str:
         """Whose devices those of a DeviceClass are; "" where nobody knows."""

@@ -84,7 +84,7 @@ def from_document(document: object) -> Advised:
 def advise(asked: Advised, snapshot: Snapshot) -> tuple[str, ...]:
     """What its author should know, each sentence once; nothing where its pods ask for no accelerator."""
     known = workload_of(snapshot.catalog, asked.api_version, asked.kind)
-    if known is None or not known.templates or asked.namespace in snapshot.catalog.excluded_namespaces:
+    if known is None or not known.templates:
         return ()
     owner = Owner(api_version=asked.api_version, kind=asked.kind, name=asked.name, namespace=asked.namespace, workload=known)
     made = list(islice(pods_of(Document(file="", value=asked.workload), owner, snapshot.catalog), MOST_TEMPLATES + 1))

@@ -112,7 +112,7 @@ def _shared(plan: Plan) -> Iterator[Violation]:
         if policies:
             yield Violation(
                 code="BERTH-117",
-                fact=f"{words}, which is {way}, and only {' or '.join(_admitted(plan))} is allowed here",
+                fact=f"{words}: it counts as {way}, and only {' or '.join(_admitted(plan))} is allowed here",
                 fix="ask for a whole GPU",
                 rule=NAME,
                 policies=policies,
@@ -133,7 +133,9 @@ def _ways(plan: Plan) -> Iterator[tuple[Sharing, str]]:
         resource = asked.resource
         if plan.snapshot.lists(resource.name):
             continue
-        if resource.kind == "shared":
+        if not resource.vendor:
+            yield "TimeSliced", f"nobody knows how {resource.name} is shared"
+        elif resource.kind == "shared":
             yield "TimeSliced", f"the pod asks for {resource.name}"
         elif resource.kind == "mig" or (resource.parts is not None and min(resource.parts) > 1):
             yield "MIG", f"the pod asks for {resource.name}"

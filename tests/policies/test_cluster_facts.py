@@ -281,8 +281,8 @@ def of_its_type(entry: Entry) -> bool:
 def a_choice(choice: Choice) -> bool:
     most = choice.least if choice.most is None else choice.most
     whole = type(choice.least) is int and type(most) is int and 1 <= choice.least <= most < 2**63
-    plain = isinstance(choice.device_class, str) and isinstance(choice.admin, bool)
-    return whole and plain and all(isinstance(one, dict) for one in choice.tolerations)
+    said: list[object] = [choice.device_class, choice.admin, *choice.tolerations]
+    return whole and all(isinstance(one, str | bool | dict) for one in said)
 
 
 def test_a_number_that_python_will_not_write() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from policies.devices import asked
 from policies.engine import evaluate
-from policies.plan import accelerators
 from policies.pod import MIRROR, Pod
 from policies.policy import PolicySet
 from policies.request import Request
@@ -34,7 +34,9 @@ def by_name(raw: Raw, snapshot: Snapshot = SNAPSHOT) -> bool:
     """Whether it asks for an accelerator, or a misspelling of one, by resource name."""
     pod = Pod(raw)
     names = {name for container in pod.containers for name in container.resource_names}
-    return bool(accelerators(pod, snapshot)) or not names.isdisjoint(snapshot.catalog.misspellings)
+    return any(snapshot.catalog.resource(one.resource.name) for one in asked(pod, snapshot)) or not names.isdisjoint(
+        snapshot.catalog.misspellings
+    )
 
 
 def wanted(pod: Raw, snapshot: Snapshot = SNAPSHOT, groups: tuple[str, ...] = ()) -> frozenset[str]:

@@ -24,6 +24,8 @@ def response(case: Case, world: World) -> dict[str, Any]:
         operation=request.operation,
         namespace=request.namespace,
         user=request.user,
+        groups=request.groups,
+        subresource=request.subresource,
         pod=request.pod,
         old_pod=request.old_pod,
         dry_run=False,

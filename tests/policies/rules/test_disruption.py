@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Literal
 
 import pytest
 
@@ -39,6 +40,6 @@ CAST = ("labels", "autoscaling.cast.ai/removal-disabled")
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_how_long_a_value_protects(where: tuple[str, str], value: str, seconds: Fraction | int) -> None:
+def test_how_long_a_value_protects(where: tuple[Literal["annotations", "labels"], str], value: str, seconds: Fraction | int) -> None:
     """Exactly where the reader's source is known; where it is not, all that is not plainly false lasts for ever."""
     assert lasts(PROTECTIONS[where], value) == seconds
