@@ -160,7 +160,9 @@ def driver(device_class: str, cluster: ClusterFacts) -> str:
 
 
 def is_accelerator(device_class: str, catalog: Catalog, cluster: ClusterFacts) -> bool:
-    return catalog.is_accelerator_driver(driver(device_class, cluster))
+    """All but those whose class says that its driver is another's: its name says nothing."""
+    said = cluster.device_classes.get(device_class)
+    return said is None or catalog.is_accelerator_driver(said.driver)
 
 
 def vendor_of_class(device_class: str, catalog: Catalog, cluster: ClusterFacts) -> str:

@@ -71,7 +71,7 @@ class Refusals(Case):
         ways = {"TimeSliced"} if self.asking.in_part else set()
         for name, resource in self.asked.items():
             if name not in self.world.by_resource:
-                ways |= {"TimeSliced"} if resource.kind == "shared" else set()
+                ways |= {"TimeSliced"} if resource.kind == "shared" or not resource.vendor else set()
                 ways |= {"MIG"} if resource.kind == "mig" or (resource.parts and 1 not in resource.parts) else set()
         wanted = [set[str](p.require.sharing) for p in self.policies if p.require.sharing]
         return {"BERTH-117"} if any(ways - admitted for admitted in wanted) else set()
