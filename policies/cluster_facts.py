@@ -223,10 +223,10 @@ _DRIVER = re.compile(r"""(?:^|&&)\s*\(?\s*device\.driver\s*==\s*["']([^"']+)["']
 
 
 def _driver(thing: Any) -> str:
-    """Selectors are ANDed, so one that admits one driver alone is enough. What holds an OR or a choice tells nothing."""
+    """Selectors are ANDed, so one that admits one driver alone is enough. What holds an OR, a choice or a negation tells nothing."""
     selectors = _maps(_map(thing, "spec").get("selectors"))
     expressions = (_text(_map(selector, "cel").get("expression")) for selector in selectors)
-    plain = (text.strip() for text in expressions if "||" not in text and "?" not in text)
+    plain = (text.strip() for text in expressions if not any(mark in text for mark in ("||", "?", "!")))
     return next((found[1] for text in plain if (found := _DRIVER.search(text))), "")
 
 
