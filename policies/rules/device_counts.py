@@ -11,7 +11,7 @@ Never   takes what can't be read for nothing
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from policies import refusal
 from policies.actor import FRACTION_DEVICES, is_fraction
@@ -56,8 +56,14 @@ def _per_pod(plan: Plan) -> Iterator[Violation]:
         yield _uncounted(plan, (*(wishes.gpus_max.policies if wishes.gpus_max else ()), *wishes.one_of_by))
     elif wishes.gpus_max is not None and count.most > wishes.gpus_max.value:
         yield _above(count, wishes.gpus_max)
-    elif wishes.one_of is not None and any(n and n not in wishes.one_of for n in {count.least, count.most}):
+    elif wishes.one_of is not None and not _all_allowed(count, count.most, wishes.one_of):
         yield _none_of(count, wishes)
+
+
+def _all_allowed(count: Count, most: int, allowed: Collection[int]) -> bool:
+    """Whether every number that it may be is allowed, none apart. What lies between is possible too: ``firstAvailable`` may list it."""
+    possible = range(max(count.least, 1), most + 1)
+    return len(possible) <= len(allowed) and all(number in allowed for number in possible)
 
 
 def _above(count: Count, limit: Limit) -> Violation:

@@ -63,7 +63,8 @@ class Refusals(Case):
             return {"BERTH-118"}
         if most > highest:
             return {"BERTH-111"}
-        wrong = any(number and limit.one_of and number not in limit.one_of for number in (least, most) for limit in limits)
+        between = range(max(1, least), min(most, 10**6) + 1)
+        wrong = any(limit.one_of and number not in limit.one_of for number in between for limit in limits)
         return {"BERTH-112"} if wrong else set()
 
     def shared(self) -> set[str]:
