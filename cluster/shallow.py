@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from math import isfinite
 from typing import Any
 
 import orjson
@@ -73,8 +74,4 @@ def _escape(escape: re.Match[bytes]) -> bytes:
 
 
 def _is_finite(number: bytes) -> bool:
-    try:
-        orjson.loads(number)
-    except ValueError:
-        return False
-    return True
+    return isfinite(float(number))
