@@ -32,8 +32,8 @@ MOST_FOUND = 50
 times. It is refused all the same"""
 FEW = 8
 """policies under which each item costs about as much as under none"""
-LARGE = 40
-"""items (``policies.work``) of the largest pod on which all sixteen are tried: ten containers with a GPU and four terms of four"""
+LARGE = 30
+"""items (``policies.work``) of the largest pod on which all sixteen are tried: six containers with a GPU and a term of six"""
 ON_UPDATE = {rule.name: rule.check_update for rule in RULES if rule.check_update is not None}
 """what an update is judged by: what it may change of a pod is in ``policies.rules``"""
 _PLACEMENT: Mapping[Placement, frozenset[str]] = {
