@@ -17,7 +17,7 @@ from policies.policy import GROUP
 from policies.snapshot import MOST_OWN
 from webhook.advise import MOST_TEMPLATES
 from webhook.limits import Limits
-from webhook.review import LARGEST_MENDED, MOST_MARKS
+from webhook.review import LARGEST_MENDED, MOST_MARKS, MOST_MENDED
 from webhook.seen import MOST_SEEN
 
 NAMESPACE = "tenant"
@@ -242,16 +242,28 @@ def _texts() -> Iterator[tuple[str, bytes]]:
     """Bodies that are dear to read: what orjson refuses, and what it takes, as large as each is read."""
     around = body({"containers": [_GPU]}, {"managedFields": "HERE"})
     before, _, behind = around.partition(b'"HERE"')
-    room = LARGEST_MENDED - len(around) - 16
     for name, (part, end) in _MENDED.items():
-        number = room // len(part + end)
-        yield f"{name} to be mended", before + b"[" + part * number + b"1e400" + end * number + b"]" + behind
+        yield f"{name} to be mended", _mended(around, part, end)
+        terms = PODS["terms of an unknown value"]
+        yield f"{name} to be mended, and terms", _mended(body(terms(_most(terms)), {"managedFields": "HERE"}), part, end)
     for name, part in _PARSED.items():
-        number = (MOST_MARKS - around.count(b",") - around.count(b"{") - around.count(b"[") - 1) // sum(map(part.count, (b",", b"{", b"[")))
+        number = (MOST_MARKS - _marks(around) - 1) // _marks(part)
         yield f"{name} as many as are read", before + b"[" + part * number + b"1]" + behind
         yield f"{name} past what is read", before + b"[" + part * ((Limits().body - len(around)) // len(part)) + b"1]" + behind
     keys = b"".join(b'"%x":1,' % i for i in range(MOST_MARKS - 100))
     yield "keys as many as are read", before + b"{" + keys + b'"a":1}' + behind
+
+
+def _mended(around: bytes, part: bytes, end: bytes) -> bytes:
+    """As many as are mended."""
+    before, _, behind = around.partition(b'"HERE"')
+    number = (LARGEST_MENDED - len(around) - 16) // len(part + end)
+    number = min(number, (MOST_MENDED - _marks(around) - 1) // max(1, _marks(part)))
+    return before + b"[" + part * number + b"1e400" + end * number + b"]" + behind
+
+
+def _marks(text: bytes) -> int:
+    return text.count(b",") + text.count(b"{") + text.count(b"[")
 
 
 def _claim() -> bytes:
