@@ -42,7 +42,8 @@ def run(setting: Setting) -> Iterator[str]:
 
 
 def library(policies: Path = LIBRARY, platforms: tuple[str, ...] = ("karpenter-aws",)) -> Snapshot:
-    """As ``berth serve --policies ... --platforms ...`` loads it; without platforms every one is in force. From now on nothing is written to standard error."""
+    """As ``berth serve --policies ... --platforms ...`` loads it; without platforms every one is in force. From now on nothing is written
+    to standard error."""
     logs.to(_nowhere)
     return load(Sources(policies=(str(policies),), platforms=platforms)).snapshot
 

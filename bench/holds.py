@@ -29,8 +29,8 @@ class _Held(NamedTuple):
 def run(setting: Setting) -> Iterator[str]:
     """Lines of the section."""
     yield f"In process, every platform in force, {hostile.AUDITED} policies of the cluster in Audit, {MOST_OWN} of a namespace's own in"
-    yield "Enforce, which refuse every pod, or write what they can. Processor time of a first decision, body to answer; least of several. Of each"
-    yield "kind as many parts as the bounds let through."
+    yield "Enforce, which refuse every pod, or write what they can. Processor time of a first decision, body to answer; least of several."
+    yield "Of each kind as many parts as the bounds let through."
     yield ""
     found = [held for strict in (True, False) for held in _under(setting, strict=strict)]
     everyday = [held for held in found if held.name == EVERYDAY]

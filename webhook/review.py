@@ -171,7 +171,9 @@ def would_be(would: Would) -> str:
 
 def printable(text: str, length: int = WARNING_LENGTH) -> str:
     """One line of printable characters: a control character would make the API server drop the whole warning."""
-    flat = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else " " for c in text)
+    flat = " ".join(text.split())
     return flat if len(flat) <= length else flat[: length - 3] + "..."
 
 
