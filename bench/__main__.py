@@ -1,6 +1,6 @@
 """``make bench``: what Berth costs, beside what others cost. The tables go into bench/RESULTS.md.
 
-    python -m bench [all | engine servers policies memory giant handshakes openloop live endtoend] [--quick] [--results FILE]
+    python -m bench [all | engine holds servers policies memory giant handshakes openloop live endtoend] [--quick] [--results FILE]
 
 Needs Linux, two cores, Go and wrk (or BERTH_WRK=/path/to/wrk). All of it takes some half an hour, after rivals are built.
 """
@@ -14,12 +14,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from bench import endtoend, engine, giant, handshakes, live, machine, memory, openloop, page, policies, servers
+from bench import endtoend, engine, giant, handshakes, holds, live, machine, memory, openloop, page, policies, servers
 from bench.machine import BenchError
 from bench.setting import FULL, QUICK, Setting, prepared
 
 PARTS: dict[str, tuple[str, Callable[[Setting], Iterable[str]]]] = {
     "engine": ("The engine, in process", engine.run),
+    "holds": ("The longest hold of the event loop", holds.run),
     "servers": ("Berth beside handlers with the same edits hard-coded", servers.run),
     "policies": ("Many policies, and their change under load", policies.run),
     "memory": ("Memory", memory.run),

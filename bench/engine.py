@@ -41,10 +41,11 @@ def run(setting: Setting) -> Iterator[str]:
     yield from page.table(("review", "bytes", "decode + encode", "first", "times", "again", "times"), rows)
 
 
-def library(policies: Path = LIBRARY) -> Snapshot:
-    """As ``berth serve --policies ... --platforms karpenter-aws`` loads it; from now on nothing is written to standard error."""
+def library(policies: Path = LIBRARY, platforms: tuple[str, ...] = ("karpenter-aws",)) -> Snapshot:
+    """As ``berth serve --policies ... --platforms ...`` loads it; without platforms every one is in force. From now on nothing is written
+    to standard error."""
     logs.to(_nowhere)
-    return load(Sources(policies=(str(policies),), platforms=("karpenter-aws",))).snapshot
+    return load(Sources(policies=(str(policies),), platforms=platforms)).snapshot
 
 
 def echo(body: bytes) -> bytes:

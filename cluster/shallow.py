@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from math import isfinite
 from typing import Any
 
 import orjson
@@ -25,6 +26,7 @@ _VALUES = re.compile(
 _ESCAPES = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u[dD][89a-fA-F]..|.)", re.DOTALL)
 """escapes in a text: two surrogates that make one character, one alone, and all others"""
 _LONE = len(rb"\ud800")
+_REPLACED = "\ufffd".encode()
 
 
 def loads(text: bytes) -> Any:
@@ -41,7 +43,7 @@ def _by_parts(text: bytes) -> Any:
     try:
         return orjson.loads(flat)
     except ValueError:
-        return orjson.loads(_VALUES.sub(_readable, flat.decode(errors="replace").encode()))
+        return orjson.loads(_VALUES.sub(_readable, _ESCAPES.sub(_escape, flat.decode(errors="replace").encode())))
 
 
 def _parts(text: bytes) -> Iterator[bytes]:
@@ -61,20 +63,14 @@ def _parts(text: bytes) -> Iterator[bytes]:
 
 
 def _readable(value: re.Match[bytes]) -> bytes:
-    """A text or a number such that orjson reads it."""
+    """A number such that orjson reads it; a text as it is."""
     found = value[0]
-    if found.startswith(b'"'):
-        return _ESCAPES.sub(_escape, found) if b"\\u" in found else found
-    return found if _is_finite(found) else b'"%b"' % found
+    return found if found.startswith(b'"') or _is_finite(found) else b'"%b"' % found
 
 
 def _escape(escape: re.Match[bytes]) -> bytes:
-    return escape[0] if len(escape[0]) != _LONE else rb"\ufffd"
+    return escape[0] if len(escape[0]) != _LONE else _REPLACED
 
 
 def _is_finite(number: bytes) -> bool:
-    try:
-        orjson.loads(number)
-    except ValueError:
-        return False
-    return True
+    return isfinite(float(number))

@@ -199,8 +199,8 @@ def _tolerations(asked: _Asked, policies: Sequence[Compiled]) -> Iterator[Violat
     """One for each toleration and pattern, as on pods. Taints of devices have the grammar of those of nodes (k8s.io/api/resource/v1)."""
     forbidden = [(pattern, c.policy.id) for c in policies for pattern in c.policy.require.forbid_tolerations]
     for part in asked.parts:
-        for i, toleration in enumerate(part.choice.tolerations if forbidden else ()):
-            yield from (_forbidden(part, i, pattern, policy) for pattern, policy in forbidden if tolerates(dict(toleration), pattern))
+        for i, toleration in enumerate(map(dict, part.choice.tolerations if forbidden else ())):
+            yield from (_forbidden(part, i, pattern, policy) for pattern, policy in forbidden if tolerates(toleration, pattern))
 
 
 def _forbidden(part: _Part, i: int, pattern: TolerationPattern, policy: str) -> Violation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from policies import wishes
@@ -33,7 +33,8 @@ class Demands:
     """platform -> rows that all of them leave"""
     scopes: tuple[tuple[Compiled, ...], tuple[Compiled, ...]]
     """the namespace's own policies, then the cluster's: the order in which defaults speak"""
-    wishes: Mapping[tuple[Calm, Calm], Wishes]
+    wishes: dict[tuple[Calm, Calm], Wishes] = field(default_factory=dict)
+    """for actors of these calms, as they come"""
 
 
 def demands(
@@ -47,7 +48,10 @@ def demands(
     if found is None:
         found = _together(snapshot, policies, certain, longest)
         remembered.keep(key, found, _OF_ANY + _OF_EACH * len(policies))
-    return found, found.wishes[actor.grace, actor.disruption]
+    calm = actor.grace, actor.disruption
+    if calm not in found.wishes:
+        found.wishes[calm] = wishes.read(policies, certain, *calm)
+    return found, found.wishes[calm]
 
 
 def _long(policies: Sequence[Compiled], longest: Fraction | None) -> Iterator[bool]:
@@ -62,14 +66,12 @@ def _together(snapshot: Snapshot, policies: tuple[Compiled, ...], certain: tuple
     own = tuple(c for c in policies if c.policy.namespace is not None)
     constraints = tuple(_constraints(policies, longest))
     of_cluster, of_own = list(_constraints(cluster, longest)), list(_constraints(own, longest))
-    calms: tuple[Calm, ...] = ("yes", "named", "no")
     return Demands(
         constraints=constraints,
         cluster={axis: tuple(c for c in of_cluster if c.axis == axis) for axis in AXES},
         own={axis: tuple(c for c in of_own if c.axis == axis) for axis in AXES},
         required=meet(everything(snapshot), *(c.rows for c in constraints)),
         scopes=(tuple(c for c in own if c in certain), tuple(c for c in cluster if c in certain)),
-        wishes={(grace, calm): wishes.read(policies, certain, grace, calm) for grace in calms for calm in calms},
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 
 from policies import applied, choose, devices, plan, work
 from policies.actor import Placement, annotated_fraction
@@ -26,8 +27,13 @@ __all__ = ["Request", "evaluate"]
 
 MOST_AUDITED = 16
 """Audit and Warn policies evaluated per pod: each costs a whole evaluation; the rest are counted (design section 2)"""
-LARGE = 40
-"""items (``policies.work``) of the largest pod on which all sixteen are tried: ten containers with a GPU and four terms of four"""
+MOST_FOUND = 50
+"""refusals of one pod that are told: an answer holds twenty, and a pod can be made that each of a hundred policies forbids hundreds of
+times. It is refused all the same"""
+FEW = 8
+"""policies under which each item costs about as much as under none"""
+LARGE = 30
+"""items (``policies.work``) of the largest pod on which all sixteen are tried: six containers with a GPU and a term of six"""
 ON_UPDATE = {rule.name: rule.check_update for rule in RULES if rule.check_update is not None}
 """what an update is judged by: what it may change of a pod is in ``policies.rules``"""
 _PLACEMENT: Mapping[Placement, frozenset[str]] = {
@@ -121,7 +127,7 @@ def _one(
     if request.phase == "mutate":
         choose.choose(made)
         edits = tuple(edit for rule in RULES for edit in rule.mutate(request, made))
-    violations = tuple(_check(request, made))
+    violations = tuple(islice(_check(request, made), MOST_FOUND))
     return (() if violations else edits), violations, tuple(made.remarks) if request.phase == "mutate" else ()
 
 
@@ -144,7 +150,7 @@ def _would(
     matched, pod = about.possible, about.pod
     softer = [c for c in matched if c.mode != "Enforce"]
     done, refused = {_deed(e) for e in edits}, {(v.code, v.fact) for v in violations}
-    most = _most_audited(pod) if softer else 0
+    most = _most_audited(pod, len(matched) - len(softer)) if softer else 0
     out = []
     for compiled in softer[:most]:
         with_it = tuple(c for c in matched if c.mode == "Enforce" or c is compiled)
@@ -162,10 +168,10 @@ def _would(
     return tuple(out), max(0, len(softer) - most)
 
 
-def _most_audited(pod: Pod) -> int:
-    """Fewer for a pod that is large: sixteen evaluations of it would hold up everybody else's."""
-    size = work.items(pod.raw)
-    return MOST_AUDITED if size <= LARGE else MOST_AUDITED * LARGE // size
+def _most_audited(pod: Pod, enforced: int) -> int:
+    """Fewer for a pod that is large, or under many policies: sixteen evaluations of it would hold up everybody else's."""
+    size = work.items(pod.raw) * max(FEW, enforced) // FEW
+    return MOST_AUDITED if size <= LARGE else max(1, MOST_AUDITED * LARGE // size)
 
 
 def _deed(edit: Edit) -> tuple[str, Path, str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
 
 from policies.applied import APPLIED
 from policies.catalog import Expression
@@ -18,10 +19,13 @@ from policies.verdict import Violation
 RULE = "node_affinity"
 
 
+MOST_EXPLAINED = 8
+"""terms on platforms, and names in them, of which the shortest explanation is taken: one term on each of seven platforms"""
+
+
 def contradiction(plan: Plan) -> Violation:
     """Nothing of ``require`` is left: by the policies alone, or with what the pod says."""
-    groups = [(cell, group) for cell in plan.space.cells if plan.space.possible(cell) for group in _groups(plan, cell)]
-    cell, inputs = min(groups, key=lambda item: len(item[1]))
+    cell, inputs = min(islice(_groups(plan), MOST_EXPLAINED), key=lambda item: len(item[1]))
     demands = [i.constraint for i in inputs if i.constraint is not None]
     wishes = [i for i in inputs if i.constraint is None]
     policies = who(demands)
@@ -36,15 +40,18 @@ def contradiction(plan: Plan) -> Violation:
     return Violation(code="BERTH-121", fact=fact, fix=_fix(plan, cell, wishes), detail=detail, rule=RULE, policies=policies)
 
 
-@dataclass(frozen=True, slots=True)
-class _Input:
+class _Input(NamedTuple):
     """One set that went into the AND: a policy's constraint, or what the pod says."""
 
-    words: str
     rows: int
+    text: str = ""
     constraint: Constraint | None = None
     said: Said | None = None
-    count: bool = False
+    counted: bool = False
+
+    @property
+    def words(self) -> str:
+        return self.constraint.text if self.constraint is not None else self.text or str(self.said)
 
 
 def _cut(text: str, most: int) -> str:
@@ -60,32 +67,33 @@ def required(constraints: Sequence[Constraint]) -> str:
     return f"Required: {' and '.join(f'{c.by[0]} {c.field} ({c.text})' for c in constraints)}."
 
 
-def _groups(plan: Plan, cell: Cell) -> Iterator[list[_Input]]:
-    """For each resource name that has nothing left in this cell, the smallest group that explains it."""
-    for name, count in plan.space.wanted.items():
-        inputs = list(_inputs(plan, cell, name, count))
-        common = smallest(((i.words, i.rows) for i in inputs), cell.table.all)
-        if common:
-            yield [inputs[i] for i in common]
+def _groups(plan: Plan) -> Iterator[tuple[Cell, list[_Input]]]:
+    """For each resource name that has nothing left in a cell, the smallest group that explains it."""
+    for cell in plan.space.cells:
+        offered = plan.space.offered(cell)
+        for (name, count), rows in zip(plan.space.wanted.items(), offered, strict=True):
+            if 0 not in offered and not rows & plan.required[cell.platform]:
+                inputs = list(_inputs(plan, cell, name, count))
+                yield cell, [inputs[i] for i in smallest([one.rows for one in inputs], cell.table.all)]
 
 
 def _inputs(plan: Plan, cell: Cell, name: str, count: int | None) -> Iterator[_Input]:
     """Policies first, so that a group of policies alone is found before one that blames the pod."""
-    table, others = cell.table, _other_templates(plan, cell)
+    table, platform, others = cell.table, cell.platform, ~_other_templates(plan, cell)
     for constraint in plan.constraints:
-        yield _Input(constraint.text, constraint.rows[cell.platform] & ~others, constraint)
+        yield _Input(constraint.rows[platform] & others, constraint=constraint)
     of_name = table.of_resource(name)
-    yield _Input(f"resource {name}", of_name)
+    yield _Input(of_name, f"resource {name}")
     enough = table.enough(name, count)
     if enough != of_name:
-        yield _Input(f"{count} of {name} in one pod", enough, count=True)
+        yield _Input(enough, f"{count} of {name} in one pod", counted=True)
     for said in cell.term.said:
         if said not in cell.undecided:
-            yield _Input(str(said), table.select(said.key, said.operator, said.values)[0], said=said)
+            yield _Input(table.select(said.key, said.operator, said.values)[0], said=said)
     for template in plan.snapshot.templates.values():
         if demands(cell.term, template):
             said = next(s for s in cell.term.said if s.key == template.template.labels[0][0])
-            yield _Input(f"{said} (GPUNodeTemplate {template.template.name})", template.rows[cell.platform], said=said)
+            yield _Input(template.rows[platform], f"{said} (GPUNodeTemplate {template.template.name})", said=said)
 
 
 def _other_templates(plan: Plan, cell: Cell) -> int:
@@ -105,7 +113,7 @@ def _fix(plan: Plan, cell: Cell, wishes: Sequence[_Input]) -> str:
         # A time-sliced node fits any count: it is named only where no whole GPU is left to name.
         allowed = _values(cell, said.key, fits & cell.table.by_sharing.get("Exclusive", 0) or fits)
         return f"use {_one_of(allowed)}, or remove it" if allowed and said.operator == "In" else "remove it"
-    if any(i.count for i in wishes):
+    if any(i.counted for i in wishes):
         return "ask for fewer per pod"
     names = [name for name, rows in sorted(cell.table.by_resource.items()) if rows & inside]
     whole = [name for name in names if name in plan.snapshot.catalog.whole.values()] or names

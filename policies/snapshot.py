@@ -35,7 +35,7 @@ _MOST_NAMES = 4096
 _MOST_REMEMBERED = 32 * 2**20
 """bytes: some 2,000 sets of five policies. Which ones match differs by namespace, workload and labels, which authors write"""
 
-MOST_OWN = 100
+MOST_OWN = 40
 """GPUPolicies of one namespace that act there, the first by name: each is matched with every pod of the namespace, and those that match are
 merged. The others only ever narrow less: what the cluster requires holds without them."""
 

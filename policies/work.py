@@ -12,7 +12,7 @@ from typing import Any
 from policies.extract import ORDINARY
 from policies.pod import REQUIRED, Raw
 
-MOST = 250
+MOST = 180
 """Items of the largest pod that is judged. The largest that were seen have thirty containers, or ten terms of five expressions; a list of
 700 instance types is 140."""
 VALUES = 5

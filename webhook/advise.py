@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 from policies import both_phases, work
 from policies.both_phases import Judgement
 from policies.document import Document, InputError, path_text
+from policies.engine import MOST_AUDITED
 from policies.extract import Reads
 from policies.request import Request
-from policies.snapshot import Snapshot
+from policies.snapshot import Facts, Snapshot
 from policies.verdict import Remark, Violation
 from policies.workloads.pods import Owner, Templated, pods_of
 from policies.workloads.shape import POD
@@ -33,8 +34,8 @@ _IN_POD = re.compile(
 """a path in a pod, of the fields that rules read (those of policies are others), or a quoted text, which may hold anything"""
 
 
-MOST_TEMPLATES = 64
-"""judged per workload, each as costly as two reviews of a pod: a body of 3 MiB could hold 20,000 of them"""
+MOST_TEMPLATES = 16
+"""judged per workload, each as costly as two reviews of a pod: a RayCluster has two to ten, a body of 3 MiB could hold 20,000"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +93,17 @@ def advise(asked: Advised, snapshot: Snapshot) -> tuple[str, ...]:
     read = snapshot.facts_for(asked.namespace).reads
     if sum(_size(one, read) for one in judged) > MOST_SEEN:
         return ("BERTH-002: its pod templates are too large or too deep to be judged beforehand; berth try judges them",)
-    said = dict.fromkeys(s for one in judged for s in _sentences(one, asked, snapshot, several=len(made) > 1))
+    facts = _for_advice(snapshot.facts_for(asked.namespace), len(judged))
+    said = dict.fromkeys(s for one in judged for s in _sentences(one, asked, facts, several=len(made) > 1))
     if len(made) > MOST_TEMPLATES:
         said[f"BERTH-002: only its first {MOST_TEMPLATES} pod templates are judged beforehand; berth try judges them all"] = None
     return tuple(said)
+
+
+def _for_advice(facts: Facts, templates: int) -> Facts:
+    """With the policies of which something is said: those in Enforce, and as many in Warn as would be tried on one pod, shared out."""
+    warns = [c for c in facts.policies if c.mode == "Warn"][: max(1, MOST_AUDITED // max(1, templates))]
+    return replace(facts, policies=tuple(c for c in facts.policies if c.mode == "Enforce" or c in warns))
 
 
 def _size(made: Templated | InputError, read: Reads) -> int:
@@ -113,13 +121,13 @@ def answer(asked: Advised, sentences: Sequence[str]) -> dict[str, Any]:
     return review.sent({"uid": asked.uid, "allowed": True}, sentences)
 
 
-def _sentences(made: Templated | InputError, asked: Advised, snapshot: Snapshot, *, several: bool) -> Iterator[str]:
+def _sentences(made: Templated | InputError, asked: Advised, facts: Facts, *, several: bool) -> Iterator[str]:
     if isinstance(made, InputError):
         yield f"BERTH-002: {path_text(made.path)}: {made.message}; its pods are not judged beforehand"
         return
     request = Request(namespace=asked.namespace, user=made.user, pod=made.pod, dry_run=asked.dry_run)
     about = _Template(path_text(made.template), several)
-    yield from _said(about, both_phases.judge(request, snapshot.facts_for(asked.namespace)), made.pod)
+    yield from _said(about, both_phases.judge(request, facts), made.pod)
 
 
 def _said(about: _Template, judged: Judgement, pod: dict[str, Any]) -> Iterator[str]:

@@ -20,6 +20,7 @@ from webhook.limits import UID_BYTES, Limits
 from webhook.metrics import Metrics
 from webhook.overload import Overload
 from webhook.review import ReviewError
+from webhook.shares import DEAR, Shares
 
 LARGEST_REVIEW = 40 * 2**20
 """Bytes. A client may send the API server 3 MiB; an update's review holds the pod twice, and Go writes ``<`` in six bytes."""
@@ -37,6 +38,7 @@ class Replica:
     snapshot: Snapshot | None = None
     """None until the first policies are in"""
     awaited: Awaited = field(default_factory=Awaited)
+    shares: Shares = field(default_factory=Shares)
     draining: bool = False
     """True once the server is to stop: every answer then closes its connection, so that the next call goes elsewhere"""
 
@@ -62,6 +64,7 @@ NO_REVIEW = Refusal("rejected", said(413, f"the body is larger than {LARGEST_REV
 NO_UID = Refusal("rejected", said(413, "the review is larger than the body cap", close=True))
 NOT_LOADED = Refusal("unavailable", come_back("the policies are not loaded yet"))
 NOT_YET = Refusal("unavailable", come_back("a namespace or a resource claim on which the decision rests is not known yet"))
+OVER_SHARE = Refusal("shed", come_back("the reviews of this namespace take more than its share of this replica's time"))
 BEHIND = Refusal("shed", come_back("this replica is behind"))
 FAILED = Refusal("failed", said(500, "Berth failed to judge this review; its log says why (event=failed)"))
 
@@ -129,20 +132,44 @@ class App:
     def _judged(self, route: Route, call: Call) -> tuple[str, Answer]:
         replica = self._replica
         assert replica.snapshot is not None, "a call without it is refused; it never goes away again"
-        if self.overload.sheds(monotonic()):
+        now = monotonic()
+        if self.overload.sheds(now):
             return BEHIND
         if call.size > self.room:
             return self._unjudged(route.phase, call, replica.snapshot)
+        if replica.shares.tight(now) and (turned := self._over_share(route.phase, call, replica.snapshot, now)) is not None:
+            return turned
+        decided = self._decided(route, call, replica.snapshot)
+        if (until := monotonic()) - now > DEAR:
+            replica.shares.spent(_namespace(unread.head_of(call.body[:UID_BYTES])), until - now, until)
+        return decided
+
+    def _over_share(self, phase: str, call: Call, snapshot: Snapshot, now: float) -> tuple[str, Answer] | None:
+        """None: it is judged."""
+        head, shares = unread.head_of(call.body[:UID_BYTES]), self._replica.shares
+        turn = shares.turn(_namespace(head), head.uid, now) if head is not None else "judge"
+        if head is None or turn == "judge":
+            return None
+        if shares.tells(_namespace(head), now):
+            logs.write("over_share", "warning", namespace=head.namespace, text="its reviews are dear to judge, and wait for others")
+        if turn == "wait" and phase != "advise":
+            return OVER_SHARE
+        decision, answer = judged.over_share(phase, head, snapshot)
+        return decision, Answer(OK_JSON, answer)
+
+    def _decided(self, route: Route, call: Call, snapshot: Snapshot) -> tuple[str, Answer]:
+        replica = self._replica
         try:
             # by the snapshot of now: it may have changed while the body came
-            decision, answer = route.judge(call.body, replica.snapshot, replica.metrics, replica.awaited)
+            decision, answer = route.judge(call.body, snapshot, replica.metrics, replica.awaited)
         except judged.NotYet:
             return NOT_YET
         except ReviewError as error:
             return "rejected", said(error.status, error.sentence)
         except Exception as error:  # noqa: BLE001 - whatever it was, the caller gets a sentence and the log gets the rest
             logs.write("failed", "error", phase=route.phase, error=logs.trace(error))
-            return FAILED
+            head = unread.head_of(call.body[:UID_BYTES])
+            return FAILED if head is None else ("failed", Answer(OK_JSON, judged.failed(route.phase, head, snapshot)))
         return decision, Answer(OK_JSON, answer)
 
     def _unjudged(self, phase: str, call: Call, snapshot: Snapshot) -> tuple[str, Answer]:
@@ -152,6 +179,11 @@ class App:
             return NO_UID
         decision, answer = judged.too_large(phase, head, call.size, self.room, snapshot)
         return decision, Answer(OK_JSON, answer)
+
+
+def _namespace(head: unread.Head | None) -> str:
+    """Those of which it is not known share one share: nobody's call is of none."""
+    return head.namespace or "" if head is not None else ""
 
 
 def _is_json(content_type: bytes) -> bool:

@@ -125,6 +125,17 @@ def too_large(phase: str, head: unread.Head, size: int, limit: int, snapshot: Sn
     return _word(phase, refused), orjson.dumps(unread.oversized(head.uid, size=size, limit=limit, refused=refused))
 
 
+def over_share(phase: str, head: unread.Head, snapshot: Snapshot) -> tuple[str, bytes]:
+    """A review of a namespace that has had more than its share of the loop, and that was sent away before."""
+    refused = phase != "advise" and head.enforced(snapshot)
+    return _word(phase, refused), orjson.dumps(unread.over_share(head.uid, refused=refused))
+
+
+def failed(phase: str, head: unread.Head, snapshot: Snapshot) -> bytes:
+    """The answer to a review that a mistake of ours kept from being judged: refused where anything is enforced."""
+    return orjson.dumps(unread.failed(head.uid, refused=phase != "advise" and head.enforced(snapshot)))
+
+
 def _word(phase: str, refused: bool) -> str:
     return "refused" if refused else "advised" if phase == "advise" else "unmatched"
 

@@ -75,6 +75,24 @@ def unreadable(uid: str, why: str, fix: str, *, refused: bool) -> dict[str, Any]
     return _not_judged(uid, sentence, refused=refused, code=403, reason="Forbidden")
 
 
+def over_share(uid: str, *, refused: bool) -> dict[str, Any]:
+    """The answer to a review whose namespace has had more than its share of this replica's time."""
+    sentence = (
+        "BERTH-006: this object is not judged, because the reviews of its namespace take more than their share of Berth's time;"
+        " create it again in a while (controllers do so by themselves)"
+    )
+    return _not_judged(uid, sentence, refused=refused, code=429, reason="TooManyRequests")
+
+
+def failed(uid: str, *, refused: bool) -> dict[str, Any]:
+    """The answer to a review that could not be judged, by a mistake of ours."""
+    sentence = (
+        "BERTH-007: this object is not judged, by a mistake of Berth's own; report it to the platform team, with the object and the time"
+        " (the log has it as event=failed)"
+    )
+    return _not_judged(uid, sentence, refused=refused, code=403, reason="Forbidden")
+
+
 def _not_judged(uid: str, sentence: str, *, refused: bool, code: int = 413, reason: str = "RequestEntityTooLarge") -> dict[str, Any]:
     if not refused:
         return sent({"uid": uid, "allowed": True}, [sentence])

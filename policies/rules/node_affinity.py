@@ -11,6 +11,7 @@ Never   edits a preferred term, an empty term or matchFields; never repeats what
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from policies import known_node, refusal
@@ -151,10 +152,14 @@ def _selects_outside(plan: Plan, cell: Cell, inside: int) -> bool:
 # --- remarks -----------------------------------------------------------------------------------------------------------
 
 
+MOST_UNKNOWN = 20
+"""unknown values of one pod that are told, each with the nearest known one: an answer holds some twenty warnings"""
+
+
 def _remarks(plan: Plan) -> None:
-    for cell in plan.space.cells:
-        for said in cell.undecided:
-            plan.remark("BERTH-201", refusal.unknown_value(cell, said), NAME)
+    undecided = ((cell, said) for cell in plan.space.cells for said in cell.undecided)
+    for cell, said in islice(undecided, MOST_UNKNOWN):
+        plan.remark("BERTH-201", refusal.unknown_value(cell, said), NAME)
     for asked in plan.asked:
         if plan.constraints and not any(asked.resource.name in t.by_resource for t in plan.snapshot.tables.values()):
             plan.remark("BERTH-208", _without_nodes(plan, asked.resource), NAME)

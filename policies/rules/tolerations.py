@@ -10,7 +10,7 @@ Never   repeats what is covered, tolerates a key of the catalog's ``never_tolera
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from math import inf
 from typing import Any
@@ -145,20 +145,22 @@ def _never(plan: Plan, key: str) -> bool:
 def check(request: Request, plan: Plan) -> Iterator[Violation]:
     """One violation per toleration that a policy forbids; a node named past the scheduler is judged by its taints."""
     yield from known_node.check_taints(plan)
+    by_key = _by_key(plan)
     for i, toleration in enumerate(plan.pod.tolerations):
-        yield from _forbidden(plan, i, toleration)
+        yield from _forbidden(by_key, i, toleration)
 
 
 def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
     """The same of those that the old pod lacks, or has for a shorter time: Kubernetes lets tolerationSeconds alone be changed
     (validateOnlyAddedTolerations in pkg/apis/core/validation/validation.go)."""
     old: dict[_Identity, float] = {}
+    by_key = _by_key(plan)
     for toleration in Pod(request.old_pod or {}).tolerations:
         who = _identity(toleration)
         old[who] = max(_lasts(toleration), old.get(who, -inf))
     for i, toleration in enumerate(plan.pod.tolerations):
         if _lasts(toleration) > old.get(_identity(toleration), -inf):
-            yield from _forbidden(plan, i, toleration)
+            yield from _forbidden(by_key, i, toleration)
 
 
 def _identity(toleration: Raw) -> _Identity:
@@ -173,8 +175,19 @@ def _lasts(toleration: Raw) -> float:
     return seconds if isinstance(seconds, int) else inf
 
 
-def _forbidden(plan: Plan, i: int, toleration: Raw) -> Iterator[Violation]:
+_Forbidden = Mapping[str, Sequence[tuple[TolerationPattern, str]]]
+"""key -> patterns and who forbids each; all under "\""""
+
+
+def _by_key(plan: Plan) -> _Forbidden:
+    found: dict[str, list[tuple[TolerationPattern, str]]] = {"": list(plan.wishes.forbid)}
     for pattern, policy in plan.wishes.forbid:
+        found.setdefault(pattern.key, []).append((pattern, policy))
+    return found
+
+
+def _forbidden(by_key: _Forbidden, i: int, toleration: Raw) -> Iterator[Violation]:
+    for pattern, policy in by_key.get(toleration.get("key") or "", ()):
         if tolerates(toleration, pattern):
             yield Violation(
                 code="BERTH-131",

@@ -16,6 +16,7 @@ from tests.patience import PATIENCE
 ROOT = Path(__file__).parent.parent.parent
 PARTS = {
     "engine": "decode + encode",
+    "holds": "hostile reviews none holds",
     "servers": "| mixed, 16 | Berth |",
     "openloop": "| nine tenths |",
     "policies": "| unlike | 100 |",
@@ -24,7 +25,7 @@ PARTS = {
     "handshakes": "handshakes and reviews/s",
 }
 """what each writes"""
-QUICK = tuple(PARTS) if PROVE else ("engine", "servers", "openloop")
+QUICK = tuple(PARTS) if PROVE else ("engine", "holds", "servers", "openloop")
 WRK = os.environ.get("BERTH_WRK") or shutil.which("wrk")
 
 
@@ -39,7 +40,7 @@ def bench(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
 @pytest.mark.parametrize("part", QUICK)
 def test_a_part_measures_and_records(part: str, tmp_path: Path) -> None:
     """In small, against a real server under real load; what it measured is on the page, beside what was there."""
-    if part != "engine" and not (WRK and shutil.which("go")):
+    if part not in ("engine", "holds") and not (WRK and shutil.which("go")):
         pytest.skip("there is no wrk or no Go here, and this part of the bench loads a server with them: apt install wrk golang")
     results = tmp_path / "RESULTS.md"
     results.write_text("# Results\n\nBy hand.\n")

@@ -109,7 +109,7 @@ def test_the_axes_that_a_key_speaks_of(platform: str, key: str, axes: tuple[str,
 def test_smallest_is_a_smallest_group(sets: list[int]) -> None:
     """It is empty exactly where all have something in common, has nothing in common itself, and no member to spare;
     up to two it is the smallest there is."""
-    group = smallest([("", rows) for rows in sets], 255)
+    group = smallest(sets, 255)
 
     def common(indices: tuple[int, ...]) -> int:
         rows = 255

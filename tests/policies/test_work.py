@@ -65,6 +65,6 @@ def test_any_shape_is_counted(odd: dict[str, Any]) -> None:
 
 def test_fewer_audited_policies_are_tried_on_a_larger_pod() -> None:
     """So that evaluations and what each costs are bounded together."""
-    tried = [engine._most_audited(Pod(pod(affinity=terms(number, 8)))) for number in (1, 3, 8, 16, 27)]
+    tried = [engine._most_audited(Pod(pod(affinity=terms(number, 8))), 1) for number in (1, 3, 8, 16, 27)]
     assert tried == sorted(tried, reverse=True)
     assert (tried[0], tried[-1]) == (engine.MOST_AUDITED, 2)

@@ -378,7 +378,7 @@ def test_a_workload_of_many_templates_is_judged_in_part() -> None:
     """It must not hold up the reviews of pods; what is left out is said."""
     told = advise(ray(*[template(limit="2")] * (MOST_TEMPLATES + 1)), WORLD)
     assert len(told) == MOST_TEMPLATES + 1
-    assert told[-1] == "BERTH-002: only its first 64 pod templates are judged beforehand; berth try judges them all"
+    assert told[-1] == f"BERTH-002: only its first {MOST_TEMPLATES} pod templates are judged beforehand; berth try judges them all"
     assert len(advise(ray(*[template(limit="2")] * MOST_TEMPLATES), WORLD)) == MOST_TEMPLATES
 
 
@@ -395,7 +395,8 @@ def test_the_answer_is_always_allowed_and_never_patches() -> None:
 
 def test_warnings_keep_the_limits_of_the_api_server() -> None:
     """At most 4,096 characters, and what did not fit is counted."""
-    review_ = ray(*[template(limit="2")] * MOST_TEMPLATES)
+    mismatched = template(limit="2")["spec"]["containers"] * 2
+    review_ = ray(*[template(containers=mismatched)] * MOST_TEMPLATES)
     warnings = answer(review_, advise(review_, WORLD))["response"]["warnings"]
     assert sum(map(len, warnings)) <= 4096
     assert warnings[-1].startswith("BERTH-001: ")

@@ -202,17 +202,44 @@ def test_an_object_that_is_no_pod_is_refused_in_an_answer(snapshot: Snapshot) ->
 def test_a_failure_is_a_sentence_to_the_caller(
     snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A mistake of ours is 500 without a word of it; the log has type, text and place."""
+    """A mistake of ours is answered by the review's head, without a word of it: an error would let the pod pass at Ignore. The log has
+    type, text and place, and it is counted as failed."""
 
     def broken(*_: object) -> None:
         raise LookupError("secret detail")
 
     snapshot.memory.decided.clear()
     monkeypatch.setattr("webhook.judged.evaluate", broken)
-    answer = post(snapshot)
-    assert answer.status == 500
+    state = serving(snapshot)
+    answer = ask(App(state), "/mutate", CREATE)
+    response = json.loads(answer.body)["response"]
+    assert (answer.status, response["allowed"], response["status"]["message"][:9]) == (200, False, "BERTH-007")
     assert b"secret" not in answer.body
+    assert 'berth_requests_total{decision="failed",phase="mutate"} 1.0' in exposed(state)
     assert "LookupError: secret detail at " in json.loads(capsys.readouterr().err)["error"]
+
+
+@pytest.mark.parametrize("path", ["/mutate", "/advise"])
+def test_a_failure_refuses_only_where_something_is_enforced(snapshot: Snapshot, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else, and for advice, it is a warning."""
+
+    def broken(*_: object) -> None:
+        raise LookupError
+
+    monkeypatch.setattr("webhook.judged._pod", broken)
+    monkeypatch.setattr("webhook.advise.parse", broken)
+    response = json.loads(post(snapshot if path == "/advise" else snapshot.with_policies(()), path=path).body)["response"]
+    assert (response["allowed"], response["warnings"][0][:9]) == (True, "BERTH-007")
+
+
+def test_a_failure_over_what_is_no_review_is_500(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody's uid can be told."""
+
+    def broken(*_: object) -> None:
+        raise LookupError
+
+    monkeypatch.setattr("webhook.review.load", broken)
+    assert post(snapshot, b"{}").status == 500
 
 
 def test_a_caller_that_hangs_up_is_no_failure(snapshot: Snapshot, capsys: pytest.CaptureFixture[str]) -> None:
