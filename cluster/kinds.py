@@ -80,28 +80,11 @@ def whole(value: Raw, api_version: str, kind: str) -> Raw:
 
 
 def spec_alone(value: Raw, api_version: str, kind: str) -> Raw:
-    """Facts are read from specs: a status changes often, and says nothing to us."""
+    """Facts are read from specs: a status changes often, and says nothing to us. Nor does who a claim says that it was made for
+    (``resource.kubernetes.io/pod-claim-name``): anybody may write that, and any pod may name the claim."""
     metadata = value["metadata"]
     kept = {name: metadata[name] for name in METADATA if name in metadata}
     return {"apiVersion": api_version, "kind": kind, "metadata": kept, "spec": value.get("spec")}
-
-
-POD_CLAIM = "resource.kubernetes.io/pod-claim-name"
-"""Annotation of a claim that was made from a template for one pod (k8s.io/kubernetes pkg/controller/resourceclaim/controller.go)"""
-
-
-def claim(value: Raw, api_version: str, kind: str) -> Raw:
-    """As ``spec_alone``. One that was made for a pod is marked ``ofPod``: they come and go with every pod. Its annotation, which anybody
-    may write, counts only with a Pod as the controlling owner; its spec is read as any other, since any pod may name it."""
-    metadata = value["metadata"]
-    annotations, owners = metadata.get("annotations"), metadata.get("ownerReferences")
-    marked = isinstance(annotations, dict) and POD_CLAIM in annotations
-    owned = isinstance(owners, list) and any(_is_pod(owner) for owner in owners)
-    return spec_alone(value, api_version, kind) | ({"ofPod": True} if marked and owned else {})
-
-
-def _is_pod(owner: Any) -> bool:
-    return isinstance(owner, dict) and owner.get("controller") is True and (owner.get("apiVersion"), owner.get("kind")) == ("v1", "Pod")
 
 
 def labels_alone(value: Raw, api_version: str, kind: str) -> Raw:
@@ -148,7 +131,7 @@ def _ours(kind: str, plural: str, *, namespaced: bool = False) -> Watched:
 
 
 def _dra(kind: str, plural: str, *, namespaced: bool = False) -> Watched:
-    return Watched(kind=kind, plural=plural, group="resource.k8s.io", versions=_DRA, namespaced=namespaced, trim=claim)
+    return Watched(kind=kind, plural=plural, group="resource.k8s.io", versions=_DRA, namespaced=namespaced, trim=spec_alone)
 
 
 KINDS = (

@@ -7,7 +7,6 @@ all of them together, so that every rule that needs facts is tested purely. Noth
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -216,7 +215,7 @@ def _taints(thing: Any) -> Iterator[Taint]:
 def _offered(thing: Any) -> tuple[str, ...]:
     """Extended resources are those with a domain of their own (k8s.io/kubernetes pkg/apis/core/v1/helper IsExtendedResourceName)."""
     names = {*_map(thing, "status", "capacity"), *_map(thing, "status", "allocatable")}
-    return tuple(sorted(sys.intern(name) for name in names if isinstance(name, str) and "/" in name and "kubernetes.io/" not in name))
+    return tuple(sorted(name for name in names if isinstance(name, str) and "/" in name and "kubernetes.io/" not in name))
 
 
 _DRIVER = re.compile(r"""(?:^|&&)\s*\(?\s*device\.driver\s*==\s*["']([^"']+)["']\s*\)?\s*(?:&&|$)""")
@@ -224,10 +223,10 @@ _DRIVER = re.compile(r"""(?:^|&&)\s*\(?\s*device\.driver\s*==\s*["']([^"']+)["']
 
 
 def _driver(thing: Any) -> str:
-    """Selectors are ANDed, so one that admits one driver alone is enough. What holds an OR or a choice tells nothing."""
+    """Selectors are ANDed, so one that admits one driver alone is enough. What holds an OR, a choice or a negation tells nothing."""
     selectors = _maps(_map(thing, "spec").get("selectors"))
     expressions = (_text(_map(selector, "cel").get("expression")) for selector in selectors)
-    plain = (text.strip() for text in expressions if "||" not in text and "?" not in text)
+    plain = (text.strip() for text in expressions if not any(mark in text for mark in ("||", "?", "!")))
     return next((found[1] for text in plain if (found := _DRIVER.search(text))), "")
 
 

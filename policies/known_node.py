@@ -130,19 +130,19 @@ def _carried(plan: Plan, labels: Mapping[str, str]) -> Iterator[tuple[Table, int
         rows = _carries(table, labels)
         if home not in tables and home:
             rows &= ~table.unknown  # a machine that its own platform may well know
-        if rows := rows & _wanted(plan, table):
+        if rows := _of_pod(plan, table, rows):
             yield table, rows
 
 
-def _wanted(plan: Plan, table: Table) -> int:
-    """The rows of what the pod asks for; of all of its vendors' devices where the table lacks that very name, since the node is there;
-    of all there are where nobody knows whose they are."""
-    rows = vendors = 0
+def _of_pod(plan: Plan, table: Table, rows: int) -> int:
+    """Of what a node may have that which the pod asks for. The node is there: where nothing of that name is known to be on it, the pod's
+    vendors' devices on it are judged, and whatever it has where there are none."""
+    names = vendors = 0
     for name in plan.space.wanted:
-        rows |= table.of_resource(name)
+        names |= table.of_resource(name)
     for vendor in plan.vendors:
         vendors |= table.by_vendor.get(vendor, 0)
-    return rows or vendors or table.all
+    return rows & names or rows & vendors or rows
 
 
 def _carries(table: Table, labels: Mapping[str, str]) -> int:

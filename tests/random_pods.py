@@ -185,6 +185,9 @@ _ANNOTATIONS: tuple[tuple[str, str], ...] = (
     ("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"),
     ("cluster-autoscaler.kubernetes.io/safe-to-evict", "true"),
     ("gpu-fraction", "0.5"),
+    ("gpu-fraction", ".25"),
+    ("gpu-fraction", "1.5"),
+    ("gpu-fraction", "half"),
     ("gpu-memory", "4000"),
     ("gpu-fraction-num-devices", "4"),
     ("other", "é\n"),
@@ -262,8 +265,16 @@ _CALLERS: tuple[tuple[str, tuple[str, ...]], ...] = (
 """who is spared placement, and who is named nearly so"""
 
 
+_ANYBODY = ("system:authenticated",)
+
+
 def request(random: Random, world: World) -> Request:
     """Of a pod that somebody makes: mostly a user, now and then what makes pods of DaemonSets, or a kubelet."""
     asked = pod(random, world)
-    user, groups = random.choice(_CALLERS) if chance(random, 0.15) else (random.choice(USERS), ("system:authenticated",))
+    user, groups = random.choice(_CALLERS) if chance(random, 0.15) else (random.choice(USERS), _ANYBODY)
     return Request(namespace=random.choice(NAMESPACES), user=user, groups=groups, pod=asked)
+
+
+def authored(random: Random, world: World) -> Request:
+    """Of a pod that a user makes."""
+    return Request(namespace=random.choice(NAMESPACES), user=random.choice(USERS), groups=_ANYBODY, pod=pod(random, world))

@@ -11,7 +11,7 @@ Never   takes what can't be read for nothing
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from policies import refusal
 from policies.actor import FRACTION_DEVICES, is_fraction
@@ -56,8 +56,14 @@ def _per_pod(plan: Plan) -> Iterator[Violation]:
         yield _uncounted(plan, (*(wishes.gpus_max.policies if wishes.gpus_max else ()), *wishes.one_of_by))
     elif wishes.gpus_max is not None and count.most > wishes.gpus_max.value:
         yield _above(count, wishes.gpus_max)
-    elif wishes.one_of is not None and any(n and n not in wishes.one_of for n in {count.least, count.most}):
+    elif wishes.one_of is not None and not _all_allowed(count, count.most, wishes.one_of):
         yield _none_of(count, wishes)
+
+
+def _all_allowed(count: Count, most: int, allowed: Collection[int]) -> bool:
+    """Whether every number that it may be is allowed, none apart. What lies between is possible too: ``firstAvailable`` may list it."""
+    possible = range(max(count.least, 1), most + 1)
+    return len(possible) <= len(allowed) and all(number in allowed for number in possible)
 
 
 def _above(count: Count, limit: Limit) -> Violation:
@@ -78,7 +84,7 @@ def _uncounted(plan: Plan, policies: Iterable[str]) -> Violation:
     """Nobody can say how many, and there is a limit: the worst is taken."""
     fact, fix = _what_is_open(plan)
     who = tuple(sorted(set(policies)))
-    return Violation(code=UNCOUNTED, fact=f"{fact}, and the number of GPUs is limited here", fix=fix, rule=NAME, policies=who)
+    return Violation(code=UNCOUNTED, fact=f"{fact}, and GPUs are limited here", fix=fix, rule=NAME, policies=who)
 
 
 def _what_is_open(plan: Plan) -> tuple[str, str]:
@@ -87,9 +93,7 @@ def _what_is_open(plan: Plan) -> tuple[str, str]:
         if asked.count.most is None:
             container = next((c for c in asked.containers if _unreadable(c, asked.resource.name)), asked.containers[0])
             path = dotted((*container.path, "resources", "limits", asked.resource.name))
-            return f'container "{container.name}" asks for an amount of {asked.resource.name} that can\'t be read', (
-                f"set {path} to a whole number"
-            )
+            return f'container "{container.name}": the amount of {asked.resource.name} can\'t be read', f"set {path} to a whole number"
     for claim in plan.devices.claimed:
         if not claim.found:
             return f'{claim.kind} "{claim.name}" is not there', "create the claim first"

@@ -94,23 +94,3 @@ def test_of_other_kinds_the_spec_is_kept() -> None:
         {"metadata": {"name": "c"}, "spec": {"devices": {}}, "status": {}}, "resource.k8s.io/v1", "ResourceClaim"
     )
     assert kept == {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"}, "spec": {"devices": {}}}
-
-
-@pytest.mark.parametrize(
-    ("owner", "of_pod"),
-    [
-        ({"apiVersion": "v1", "kind": "Pod", "controller": True}, True),
-        ({"apiVersion": "v1", "kind": "Pod"}, False),
-        ({"apiVersion": "v1", "kind": "ConfigMap", "controller": True}, False),
-        (None, False),
-        ("odd", False),
-    ],
-)
-def test_a_claim_that_was_made_for_a_pod_is_marked(owner: object, of_pod: bool) -> None:
-    """By its annotation and a Pod as controlling owner; what it asks for is kept all the same, since any pod may name it."""
-    claims = next(one for one in KINDS if one.kind == "ResourceClaim")
-    metadata = {"name": "a", "namespace": "n", "resourceVersion": "1"}
-    annotations = {"annotations": {"resource.kubernetes.io/pod-claim-name": "gpu"}, "ownerReferences": [owner]}
-    for more, marked in ((annotations, of_pod), ({"ownerReferences": [owner]}, False), ({}, False)):
-        made = claims.trim({"metadata": metadata | more, "spec": {"devices": {}}}, "resource.k8s.io/v1", "ResourceClaim")
-        assert (made.get("ofPod", False), made["spec"]) == (marked, {"devices": {}})

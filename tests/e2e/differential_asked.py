@@ -35,6 +35,11 @@ SILENT_KEYS = {"topology.kubernetes.io/zone", "disk", "kubernetes.io/arch", "kub
 """Labels that speak of no axis. Of those in none of these sets it is not written down whether a default still acts"""
 DEVICES = ("nvidia.com/", "amd.com/", "gpu.intel.com/")
 _AMOUNT = re.compile(r"(\d+)(k|000m|e0)?")
+LISTED = re.compile(
+    r"nvidia\.com/(gpus?|gpu\.shared|mig-.+)|nvdia\.com/gpu|alpha\.kubernetes\.io/nvidia-gpu|amd\.com/(gpu|.+_nps\d)"
+    r"|gpu\.intel\.com/(i915|xe)|habana\.ai/gaudi|aws\.amazon\.com/neuron.*|google\.com/tpu|deviceclass\.resource\.kubernetes\.io/.+"
+)
+"""Names that the conditions of a registration may name: pods that ask for others alone never reach Berth, whatever they look like"""
 DURATIONS = {"30m": 1800, "6h": 21600}
 """of the generated annotations, those that can be read"""
 
@@ -92,6 +97,13 @@ class Asked:
         """Whether any container names what an accelerator may be called, of whatever amount."""
         sides = [(c.get("resources") or {}).get(side) or {} for c in containers(self.pod) for side in ("limits", "requests")]
         return any("/" in name for side in sides for name in side)
+
+    @property
+    def reaches(self) -> bool:
+        """Whether it may reach Berth."""
+        sides = [(c.get("resources") or {}).get(side) or {} for c in containers(self.pod) for side in ("limits", "requests")]
+        listed = any(LISTED.fullmatch(name) and str(value) != "0" for side in sides for name, value in side.items())
+        return listed or self.is_fraction or bool(self.spec.get("resourceClaims"))
 
     @property
     def is_fraction(self) -> bool:

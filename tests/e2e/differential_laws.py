@@ -95,6 +95,8 @@ def as_offline(seen: Seen) -> Finding:
     """What is stored is what berth try makes of the same pod; what is refused is refused there in the same sentences."""
     if seen.said is None:
         return "the API server does not take it"
+    if seen.case.asked.names_devices and not seen.case.asked.reaches:
+        return "no condition names what it asks for"
     if (there := seen.said.refusals) != seen.sentences:
         return Broken(f"on the cluster: {seen.case.judged.message or 'stored'}; by berth try: {there or 'admitted'}")
     if seen.refused:

@@ -147,7 +147,7 @@ REQUIRING = (
         instanceFamilies={"notIn": ["g4dn", "p4d"]},
         capacity=["on-demand"],
     ),
-    only("instances-in", lambda o: o.instance_family in (None, "p5", "p4de", "g6"), instanceFamilies={"in": ["p5", "p4de", "g6"]}),
+    only("instances-in", instances("p5", "p4de", "g6"), instanceFamilies={"in": ["p5", "p4de", "g6"]}),
     only("spot", capacity("spot"), capacity=["spot"]),
     only("exclusive", shared("Exclusive"), sharing=["Exclusive"]),
     only("slices", both(shared("Exclusive", "MIG"), neither(family("turing"))), sharing=["Exclusive", "MIG"], families=NO_TURING),

@@ -172,7 +172,7 @@ def said(number: int) -> Iterator[Tried]:
     """Pods, and the same with one to four words more of who they are."""
     for seed, random, world in _worlds(number):
         for _ in range(PODS_PER_WORLD):
-            request = random_pods.request(random, world)
+            request = random_pods.authored(random, world)
             changed = deepcopy(request.pod)
             for mutation in random.choices(SAID, k=random.randint(1, 4)):
                 mutation(random, changed)
@@ -201,15 +201,12 @@ UNREADABLE: tuple[Any, ...] = (
     "1e",
     "--1",
     "1.2.3",
-    "500m",
-    "1n",
     "9" * 70,
     "1e999",
     True,
     None,
     [],
     {},
-    1.5,
     "é",
 )
 WORDS = ("", "soon", "2d", ".5", "1h1", "1e3h", "9" * 40 + "h", "+-1h", "h", "é", "0x1h")
@@ -266,7 +263,7 @@ def unread(number: int) -> Iterator[Tried]:
     """Pods, and the same with something that can't be read put in."""
     for seed, random, world in _worlds(number):
         for _ in range(PODS_PER_WORLD):
-            request = random_pods.request(random, world)
+            request = random_pods.authored(random, world)
             changed = deepcopy(request.pod)
             done = [mutation(random, changed) for mutation in random.choices(UNKNOWN, k=random.randint(1, 2))]
             yield Tried(seed=seed, world=world, request=request, changed=replace(request, pod=changed), replaced=any(done))
@@ -290,7 +287,7 @@ def test_a_claim_that_grows_is_refused_as_before(most: int | None) -> None:
         claims = {key: _grown(requests, most) for key, requests in world.cluster.claims.items()}
         grown = replace(world, cluster=replace(world.cluster, claims=claims))
         for _ in range(PODS_PER_WORLD):
-            request = random_pods.request(random, world)
+            request = random_pods.authored(random, world)
             before, after = refused(world, request), refused(grown, request)
             held = Counter({code: n for code, n in before.items() if code not in PLACES})
             assert held <= after, f"Random({seed}): {json.dumps(request.pod)} {dict(before)} {dict(after)} {world.policy_set.policies}"

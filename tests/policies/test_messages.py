@@ -11,7 +11,7 @@ import pytest
 
 from policies.engine import evaluate
 from policies.verdict import Remark, Verdict, Violation
-from tests import golden
+from tests import golden, golden_claims
 from webhook.review import WARNING_LENGTH
 
 SOURCE = Path(__file__).parents[2] / "policies"
@@ -23,9 +23,10 @@ POD_NAME = "trainer-x7k2q"
 
 @cache
 def verdicts() -> tuple[tuple[str, Verdict], ...]:
-    """(case, verdict) of every case that can be judged."""
+    """(case, verdict) of every case of a pod or a claim that can be judged."""
     judged = [case for case in golden.cases() if "bad" not in case.expected]
-    return tuple((case.name, evaluate(request, case.facts(request.namespace))) for case in judged for request in [case.request()])
+    pods = ((case.name, evaluate(request, case.facts(request.namespace))) for case in judged for request in [case.request()])
+    return *pods, *((str(case.path), golden_claims.verdict(case)) for case in golden_claims.cases())
 
 
 def violations() -> Iterator[Violation]:

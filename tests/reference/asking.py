@@ -160,7 +160,9 @@ def driver(device_class: str, cluster: ClusterFacts) -> str:
 
 
 def is_accelerator(device_class: str, catalog: Catalog, cluster: ClusterFacts) -> bool:
-    return catalog.is_accelerator_driver(driver(device_class, cluster))
+    """All but those whose class says that its driver is another's: its name says nothing."""
+    said = cluster.device_classes.get(device_class)
+    return said is None or catalog.is_accelerator_driver(said.driver)
 
 
 def vendor_of_class(device_class: str, catalog: Catalog, cluster: ClusterFacts) -> str:
@@ -184,10 +186,16 @@ def parted(pod: Raw) -> Span:
     """Of how many GPUs it gets a part by annotation."""
     if not by_annotation(pod):
         return 0, 0
-    said = str(pods.metadata(pod, "annotations").get("gpu-fraction-num-devices", "1"))
-    if said.isascii() and said.isdecimal() and len(said) <= MOST_DIGITS:
-        return max(1, int(said)), max(1, int(said))
-    return 1, None
+    annotations = pods.metadata(pod, "annotations")
+    said, part = str(annotations.get("gpu-fraction-num-devices", "1")), str(annotations.get("gpu-fraction", "1"))
+    if not (said.isascii() and said.isdecimal() and len(said) <= MOST_DIGITS) or not _is_a_part(part):
+        return 1, None
+    return max(1, int(said)), max(1, int(said))
+
+
+def _is_a_part(said: str) -> bool:
+    """A decimal of at most one."""
+    return re.fullmatch(r"\d*\.?\d+", said, re.ASCII) is not None and Fraction(said) <= 1
 
 
 # --- all of it ---------------------------------------------------------------------------------------------------------
@@ -202,6 +210,11 @@ class Asking:
     claims: list[Claimed]
     parted: Span
     in_part: bool
+
+    @property
+    def anything(self) -> bool:
+        """Any accelerator, or a part of one."""
+        return bool(self.resources or self.claims) or self.parted != (0, 0)
 
     @property
     def units(self) -> Span:

@@ -13,7 +13,7 @@ from policies.policy import LongRuns, Policy
 from policies.request import Request
 from tests.reference import pods
 from tests.reference.actors import row
-from tests.reference.asking import asking
+from tests.reference.asking import asking, meaning
 from tests.reference.nodes import Atlas, Node, may_be, terms_of
 
 Raw = dict[str, Any]
@@ -73,10 +73,10 @@ class World:
     def nodes_of(self, name: str) -> list[Node]:
         """Those that offer a resource name; of one that no platform in force lists, those that may."""
         if name not in self.found:
-            resource = self.catalog.resource(name)
-            unlisted = resource is not None and resource.kind != "dra" and name not in self.by_resource
-            every = (n for table in self.atlas.tables.values() for n in table.nodes) if unlisted else ()
-            may = [n for n in every if resource is not None and may_be(n, resource)]
+            every = (n for table in self.atlas.tables.values() for n in table.nodes)
+            resource = meaning(name, self.catalog, self.cluster)
+            placed = resource is not None and resource.kind != "dra"
+            may = [n for n in every if placed and resource is not None and may_be(n, resource)]
             self.found[name] = self.by_resource.get(name, may)
         return self.found[name]
 

@@ -64,7 +64,9 @@ class Editing(Choosing):
             for axis in AXES:
                 inside, said_whole, _ = self.sayable(platform, axis, term)
                 out = {n for n in there if not inside(n)}
-                most -= out if platform in possible else set()
+                by_name = {n for n in out if n.sharing == "TimeSliced" and n.profile and name not in self.world.by_resource}
+                shown = out - by_name if axis == "sharing" else out  # no label tells a slice that is shared
+                most -= shown if platform in possible else set()
                 least -= out if said_whole and (axis != "sharing" or not out) else there
                 if axis == "sharing" and any(n.sharing == "MIG" and not inside(n) for n in self.atlas.tables[platform].nodes):
                     least -= {n for n in there if n.sharing == "TimeSliced" and n.profile}  # what keeps off slices keeps off shared ones

@@ -31,6 +31,7 @@ class Reference:
         queues: tuple[str, ...],
         cluster: ClusterFacts,
     ) -> None:
+        # of an instance family that only a namespace's own policy names there is no machine: nodes are everybody's
         listed = {f for m in _machines(policy_set) if m.instance_families for f in (*m.instance_families.in_, *m.instance_families.not_in)}
         unknown = sorted(listed - {m.family for m in catalog.machines})
         found = tables(catalog, platforms, mig_strategy, policy_set.templates, unknown)
@@ -59,7 +60,8 @@ class Reference:
 
 
 def _machines(policy_set: PolicySet) -> list[Machine]:
-    return [m for p in policy_set.policies for m in (p.require.machine, p.default.machine)] + [t.machine for t in policy_set.templates]
+    of_cluster = (p for p in policy_set.policies if p.namespace is None)
+    return [m for p in of_cluster for m in (p.require.machine, p.default.machine)] + [t.machine for t in policy_set.templates]
 
 
 class Judged(Editing):
@@ -100,7 +102,7 @@ class Judged(Editing):
         mutating = self.request.phase == "mutate"
         codes = self.chosen_by_all() if mutating else set()
         if self.row.affinity == "no":
-            return codes | self.known_node()
+            return codes | self.known_node() | self.devices_outside()
         if not names:
             return codes
         possible = self.platforms_left(lambda n: True, names, terms_of(self.pod))

@@ -26,8 +26,18 @@ class KnownNodes(Placing):
                 nodes = self.as_labelled(table, labels)
                 # a platform that is not in force may well know the machine
                 carried += self.asked_of(table, [n for n in nodes if not (home and elsewhere and n.gpu is None)])
+        foreign = bool(home) and elsewhere
+        if foreign and any(self.required_by(p.require, "capacity") for p in self.policies):
+            return {"BERTH-124"}  # how nodes are sold there nobody here reads
         outside = not any(self.in_require(n) for n in carried)
-        return {"BERTH-124"} if outside and (carried or (home and elsewhere)) else set()
+        return {"BERTH-124"} if outside and (carried or foreign) else set()
+
+    def devices_outside(self) -> set[str]:
+        """Devices that are in no machine that is required, on whatever node they are."""
+        if not any(self.required_by(p.require, "machine") for p in self.policies):
+            return set()
+        inside = [any(self.required(n, "machine") for n in self.world.nodes_of(name)) for name in self.wanted()]
+        return set() if all(inside) else {"BERTH-126"}
 
     def home(self, labels: Labels) -> str:
         """The platform of the catalog that made the node, in force or not; of clouds first."""

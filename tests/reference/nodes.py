@@ -265,6 +265,8 @@ def _in_not_in(wanted: Any, names: set[str]) -> bool:
 
 def may_be(node: Node, resource: Resource) -> bool:
     """Whether a device of a name that no platform in force lists may be on this node: of its vendor, and cut from such a GPU."""
+    if not resource.vendor:  # of nobody knows whose model
+        return node.gpu is None
     if node.vendor != resource.vendor:
         return False
     cut = resource.profile if resource.kind == "mig" else None

@@ -118,7 +118,7 @@ class Placing(Refusals):
 
     def required_by(self, require: Require, axis: str) -> list[Inside]:
         if axis == "machine":
-            return self.of_machine(require.machine)
+            return self.of_machine(require.machine, required=True)
         if axis == "sharing":
             return [lambda n: n.sharing in require.sharing] if require.sharing else []
         runs = require.long_runs
@@ -126,10 +126,15 @@ class Placing(Refusals):
         wanted += [runs.capacity] if runs is not None and self.is_long(runs) else []
         return [partial(in_capacity, wanted=one) for one in wanted]
 
-    def of_machine(self, machine: Machine) -> list[Inside]:
+    def of_machine(self, machine: Machine, *, required: bool = False) -> list[Inside]:
+        """Field by field. Machines without families are in no list of them that is required, where there are clouds with such machines."""
         names = ("families", "models", "instance_families", "gpu_memory")
         alone = [Machine(**{name: getattr(machine, name)}) for name in names if getattr(machine, name) is not None]
-        return [partial(in_machine, machine=one, catalog=self.catalog) for one in alone]
+        found: list[Inside] = [partial(in_machine, machine=one, catalog=self.catalog) for one in alone]
+        clouds = {name for name, table in self.atlas.tables.items() if table.platform.cloud is not None}
+        if required and clouds and machine.instance_families is not None and machine.instance_families.in_:
+            found.append(lambda node: node.platform in clouds)
+        return found
 
     def of_template(self, template: NodeTemplate, axis: str) -> list[Inside]:
         if axis == "machine":

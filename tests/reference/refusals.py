@@ -31,7 +31,7 @@ class Refusals(Case):
                 for name in container.names():
                     if name in self.asked and container.asks(name):
                         out |= self.mismatch(container, name, mends)
-        if self.asked and any("cpuAndMemory" in p.require.requests_equal_limits for p in self.policies):
+        if self.asking.anything and any("cpuAndMemory" in p.require.requests_equal_limits for p in self.policies):
             out |= set() if pods.guaranteed(self.pod) else {"BERTH-103"}
         return out
 
@@ -63,7 +63,8 @@ class Refusals(Case):
             return {"BERTH-118"}
         if most > highest:
             return {"BERTH-111"}
-        wrong = any(number and limit.one_of and number not in limit.one_of for number in (least, most) for limit in limits)
+        between = range(max(1, least), min(most, 10**6) + 1)
+        wrong = any(limit.one_of and number not in limit.one_of for number in between for limit in limits)
         return {"BERTH-112"} if wrong else set()
 
     def shared(self) -> set[str]:
@@ -72,7 +73,7 @@ class Refusals(Case):
         taken = self.platforms_left(lambda node: True, self.now, self.terms)
         for name, resource in self.asked.items():
             if not taken or self.row.affinity == "no" or name not in self.world.by_resource:
-                ways |= {"TimeSliced"} if resource.kind == "shared" else set()
+                ways |= {"TimeSliced"} if resource.kind == "shared" or not resource.vendor else set()
                 ways |= {"MIG"} if resource.kind == "mig" or (resource.parts and 1 not in resource.parts) else set()
         wanted = [set[str](p.require.sharing) for p in self.policies if p.require.sharing]
         return {"BERTH-117"} if any(ways - admitted for admitted in wanted) else set()
@@ -99,13 +100,10 @@ class Refusals(Case):
         return set()
 
     def walked_past(self) -> set[str]:
-        """The taints of a node that is named hold as those that are tolerated; one that is not known may have any."""
-        node = self.pod["spec"].get("nodeName")
+        """The taints of a node that is named hold as if they were tolerated."""
+        taints = self.cluster.taints.get(self.pod["spec"].get("nodeName") or "", ())
         forbidden = [t for p in self.policies for t in p.require.forbid_tolerations]
-        if not node or not forbidden:
-            return set()
-        taints = self.cluster.taints.get(node)
-        return {"BERTH-132"} if taints is None or any(grants(f, _as_pattern(t)) for t in taints for f in forbidden) else set()
+        return {"BERTH-132"} if any(grants(f, _as_pattern(t)) for t in taints for f in forbidden) else set()
 
     def too_long(self) -> set[str]:
         out = set()

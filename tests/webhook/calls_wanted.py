@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from policies.actor import annotated_fraction
 from policies.devices import asked
 from policies.engine import evaluate
 from policies.pod import MIRROR, Pod
@@ -44,7 +45,10 @@ def wanted(pod: Raw, snapshot: Snapshot = SNAPSHOT, groups: tuple[str, ...] = ()
     plain = without_mark(pod) if NODE[0] not in groups else pod
     if not judged(plain, snapshot) or MIRROR in Pod(plain).annotations:
         return NOTHING
-    return NAMED if by_name(pod, snapshot) else OTHERS
+    if by_name(pod, snapshot):
+        return NAMED
+    found = Pod(plain)  # a name that looks like an accelerator and stands in no list is in no condition
+    return OTHERS if found.claims or annotated_fraction(found) else NOTHING
 
 
 def without_mark(pod: Raw) -> Raw:

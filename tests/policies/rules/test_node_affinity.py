@@ -60,3 +60,42 @@ def terms(*items: dict[str, Any]) -> dict[str, Any]:
 def test_the_requirement_is_put_where_the_pod_has_room_for_it(before: object, after: object) -> None:
     """Null and absent are the same; fields that Berth does not know stay; empty terms stay empty."""
     assert edited(before) == after
+
+
+# --- who wrote a slice's label -----------------------------------------------------------------------------------------
+
+SLICE = {"kind": "ClusterGPUPolicy", "metadata": {"name": "slice"}, "spec": {"mode": "Enforce", "default": {"mig": {"slice": "10gb"}}}}
+ON_DEMAND = {"kind": "ClusterGPUPolicy", "metadata": {"name": "od"}, "spec": {"mode": "Enforce", "require": {"capacity": ["on-demand"]}}}
+A100 = {"kind": "ClusterGPUPolicy", "metadata": {"name": "a100"}, "spec": {"mode": "Enforce", "require": {"models": {"in": ["A100-80GB"]}}}}
+NOT_ZONE = {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["a"]}]}
+SHAPES: tuple[object, ...] = (
+    None, {}, {"nodeAffinity": None}, {"nodeAffinity": {REQUIRED: None}}, terms({"matchExpressions": [ZONE]}),
+    terms({"matchExpressions": [ZONE]}, {"matchExpressions": [{**ZONE, "values": ["b"]}]}), terms(NOT_ZONE),
+    terms({"matchExpressions": None, **NOT_ZONE}), terms({}, {"matchExpressions": [ZONE]}, NOT_ZONE),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("platforms", "strategy", "label"),
+    [
+        (("gke",), "mixed", "cloud.google.com/gke-gpu-partition-size"),
+        (("gfd",), "single", "nvidia.com/gpu.product"),
+        (("gke", "gfd"), "single", "cloud.google.com/gke-gpu-partition-size"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("others", [(), (ON_DEMAND,), (A100,), (ON_DEMAND, A100)], ids=len)
+def test_the_label_of_a_slice_is_always_of_the_rule_of_slices(
+    platforms: tuple[str, ...], strategy: str, label: str, others: tuple[dict[str, Any], ...]
+) -> None:
+    """Whatever else is required, and whatever shape the pod's own terms have: an edit with the label is of mig_resources, and with nothing
+    else that the other rule could have written by itself."""
+    policies = golden.policies_of([SLICE, *others], CATALOG)
+    facts = build(policies, CATALOG, platforms=platforms, mig_strategy=strategy).facts_for("ml")
+    for shape in SHAPES:
+        pod = {"spec": {"affinity": shape, "containers": [{"resources": {"limits": {"nvidia.com/gpu": 1}}}]}}
+        found = [edit for edit in evaluate(Request(namespace="ml", pod=pod), facts).edits if label in repr(edit.value)]
+        assert found, shape
+        for edit in found:
+            assert edit.rule == "mig_resources", (shape, edit)
+            assert "ClusterGPUPolicy/slice" in edit.policies
