@@ -62,12 +62,10 @@ class Tried:
 
 
 def refused(world: World, request: Request) -> Counter[str]:
-    """How often it is refused with each code: as it came, and as it is stored where it was not."""
+    """How often it is refused with each code: as it came, and as it is stored, which is as it came where it was refused already."""
     first = _judged(world, request)
-    if first.violations:
-        return _codes(first)
     stored = jsonpatch.apply_patch(deepcopy(request.pod), deepcopy(list(first.patch)))
-    return _codes(_judged(world, replace(request, pod=stored, phase="validate")))
+    return _codes(first) | _codes(_judged(world, replace(request, pod=stored, phase="validate")))
 
 
 def _judged(world: World, request: Request) -> Verdict:
