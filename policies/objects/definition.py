@@ -42,7 +42,8 @@ _MATCH = Struct(
         ),
         Field(
             name="gpus", shape=part.bounds(0, "devices", (8, 8)),
-            about="Pods by how many accelerators they ask for, all containers and claims together; a slice counts as one.", example="{min: 8}",
+            about="Pods by how many accelerators they ask for, all containers and claims together; a slice counts as one.",
+            example="{min: 8}",
         ),
         Field(
             name="exclude", kinds=_CLUSTER, example="{users: [system:serviceaccount:ci:runner]}",

@@ -71,10 +71,11 @@ class KnownNodes(Placing):
         return [n for n in nodes if all(may(n, key) for key in keys)]
 
     def asked_of(self, table: Table, nodes: list[Node]) -> list[Node]:
-        """By name where the platform has the name, else by vendor, else all."""
-        named = {n for name in self.wanted() for n in self.world.nodes_of(name) if n.platform == table.platform.name}
-        mine = named or {n for n in table.nodes if n.vendor in self.asking.vendors()} or set(table.nodes)
-        return [n for n in nodes if n in mine]
+        """Of what the node may be that which has the names; where it can't have them, the vendors' devices on it, else whatever it is."""
+        here = table.platform.name
+        named = {n for name in self.wanted() for n in self.world.nodes_of(name) if n.platform == here}
+        theirs = [n for n in nodes if n.vendor in self.asking.vendors()]
+        return [n for n in nodes if n in named] or theirs or nodes
 
 
 def _its_own(platform: Platform, labels: Labels) -> bool:
