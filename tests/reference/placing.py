@@ -101,7 +101,8 @@ class Placing(Refusals):
             listed = self.atlas.tables[platform].nodes
             asked = {n for name in self.now for n in self.world.nodes_of(name)}
             elsewhere = [name for name in self.now if not any(n in listed for n in self.world.nodes_of(name))]
-            vendors = {n.vendor for n in listed if n in asked} | {known.vendor for name in elsewhere if (known := self.catalog.resource(name)) is not None}
+            known = (self.catalog.resource(name) for name in elsewhere)
+            vendors = {n.vendor for n in listed if n in asked} | {resource.vendor for resource in known if resource is not None}
             nodes = [n for n in listed if n in asked or (axis != "sharing" and n.vendor in vendors)]
             self.universes[platform, axis] = nodes
         return self.universes[platform, axis]
