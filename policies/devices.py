@@ -75,8 +75,10 @@ class Devices:
 
     @property
     def units(self) -> Count:
-        """Devices in all, where a slice or a replica counts as one: by this policies match, so that a rename changes no match."""
-        return _sum((*(a.count for a in self.asked), *(c.count for c in self.claimed), self.fraction))
+        """Devices in all, where a slice or a replica counts as one: by this policies match, so that a rename changes no match. Beside
+        devices an annotation makes nothing certain: to the default scheduler it is a word, by which nobody gets out of a match."""
+        fraction = Count(0, self.fraction.most) if self.asked or self.claimed else self.fraction
+        return _sum((*(a.count for a in self.asked), *(c.count for c in self.claimed), fraction))
 
     def whole(self, catalog: Catalog) -> Count:
         """Devices in all, as ``gpusPerPod`` counts them: slices and partitions by the part of a device that each may be, added up and

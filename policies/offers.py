@@ -181,13 +181,20 @@ class Table:
         return self.where(o.host.gpu is None or any(name == p.name.replace("+", ".") for p in o.host.gpu.mig) for o in self.offers)
 
     def of_vendors(self, resources: tuple[str, ...]) -> int:
-        """Rows of the vendors that make these resources. The names are some table's; of sets of them there may be many."""
+        """Rows of the vendors that make these resources. A name that is another table's alone is its vendor's here too: somebody may have
+        cut such slices by hand. Of sets of names there may be many."""
         found = self.vendors.get(resources)
         if found is None:
-            names = {vendor for name in resources for vendor, rows in self.by_vendor.items() if rows & self.of_resource(name)}
+            names = {vendor for name in resources for vendor, rows in self.by_vendor.items() if self._makes(vendor, rows, name)}
             found = sum(self.by_vendor[vendor] for vendor in names)
             self.vendors.keep(resources, found, _OVERHEAD + 8 * len(resources))
         return found
+
+    def _makes(self, vendor: str, rows: int, name: str) -> bool:
+        if offered := self.of_resource(name):
+            return bool(rows & offered)
+        known = self.resource(name)
+        return known is not None and known.vendor == vendor
 
 
 def _fits(offer: Offer, count: int) -> bool:

@@ -130,12 +130,13 @@ def _admitted(plan: Plan) -> list[str]:
 
 
 def _ways(plan: Plan) -> Iterator[tuple[Sharing, str]]:
-    """How the pod shares devices where no table of offers tells: fractions, and names that no table lists."""
+    """How the pod shares devices where no table of offers tells: fractions, names that no table lists, and those of a pod that is on a node
+    already or fits none by the tables: one whose slices somebody has cut by hand takes it all the same."""
     if plan.devices.fraction != NONE or is_fraction(plan.pod):
         yield "TimeSliced", "the pod asks for a fraction of a GPU"
     for asked in plan.asked:
         resource = asked.resource
-        if plan.snapshot.lists(resource.name):
+        if plan.snapshot.lists(resource.name) and plan.actor.affinity != "no" and plan.space.possible_anywhere():
             continue
         if not resource.vendor:
             yield "TimeSliced", f"nobody knows how {resource.name} is shared"

@@ -218,8 +218,9 @@ class Asking:
 
     @property
     def units(self) -> Span:
-        """As ``match.gpus`` counts: a slice, a partition, a part of a GPU is one."""
-        return together([*self.spans.values(), *(c.span for c in self.claims), self.parted])
+        """As ``match.gpus`` counts: a slice, a partition, a part of a GPU is one. A part beside anything else may be none."""
+        asked = [*self.spans.values(), *(c.span for c in self.claims)]
+        return together([*asked, (0, self.parted[1]) if asked else self.parted])
 
     def wholes(self, catalog: Catalog) -> Span:
         """As ``gpusPerPod`` counts: slices and partitions by the part of a device that they are, one device's part alone for nothing."""

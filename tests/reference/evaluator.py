@@ -86,12 +86,12 @@ class Judged(Editing):
         codes |= self.mismatches()
         codes |= self.counts()
         codes |= self.names()
-        codes |= self.shared()
         codes |= self.of_no_known_class()
         codes |= self.forbidden()
         codes |= self.walked_past()
         codes |= self.too_long()
         codes |= self.placement()
+        codes |= self.shared()
         codes -= PLACED - JUDGED[self.row.placement]
         self.out.codes = codes
         if self.request.phase == "mutate" and not codes:

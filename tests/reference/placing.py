@@ -100,7 +100,9 @@ class Placing(Refusals):
         if (platform, axis) not in self.universes:
             listed = self.atlas.tables[platform].nodes
             asked = {n for name in self.now for n in self.world.nodes_of(name)}
-            vendors = {n.vendor for n in listed if n in asked}
+            elsewhere = [name for name in self.now if not any(n in listed for n in self.world.nodes_of(name))]
+            known = (self.catalog.resource(name) for name in elsewhere)
+            vendors = {n.vendor for n in listed if n in asked} | {resource.vendor for resource in known if resource is not None}
             nodes = [n for n in listed if n in asked or (axis != "sharing" and n.vendor in vendors)]
             self.universes[platform, axis] = nodes
         return self.universes[platform, axis]

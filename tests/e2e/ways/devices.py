@@ -63,6 +63,9 @@ def _counted() -> Iterator[Way]:
         attack = creates(marked(pod({}), annotations=words))
         twin = creates(marked(pod({}), annotations={"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"}))
         yield Way(name=f"fractions {name}", guard="max", attack=attack, twin=twin, codes=("BERTH-1",))
+    many: Raw = {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "8"}  # to get out of a match for small pods
+    attack, twin = (creates(marked(pod(terminationGracePeriodSeconds=n), annotations=many)) for n in (3600, 600))
+    yield Way(name="eight fractions that nobody gives", guard="small", attack=attack, twin=twin)
     beside = marked(pod(gpus(8)), annotations={"gpu-fraction": "0.5", "gpu-fraction-num-devices": "1"})
     yield Way(name="one fraction beside eight", guard="max", attack=creates(beside), twin=creates(pod(gpus(4))))
 

@@ -127,6 +127,14 @@ CAPS = (
         wrong=pod(gpus(8), terminationGracePeriodSeconds=3600),
         right=pod(gpus(4), terminationGracePeriodSeconds=3600),
     ),
+    Guardrail(
+        name="small",
+        codes=("BERTH-141",),
+        match={"gpus": {"max": 4}},
+        require={"gracePeriod": {"max": "10m"}},
+        wrong=pod(terminationGracePeriodSeconds=3600),
+        right=pod(terminationGracePeriodSeconds=600),
+    ),
 )
 EQUALITY = (
     Guardrail(

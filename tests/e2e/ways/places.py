@@ -12,6 +12,7 @@ from tests.e2e.ways.actors import on, pinned_to
 from tests.e2e.ways.guardrails import (
     AMD_NODE,
     CAPACITY,
+    CPU,
     FORBIDDEN_NODE,
     GKE_NODE,
     H100_NODE,
@@ -44,6 +45,19 @@ def field(*values: str, operator: str = "In") -> Raw:
     return {"matchFields": [expression("metadata.name", *values, operator=operator)]}
 
 
+CUT = {"a slice": SLICE, "the largest slice": LARGEST, "a replica": SHARED}
+"""Names that feature discovery's platform lists and Karpenter's does not, where somebody may have cut them by hand all the same."""
+
+
+def _of_karpenter(asked: str) -> Iterator[tuple[str, Raw]]:
+    """By a label that holds it to the platform whose table lacks the name."""
+    for name, selector in {
+        "and how it is sold": {CAPACITY: "spot"},
+        "and its machine": {"karpenter.k8s.aws/instance-family": "g4dn"},
+    }.items():
+        yield name, with_(at(SPOT_NODE, asked), nodeSelector=selector)
+
+
 def _lands() -> Iterator[Way]:
     """On spot under on-demand, on a T4 under Hopper: by a selector that leaves one platform possible, or none that is known."""
     twin = lands(at(H100_NODE))
@@ -55,11 +69,12 @@ def _lands() -> Iterator[Way]:
         "the largest slice": at(SPOT_NODE, LARGEST),
         "a replica": at(SPOT_NODE, SHARED),
         "a slice, and a NodePool": with_(at(SPOT_NODE, SLICE), nodeSelector={HOST: SPOT_NODE, "karpenter.sh/nodepool": "gpu"}),
+        **{f"{what}, {name}": made for what, asked in CUT.items() for name, made in _of_karpenter(asked)},
         "an instance type": with_(at(SPOT_NODE), nodeSelector={HOST: SPOT_NODE, "node.kubernetes.io/instance-type": "g4dn.xlarge"}),
     }
     for name, made in spot.items():
         yield Way(name=name, guard="capacity", attack=lands(made), twin=twin, codes=OFF)
-    for name in ("a product's label", "a slice", "its host's name"):
+    for name in ("a product's label", "a slice", "its host's name", "a slice, and how it is sold", "a replica, and its machine"):
         yield Way(name=name, guard="long-runs", attack=lands(spot[name]), twin=twin, codes=OFF)
     inside = lands(at(P5_NODE))
     for guard in ("families", "memory", "instances"):  # how machines of a platform that nobody lists are sold can't be said
@@ -67,6 +82,10 @@ def _lands() -> Iterator[Way]:
     for guard in ("families", "models", "memory"):
         yield Way(name="its host's name", guard=guard, attack=lands(at(T4_NODE)), twin=inside, codes=OFF)
         yield Way(name="a slice on spot", guard=guard, attack=lands(at(SPOT_NODE, SLICE)), twin=inside, codes=OFF)
+    for what, asked in CUT.items():
+        for name, made in _of_karpenter(asked):
+            for guard in ("sharing", "memory"):
+                yield Way(name=f"{what}, {name}", guard=guard, attack=lands(made), twin=inside, codes=OFF)
     yield Way(name="a replica", guard="sharing", attack=lands(at(SPOT_NODE, SHARED)), twin=twin, codes=OFF)
 
 
@@ -106,6 +125,9 @@ def _named() -> Iterator[Way]:
         }
         for name, (guard, made) in nodes.items():
             yield Way(name=f"{how}: {name}", guard=guard, attack=creates(made), twin=honest, codes=PLACES)
+        for what, asked in CUT.items():
+            bare = creates(put(CPU)(pod(gpus(1, asked))))
+            yield Way(name=f"{how}: {what} of a node without labels", guard="sharing", attack=bare, twin=honest, codes=PLACES)
     spot = with_(on(SPOT_NODE)(pod()), nodeSelector={CAPACITY: "on-demand"})
     yield Way(name="spec.nodeName: spot, selecting on-demand", guard="capacity", attack=creates(spot), twin=honest, codes=PLACES)
 

@@ -122,15 +122,18 @@ def _managed() -> Iterator[Way]:
 def _large() -> Iterator[Way]:
     """Within what etcd takes: 1.5 MiB."""
     words = {f"x{n}": "y" * 200_000 for n in range(1)}
-    many = [{"name": f"c{n}", "image": "i:1"} for n in range(2000)]
-    made: dict[str, Raw] = {
-        "annotations": marked(FRACTION, annotations=words),
-        "containers": with_(FRACTION, containers=many),
-        "tolerations": with_(FRACTION, tolerations=[{"key": f"k{n}", "operator": "Exists"} for n in range(3000)]),
-    }
-    for name, one in made.items():
-        attack = creates(with_(one, terminationGracePeriodSeconds=3600))
-        yield Way(name=f"a fraction with many {name}", guard="grace", attack=attack, twin=creates(one), codes=("BERTH-141", "BERTH-0"))
+    made = {"annotations": lambda n: marked(FRACTION, annotations=words), "containers": _containers, "tolerations": _tolerations}
+    for name, of in made.items():  # as many as there may be are honest, and more are not judged
+        attack = creates(with_(of(3000), terminationGracePeriodSeconds=3600))
+        yield Way(name=f"a fraction with many {name}", guard="grace", attack=attack, twin=creates(of(30)), codes=("BERTH-141", "BERTH-0"))
+
+
+def _containers(number: int) -> Raw:
+    return with_(FRACTION, containers=[{"name": f"c{n}", "image": "i:1"} for n in range(number)])
+
+
+def _tolerations(number: int) -> Raw:
+    return with_(FRACTION, tolerations=[{"key": f"k{n}", "operator": "Exists"} for n in range(number)])
 
 
 WAYS = (*_forged(), *_blamed(), *_odd(), *_large())
