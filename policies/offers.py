@@ -120,6 +120,8 @@ class Table:
     stand_ins: Kept[int] = field(default_factory=lambda: Kept(_MOST_MEMO))
     memo: Kept[tuple[int, bool]] = field(default_factory=lambda: Kept(_MOST_MEMO))
     fitting: dict[tuple[str, int], int] = field(default_factory=dict)
+    profiles: set[str] = field(default_factory=set)
+    """of all GPUs here, filled once: a profile that none has may be any text"""
     vendors: Kept[int] = field(default_factory=lambda: Kept(_MOST_MEMO))
     rendered: Kept[Any] = field(default_factory=lambda: Kept(_MOST_MEMO))
     """written by ``render`` alone: (axis, rows, universe) -> expressions"""
@@ -178,6 +180,10 @@ class Table:
         if known.kind != "mig" or known.profile is None:
             return self.all
         name = known.profile
+        if not self.profiles:
+            self.profiles.update(p.name.replace("+", ".") for o in self.offers if o.host.gpu is not None for p in o.host.gpu.mig)
+        if name not in self.profiles:
+            return self.unknown
         return self.where(o.host.gpu is None or any(name == p.name.replace("+", ".") for p in o.host.gpu.mig) for o in self.offers)
 
     def of_vendors(self, resources: tuple[str, ...]) -> int:
