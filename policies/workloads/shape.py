@@ -47,6 +47,7 @@ POD: Shape = {
                 "preferredDuringSchedulingIgnoredDuringExecution": [{"preference": _TERM}],
             }
         },
+        "resources": {"limits": {}, "requests": {}},
         "resourceClaims": [{"name": str, "resourceClaimName": str, "resourceClaimTemplateName": str}],
         "initContainers": _CONTAINERS,
         "containers": _CONTAINERS,

@@ -339,7 +339,6 @@ def test_a_long_path_gives_way(length: int, way: str) -> None:
         pytest.param(ray(None, headGroupSpec=None), id="null-groups"),
         pytest.param(job({"spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "1"}}}]}}), id="no-accelerator"),
         pytest.param(job(template("0", "0")), id="zero"),
-        pytest.param(job(template(limit="2"), namespace="kube-system"), id="excluded-namespace"),
     ],
 )
 def test_of_what_berth_does_not_judge_nothing_is_said(review_: Advised) -> None:

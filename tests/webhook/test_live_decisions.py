@@ -182,7 +182,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[Key, Change], dict[Key, Change]]] = 
         put("ClusterGPUPolicy", "p", enforced(require={"gpusPerPod": {"max": 2}}))
         | put("DeviceClass", "class", driver("gpu.nvidia.com"))
         | put("ResourceClaimTemplate", "one", asked("class", 4), "ns"),
-        put("DeviceClass", "class", driver("net.example.com")),
+        put("DeviceClass", "class", driver("dra.net")),
     ),
     "another policy reads more": (
         POD,

@@ -10,9 +10,10 @@ import pytest
 
 from tests.counts import count
 from tests.random_oddities import odd_pod
-from tests.webhook.api_server import judge
-from tests.webhook.calls_wanted import ADVICE, GPU_POD, LIMIT_OF_ONE, NOTHING, judged, pod_with
+from tests.webhook.api_server import NAMESPACE, judge
+from tests.webhook.calls_wanted import ADVICE, GPU_POD, LIMIT_OF_ONE, NOTHING, pod_with, wanted
 from tests.webhook.workload_manifests import BUILT_IN, WORKLOADS, asked_for, template_of, with_templates
+from webhook.entries import ALWAYS
 
 Raw = dict[str, Any]
 
@@ -41,7 +42,7 @@ def test_advice_is_asked_for_workloads_with_an_accelerator(name: str) -> None:
 
 
 def test_advice_on_generated_templates() -> None:
-    """A workload is sent where the engine judges any of its templates, whatever else is null or missing."""
+    """A workload is sent where pods of any of its templates are, whatever else is null or missing."""
     random = Random(4)
     asked, expected = [], []
     for _ in range(count(1000, 10000)):
@@ -50,7 +51,7 @@ def test_advice_on_generated_templates() -> None:
         manifest = with_templates(workload, random.choice(workload.api_version), list(templates))
         used = templates if any("*" in path for path in workload.templates) else templates[: len(workload.templates)]
         asked.append(asked_for(workload, manifest))
-        expected.append(ADVICE if any(judged(template) for template in used) else NOTHING)
+        expected.append(ADVICE if any(wanted(template) for template in used) else NOTHING)
     _, told = judge(asked)
     decoded = [(one, answer, calls) for one, answer, calls in zip(asked, told, expected, strict=True) if not answer.undecodable]
     assert len(decoded) > 0.8 * len(asked)
@@ -102,6 +103,14 @@ def test_a_custom_resource_may_be_null_anywhere(name: str) -> None:
     _, told = judge(asked)
     assert [(one.called, dict(one.errors)) for one in told] == [(NOTHING, {})] * len(asked)
     assert len(asked) > 20
+
+
+def test_no_advice_in_excluded_namespaces() -> None:
+    """The registration leaves them out, for workloads as for their pods: whatever comes is advised on."""
+    manifest = with_templates(WORKLOADS["Deployment"], "apps/v1", [template_of(GPU_POD)])
+    asked = [asked_for(WORKLOADS["Deployment"], manifest, namespace=name) for name in (*ALWAYS, NAMESPACE)]
+    _, told = judge(asked, namespaces=[*ALWAYS, NAMESPACE])
+    assert [one.called for one in told] == [NOTHING] * len(ALWAYS) + [ADVICE]
 
 
 def test_what_a_controller_makes_is_not_advised_on() -> None:

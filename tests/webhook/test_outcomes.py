@@ -52,16 +52,16 @@ def test_what_a_policy_did_is_one_word(name: str, wanted: list[str]) -> None:
 
 
 def test_a_refusal_that_is_spared_is_skipped() -> None:
-    """A DaemonSet's pod is refused for its counts that don't match, and spared the rest."""
-    assert of("actors/of-a-daemonset-refusals") == [
+    """Placement alone is spared, here of a pod that is pinned to a node which is not there: all else is refused."""
+    assert of("actors/forged-pin-to-no-node-refusals") == [
         f"ClusterGPUPolicy/strict {rule} Enforce {word}"
         for rule, word in [
-            ("checkpoint_grace", "skipped"),
-            ("device_counts", "skipped"),
-            ("disruption", "skipped"),
-            ("node_affinity", "refused"),
+            ("checkpoint_grace", "refused"),
+            ("device_counts", "refused"),
+            ("disruption", "refused"),
+            ("node_affinity", "skipped"),
             ("requests_match_limits", "refused"),
-            ("tolerations", "skipped"),
+            ("tolerations", "refused"),
         ]
     ]
 
