@@ -16,7 +16,7 @@ import yaml
 from tests.e2e.judged import Judged
 from tests.e2e.workloads import TOLERATION, affinity, created, expression, pod, pod_of, workload
 from tests.testcluster import programs
-from tests.testcluster.api import JSON_PATCH, Raw
+from tests.testcluster.api import JSON_PATCH, Api, Raw
 from tests.testcluster.cluster import Cluster
 from tests.testcluster.processes import free_port
 from tests.testcluster.starting import HOST, http_ok
@@ -24,7 +24,7 @@ from tests.testcluster.starting import HOST, http_ok
 FOREIGN = ("kai-scheduler", "runai-scheduler", "volcano", "slurm-bridge-scheduler")
 PYTORCH = ("kubeflow.org", "v1", "PyTorchJob")
 CLAIM = "two-gpus"
-GROUP = {"kueue.x-k8s.io/pod-group-name": "group", "kueue.x-k8s.io/queue-name": "queue"}
+GROUP = {"kueue.x-k8s.io/pod-group-name": "group", "kueue.x-k8s.io/queue-name": "queue", "kueue.x-k8s.io/managed": "true"}
 PODSET = {"kueue.x-k8s.io/podset": "main"}
 MIRROR = {"kubernetes.io/config.mirror": "0a1b2c"}
 A10G = {"nvidia.com/gpu.product": "NVIDIA-A10G"}
@@ -77,6 +77,26 @@ def of_a_node(world: Judged, namespace: str) -> Raw:
     assert node is not None
     owner = {"apiVersion": "v1", "kind": "Node", **node}
     return world.cluster.api.create(pod(metadata=owned(owner), nodeName="a10g"), namespace)
+
+
+def as_a_kubelet(cluster: Cluster) -> Api:
+    """Calls as a node's kubelet would, by whom a mirror pod is known; it may create pods, as the node authorizer lets kubelets."""
+    user = "system:node:a10g"
+    cluster.api.apply(
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": "a-kubelet"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+        }
+    )
+    return cluster.api.acting_as(user, "system:nodes")
+
+
+def mirrored(made: Raw) -> Made:
+    """A mirror pod: the kubelet's own."""
+    return lambda world, namespace: as_a_kubelet(world.cluster).create(made, namespace)
 
 
 def of_a_daemon_set(node: str) -> Made:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.actors import CLAIMED, GROUP, MIRROR, PODSET, claim_template, claiming, devices, of_a_node, owned, pinned
+from tests.e2e.actors import CLAIMED, GROUP, MIRROR, PODSET, as_a_kubelet, claim_template, claiming, devices, of_a_node, owned, pinned
 from tests.e2e.judged import KNOWN, Judged, judged
 from tests.e2e.workloads import NVIDIA, TOLERATION, gpus, node_of, pod, pod_of, tolerations, workload
 from tests.testcluster.api import ApiError, Raw
@@ -22,8 +22,10 @@ SKIP_DRAIN = "nvidia.com/gpu-driver-upgrade-drain.skip"
 OTHER_TEAM: Raw = {"key": "team", "operator": "Equal", "value": "other"}
 UNEVEN: Raw = {"requests": {NVIDIA: "1"}, "limits": {NVIDIA: "2"}}
 NONE: Raw = {"limits": {"cpu": "1"}}
-EVERYTHING = {"BERTH-101", "BERTH-111", "BERTH-121", "BERTH-131", "BERTH-141", "BERTH-142"}
-EXCUSED = re.compile(r"^(BERTH-\d+): .* \(not refused: it is (.*)\)$")
+CAPS = {"BERTH-131", "BERTH-141", "BERTH-142"}
+HELD = {"BERTH-101", "BERTH-111", *CAPS}
+"""what holds whoever writes the pod"""
+EVERYTHING = {*HELD, "BERTH-121"}
 
 
 def wrong(resources: Raw | None = None, labels: Raw | None = None, annotations: Raw | None = None, **spec: Any) -> Raw:
@@ -40,14 +42,14 @@ def wrong(resources: Raw | None = None, labels: Raw | None = None, annotations: 
 REFUSED = {
     "bare": (wrong(), EVERYTHING),
     "service": (wrong(labels={"serving.kserve.io/inferenceservice": "llm"}), EVERYTHING),
-    "matchFields": (wrong(affinity=pinned("t4")), {"BERTH-101", "BERTH-124"}),
-    "nodeName": (wrong(nodeName="t4"), {"BERTH-101", "BERTH-124"}),
+    "matchFields": (wrong(affinity=pinned("t4")), {*HELD, "BERTH-124"}),
+    "nodeName": (wrong(nodeName="t4"), {*HELD, "BERTH-124"}),
     "KAI": (wrong(schedulerName="kai-scheduler"), EVERYTHING),
     "Run:ai": (wrong(schedulerName="runai-scheduler"), EVERYTHING),
     "Volcano": (wrong(schedulerName="volcano"), EVERYTHING),
-    "Kueue pod group": (wrong(labels=GROUP), {"BERTH-121"}),
-    "Slurm bridge": (wrong(schedulerName="slurm-bridge-scheduler"), {"BERTH-121"}),
-    "claims only": (wrong(CLAIMED, **claiming()), {"BERTH-111"}),
+    "Kueue pod group": (wrong(labels=GROUP), EVERYTHING),
+    "Slurm bridge": (wrong(schedulerName="slurm-bridge-scheduler"), EVERYTHING),
+    "claims only": (wrong(CLAIMED, **claiming()), {"BERTH-111", *CAPS}),
 }
 OF_A_JOB = {"Job": {}, "Job admitted by Kueue": PODSET}
 
@@ -93,19 +95,17 @@ def test_the_pod_of_a_job_is_refused_for_everything(world: Judged, row: str) -> 
     assert codes(world, {**made, "metadata": {**made["metadata"], **owned(job)}}) == EVERYTHING
 
 
-def test_a_fraction_by_annotation_is_never_refused(world: Judged) -> None:
-    """It is stored, and whoever typed it reads what other pods would be refused for."""
-    reply = world.cluster.api.try_create(wrong(NONE, annotations={"gpu-fraction": "0.5"}), world["strict"])
-    assert reply.status == 201, reply.message
-    excused = {found[1]: found[2] for warning in reply.warnings if (found := EXCUSED.match(warning))}
-    assert excused == dict.fromkeys(("BERTH-131", "BERTH-141", "BERTH-142"), "a fraction of a GPU by annotation")
+def test_a_fraction_by_annotation_is_spared_its_place_alone(world: Judged) -> None:
+    """It asks for no resource, so nothing is said of counts and equality; its caps hold."""
+    assert codes(world, wrong(NONE, annotations={"gpu-fraction": "0.5"})) == CAPS
 
 
 def test_what_the_kubelet_already_runs_is_not_refused(world: Judged) -> None:
     """A mirror pod is stored as it is, without a warning; a pod that only names its node as owner, which anyone may write, is refused."""
     mirror = wrong(gpus(2), annotations=MIRROR, nodeName="t4")
-    reply = world.cluster.api.try_create(mirror, world["strict"])
+    reply = as_a_kubelet(world.cluster).try_create(mirror, world["strict"])
     assert (reply.status, reply.warnings) == (201, ()), reply.message
+    assert codes(world, mirror) == {*HELD, "BERTH-124"} - {"BERTH-101"}, "anybody can write the annotation"
     assert tolerations(reply.body) == [OTHER_TEAM, TOLERATION]
     with pytest.raises(ApiError, match=r"BERTH-124: the node that .* names has .*NVIDIA-A10G"):
         of_a_node(world, world["strict"])

@@ -17,11 +17,13 @@ from tests.e2e.actors import (
     GROUP,
     MIRROR,
     Made,
+    as_a_kubelet,
     bare,
     claim_template,
     claiming,
     devices,
     foreign_scheduler,
+    mirrored,
     of,
     of_a_cron_job,
     of_a_daemon_set,
@@ -75,6 +77,7 @@ SERVICE = replace(ALL, grace=30, protected=False)
 UNTOUCHED = Cells(tolerated=(), affinity=False, resource=NVIDIA, grace=30, protected=False, node="a10g")
 PINNED = replace(UNTOUCHED, tolerated=(NVIDIA, "team"))
 QUEUED = replace(ALL, resource=NVIDIA, node="a10g")
+A_MIRROR = pod(metadata={"annotations": MIRROR}, nodeName="a10g")
 ROWS: dict[str, tuple[Made, Cells]] = {
     "bare": (bare(), ALL),
     "Job": (of("Job"), ALL),
@@ -87,9 +90,9 @@ ROWS: dict[str, tuple[Made, Cells]] = {
     "Notebook": (of("StatefulSet", pod(metadata={"labels": {"notebook-name": "mine"}})), SERVICE),
     "InferenceService": (bare(metadata=SERVED), SERVICE),
     "DaemonSet": (of_a_daemon_set("a10g"), PINNED),
-    "matchFields": (bare(affinity=pinned("a10g")), PINNED),
+    "matchFields": (bare(affinity=pinned("a10g")), replace(PINNED, grace=300, protected=True)),
     "nodeName": (bare(nodeName="a10g"), UNTOUCHED),
-    "mirror": (bare(metadata={"annotations": MIRROR}, nodeName="a10g"), UNTOUCHED),
+    "mirror": (mirrored(A_MIRROR), UNTOUCHED),
     "owned by a Node": (of_a_node, UNTOUCHED),
     "KAI": (bare(schedulerName="kai-scheduler"), QUEUED),
     "Run:ai": (bare(schedulerName="runai-scheduler"), QUEUED),
@@ -171,11 +174,11 @@ def test_affinity_on_a_pinned_pod_would_keep_it_from_its_node(world: Judged) -> 
 
 
 def test_a_mirror_pod_never_reaches_berth(world: Judged) -> None:
-    """Neither path is called for it; both are for the same pod without the annotation."""
+    """Neither path is called for it; both are for the very same pod where somebody else makes it."""
     before = world.calls()
-    bare(metadata={"annotations": MIRROR}, nodeName="a10g")(world, world["rich"])
+    mirrored(A_MIRROR)(world, world["rich"])
     assert world.calls() == before
-    bare(nodeName="a10g")(world, world["rich"])
+    world.cluster.api.create(A_MIRROR, world["rich"])
     assert world.calls() == before + 2
 
 
@@ -195,6 +198,7 @@ REPAIRED = {
     "Kueue pod group": pod(UNEVEN, {"labels": GROUP}, nodeSelector=A10G),
 }
 LEFT = {"matchFields": pod(UNEVEN, affinity=pinned("a10g")), "mirror": pod(UNEVEN, {"annotations": MIRROR}, nodeName="a10g")}
+"""the second made by a kubelet"""
 
 
 @pytest.mark.parametrize("row", REPAIRED)
@@ -209,6 +213,7 @@ def test_requests_are_mended_where_the_row_says_so(world: Judged, row: str) -> N
 @pytest.mark.parametrize("row", LEFT)
 def test_requests_are_left_alone_where_the_row_says_so(world: Judged, row: str) -> None:
     """The API server refuses the pod as it does without Berth."""
-    replies = [world.cluster.api.try_create(LEFT[row], world[namespace]) for namespace in ("plain", "rich")]
+    api = as_a_kubelet(world.cluster) if row == "mirror" else world.cluster.api
+    replies = [api.try_create(LEFT[row], world[namespace]) for namespace in ("plain", "rich")]
     assert [reply.status for reply in replies] == [422, 422]
     assert all("must be equal to" in reply.message for reply in replies)

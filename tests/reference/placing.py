@@ -31,6 +31,17 @@ class Placing(Refusals):
     def judged(self, node: Node, axis: str) -> bool:
         return all(inside(node) for policy in self.policies for inside in self.required_by(policy.require, axis))
 
+    def shared(self) -> set[str]:
+        """What shares a device, or is a part of one, where no known node tells so: none has the name, or takes the pod."""
+        ways = {"TimeSliced"} if self.asking.in_part else set()
+        taken = self.platforms_left(lambda node: True, self.now, self.terms)
+        for name, resource in self.asked.items():
+            if not taken or self.row.affinity == "no" or name not in self.world.by_resource:
+                ways |= {"TimeSliced"} if resource.kind == "shared" or not resource.vendor else set()
+                ways |= {"MIG"} if resource.kind == "mig" or (resource.parts and 1 not in resource.parts) else set()
+        wanted = [set[str](p.require.sharing) for p in self.policies if p.require.sharing]
+        return {"BERTH-117"} if any(ways - admitted for admitted in wanted) else set()
+
     def offers(self, name: str, count: int) -> list[Node]:
         """Nodes with enough devices under a resource name."""
         return self.world.offers(name, count)

@@ -67,17 +67,6 @@ class Refusals(Case):
         wrong = any(limit.one_of and number not in limit.one_of for number in between for limit in limits)
         return {"BERTH-112"} if wrong else set()
 
-    def shared(self) -> set[str]:
-        """What shares a device, or is a part of one, where no known node tells so: none has the name, or takes the pod."""
-        ways = {"TimeSliced"} if self.asking.in_part else set()
-        taken = self.platforms_left(lambda node: True, self.now, self.terms)
-        for name, resource in self.asked.items():
-            if not taken or self.row.affinity == "no" or name not in self.world.by_resource:
-                ways |= {"TimeSliced"} if resource.kind == "shared" or not resource.vendor else set()
-                ways |= {"MIG"} if resource.kind == "mig" or (resource.parts and 1 not in resource.parts) else set()
-        wanted = [set[str](p.require.sharing) for p in self.policies if p.require.sharing]
-        return {"BERTH-117"} if any(ways - admitted for admitted in wanted) else set()
-
     def of_no_known_class(self) -> set[str]:
         """Devices that nobody knows are inside no ``in`` and outside no ``notIn``."""
         unknown = any(r.vendor == "" for r in self.asked.values()) or any("" in claim.vendors for claim in self.asking.claims)
