@@ -111,7 +111,7 @@ ROWS: dict[str, tuple[Made, Cells]] = {
 @pytest.fixture(scope="module")
 def world(cluster: Cluster) -> Iterator[Judged]:
     known = f"{KNOWN},deviceclasses,resourceclaimtemplates"
-    namespaces = {actor: {"actor": actor} for actor in ("rich", "named")}
+    namespaces = {actor: {"actor": actor} for actor in ("rich", "parts", "named")}
     with (
         foreign_scheduler(cluster),
         pytorch_jobs(cluster),
@@ -154,7 +154,7 @@ def cells(stored: Raw, node: str) -> Cells:
 def test_each_actor_gets_the_edits_of_its_row(world: Judged, row: str) -> None:
     """The stored pod has these and no others, says so in berth.dev/applied where there are any, and runs on the node that they lead to."""
     made, wanted = ROWS[row]
-    stored = made(world, world["rich"])
+    stored = made(world, world["parts" if row == "fraction" else "rich"])  # no part of a GPU is a whole one
     assert cells(stored, node_of(world.cluster, stored)) == wanted
     assert (APPLIED in stored["metadata"].get("annotations", {})) == (wanted != UNTOUCHED)
 

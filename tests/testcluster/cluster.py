@@ -54,8 +54,8 @@ class Cluster:
                 yield json.loads(line)
 
     def kubectl(self, *words: str) -> list[str]:
-        """The command, for this cluster."""
-        return [str(programs.path("kubectl")), f"--kubeconfig={self.kubeconfig}", *words]
+        """The command, for this cluster: what it remembers of an API server goes by host and port, which another cluster may have had."""
+        return [str(programs.path("kubectl")), f"--kubeconfig={self.kubeconfig}", f"--cache-dir={self.folder / 'kubectl'}", *words]
 
     def wait_for(self, found: Callable[[], T | None], what: str, seconds: float = PATIENCE) -> T:
         """What ``found()`` returns once it is true. Raises ClusterFailed where it never is, or a process of the cluster ends."""
