@@ -35,6 +35,8 @@ class Count:
 
     def possibly(self, least: int | None, most: int | None) -> bool:
         """True where some number that it may be lies within the bounds (None: no bound)."""
+        if least is not None and most is not None and least > most:
+            return False
         return (most is None or self.least <= most) and (least is None or self.most is None or self.most >= least)
 
 

@@ -143,7 +143,7 @@ class Pod:
 
     __slots__ = (
         "annotations", "containers", "labels", "metadata", "node_name", "node_selector", "owner",
-        "raw", "required", "resources", "scheduler", "spec", "terms", "tolerations",
+        "raw", "required", "scheduler", "spec", "terms", "tolerations",
     )  # fmt: skip
 
     def __init__(self, raw: Raw) -> None:
@@ -155,7 +155,6 @@ class Pod:
         owners = list_at(self.metadata, "ownerReferences", ("metadata",))
         self.owner = next((o for o in owners if o.get("controller")), {})
         self.containers = (*_containers(self.spec, "initContainers"), *_containers(self.spec, "containers"))
-        self.resources = _pod_level(self.spec)
         self.node_name = text_at(self.spec, "nodeName", ("spec",))
         self.node_selector = mapping_at(self.spec, "nodeSelector", ("spec",))
         self.tolerations = list_at(self.spec, "tolerations", ("spec",))
@@ -166,6 +165,11 @@ class Pod:
         for i, term in enumerate(self.terms):
             _check_term(term, (*TERMS, i))
         self.scheduler = text_at(self.spec, "schedulerName", ("spec",))
+
+    @property
+    def resources(self) -> tuple[Raw, Raw] | None:
+        """(requests, limits) of the pod itself (KEP-2837); None where it has none. Raises PodError."""
+        return _pod_level(self.spec)
 
     @property
     def preferred(self) -> list[Raw]:

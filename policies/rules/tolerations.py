@@ -187,7 +187,8 @@ def _by_key(plan: Plan) -> _Forbidden:
 
 
 def _forbidden(by_key: _Forbidden, i: int, toleration: Raw) -> Iterator[Violation]:
-    for pattern, policy in by_key.get(toleration.get("key") or "", ()):
+    key = toleration.get("key") or ""
+    for pattern, policy in by_key.get(key if isinstance(key, str) else "", ()):
         if tolerates(toleration, pattern):
             yield Violation(
                 code="BERTH-131",

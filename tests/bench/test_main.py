@@ -68,4 +68,4 @@ def test_a_part_that_is_not_there_is_named() -> None:
     """With those that are."""
     done = bench("sevrers", "--quick")
     assert done.returncode == 2
-    assert "there is no part sevrers; give of engine, servers" in done.stderr
+    assert "there is no part sevrers; give of engine, holds, servers" in done.stderr

@@ -124,12 +124,20 @@ def event(line: str) -> Raw:
     return found if isinstance(found, dict) and "event" in found else {}
 
 
-def manifests(berth: Berth, *, scope: str | None = None, catalog: Path | None = None, kubeconfig: Path | None = None) -> list[Raw]:
+def manifests(
+    berth: Berth,
+    *,
+    scope: str | None = None,
+    catalog: Path | None = None,
+    kubeconfig: Path | None = None,
+    excluded: Sequence[str] = (),
+) -> list[Raw]:
     """What `berth webhooks` prints for it; with ``scope`` only for namespaces that carry it as the label SCOPE; with ``kubeconfig`` by what
     the cluster has."""
     files = {"--catalog": catalog, "--kubeconfig": kubeconfig}
+    names = [word for name in excluded for word in ("--exclude-namespace", name)]
     given = [word for flag, file in files.items() if file is not None for word in (flag, str(file))]
-    command = [*COMMAND, "webhooks", "--url", berth.url, "--ca", str(berth.ca), *given]
+    command = [*COMMAND, "webhooks", "--url", berth.url, "--ca", str(berth.ca), *given, *names]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=_environment())
     found = [value for value in yaml.safe_load_all(done.stdout) if value]
     if scope is not None:
@@ -154,11 +162,12 @@ def _reached(cluster: Cluster, berth: Berth, namespace: str) -> bool:
 
 
 @contextmanager
-def registered(cluster: Cluster, name: str, policies: Policies, *options: str) -> Iterator[Berth]:
-    """A Berth of its own for the namespaces with the label SCOPE=``name``; gone on leaving, its registration first."""
+def registered(cluster: Cluster, name: str, policies: Policies, *options: str, excluded: Sequence[str] = ()) -> Iterator[Berth]:
+    """A Berth of its own for the namespaces with the label SCOPE=``name`` but those ``excluded``; gone on leaving, its registration
+    first."""
     berth = serve(cluster, name, policies, *options)
     namespace = create_namespace(cluster, f"probe-{name}", {SCOPE: name})
-    values = manifests(berth, scope=name, kubeconfig=policies if isinstance(policies, Path) else None)
+    values = manifests(berth, scope=name, kubeconfig=policies if isinstance(policies, Path) else None, excluded=excluded)
     try:
         register(cluster, values, berth, namespace)
         yield berth
