@@ -173,6 +173,8 @@ class Table:
         if found is None:
             known = self.resource(name)
             found = self.unknown if known is None else self.by_vendor.get(known.vendor, 0) & self._with_profile(known)
+            if known is None or known.kind not in ("mig", "shared"):  # whole ones: slices and replicas have names of their own
+                found &= self.by_sharing.get("Exclusive", 0)
             self.stand_ins.keep(name, found, _OVERHEAD + len(name))
         return found
 

@@ -163,7 +163,7 @@ def _check_answer(answer: Raw, uid: str) -> None:
     head = (answer["apiVersion"], answer["kind"], response["uid"])
     assert head == ("admission.k8s.io/v1", "AdmissionReview", uid), f"another review's: {head}"
     assert ("patch" in response) == ("patchType" in response), "patch and patchType come together"
-    denied = response["allowed"] is False and response["status"]["code"] == 403 and response["status"]["message"]
+    denied = response["allowed"] is False and response["status"]["code"] in (403, 413) and response["status"]["message"]
     assert response["allowed"] is True or denied, f"neither allowed nor denied: {response}"
     warnings = response.get("warnings", [])
     assert sum(map(len, warnings)) <= WARNINGS_TOTAL, "more warnings than are kept"

@@ -77,6 +77,8 @@ class World:
             resource = meaning(name, self.catalog, self.cluster)
             placed = resource is not None and resource.kind != "dra"
             may = [n for n in every if placed and resource is not None and may_be(n, resource)]
+            if resource is not None and resource.kind not in ("mig", "shared"):
+                may = [n for n in may if n.sharing == "Exclusive"]
             self.found[name] = self.by_resource.get(name, may)
         return self.found[name]
 
