@@ -34,9 +34,13 @@ def kubectl(cluster: Cluster, *words: str, given: str = "") -> subprocess.Comple
 
 
 def explained(cluster: Cluster, *words: str) -> str:
-    done = kubectl(cluster, "explain", *words)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    """Once the API server's OpenAPI document has the kinds: it follows a CRD some moments later."""
+
+    def told() -> str | None:
+        done = kubectl(cluster, "explain", *words)
+        return done.stdout if done.returncode == 0 else None
+
+    return cluster.wait_for(told, f"kubectl explain {' '.join(words)} to know the kind")
 
 
 def fields(kind: Kind, name: str) -> tuple[Field, ...]:
