@@ -40,7 +40,7 @@ _OF_FUNCTION = {
     ("review.py", "answer"): "encode",
     ("decisions.py", "answer"): "encode",
     ("decisions.py", "decided"): "encode",
-    ("plan.py", "accelerators"): "look up",
+    ("plan.py", "subject"): "look up",
 }
 
 
@@ -52,8 +52,14 @@ def in_process(setting: Setting, load: str) -> dict[str, float]:
     for body, _ in zip(sent, range(300), strict=False):  # what is remembered after the first ones
         judged.pod("mutate", body, snapshot, metrics)
     samples: collections.Counter[str] = collections.Counter()
-    signal.signal(signal.SIGALRM, lambda _, frame: samples.update((_stage(frame),)))
-    signal.setitimer(signal.ITIMER_REAL, EVERY, EVERY)
+
+    def sample(_: int, frame: FrameType | None) -> None:
+        """The next one only once this one is done: on a slow machine they would pile up."""
+        samples[_stage(frame)] += 1
+        signal.setitimer(signal.ITIMER_REAL, EVERY)
+
+    signal.signal(signal.SIGALRM, sample)
+    signal.setitimer(signal.ITIMER_REAL, EVERY)
     times = []
     until = time.perf_counter() + (0.5 if setting.scale.quick else 6)
     while time.perf_counter() < until:
@@ -61,6 +67,7 @@ def in_process(setting: Setting, load: str) -> dict[str, float]:
         start = time.perf_counter()
         judged.pod("mutate", body, snapshot, metrics)
         times.append(time.perf_counter() - start)
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
     signal.setitimer(signal.ITIMER_REAL, 0)
     known = sum(samples[stage] for stage in IN_PROCESS)
     return {stage: statistics.fmean(times) * 1e6 * samples[stage] / max(1, known) for stage in IN_PROCESS}
