@@ -10,6 +10,7 @@ the DaemonSet controller for the pods that it pins; a DaemonSet's author is a te
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -46,11 +47,11 @@ _NODES = "system:nodes"
 """group of kubelets (k8s.io/apiserver pkg/authentication/user NodesGroup)"""
 
 
-def caller(request: Request) -> Caller:
+def caller(user: str, groups: Sequence[str]) -> Caller:
     """Who asks, as far as pods are spared something for it."""
-    if _NODES in request.groups:
+    if _NODES in groups:
         return "node"
-    return "daemon" if request.user in _DAEMON_CONTROLLERS else ""
+    return "daemon" if user in _DAEMON_CONTROLLERS else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +117,7 @@ def meet(first: Actor, second: Actor) -> Actor:
 
 def actor_of(request: Request, pod: Pod, catalog: Catalog, queues: tuple[str, ...], asked: bool) -> Actor:
     """The actor for this pod. ``asked``: whether it asks for an accelerator by resource name."""
-    asker = caller(request)
+    asker = caller(request.user, request.groups)
     if MIRROR in pod.annotations and asker == "node":
         return MIRRORED
     rows = [row for row, applies in _rows(asker, pod, catalog, queues, asked) if applies]

@@ -61,19 +61,19 @@ def decided(asked: Review, verdict: Verdict, phase: Phase) -> Decided:
 Key = tuple[Phase, bool, int, str, bytes, str, Caller, bytes]
 
 
-def key(request: Request, facts: Facts, text: bytes) -> Key | None:
+def key(phase: Phase, asked: Review | Request, facts: Facts, text: bytes) -> Key | None:
     """All that the verdict depends on. ``text``: what is ``seen.seen`` of the pod. None where nothing is kept: of an update, of a
     pod that may name its node, and of a namespace whose name is longer than any."""
-    if request.operation != "CREATE" or len(facts.namespace) > LONGEST_NAMESPACE:
+    if asked.operation != "CREATE" or len(facts.namespace) > LONGEST_NAMESPACE:
         return None
-    if _may_be_pinned(request.pod, text):
+    if _may_be_pinned(asked.pod, text):
         return None
     try:
-        namespace, claims = (facts.namespace, _claims(request.pod, facts)) if b'"resourceClaims":' in text else ("", b"")
+        namespace, claims = (facts.namespace, _claims(asked.pod, facts)) if b'"resourceClaims":' in text else ("", b"")
     except orjson.JSONEncodeError:  # a claim that is nested deeper than 254 levels
         return None
-    user = request.user if request.user in facts.reads.users else ""
-    return request.phase, request.dry_run, facts.scope, namespace, claims, user, caller(request), text
+    user = asked.user if asked.user in facts.reads.users else ""
+    return phase, asked.dry_run, facts.scope, namespace, claims, user, caller(asked.user, asked.groups), text
 
 
 def _claims(pod: Mapping[str, Any], facts: Facts) -> bytes:

@@ -70,14 +70,13 @@ def _pod(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, a
         return _overgrown(phase, asked, size, snapshot)
     if not snapshot.knows(asked.namespace):
         raise NotYet
-    request = asked.request(phase)
-    key = decisions.key(request, facts, text)
+    key = decisions.key(phase, asked, facts, text)
     kept = snapshot.memory.decided
     decided: Decided | None = kept.get(key)
     if decided is None:
         if max(work.items(asked.pod), work.items(asked.old_pod or {})) > work.MOST:
             return _overgrown(phase, asked, size, snapshot)
-        decided = _decided(asked, request, facts)
+        decided = _decided(asked, asked.request(phase), facts)
         if key is not None:
             decisions.keep(kept, key, decided)
     live = awaited if decided.missing and snapshot.every_namespace else None

@@ -88,7 +88,7 @@ def twin(pod: dict[str, Any], random: Random) -> dict[str, Any]:
 
 
 def key_of(request: Request, snapshot: Snapshot, namespace: str = "default") -> decisions.Key | None:
-    return decisions.key(request, snapshot.facts_for(namespace), seen(request.pod, snapshot.facts_for(namespace).reads))
+    return decisions.key(request.phase, request, snapshot.facts_for(namespace), seen(request.pod, snapshot.facts_for(namespace).reads))
 
 
 def test_what_is_kept_is_what_would_be_decided_anew() -> None:
@@ -136,7 +136,7 @@ def test_updates_are_not_kept(snapshot: Snapshot) -> None:
     """They depend on two pods."""
     request, facts = review.parse(BODY).request("validate"), snapshot.facts_for("default")
     assert key_of(request, snapshot) is not None
-    assert decisions.key(replace(request, operation="UPDATE", old_pod=request.pod), facts, b"{}") is None
+    assert decisions.key("validate", replace(request, operation="UPDATE", old_pod=request.pod), facts, b"{}") is None
 
 
 def test_what_is_nested_deeper_than_it_can_be_written_is_refused(snapshot: Snapshot) -> None:
