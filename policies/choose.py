@@ -17,7 +17,7 @@ from policies.offers import AXES
 from policies.placement import Cell, Space, meet
 from policies.plan import Plan
 from policies.policy import TolerationPattern
-from policies.silence import speaks, spoken
+from policies.silence import speaks, spoken, unread
 from policies.slices import choose_slice, slice_is_left
 from policies.terms import sayable
 from policies.verdict import Violation
@@ -26,11 +26,14 @@ from policies.wishes import grants
 
 def choose(plan: Plan) -> None:
     """Fill in the defaults of the plan, in order."""
+    plan.unread = unread(plan)
     _template(plan)
     choose_slice(plan)
-    if not speaks(plan, plan.snapshot.vocabulary.machine):
+    if plan.unread is not None:
+        _say_left_alone(plan, plan.unread)
+    elif not speaks(plan, plan.snapshot.vocabulary.machine):
         _keep(plan, "machine", lambda c: c.machine or None, key=lambda c: tuple((x.field, *sorted(x.rows.items())) for x in c.machine))
-    if not speaks(plan, plan.snapshot.vocabulary.capacity):
+    if plan.unread is None and not speaks(plan, plan.snapshot.vocabulary.capacity):
         _keep(
             plan,
             "capacity",
@@ -38,6 +41,19 @@ def choose(plan: Plan) -> None:
             key=lambda c: tuple((*sorted(x.rows.items()),) for x in _capacity(plan, c) or ()),
         )
     plan.spot = _who_named_spot(plan)
+
+
+def _say_left_alone(plan: Plan, said: placement.Said) -> None:
+    """Which defaults would choose nodes, and don't beside words that nobody here understands."""
+    names = tuple(c.policy.id for scope in plan.demands.scopes for c in scope if _chooses_nodes(c))
+    if names:
+        text = f"defaults about nodes do not act: {said} is about nodes, and no platform in force knows it"
+        plan.remark("BERTH-204", text, "node_affinity", names)
+
+
+def _chooses_nodes(compiled: Compiled) -> bool:
+    default = compiled.policy.default
+    return bool(compiled.machine or compiled.capacity or compiled.capacity_long or default.mig or default.node_template)
 
 
 # --- machine and capacity ----------------------------------------------------------------------------------------------
@@ -140,7 +156,7 @@ def _template(plan: Plan) -> None:
         return
     said = (
         None
-        if speaks(plan, plan.snapshot.vocabulary.template)
+        if plan.unread is not None or speaks(plan, plan.snapshot.vocabulary.template)
         else spoken(plan, "nodeTemplate", lambda c: c.policy.default.node_template, lambda c: c.policy.default.node_template)
     )
     if said is None:

@@ -16,7 +16,7 @@ from policies.compiled import Compiled, CompiledTemplate, Constraint
 from policies.demands import Demands, demands
 from policies.devices import Asked, Devices
 from policies.offers import Axis
-from policies.placement import Space, Term, read, terms_of
+from policies.placement import Said, Space, Term, read, terms_of
 from policies.pod import Pod
 from policies.policy import Policy
 from policies.request import Request
@@ -70,6 +70,8 @@ class Plan:
     """R: platform -> rows, of ``require`` and the defaults that were chosen"""
     chosen: list[Constraint] = field(default_factory=list)
     """defaults that narrowed R"""
+    unread: Said | None = None
+    """what the author says of nodes that is not understood: no default chooses among them then"""
     template: CompiledTemplate | None = None
     template_by: tuple[str, ...] = ()
     slice: Slice | None = None

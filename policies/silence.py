@@ -1,4 +1,8 @@
-"""Who speaks on an axis: the pod, then the namespace's own policies, then the cluster's. The first that does decides."""
+"""Who speaks on an axis: the pod, then the namespace's own policies, then the cluster's. The first that does decides.
+
+A pod that says anything about nodes that is not understood speaks on every axis: a place that a default would choose may be one that
+its author's words rule out, and such a pod would wait for ever.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,38 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from policies.compiled import Compiled
-from policies.placement import POSITIVE, Cell
+from policies.placement import POSITIVE, Cell, Said, demands
 from policies.plan import Plan
 
 T = TypeVar("T")
+
+
+PLAIN = frozenset(
+    {
+        "topology.kubernetes.io/zone",
+        "topology.kubernetes.io/region",
+        "kubernetes.io/os",
+        "kubernetes.io/arch",
+        "kubernetes.io/hostname",
+        "failure-domain.beta.kubernetes.io/zone",
+        "failure-domain.beta.kubernetes.io/region",
+        "beta.kubernetes.io/os",
+        "beta.kubernetes.io/arch",
+    }
+)
+"""Labels that say nothing of what a node is for (k8s.io/api core/v1 well_known_labels.go): who names a zone has not chosen a machine."""
+
+
+def unread(plan: Plan) -> Said | None:
+    """The first thing that the pod requires of nodes and that nobody here understands: a key that no table in force has, and that is no
+    label of a node template all of whose labels are required; a value that no table knows. None: all of it is understood."""
+    snapshot = plan.snapshot
+    for term in plan.terms:
+        templated = {key for t in snapshot.templates.values() if demands(term, t) for key, _ in t.template.labels}
+        for said in term.said:
+            if said.key not in PLAIN and said.key not in templated and not any(said.key in t.values for t in snapshot.tables.values()):
+                return said
+    return next((said for cell in plan.space.cells for said in cell.undecided if said.key not in PLAIN), None)
 
 
 def speaks(plan: Plan, keys: frozenset[str]) -> bool:

@@ -207,7 +207,8 @@ _POLICY = Struct(
         ),
         Field(
             name="default", shape=_DEFAULT, example="{acceleratorTaints: Tolerate}",
-            about="Fills in only where the pod, its annotations and narrower scopes are silent, and always inside `require`.",
+            about="Fills in only where the pod, its annotations and narrower scopes are silent, and always inside `require`."
+            " No default chooses among the nodes of a pod that says anything about nodes which no platform in force knows.",
         ),
         Field(
             name="allow", shape=_ALLOW, kinds=_CLUSTER, example="{nodeTemplates: [a100-training]}",

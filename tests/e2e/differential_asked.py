@@ -31,8 +31,16 @@ MACHINE_KEYS = {
     "nvidia.com/gpu.family",
     "amd.com/gpu.product-name",
 }
-SILENT_KEYS = {"topology.kubernetes.io/zone", "disk", "kubernetes.io/arch", "kubernetes.io/hostname", "kubernetes.io/os"}
+SILENT_KEYS = {"topology.kubernetes.io/zone", "kubernetes.io/arch", "kubernetes.io/hostname", "kubernetes.io/os"}
 """Labels that speak of no axis. Of those in none of these sets it is not written down whether a default still acts"""
+UNREAD_KEYS = {
+    *TEMPLATE_KEYS,
+    *(key for key in CAPACITY_KEYS | SHARING_KEYS if not key.startswith(("karpenter.sh/", "nvidia.com/"))),
+    "disk",
+}
+"""Labels of pools, of the cluster's own, and of clouds that are not in force: beside them no default chooses a node"""
+NEW_VALUES = {"x999", "unknown", "NVIDIA-Z1"}
+"""generated values that nobody knows"""
 DEVICES = ("nvidia.com/", "amd.com/", "gpu.intel.com/")
 _AMOUNT = re.compile(r"(\d+)(k|000m|e0)?")
 LISTED = re.compile(
@@ -165,15 +173,26 @@ class Asked:
         for term in self.terms:
             yield from (one["key"] for one in term.get("matchExpressions") or ())
 
+    def values(self) -> Iterator[str]:
+        """Every label value that it selects nodes by."""
+        yield from (self.spec.get("nodeSelector") or {}).values()
+        for term in self.terms:
+            yield from (value for one in term.get("matchExpressions") or () for value in one.get("values") or ())
+
     def speaks(self, keys: set[str]) -> bool:
         """Whether it selects nodes by one of these."""
         return not keys.isdisjoint(self.keys())
 
     @property
     def speaks_plainly(self) -> bool:
-        """Whether each key that it selects nodes by is known to speak of an axis, or of none."""
-        known = CAPACITY_KEYS | SHARING_KEYS | TEMPLATE_KEYS | MACHINE_KEYS | SILENT_KEYS
-        return all(key in known or key.startswith("truth.") for key in self.keys())
+        """Whether each key that it selects nodes by is known to speak of an axis, or of none, and no value is new."""
+        known = CAPACITY_KEYS | SHARING_KEYS | MACHINE_KEYS | SILENT_KEYS | UNREAD_KEYS
+        return all(key in known or key.startswith("truth.") for key in self.keys()) and NEW_VALUES.isdisjoint(self.values())
+
+    @property
+    def speaks_unread(self) -> bool:
+        """Whether it selects nodes by a key that no platform in force has: where devices are, says one of the test's own."""
+        return self.speaks(UNREAD_KEYS) or any(key.startswith("truth.") for key in self.keys())
 
     @property
     def is_queued(self) -> bool:

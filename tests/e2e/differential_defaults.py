@@ -1,15 +1,16 @@
 """Worlds whose policies fill in what the author left out, the shipped library among them: what they mean, said by hand.
 
-A default acts where the pod is silent, by the raw keys that it selects nodes by. What is not said here is not judged: a pod that names
-a slice or a template by annotation, that a queue system may hold, that selects by labels of which nobody says whether they speak, of which
-two of the library's policies speak, or that asks for slices where a template does not say whether its nodes have them.
+A default acts where the pod is silent, by the raw keys that it selects nodes by; where one of them is of no platform in force, none chooses
+a place. What is not said here is not judged: a pod that names a slice or a template by annotation, that a queue system may hold, that
+selects by labels of which nobody says whether they speak, or by values that are new, of which two of the library's policies speak, or that
+asks for slices where a template does not say whether its nodes have them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.e2e.differential_asked import CAPACITY_KEYS, MACHINE_KEYS, TEMPLATE_KEYS, Asked
+from tests.e2e.differential_asked import CAPACITY_KEYS, MACHINE_KEYS, Asked
 from tests.e2e.differential_nodes import NVIDIA
 from tests.e2e.differential_worlds import (
     LONG_RUNS,
@@ -43,6 +44,8 @@ def _wish(asked: Asked, *, machine: str = "", capacity: str = "", slice: str = "
     """``machine``, ``capacity``: regions that hold where the pod is silent on the axis. ``slice``: in place of a whole GPU."""
     if not _is_plain(asked) or (slice and asked.is_queued):
         return None
+    if asked.speaks_unread:
+        return Wish()
     sliced = bool(slice) and asked.can_be_sliced
     regions = (
         machine if not asked.speaks(MACHINE_KEYS) and not sliced else "",
@@ -90,7 +93,7 @@ T0 = {"key": "pool", "value": "t0", "effect": "NoSchedule"}
 def _on_template(asked: Asked) -> Wish | None:
     if not _is_plain(asked):
         return None
-    if asked.speaks(TEMPLATE_KEYS):
+    if asked.speaks_unread:
         return Wish()
     return Wish(regions=("t0",), tolerations=(T0,)) if set(asked.devices) == {NVIDIA} else None
 
@@ -136,7 +139,7 @@ def _by_library(asked: Asked, *, dev: bool) -> Wish | None:
             return _wish(asked, capacity=by_duration)
         case "inference":
             return _wish(asked, machine="l4", capacity="stable", slice="nvidia.com/mig-1g.20gb")
-        case "notebooks" if not asked.speaks({"karpenter.sh/nodepool"}):
+        case "notebooks" if not asked.speaks_unread:
             return Wish(regions=("t4-shared",)) if set(asked.devices) == {NVIDIA} else None
     return Wish()
 
