@@ -187,12 +187,12 @@ class Asked:
     def speaks_plainly(self) -> bool:
         """Whether each key that it selects nodes by is known to speak of an axis, or of none, and no value is new."""
         known = CAPACITY_KEYS | SHARING_KEYS | MACHINE_KEYS | SILENT_KEYS | UNREAD_KEYS
-        return all(key in known or key.startswith("truth.") for key in self.keys()) and NEW_VALUES.isdisjoint(self.values())
+        return known.issuperset(self.keys()) and NEW_VALUES.isdisjoint(self.values())
 
     @property
     def speaks_unread(self) -> bool:
-        """Whether it selects nodes by a key that no platform in force has: where devices are, says one of the test's own."""
-        return self.speaks(UNREAD_KEYS) or any(key.startswith("truth.") for key in self.keys())
+        """Whether it selects nodes by a key that no platform in force has."""
+        return self.speaks(UNREAD_KEYS)
 
     @property
     def is_queued(self) -> bool:

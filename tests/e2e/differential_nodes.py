@@ -1,7 +1,7 @@
 """The fleet of the differential test: nodes labelled as Karpenter and the vendors' feature discovery do, and what each truly is.
 
 What a GPU is (family, memory, product) is written down here once more, by hand, and not taken from the catalog that is tested. No node
-ever runs full; how many devices its machine has is a label, ``devices-N``, which generated pods that ask for several select by themselves.
+ever runs full: generated pods that ask for several devices name the nodes whose machines have as many.
 """
 
 from __future__ import annotations
@@ -95,9 +95,8 @@ class FleetNode:
     def manifest(self) -> Raw:
         """With its status, which a node may bring."""
         amounts = {**BASE, **dict.fromkeys(self.sharing, PLENTY)}
-        several = {f"{TRUTH}/devices-{n}": "yes" for n in range(2, self.devices + 1)}
         own = {"kubernetes.io/hostname": self.name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
-        metadata = {"name": self.name, "labels": {**own, **self.labels, **several}}
+        metadata = {"name": self.name, "labels": {**own, **self.labels}}
         status = {"capacity": amounts, "allocatable": amounts}
         return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {"taints": [*self.taints]}, "status": status}
 

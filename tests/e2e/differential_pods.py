@@ -10,7 +10,7 @@ from typing import Any
 from policies.cluster_facts import ClusterFacts
 from policies.policy import PolicySet
 from tests.e2e.differential_asked import CAPACITY_KEYS, MACHINE_KEYS, SHARING_KEYS, Asked
-from tests.e2e.differential_nodes import FLEET, TRUTH, FleetNode
+from tests.e2e.differential_nodes import FLEET, FleetNode
 from tests.random_fields import chance, some
 from tests.random_oddities import odd_pod
 from tests.random_pods import pod
@@ -55,10 +55,20 @@ def _without_invalid_probes(spec: Raw) -> None:
 
 
 def _select_by_devices(spec: Raw) -> None:
-    """No node of the fleet runs full: who needs several devices at once says so by the label that tells how many there are."""
+    """No node of the fleet runs full: who needs several devices at once names the nodes that have as many, in each term that selects
+    something. A node's name speaks of no machine, so that defaults act as ever."""
     most = max(Asked({"spec": spec}).devices.values(), default=0)
-    if most > 1 and not spec.get("nodeName"):
-        spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), f"{TRUTH}/devices-{most}": "yes"}
+    if most <= 1 or spec.get("nodeName"):
+        return
+    named = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node.name for node in FLEET if node.devices >= most]}
+    affinity = spec["affinity"] = spec.get("affinity") or {}
+    nodes = affinity["nodeAffinity"] = affinity.get("nodeAffinity") or {}
+    if not (nodes.get(REQUIRED) or {}).get("nodeSelectorTerms"):
+        nodes[REQUIRED] = {"nodeSelectorTerms": [{"matchExpressions": [named]}]}
+        return
+    for one in nodes[REQUIRED]["nodeSelectorTerms"]:
+        if one.get("matchExpressions") or one.get("matchFields"):
+            one["matchExpressions"] = [*(one.get("matchExpressions") or ()), named]
 
 
 def _containers(spec: Raw) -> list[Raw]:
