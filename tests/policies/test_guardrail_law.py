@@ -27,6 +27,7 @@ from tests.random_cluster import NODES
 from tests.random_fields import chance
 from tests.random_worlds import World
 
+pytestmark = pytest.mark.no_cover
 Raw = dict[str, Any]
 PODS_PER_WORLD = 20
 SEED = 10
