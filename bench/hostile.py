@@ -22,6 +22,8 @@ from webhook.seen import MOST_SEEN
 
 NAMESPACE = "tenant"
 AUDITED = 16
+GRANTED = "pool"
+"""key of the taints that a namespace's policies may tolerate"""
 KEYS = (
     "karpenter.k8s.aws/instance-gpu-name",
     "cloud.google.com/gke-accelerator",
@@ -40,7 +42,8 @@ Spec = dict[str, Any]
 
 def policies(folder: Path, *, strict: bool) -> Path:
     """A file of sixteen policies of the cluster in Audit, and as many in Enforce as act of one namespace's own. ``strict``: the first
-    of these admits nothing that a pod may ask for, so that every pod is refused; otherwise each writes what it can."""
+    of these admits nothing that a pod may ask for, so that every pod is refused; otherwise each writes what it can. Both list as many
+    tolerations as act (``snapshot.MOST_OWN_TOLERATIONS``)."""
     file = folder / f"{'strict' if strict else 'writing'}.yaml"
     file.write_text(yaml.dump_all(_policies(strict), Dumper=yaml.CSafeDumper))
     return file
@@ -49,6 +52,7 @@ def policies(folder: Path, *, strict: bool) -> Path:
 def _policies(strict: bool) -> Iterator[dict[str, Any]]:
     for i in range(AUDITED):
         yield _policy(f"audited-{i:02}", None, "Audit", _audited(i))
+    yield _policy("grants", None, "Enforce", {"allow": {"tolerations": [{"key": GRANTED}]}})
     for i in range(MOST_OWN):
         yield _policy(f"own-{i:03}", NAMESPACE, "Enforce", _own(i, strict))
 
@@ -73,13 +77,15 @@ def _audited(i: int) -> dict[str, Any]:
 
 
 def _own(i: int, strict: bool) -> dict[str, Any]:
-    forbid = {"forbid": [{"key": "team", "value": f"own-{i}"}]}
+    team = {"key": "team", "value": str(i)}
+    forbid = {"tolerations": {"forbid": [team]}} if strict else {}
     if strict and not i:
-        return {"require": {"families": {"in": ["volta"]}, "capacity": ["reserved"], "gpusPerPod": {"max": 1}, "tolerations": forbid}}
+        return {"require": {"families": {"in": ["volta"]}, "capacity": ["reserved"], "gpusPerPod": {"max": 1}, **forbid}}
     models = {"notIn": [("T4", "V100", "P100", "K80", "P4")[i % 5]]}
     ways = ["requestsEqualLimits"] if strict else []
-    require = {"models": models, "gpuMemory": {"min": 8 + i % 4}, "tolerations": forbid, **{way: ["cpuAndMemory"] for way in ways}}
-    return {"require": require, "default": {"gracePeriod": f"{i + 1}m", "capacity": ["on-demand"]}}
+    require = {"models": models, "gpuMemory": {"min": 8 + i % 4}, **forbid, **{way: ["cpuAndMemory"] for way in ways}}
+    tolerate = {} if strict else {"tolerate": [{**team, "key": GRANTED, "effect": "NoSchedule"}]}
+    return {"require": require, "default": {"gracePeriod": f"{i + 1}m", "capacity": ["on-demand"], **tolerate}}
 
 
 def everyday() -> bytes:
@@ -204,6 +210,10 @@ PODS: dict[str, Callable[[int], Spec]] = {
     "tolerations": lambda n: {"containers": [_GPU], "tolerations": [{"key": f"k{j}", "operator": "Exists"} for j in range(n)]},
     "tolerations of everything": lambda n: {"containers": [_GPU], "tolerations": [{"operator": "Exists"}] * n},
     "tolerations of a forbidden key": lambda n: {"containers": [_GPU], "tolerations": [{"key": "team", "operator": "Exists"}] * n},
+    "tolerations of numbers": lambda n: {
+        "containers": [_GPU],
+        "tolerations": [{"key": "team", "operator": "Gt", "value": str(-j)} for j in range(n)],
+    },
     "claims": lambda n: {"containers": [_GPU], "resourceClaims": [{"name": f"c{j}", "resourceClaimName": f"x{j}"} for j in range(n)]},
     "a bit of each": lambda n: {
         **_terms(n, lambda i: [_not_in(j, i) for j in range(3)]),

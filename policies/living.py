@@ -7,6 +7,7 @@ batches give the same decisions as ``snapshot.build`` of what is there in the en
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ from policies.detect import Detector, Seen
 from policies.extract import Readers
 from policies.objects import definition
 from policies.policy import NodeTemplate, Policy
-from policies.snapshot import MOST_OWN, Memory, Snapshot
+from policies.snapshot import Memory, Snapshot, own_acting
 from policies.stored import Change, Entry, Key, Stored, as_map, id_of
 from policies.verdict import Mode
 
@@ -229,7 +230,7 @@ class Living:
         for compiled in self._compiled:
             if compiled.policy.namespace is not None:
                 own.setdefault(compiled.policy.namespace, []).append(compiled)
-        self._own = {namespace: tuple(found[:MOST_OWN]) for namespace, found in own.items()}
+        self._own = {namespace: own_acting(found) for namespace, found in own.items()}
         self._compile_templates(compiler)
         batch.everything = True
 
@@ -256,7 +257,7 @@ class Living:
         prefix = f"GPUPolicy/{namespace}/"
         first = bisect_left(self._ids, prefix)
         last = bisect_left(self._ids, f"GPUPolicy/{namespace}0")  # "0" follows "/"
-        if own := tuple(self._compiled[first : min(last, first + MOST_OWN)]):
+        if own := own_acting(itertools.islice(self._compiled, first, last)):
             self._own[namespace] = own
         else:
             self._own.pop(namespace, None)

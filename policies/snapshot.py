@@ -38,6 +38,9 @@ _MOST_REMEMBERED = 32 * 2**20
 MOST_OWN = 40
 """GPUPolicies of one namespace that act there, the first by name: each is matched with every pod of the namespace, and those that match are
 merged. The others only ever narrow less: what the cluster requires holds without them."""
+MOST_OWN_TOLERATIONS = 40
+"""Tolerations that the GPUPolicies of one namespace forbid or add, together: each is compared with each of a pod (``work``: up to 180), and
+each that is added is written again in what every audited policy would do. A policy with which there would be more does not act."""
 
 _MOST_FAMILIES = 64
 """instance families that the catalog lacks and that get rows: clouds bring out a few between two catalogs; a thousand take a minute"""
@@ -336,7 +339,21 @@ def _by_namespace(policies: Iterable[Compiled]) -> dict[str, tuple[Compiled, ...
     for compiled in policies:
         if compiled.policy.namespace is not None:
             found.setdefault(compiled.policy.namespace, []).append(compiled)
-    return {namespace: tuple(own[:MOST_OWN]) for namespace, own in found.items()}
+    return {namespace: own_acting(own) for namespace, own in found.items()}
+
+
+def own_acting(own: Iterable[Compiled]) -> tuple[Compiled, ...]:
+    """Of the policies of one namespace, sorted by id, those that act."""
+    acting: list[Compiled] = []
+    left = MOST_OWN_TOLERATIONS
+    for compiled in own:
+        listed = len(compiled.policy.require.forbid_tolerations) + len(compiled.policy.default.tolerate)
+        if listed <= left:
+            acting.append(compiled)
+            left -= listed
+        if len(acting) == MOST_OWN:
+            break
+    return tuple(acting)
 
 
 def instance_families(named_by: Policy | NodeTemplate) -> Iterator[str]:

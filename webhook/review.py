@@ -179,12 +179,12 @@ def printable(text: str, length: int = WARNING_LENGTH) -> str:
 
 LARGEST_MENDED = 84 * 2**10
 """Bytes of a review that are read where orjson refuses it: the 10,000 levels that Go reads fit. No review has to be that nobody made so."""
-MOST_MENDED = 12_000
-"""commas and brackets of it: each takes a microsecond, and 2,000 are left beside those levels"""
+MOST_MENDED = 11_000
+"""commas and brackets of it: each takes a microsecond, and 1,000 are left beside those levels"""
 _FIX_JSON = "leave out what is nested over 1,000 levels deep, or is no Unicode or number (managedFields too), and make it anew"
 
 
-MOST_MARKS = 100_000
+MOST_MARKS = 80_000
 """Commas and brackets of a body that is read: each may begin a value, which takes up to a third of a microsecond; counting takes 15 ms
 at most. A pod of 3 MiB with ten thousand environment variables has 31,000, and its update twice as many."""
 

@@ -29,7 +29,7 @@ from policies.findings.sets import Offers, counts_of, offers_of
 from policies.findings.words import MOST_LINE, cut, sentences, what, what_template, where
 from policies.nearest import hint
 from policies.policy import Allow, Require
-from policies.snapshot import MOST_OWN, Snapshot
+from policies.snapshot import MOST_OWN, MOST_OWN_TOLERATIONS, Snapshot
 from policies.stored import Entry, Key, id_of
 
 TEMPLATE = "GPUNodeTemplate"
@@ -206,7 +206,10 @@ def _only_true(name: str, reason: str, said: tuple[str, ...]) -> Condition | Non
 
 
 def _too_many() -> Condition:
-    text = f"the first {MOST_OWN} GPUPolicies of a namespace by name act, and this is none of them: delete others, or put some together"
+    text = (
+        f"of a namespace's GPUPolicies the first {MOST_OWN} by name act, with {MOST_OWN_TOLERATIONS} tolerations in all that they forbid or"
+        " add, and this is none of them: delete others, or put some together"
+    )
     return Condition("Accepted", "False", "TooManyPolicies", text)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from math import inf
 from typing import Any
 
@@ -134,6 +135,7 @@ def _compares(operator: str, own: str, value: str | None) -> bool:
     return found > bound if operator == "Gt" else found < bound
 
 
+@lru_cache(maxsize=4096)
 def _int64(text: str) -> int | None:
     return int(text) if _INTEGER.fullmatch(text) and int(text) in _INT64 else None
 
@@ -187,17 +189,18 @@ def _by_key(plan: Plan) -> _Forbidden:
 
 
 def _forbidden(by_key: _Forbidden, i: int, toleration: Raw) -> Iterator[Violation]:
+    """At most one violation: of several forbidden taints the first is named, with everybody who forbids one."""
     key = toleration.get("key") or ""
-    for pattern, policy in by_key.get(key if isinstance(key, str) else "", ()):
-        if tolerates(toleration, pattern):
-            yield Violation(
-                code="BERTH-131",
-                fact=f"spec.tolerations[{i}] tolerates the taint {_named(pattern)}, which is forbidden here",
-                fix=f"remove spec.tolerations[{i}]" if toleration.get("key") else f"name the keys that spec.tolerations[{i}] is for",
-                detail="A toleration without a key tolerates every taint." if not toleration.get("key") else "",
-                rule=NAME,
-                policies=(policy,),
-            )
+    found = [pair for pair in by_key.get(key if isinstance(key, str) else "", ()) if tolerates(toleration, pair[0])]
+    if found:
+        yield Violation(
+            code="BERTH-131",
+            fact=f"spec.tolerations[{i}] tolerates the taint {_named(found[0][0])}, which is forbidden here",
+            fix=f"remove spec.tolerations[{i}]" if toleration.get("key") else f"name the keys that spec.tolerations[{i}] is for",
+            detail="A toleration without a key tolerates every taint." if not toleration.get("key") else "",
+            rule=NAME,
+            policies=tuple(dict.fromkeys(policy for _, policy in found)),
+        )
 
 
 def tolerates(toleration: Raw, taint: TolerationPattern) -> bool:

@@ -17,7 +17,7 @@ from policies.living import Lived, Living, Options
 from policies.pod import PodError
 from policies.policy import NodeTemplate, Policy
 from policies.request import Request
-from policies.snapshot import MOST_OWN, Snapshot
+from policies.snapshot import MOST_OWN, MOST_OWN_TOLERATIONS, Snapshot
 from policies.stored import Change, Entry, Key
 from policies.verdict import Verdict
 from tests import random_changes, random_worlds
@@ -285,7 +285,22 @@ def test_what_is_read_of_a_pod_is_what_some_policy_reads() -> None:
     assert followed.apply(cluster_policy(SPOT)).snapshot.reads == nothing
 
 
-def test_a_hundred_policies_of_a_namespace_act() -> None:
+def test_as_many_tolerations_of_a_namespace_act() -> None:
+    """Each of its policies compares what it lists with a pod's: one that lists too much does not act, those behind it do."""
+    followed = living()
+    many = [{"key": "team", "value": str(number)} for number in range(MOST_OWN_TOLERATIONS)]
+    followed.apply(own_policy("a", {"require": {"tolerations": {"forbid": many}}}, "b"))
+    followed.apply(own_policy("a", {"default": {"tolerate": [{"key": "team"}]}}, "c"))
+    lived = followed.apply(own_policy("a", SPOT, "d"))
+    assert [c.policy.name for c in lived.snapshot.own["a"]] == ["b", "d"]
+    found = findings(lived.snapshot, lived.entries, {})
+    assert {key[2]: finding.conditions[0].reason for key, finding in found.items()}["c"] == "TooManyPolicies"
+    freed = followed.apply({("GPUPolicy", "a", "b"): None}).snapshot
+    assert [c.policy.name for c in freed.own["a"]] == ["c", "d"]
+    assert freed.with_policies(freed.policies).own == freed.own
+
+
+def test_forty_policies_of_a_namespace_act() -> None:
     """The first by name, however they came and went; the cluster's act all the same, and the status of the others says why they don't."""
     followed, names = living(), [f"p{number:03}" for number in range(MOST_OWN + 20)]
     for name in reversed(names):

@@ -16,7 +16,7 @@ CATALOG = golden.catalog_with()
 POLICY = {"kind": "ClusterGPUPolicy", "metadata": {"name": "x"}, "spec": {"mode": "Enforce", "require": {"models": {"in": ["L4"]}}}}
 FACTS = build(golden.policies_of([POLICY], CATALOG), CATALOG, platforms=("karpenter-aws",)).facts_for("ml")
 L4 = {"key": "karpenter.k8s.aws/instance-gpu-name", "operator": "In", "values": ["l4"]}
-ZONE = {"key": "zone", "operator": "In", "values": ["a"]}
+ZONE = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["a"]}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
