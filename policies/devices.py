@@ -6,8 +6,10 @@ the upper end open and takes nothing from the lower one.
 
 from __future__ import annotations
 
+import functools
+import operator
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
@@ -15,7 +17,7 @@ from math import floor
 from policies.actor import FRACTION_DEVICES, FRACTIONS
 from policies.catalog import Catalog, Resource
 from policies.cluster_facts import Choice, Claim
-from policies.count import ANY_NUMBER, NONE, ONE, Count
+from policies.count import ANY_NUMBER, NONE, ONE, Count, of_amounts
 from policies.pod import Container, Pod, asks
 from policies.snapshot import Facts, Snapshot
 
@@ -112,9 +114,32 @@ def asked(pod: Pod, snapshot: Snapshot, *, final: bool = False) -> tuple[Asked, 
             if resource is not None and asks(container, name):
                 found.setdefault(name, (resource, []))[1].append(container)
     return tuple(
-        Asked(resource, pod.devices(name, both=final and resource.kind == "dra"), tuple(containers))
+        Asked(resource, _counted(pod, resource, found, final=final), tuple(containers))
         for name, (resource, containers) in sorted(found.items(), key=lambda item: item[0])
     )
+
+
+def _counted(pod: Pod, resource: Resource, found: Mapping[str, tuple[Resource, list[Container]]], *, final: bool) -> Count:
+    if resource.kind != "part":
+        return pod.devices(resource.name, both=final and resource.kind == "dra")
+    maker = resource.name.partition("/")[0]
+    return pod.at_once(lambda c: _behind(c, resource, [found[n][0] for n in c.resource_names if n in found and n.startswith(f"{maker}/")]))
+
+
+def _behind(container: Container, resource: Resource, made: Sequence[Resource]) -> Count:
+    """The devices of which a container asks for a part, by this name: those that it asks for beside it (``made``: all of one maker) are
+    counted by their own, and of several parts the first name counts, by whichever says the most."""
+    parts = [one for one in made if one.kind == "part"]
+    if not parts or parts[0] != resource or len(parts) < len(made):
+        return NONE
+    counts = [_of_part(one, of_amounts(container.limits.get(one.name), container.requests.get(one.name))) for one in parts]
+    return functools.reduce(operator.or_, counts)
+
+
+def _of_part(part: Resource, amount: Count) -> Count:
+    if part.unit is None:
+        return ONE
+    return Count(-(-amount.least // part.unit), None if amount.most is None else -(-amount.most // part.unit))
 
 
 def _claimed(pod: Pod, facts: Facts) -> Iterator[Claimed]:

@@ -6,7 +6,7 @@ PodError with its path: no answer is given on a guess.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -205,14 +205,18 @@ class Pod:
         return out
 
     def devices(self, name: str, *, both: bool = False) -> Count:
-        """How many devices of one resource the pod needs at once. ``both``: as ``count.of_amounts`` has it.
+        """How many devices of one resource the pod needs at once. ``both``: as ``count.of_amounts`` has it."""
+        return self.at_once(lambda container: of_amounts(container.limits.get(name), container.requests.get(name), both=both))
+
+    def at_once(self, of_container: Callable[[Container], Count]) -> Count:
+        """How many of something the pod needs at once, where it is told what each container needs:
 
         max(any init container plus the sidecars started before it, all containers plus all sidecars):
         k8s.io/component-helpers resource.PodRequests.
         """
         peak = sidecars = total = NONE
         for container in self.containers:
-            count = of_amounts(container.limits.get(name), container.requests.get(name), both=both)
+            count = of_container(container)
             if container.sidecar:
                 sidecars += count
                 peak |= sidecars

@@ -104,7 +104,7 @@ class Memory:
             if len(self._lookalikes) >= _MOST_NAMES:
                 self._lookalikes.clear()
             like = name not in catalog.misspellings and lookalikes.is_extended(name) and lookalikes.looks_like_one(name, catalog)
-            self._lookalikes[name] = Resource(name=name, vendor="", kind="other") if like else None
+            self._lookalikes[name] = _of_nobody(name, catalog) if like else None
         return self._lookalikes[name]
 
     def clear(self) -> None:
@@ -112,6 +112,13 @@ class Memory:
         self.decided.clear()
         self.remembered.clear()
         self._scopes.clear()
+
+
+def _of_nobody(name: str, catalog: Catalog) -> Resource:
+    measure = catalog.measure(name)
+    if measure is None:
+        return Resource(name=name, vendor="", kind="other")
+    return Resource(name=name, vendor="", kind="part", unit=measure.unit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

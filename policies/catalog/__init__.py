@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Literal
 
@@ -27,7 +28,7 @@ Possible = tuple[str | None, ...]
 ``"?"``: present, with a value the catalog does not know (the unknown-model row)."""
 
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
-ResourceKind = Literal["gpu", "shared", "mig", "partition", "dra", "other"]
+ResourceKind = Literal["gpu", "shared", "mig", "partition", "part", "dra", "other"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,11 +172,23 @@ class Resource:
     name: str
     vendor: str
     kind: ResourceKind
-    """``other``: an accelerator that is no GPU (Neuron, TPU, Gaudi): counted, tolerated, never placed"""
+    """``other``: an accelerator that is no GPU (Neuron, TPU, Gaudi): counted, tolerated, never placed. ``part``: memory or cores of one, of
+    which a container asks for many"""
     profile: str | None = None
     """MIG profile as in the name of the resource (``1g.10gb.me``), else None"""
     parts: tuple[int, ...] | None = None
     """how many of it one GPU is divided into, as models differ; None: not told by the name"""
+    unit: int | None = None
+    """of a ``part``: how many of it one device has; None: a container's are all of one device"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """A resource name, or a glob of names, by which containers ask for so much of a device and not for devices."""
+
+    name: str
+    unit: int | None = None
+    """as ``Resource.unit``"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,6 +278,8 @@ class Catalog:
     misspellings: Mapping[str, str]
     """wrong resource name -> right one"""
     not_accelerators: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    """first match wins"""
     """names and globs that look like accelerators and are not: nvidia.com/gpumem"""
     taints: tuple[AcceleratorTaint, ...]
     spot_taints: tuple[AcceleratorTaint, ...]
@@ -330,6 +345,10 @@ class Catalog:
                 profile, parts = known.profile or groups.get("profile"), known.parts.get(groups.get("mode") or "")
                 return Resource(name=name, vendor=known.vendor, kind=known.kind, profile=profile, parts=parts)
         return None
+
+    def measure(self, name: str) -> Measure | None:
+        """Of what a resource by this name is so much; None where each is a device, or none at all."""
+        return next((one for one in self.measures if fnmatchcase(name, one.name)), None)
 
     def is_accelerator_driver(self, driver: str) -> bool:
         """Whether the devices of this DRA driver count. Those of one that nobody listed may be accelerators, so they do."""

@@ -25,6 +25,7 @@ LISTS: Mapping[str, Key | None] = {
     "resources": lambda record: record.get("name") or ("pattern", record.get("pattern")),
     "misspellings": _field("wrong"),
     "notAccelerators": _field("name"),
+    "measures": _field("name"),
     "acceleratorDomains": _field("domain"),
     "taints": None,
     "spotTaints": None,

@@ -16,6 +16,7 @@ from policies.catalog import (
     Catalog,
     Expression,
     GraceCap,
+    Measure,
     Operator,
     Platform,
     Possible,
@@ -82,6 +83,7 @@ def _catalog(top: Fields) -> Catalog:
         whole=whole,
         misspellings=_misspellings(top, {resource.name for resource in resources}),
         not_accelerators=_column(top, "notAccelerators", "name"),
+        measures=top.records("measures", _measure),
         taints=top.records("taints", _taint),
         spot_taints=top.records("spotTaints", _taint),
         never_tolerate=_column(top, "neverTolerate", "key"),
@@ -110,6 +112,10 @@ def _pairs(top: Fields, section: str, left: str, right: str) -> dict[str, str]:
 def _misspellings(top: Fields, renamed: set[str | None]) -> dict[str, str]:
     """Wrong name to right one; a name that somebody's device plugin really advertises is no misspelling."""
     return {wrong: right for wrong, right in _pairs(top, "misspellings", "wrong", "right").items() if wrong not in renamed}
+
+
+def _measure(entry: Fields) -> Measure:
+    return Measure(name=entry.text("name"), unit=entry.whole("unit") or None)
 
 
 def _resource(entry: Fields) -> ResourcePattern:

@@ -138,10 +138,10 @@ def _ways(plan: Plan) -> Iterator[tuple[Sharing, str]]:
         resource = asked.resource
         if plan.snapshot.lists(resource.name) and plan.actor.affinity != "no" and plan.space.possible_anywhere():
             continue
-        if not resource.vendor:
+        if resource.kind in ("shared", "part"):
+            yield "TimeSliced", f"the pod asks for {resource.name}{', a part of a device' if resource.kind == 'part' else ''}"
+        elif not resource.vendor:
             yield "TimeSliced", f"nobody knows how {resource.name} is shared"
-        elif resource.kind == "shared":
-            yield "TimeSliced", f"the pod asks for {resource.name}"
         elif resource.kind == "mig" or (resource.parts is not None and min(resource.parts) > 1):
             yield "MIG", f"the pod asks for {resource.name}"
 

@@ -60,6 +60,11 @@ def read(pod: Pod, *, final: bool = False, **claims: Claim) -> Devices:
         ("deviceclass.resource.kubernetes.io/gpu.nvidia.com", 8, Count(8, 8), Count(8, 8)),
         ("nvidia.com/gpu", "$GPUS", ANY_NUMBER, ANY_NUMBER),
         ("nvidia.com/mig-1g.10gb", "$GPUS", ANY_NUMBER, ANY_NUMBER),
+        ("aliyun.com/gpu-mem", 7, ONE, ONE),
+        ("tencent.com/vcuda-core", 25, ONE, ONE),
+        ("tencent.com/vcuda-core", 250, Count(3, 3), Count(3, 3)),
+        ("koordinator.sh/gpu-core", "$CORES", ANY_NUMBER, ANY_NUMBER),
+        ("huawei.com/Ascend910", 8, Count(8, 8), Count(8, 8)),
         ("example.com/domain", 8, NONE, NONE),
         ("cpu", 8, NONE, NONE),
     ],
@@ -69,6 +74,24 @@ def test_every_accelerator_counts(name: str, amount: Any, units: Count, whole: C
     found = read(asking({name: amount}))
     assert found.units == units
     assert found.whole(CATALOG) == whole
+
+
+@pytest.mark.parametrize(
+    ("containers", "count"),
+    [
+        ([{"volcano.sh/vgpu-number": 2, "volcano.sh/vgpu-memory": 4096}], 2),
+        ([{"koordinator.sh/gpu-core": 100, "koordinator.sh/gpu-memory-ratio": 100}], 1),
+        ([{"koordinator.sh/gpu-core": 1, "koordinator.sh/gpu-memory-ratio": 400}], 4),
+        ([{"aliyun.com/gpu-mem": 7}, {"aliyun.com/gpu-mem": 7}], 2),
+        ([{"aliyun.com/gpu-mem": 7}, {"aliyun.com/gpu-count": 3}], 4),
+        ([{"aliyun.com/gpu-mem": 7, "nvidia.com/gpu": 1}], 2),
+    ],
+    ids=str,
+)
+def test_parts_of_a_device_count_once_a_container(containers: list[dict[str, Any]], count: int) -> None:
+    """By whichever part says the most; beside devices of the same maker for nothing more."""
+    pod = {"spec": {"containers": [{"name": str(i), "resources": {"limits": amounts}} for i, amounts in enumerate(containers)]}}
+    assert read(Pod(pod)).units == Count(count, count)
 
 
 def test_what_cannot_be_read_takes_nothing_from_the_rest() -> None:
