@@ -52,7 +52,7 @@ def _capacity(plan: Plan, compiled: Compiled) -> tuple[Constraint, ...] | None:
 
 
 def _keep(plan: Plan, axis: str, value: Callable[[Compiled], tuple[Constraint, ...] | None], key: Callable[[Compiled], object]) -> None:
-    said = spoken(plan, axis, value, key)
+    said = spoken(plan, axis, value, key) if plan.actor.chooses else None
     if said is None or not plan.placeable or not plan.space.left(plan.inside):
         return
     constraints, names = said
@@ -140,7 +140,7 @@ def _template(plan: Plan) -> None:
         return
     said = (
         None
-        if speaks(plan, plan.snapshot.vocabulary.template)
+        if not plan.actor.chooses or speaks(plan, plan.snapshot.vocabulary.template)
         else spoken(plan, "nodeTemplate", lambda c: c.policy.default.node_template, lambda c: c.policy.default.node_template)
     )
     if said is None:

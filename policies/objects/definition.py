@@ -78,7 +78,7 @@ _GPUS_PER_POD = Struct(
 )
 
 _REQUIRE = Struct(
-    build=part.with_machine(policy.Require),
+    build=part.with_grace(part.with_machine(policy.Require)),
     fields=(
         *part.machine("gpuMemory"),
         part.capacity("Which capacity a pod may land on; `on-demand` includes reserved."),
@@ -97,7 +97,7 @@ _REQUIRE = Struct(
             about="Where requests must equal limits; `cpuAndMemory` gives QoS class Guaranteed.",
         ),
         Field(
-            name="gracePeriod", store="grace_max", shape=part.at_most("At most this long.", "1h"), example="{max: 1h}",
+            name="gracePeriod", store="grace", shape=part.GRACE, example="{min: 10m, max: 1h}",
             about="Bounds `terminationGracePeriodSeconds`, the time that a pod has for a last checkpoint when it is stopped.",
         ),
         Field(
