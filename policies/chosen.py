@@ -30,7 +30,7 @@ def say_slice(plan: Plan) -> None:
         return
     paths = [dotted((*c.path, "resources")) for c in plan.pod.containers if asks(c, chosen.old)]
     more = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
-    became = f"became {chosen.resource}: 1" if chosen.resource != chosen.old else f"is a MIG slice {chosen.profile} now"
+    became = f"became {chosen.resource}: 1" if chosen.resource != chosen.old else f"is one MIG slice {chosen.profile} now"
     plan.remark(
         SLICE,
         f"{paths[0]}{more}: {chosen.old}: 1 {became}, {_size(plan)}; for a whole GPU annotate the pod berth.dev/mig-slice: none"
@@ -81,14 +81,13 @@ def say_place(plan: Plan) -> None:
     narrowing = [c for c in plan.chosen if c.axis == "machine" and c.narrows]
     lost = next(_lost(plan, narrowing), None) if narrowing else None
     if lost is not None:
-        cell, rows = lost
         what = " and ".join(_cut(c.text) for c in narrowing)
-        text = f"the pod names no GPU, so it goes to {what} alone; for another write {_label(cell, rows)}"
+        text = f"the pod names no GPU, so it goes to {what} alone; for another write {_label(*lost)}"
         plan.remark(PLACE, f"{text}{_by(narrowing[0].by)}", "node_affinity", narrowing[0].by)
 
 
-def _lost(plan: Plan, narrowing: Sequence[Constraint]) -> Iterator[tuple[Cell, int]]:
-    """Where known models are out by what was chosen and by nothing else, and that is said there: with their rows."""
+def _lost(plan: Plan, narrowing: Sequence[Constraint]) -> Iterator[tuple[Cell, int, int]]:
+    """Where known models are out by what was chosen and by nothing else, and that is said there: with their rows, and those chosen."""
     for cell in plan.space.cells:
         kept = plan.required[cell.platform] & ~cell.table.unknown
         if plan.template is not None:
@@ -98,14 +97,15 @@ def _lost(plan: Plan, narrowing: Sequence[Constraint]) -> Iterator[tuple[Cell, i
             wanted &= constraint.rows[cell.platform]
         lost = [rows & kept & ~wanted for rows in plan.space.offered(cell)] if plan.space.possible(cell) else []
         if any(lost) and not any(c in sayable(plan, cell, "machine").unsaid for c in narrowing):
-            yield cell, next(rows for rows in lost if rows)
+            yield cell, next(rows for rows in lost if rows), wanted
 
 
-def _label(cell: Cell, rows: int) -> str:
-    """What to write for one of these: ``spec.nodeSelector karpenter.k8s.aws/instance-gpu-name: a100``."""
+def _label(cell: Cell, lost: int, wanted: int) -> str:
+    """What to write for one that is lost: ``spec.nodeSelector karpenter.k8s.aws/instance-gpu-name: a100``."""
     key = cell.table.platform.machine_keys[0][0]
     classes = cell.table.values.get(key, {})
-    values = (possible[0] for possible, of_value in classes.items() if of_value & rows and possible not in (NEW, ANY, ABSENT))
+    others = (possible for possible, rows in classes.items() if rows & lost and not rows & wanted)
+    values = (possible[0] for possible in others if possible not in (NEW, ANY, ABSENT))
     value = min((v for v in values if v is not None), key=natural, default=None)
     return f"spec.nodeSelector {key}: {value}" if value is not None else f"spec.nodeSelector {key}"
 

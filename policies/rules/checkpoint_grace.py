@@ -13,7 +13,7 @@ Never   raises past the maximum; by default never past what the platform or a Ka
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from policies import duration
 from policies.applied import APPLIED
@@ -61,7 +61,7 @@ def _raised(plan: Plan, former: int) -> Limit | None:
         return None
     # 30 would pass for the API server's own on a second call, and a default raise it further.
     value = floor.value + (floor.value == DEFAULT and wish is not None and wish[0].value > DEFAULT)
-    _say_floor(plan, former, value, floor.policies)
+    _say_floor(plan, former, value, floor)
     return Limit(value, floor.policies)
 
 
@@ -91,16 +91,18 @@ def _default(plan: Plan) -> tuple[Limit, list[tuple[str, str]]] | None:
 def _granted(plan: Plan) -> tuple[int, str] | None:
     """The most that is granted wherever the pod may land, and by what; None where some platform has no limit, or none is known. A spot
     notice is none: whatever else stops a pod there waits for its grace."""
-    if not plan.snapshot.placed:
-        return None
-    left = {cell.platform for cell in plan.space.cells if plan.space.leaves(cell, plan.inside)} if plan.space.wanted else set()
     caps = [cap for cap in plan.snapshot.catalog.grace_caps if cap.capacity is None]
-    granted = [
-        min(((cap.seconds, cap.name) for cap in caps if platform in cap.platforms), default=None)
-        for platform in left or plan.snapshot.tables
-    ]
+    granted = [min(((cap.seconds, cap.name) for cap in caps if name in cap.platforms), default=None) for name in _platforms(plan)]
     known = [one for one in granted if one is not None]
-    return max(known) if len(known) == len(granted) else None
+    return max(known) if known and len(known) == len(granted) else None
+
+
+def _platforms(plan: Plan) -> Collection[str]:
+    """Where the pod may land, as far as it is known; all in force where nothing is, none where nobody knows which are."""
+    if not plan.snapshot.placed:
+        return ()
+    left = {cell.platform for cell in plan.space.cells if plan.space.leaves(cell, plan.inside)} if plan.space.wanted else set()
+    return left or plan.snapshot.tables
 
 
 def _shortest_pool(plan: Plan) -> tuple[int, str] | None:
@@ -122,9 +124,9 @@ def _of_pool(name: str) -> str:
 def _say_caps(plan: Plan, raised: Limit) -> None:
     """Say which interruption gives less time: only those of a capacity that the pod may get. A floor is written past the platform's and a
     NodePool's grant too."""
-    seconds, policies = raised.value, raised.policies
+    seconds, policies, platforms = raised.value, raised.policies, _platforms(plan)
     for cap in plan.snapshot.catalog.grace_caps:
-        if seconds <= cap.seconds or not any(name in plan.snapshot.tables for name in cap.platforms) or not plan.snapshot.placed:
+        if seconds <= cap.seconds or not any(name in platforms for name in cap.platforms):
             continue
         if cap.capacity == "spot" and not plan.spot:
             continue
@@ -150,14 +152,14 @@ def _held(plan: Plan) -> bool:
     return plan.actor.floor == "yes" or (plan.actor.floor == "opt-out" and not plan.author.opt_out_grace)
 
 
-def _say_floor(plan: Plan, former: int, seconds: int, policies: tuple[str, ...]) -> None:
-    fix = f"write at least {seconds} there"
+def _say_floor(plan: Plan, former: int, seconds: int, floor: Limit) -> None:
+    fix = f"write {seconds} or more there"
     if plan.actor.floor == "opt-out":
         fix += f", or annotate the pod {OPT_OUT}: grace"
     elif plan.author.opt_out_grace:
         fix += f"; {OPT_OUT}: grace is for services alone"
-    text = f"{dotted(_PATH)} {former} is raised to {seconds}, the least that is required here; {fix}"
-    plan.remark(FLOOR, f"{text} (asked by {', '.join(policies)})", NAME, policies)
+    text = f"{dotted(_PATH)} {former} is raised to {seconds}: at least {floor.value} is required here; {fix}"
+    plan.remark(FLOOR, f"{text} (asked by {', '.join(floor.policies)})", NAME, floor.policies)
 
 
 def check(request: Request, plan: Plan) -> Iterator[Violation]:
