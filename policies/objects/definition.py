@@ -153,7 +153,8 @@ _DEFAULT = Struct(
         Field(name="mig", shape=_MIG, about="A MIG slice in place of one whole GPU, where slices exist.", example="{slice: 10gb}"),
         Field(
             name="gracePeriod", store="grace", shape=Span(), example="30m",
-            about="Raises `terminationGracePeriodSeconds` to at least this, for a last checkpoint.",
+            about="Raises a `terminationGracePeriodSeconds` of 30, which is what Kubernetes fills in, for a last checkpoint. Any other was "
+            "written by somebody and stays. Never past what the platform grants (600 s with Cluster Autoscaler).",
         ),
         Field(
             name="protectFor", store="protect_for", shape=Span(word="Always"), example="12h",
