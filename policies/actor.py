@@ -176,7 +176,7 @@ def is_fraction(pod: Pod) -> bool:
 
 
 def _speaks_of_sharing(pod: Pod) -> bool:
-    """Whether a sharing scheduler is told more of the pod's GPU than its number. It need not be a part of one: nothing is refused for it."""
+    """Whether a sharing scheduler is told more of its GPUs than their number. It need not be a part of one: nothing is refused for it."""
     return any(key.startswith(SHARING_WORDS) for key in pod.annotations)
 
 

@@ -151,8 +151,7 @@ def _template(plan: Plan) -> None:
         return
     said = (
         None
-        if speaks(plan, plan.snapshot.vocabulary.template)
-        or _left_out(plan, "nodeTemplate", lambda c: c.policy.default.node_template)
+        if speaks(plan, plan.snapshot.vocabulary.template) or _left_out(plan, "nodeTemplate", lambda c: c.policy.default.node_template)
         else spoken(plan, "nodeTemplate", lambda c: c.policy.default.node_template, lambda c: c.policy.default.node_template)
     )
     if said is None:

@@ -1,5 +1,4 @@
-"""What policies require, as sets that can be met whole: the offers of all platforms in one integer, numbers of GPUs in another, grace periods
-in a third."""
+"""What policies require, as sets that can be met whole, each in one integer: offers of all platforms, numbers of GPUs, grace periods."""
 
 from __future__ import annotations
 
@@ -71,8 +70,8 @@ def _counts(limit: DeviceLimit) -> Iterable[tuple[str, int]]:
 
 
 class Graces:
-    """Grace periods as a set that tells which of all policies' bounds have one in common: those that any of them requires at least, and 0. Of
-    periods that have something in common the longest minimum is one."""
+    """Grace periods that tell which bounds have one in common: what any policy requires at least, and 0. Where bounds have something in
+    common, the longest minimum is in it."""
 
     def __init__(self, policies: Iterable[Compiled]) -> None:
         self._points = sorted({0, *(least for c in policies if (least := c.policy.require.grace_min) is not None)})

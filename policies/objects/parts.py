@@ -189,6 +189,7 @@ def at_most(about: str, example: str) -> Struct:
     )
 
 
+_UNBOUNDED = policy.Bounds()
 GRACE = Struct(
     build=policy.Bounds,
     any_of=("max", "min"),
@@ -207,7 +208,7 @@ GRACE = Struct(
 def with_grace(build: Callable[..., Any]) -> Callable[..., Any]:
     """Takes the two bounds of ``gracePeriod`` apart: a floor is written, a maximum only judged."""
 
-    def made(grace: policy.Bounds = policy.Bounds(), **given: Any) -> Any:
+    def made(grace: policy.Bounds = _UNBOUNDED, **given: Any) -> Any:
         return build(grace_min=grace.min, grace_max=grace.max, **given)
 
     return made

@@ -112,9 +112,8 @@ def _shortest_pool(plan: Plan) -> tuple[int, str] | None:
     labels = dict(plan.template.template.labels) if plan.template is not None else {}
     named = {labels.get("karpenter.sh/nodepool")}
     named |= {v for term in plan.terms for said in term.said if said.key == "karpenter.sh/nodepool" for v in said.values}
-    if not named & pools.keys():
-        named = pools.keys() - plan.snapshot.pools_without_gpus
-    return min(((grace, name) for name, grace in pools.items() if name in named and grace is not None), default=None)
+    here = named & pools.keys() or pools.keys() - plan.snapshot.pools_without_gpus
+    return min(((grace, name) for name, grace in pools.items() if name in here and grace is not None), default=None)
 
 
 def _of_pool(name: str) -> str:

@@ -53,7 +53,7 @@ def places(verdict: Verdict) -> list[tuple[Any, ...]]:
 @examples(120, 10_000)
 @given(cases())
 def test_no_default_chooses_nodes_for_a_part_of_a_gpu(case: Case) -> None:
-    """By HAMi's, KAI's, Run:ai's and Volcano's words: renamed is nothing, and only what is required is written, as if no default were there."""
+    """By HAMi's, KAI's, Run:ai's and Volcano's words: renamed is nothing, and what is written is what is required alone."""
     one = shared(case)
     alone = with_policies(case.world, [without_places(policy) for policy in case.world.policy_set.policies])
     verdict = judged(one)

@@ -31,7 +31,9 @@ def test_the_longest_default_and_the_shortest_maximum_hold() -> None:
     """With all who say so, sorted."""
     found = read(
         cluster(
-            "a", require={"gracePeriod": {"min": "5m", "max": "1h"}, "protection": {"max": "24h"}}, default={"gracePeriod": "5m", "protectFor": "12h"}
+            "a",
+            require={"gracePeriod": {"min": "5m", "max": "1h"}, "protection": {"max": "24h"}},
+            default={"gracePeriod": "5m", "protectFor": "12h"},
         ),
         cluster(
             "b",
