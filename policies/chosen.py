@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from policies.compiled import Constraint
-from policies.offers import ABSENT, ANY, NEW, Offer, Table
+from policies.offers import Offer, Table
 from policies.placement import Cell
 from policies.plan import Plan
 from policies.pod import asks, dotted
-from policies.render import natural
+from policies.render import value_among
 from policies.terms import sayable
 
 SLICE, PLACE, FLOOR = "BERTH-220", "BERTH-221", "BERTH-222"
@@ -73,7 +73,7 @@ def _offers(table: Table, rows: int) -> Iterator[Offer]:
 
 
 def say_place(plan: Plan) -> None:
-    """That a default chose nodes: a template's, or those of some models. Called where affinity is written."""
+    """That a default chose nodes: a template's, or those of some models. Called where affinity is written, when all that can't be is said."""
     if plan.template is not None and plan.author.template is None:
         name, key = plan.template.template.name, plan.template.template.labels[0][0]
         text = f"the pod names no nodes, so it goes to those of GPUNodeTemplate {name} alone; name others by spec.nodeSelector {key}"
@@ -88,6 +88,7 @@ def say_place(plan: Plan) -> None:
 
 def _lost(plan: Plan, narrowing: Sequence[Constraint]) -> Iterator[tuple[Cell, int, int]]:
     """Where known models are out by what was chosen and by nothing else, and that is said there: with their rows, and those chosen."""
+    all_said = not any(remark.code == "BERTH-205" for remark in plan.remarks)
     for cell in plan.space.cells:
         kept = plan.required[cell.platform] & ~cell.table.unknown
         if plan.template is not None:
@@ -96,17 +97,14 @@ def _lost(plan: Plan, narrowing: Sequence[Constraint]) -> Iterator[tuple[Cell, i
         for constraint in narrowing:
             wanted &= constraint.rows[cell.platform]
         lost = [rows & kept & ~wanted for rows in plan.space.offered(cell)] if plan.space.possible(cell) else []
-        if any(lost) and not any(c in sayable(plan, cell, "machine").unsaid for c in narrowing):
+        if any(lost) and (all_said or not any(c in sayable(plan, cell, "machine").unsaid for c in narrowing)):
             yield cell, next(rows for rows in lost if rows), wanted
 
 
 def _label(cell: Cell, lost: int, wanted: int) -> str:
     """What to write for one that is lost: ``spec.nodeSelector karpenter.k8s.aws/instance-gpu-name: a100``."""
     key = cell.table.platform.machine_keys[0][0]
-    classes = cell.table.values.get(key, {})
-    others = (possible for possible, rows in classes.items() if rows & lost and not rows & wanted)
-    values = (possible[0] for possible in others if possible not in (NEW, ANY, ABSENT))
-    value = min((v for v in values if v is not None), key=natural, default=None)
+    value = value_among(cell.table, key, lost, wanted)
     return f"spec.nodeSelector {key}: {value}" if value is not None else f"spec.nodeSelector {key}"
 
 

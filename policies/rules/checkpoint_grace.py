@@ -101,8 +101,9 @@ def _platforms(plan: Plan) -> Collection[str]:
     """Where the pod may land, as far as it is known; all in force where nothing is, none where nobody knows which are."""
     if not plan.snapshot.placed:
         return ()
-    left = {cell.platform for cell in plan.space.cells if plan.space.leaves(cell, plan.inside)} if plan.space.wanted else set()
-    return left or plan.snapshot.tables
+    if len(plan.snapshot.tables) == 1 or not plan.space.wanted:
+        return plan.snapshot.tables
+    return {cell.platform for cell in plan.space.cells if plan.space.leaves(cell, plan.inside)} or plan.snapshot.tables
 
 
 def _shortest_pool(plan: Plan) -> tuple[int, str] | None:
