@@ -22,6 +22,8 @@ Affinity = Literal["write", "judge", "no"]
 Resources = Literal["yes", "repair", "no"]
 Calm = Literal["yes", "named", "no"]
 """``named``: only if a policy names the workload in match.workloads"""
+Floor = Literal["yes", "opt-out", "no"]
+"""``opt-out``: unless its author opted out of grace"""
 Placement = Literal["none", "left", "node", "all"]
 """what of a placement may be refused: nothing; only when nothing of R is left; a known node outside R; anything"""
 Caller = Literal["daemon", "node", ""]
@@ -30,8 +32,19 @@ FRACTIONS = ("gpu-fraction", "gpu-memory")
 """annotations of KAI and Run:ai that stand for a part of a GPU without a resource"""
 FRACTION_DEVICES = "gpu-fraction-num-devices"
 """annotation of KAI: of how many GPUs the pod gets that part (kai-scheduler pkg/common/constants)"""
-SHARED_BY_NAME = ("nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores")
-"""resource names of HAMi, beside a GPU: the part of it that the container gets"""
+SHARED_BY_NAME = (
+    "nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores",
+    "volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage", "volcano.sh/vgpu-cores",
+)  # fmt: skip
+"""resource names beside a GPU for the part of it that the container gets: HAMi's, and those of Volcano's vGPU device plugin
+(volcano-vgpu-device-plugin doc/config.md)"""
+SHARING_WORDS = (
+    "gpu-fraction", "gpu-memory", "gpu-sm-", "kai.scheduler/container.", "nvidia.com/container.",
+    "hami.io/", "nvidia.com/use-gpu", "nvidia.com/nouse-gpu", "nvidia.com/vgpu-", "volcano.sh/vgpu-",
+)  # fmt: skip
+"""How annotations begin by which a sharing scheduler is told what part of a GPU a pod gets, or of which GPU: KAI and Run:ai by pod and by
+container (kai-scheduler pkg/common/constants, kai-gpu-fractioning), HAMi (docs/userguide), Volcano (vgpu-mode). Beside a GPU by resource
+name no default knows better where such a pod runs."""
 
 POD_GROUP = "kueue.x-k8s.io/pod-group-name"
 MANAGED = "kueue.x-k8s.io/managed"
@@ -65,7 +78,12 @@ class Actor:
     affinity: Affinity = "write"
     resources: Resources = "yes"
     """``repair``: request := limit is mended, no name is changed"""
+    chooses: bool = True
+    """whether defaults choose nodes for it; what is required of them is written all the same"""
     grace: Calm = "yes"
+    """``default.gracePeriod``"""
+    floor: Floor = "yes"
+    """``require.gracePeriod.min``, written and judged: also where no default may touch the grace, for authors write ``nodeName``"""
     disruption: Calm = "yes"
     placement: Placement = "all"
     mirror: bool = False
@@ -73,9 +91,9 @@ class Actor:
 
 
 PLAIN = Actor(names=("a pod",))
-SERVICE = Actor(names=("a service's pod",), grace="named", disruption="named")
+SERVICE = Actor(names=("a service's pod",), grace="named", floor="opt-out", disruption="named")
 DAEMON = Actor(
-    names=("a pod of a DaemonSet",), affinity="no", resources="no", grace="no", disruption="no", placement="node",
+    names=("a pod of a DaemonSet",), affinity="no", resources="no", grace="no", floor="no", disruption="no", placement="node",
 )  # fmt: skip
 PINNED = Actor(names=("a pod pinned to one node",), affinity="no", resources="no", placement="node")
 PLACED = Actor(
@@ -84,12 +102,12 @@ PLACED = Actor(
 )  # fmt: skip
 MIRRORED = Actor(
     names=("a mirror pod",), tolerations=False,
-    affinity="no", resources="no", grace="no", disruption="no", placement="none", mirror=True,
+    affinity="no", resources="no", grace="no", floor="no", disruption="no", placement="none", mirror=True,
 )  # fmt: skip
 QUEUED = Actor(names=("a queue system's pod",), resources="repair")
 FLAVORED = Actor(names=("a pod whose queue's flavors place it",), affinity="judge", resources="repair", placement="left")
 FRACTION = Actor(names=("a fraction of a GPU",), affinity="no", resources="no", placement="none")
-SHARING = Actor(names=("a fraction of a GPU",), resources="repair")
+SHARING = Actor(names=("a fraction of a GPU",), resources="repair", chooses=False)
 """a part of a GPU that the pod also asks for by resource name: such a pod has offers, so what is required of them is written"""
 CLAIMED = Actor(names=("a pod with resource claims only",), by_driver=True, affinity="no", resources="repair", placement="none")
 
@@ -98,6 +116,7 @@ _FLAVORED = {system: replace(FLAVORED, names=(f"a pod that {system} places",)) f
 _AFFINITY: tuple[Affinity, ...] = ("no", "judge", "write")
 _RESOURCES: tuple[Resources, ...] = ("no", "repair", "yes")
 _CALM: tuple[Calm, ...] = ("no", "named", "yes")
+_FLOOR: tuple[Floor, ...] = ("no", "opt-out", "yes")
 _PLACEMENT: tuple[Placement, ...] = ("none", "left", "node", "all")
 
 
@@ -109,7 +128,9 @@ def meet(first: Actor, second: Actor) -> Actor:
         by_driver=first.by_driver or second.by_driver,
         affinity=min(first.affinity, second.affinity, key=_AFFINITY.index),
         resources=min(first.resources, second.resources, key=_RESOURCES.index),
+        chooses=first.chooses and second.chooses,
         grace=min(first.grace, second.grace, key=_CALM.index),
+        floor=min(first.floor, second.floor, key=_FLOOR.index),
         disruption=min(first.disruption, second.disruption, key=_CALM.index),
         placement=max(first.placement, second.placement, key=_PLACEMENT.index),
     )
@@ -139,7 +160,7 @@ def _rows(asker: Caller, pod: Pod, catalog: Catalog, queues: tuple[str, ...], as
         (_FLAVORED[flavored], flavored in queues),
         (QUEUED, _queued(pod, catalog)),
         (FRACTION, fraction and not asked),
-        (SHARING, asked and is_fraction(pod)),
+        (SHARING, asked and (is_fraction(pod) or _speaks_of_sharing(pod))),
         (CLAIMED, not asked and not fraction and bool(pod.claims)),
     ]
 
@@ -152,6 +173,11 @@ def annotated_fraction(pod: Pod) -> bool:
 def is_fraction(pod: Pod) -> bool:
     """Whether a pod that asks for GPUs gets a part of them: of KAI and Run:ai by annotation, of HAMi by resource names beside the GPU's."""
     return annotated_fraction(pod) or any(name in SHARED_BY_NAME for container in pod.containers for name in container.resource_names)
+
+
+def _speaks_of_sharing(pod: Pod) -> bool:
+    """Whether a sharing scheduler is told more of its GPUs than their number. It need not be a part of one: nothing is refused for it."""
+    return any(key.startswith(SHARING_WORDS) for key in pod.annotations)
 
 
 def _flavored(pod: Pod) -> str:

@@ -24,6 +24,9 @@ LONGEST = 1024
 """bytes of the annotation (design section 5); past it, a count and a hash stand for the entries. A longer one is not ours"""
 DEFAULT_GRACE = 30
 """seconds that the API server writes where an author says nothing (k8s.io/api/core/v1)"""
+_SHORTEST = 0
+"""seconds: below every floor, which is at least a second"""
+_GRACE: Path = ("spec", GRACE)
 _LONGEST_INDEX = 6
 """digits: a pod of 3 MiB has no list of a million"""
 _SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
@@ -73,20 +76,30 @@ def true_entries(pod: Raw, standing: Any, whole: Callable[[str], str | None], wr
     """Of the annotation as it came the entries that are true of this pod.
 
     ``write``: what the policies in force write into a pod. ``whole``: of a slice's resource name that of the whole GPU. ``write`` is called
-    once, and only where a value is what an entry says.
+    only where a value is what an entry says: once, and once more for a grace period of which nobody can tell what it was.
     """
     claimed = [e for e in _entries(standing) if digest_at(pod, e["path"]) == e["is"]]
     paths = {path: e["rule"] for e in claimed if (path := _path(pod, e["path"])) is not None}
-    if not paths:
-        return []
-    grace = _former_grace(pod, paths)
+    kept: list[Entry] = []
+    for grace in _former_graces(pod, paths) if paths else ():
+        without = _without(pod, paths, grace, whole)
+        kept = _kept(claimed, Counter(_likeness(e) for e in _written(Patch(without), write(without))))
+        if _GRACE not in paths or any(e["path"] == pointer(_GRACE) for e in kept):
+            break
+    return kept
+
+
+def _without(pod: Raw, paths: Mapping[Path, str], grace: Any, whole: Callable[[str], str | None]) -> Raw:
     without = pod
     for path, rule in sorted(paths.items(), reverse=True):  # what lies deeper, or further back in a list, goes first
         without = _undone(without, path, grace)
         if rule == "mig_resources" and "resources" in path:
             gpu = whole(str(path[-1]))
             without = dict(edit_tree.set_at(without, (*path[:-1], gpu), value_at(pod, path))) if gpu else without
-    theirs = Counter(_likeness(e) for e in _written(Patch(without), write(without)))
+    return without
+
+
+def _kept(claimed: Iterable[Entry], theirs: Counter[tuple[str, ...]]) -> list[Entry]:
     kept = []
     for e in claimed:
         if theirs[_likeness(e)] > 0:
@@ -126,17 +139,16 @@ def _is_written(path: Path) -> bool:
     return len(rest) in (1, 2, 3) and rest[1:2] in ((), ("matchExpressions",))
 
 
-def _former_grace(pod: Raw, paths: Iterable[Path]) -> Any:
-    """As probes have it, which keep the former one; else the shortest that may have been raised to what stands."""
-    pinned = next((value_at(pod, path) for path in sorted(paths) if path[-1] == GRACE and path != ("spec", GRACE)), None)
-    standing = value_at(pod, ("spec", GRACE))
-    return pinned or (DEFAULT_GRACE if not isinstance(standing, int) or standing > DEFAULT_GRACE else 1)
+def _former_graces(pod: Raw, paths: Iterable[Path]) -> tuple[Any, ...]:
+    """As probes have it, which keep the former one; else what a default raises, then what only a floor does."""
+    pinned = next((value_at(pod, path) for path in sorted(paths) if path[-1] == GRACE and path != _GRACE), None)
+    return (pinned,) if pinned else (DEFAULT_GRACE, _SHORTEST)
 
 
 def _undone(pod: Raw, path: Path, grace: Any) -> Raw:
     """The pod as it may have been before this was written: without it, with the former grace."""
     if path[-1] == GRACE:  # of a probe too it stays, as null: a probe that is empty is none
-        return dict(edit_tree.set_at(pod, path, grace if path == ("spec", GRACE) else None))
+        return dict(edit_tree.set_at(pod, path, grace if path == _GRACE else None))
     return dict(edit_tree.remove_at(pod, path))
 
 

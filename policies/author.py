@@ -17,6 +17,8 @@ TEMPLATE = f"{GROUP}/node-template"
 SLICE = f"{GROUP}/mig-slice"
 DURATION = f"{GROUP}/expected-duration"
 OPT_OUT = f"{GROUP}/opt-out"
+NO_SLICE = "none"
+"""value of the annotation of a slice: a whole GPU, whatever a default says"""
 _SLICE = re.compile(r"([1-9]\d{0,3})gb", re.ASCII)
 
 
@@ -30,6 +32,8 @@ class Author:
     """the longer of the two, None where neither is said: what ``require`` judges by, for of two words the worse one counts"""
     template: str | None = None
     slice_gb: int | None = None
+    no_slice: bool = False
+    """asks for a whole GPU"""
     opt_out_grace: bool = False
     violations: tuple[Violation, ...] = ()
     """annotations that can't be read"""
@@ -50,6 +54,7 @@ def read(pod: Pod, catalog: Catalog) -> Author:
         longest=max((one for one in (said, deadline) if one is not None), default=None),
         template=_text(pod, TEMPLATE),
         slice_gb=_slice_gb(pod),
+        no_slice=_text(pod, SLICE) == NO_SLICE,
         opt_out_grace="grace" in _opted_out(pod),
         violations=tuple(_unreadable(pod, catalog)),
     )
@@ -85,13 +90,13 @@ def _unreadable(pod: Pod, catalog: Catalog) -> Iterator[Violation]:
     if lasts is not None and _expected(pod) is None:
         yield _wrong(DURATION, lasts, "write a duration such as 90m, 6h or 1h30m", "node_affinity")
     sizes = sorted({p.memory_gb for gpu in catalog.gpus for p in gpu.mig}) if slice_text is not None else []
-    if slice_text is not None and _slice_gb(pod) not in sizes:
+    if slice_text is not None and slice_text != NO_SLICE and _slice_gb(pod) not in sizes:
         nearest = min(sizes, key=lambda gb: (abs(gb - (_slice_gb(pod) or 10)), gb), default=10)
         known = ", ".join(f"{gb}gb" for gb in sizes)
         yield _wrong(
             SLICE,
             slice_text,
-            f"write the nominal size of a slice that exists, such as {nearest}gb",
+            f"write the nominal size of a slice that exists, such as {nearest}gb, or none",
             "mig_resources",
             f"Known sizes: {known}.",
         )

@@ -68,7 +68,7 @@ def _capacity(plan: Plan, compiled: Compiled) -> tuple[Constraint, ...] | None:
 
 
 def _keep(plan: Plan, axis: str, value: Callable[[Compiled], tuple[Constraint, ...] | None], key: Callable[[Compiled], object]) -> None:
-    said = spoken(plan, axis, value, key)
+    said = None if _left_out(plan, axis, value) else spoken(plan, axis, value, key)
     if said is None or not plan.placeable or not plan.space.left(plan.inside):
         return
     constraints, names = said
@@ -84,6 +84,17 @@ def _keep(plan: Plan, axis: str, value: Callable[[Compiled], tuple[Constraint, .
             )
         return
     _say_clipped(plan, constraints, names)
+
+
+def _left_out(plan: Plan, axis: str, value: Callable[[Compiled], object | None]) -> bool:
+    """Whether no default chooses nodes for this actor; said, where one would."""
+    if plan.actor.chooses:
+        return False
+    names = [c.policy.id for scope in plan.demands.scopes for c in scope if value(c) is not None]
+    if names:
+        text = f"default {axis} does not act: it is {' and '.join(plan.actor.names)}, for which no default chooses nodes"
+        plan.remark("BERTH-204", text, "node_affinity", names)
+    return True
 
 
 def _can_be_had(plan: Plan) -> bool:
@@ -156,7 +167,9 @@ def _template(plan: Plan) -> None:
         return
     said = (
         None
-        if plan.unread is not None or speaks(plan, plan.snapshot.vocabulary.template)
+        if plan.unread is not None
+        or speaks(plan, plan.snapshot.vocabulary.template)
+        or _left_out(plan, "nodeTemplate", lambda c: c.policy.default.node_template)
         else spoken(plan, "nodeTemplate", lambda c: c.policy.default.node_template, lambda c: c.policy.default.node_template)
     )
     if said is None:

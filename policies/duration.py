@@ -17,6 +17,10 @@ _SECONDS = {
 }  # fmt: skip
 PATTERN = r"^([0-9]+(\.[0-9]+)?(h|m|s|ms|us|µs|ns))+$"
 """for JSON schemas; Go also reads ``.5h`` and ``+1h``, which nobody writes in a policy and we refuse there"""
+IN_ORDER = r"^([0-9]{1,4}([.][0-9]{1,3})?h)?([0-9]{1,6}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,3})?s)?$"
+"""For CRDs: hours, minutes, seconds, each at most once. The parser takes them in any order, and ms, us and ns too. Here nothing can
+overflow in Go's duration (292 years), and three decimals are exact in its nanoseconds, which cuts off further ones where the parser does
+not."""
 _WHOLE = re.compile(PATTERN, re.ASCII)
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|us|µs|ns|h|m|s)", re.ASCII)
 _DAYS = re.compile(r"([0-9]{1,4})\s*d(?:ays?)?", re.ASCII)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from policies import choose, devices, duration, effective_probe, plan
+from policies import choose, chosen, devices, duration, effective_probe, plan
 from policies.compiled import Compiled
 from policies.effective_defaults import default_rows
 from policies.effective_probe import Kind, condition, example, request_for, scope
@@ -124,7 +124,8 @@ def look(facts: Facts, kind: Kind, policies: Sequence[Compiled]) -> Look:
     request = request_for(kind, facts.namespace, facts.snapshot.catalog)
     made, edits = planned(facts, kind, acting)
     verdict = evaluate(request, replace(facts, policies=acting))
-    remarks = Remarks((*made.remarks, *(remark for remark in verdict.remarks if remark not in made.remarks)))
+    said = dict.fromkeys((*made.remarks, *verdict.remarks))
+    remarks = Remarks([remark for remark in said if remark.code not in chosen.OF_EDITS])  # the rows tell what they do
     defaults = tuple(default_rows(made, edits, remarks))  # first: what is said of a default may name what is required
     found = (*require_rows(made, remarks), *defaults, *allow_rows(made))
     return Look(rows=found, said=tuple(map(str, remarks.left)), refused=tuple(map(str, verdict.violations)))

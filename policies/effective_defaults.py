@@ -161,13 +161,16 @@ def _grace(plan: Plan, edits: Sequence[Edit], remarks: Remarks) -> Iterator[Row]
         seconds = compiled.policy.default.grace
         return None if seconds is None else duration.text(seconds)
 
-    notes = remarks.take(lambda remark: remark.rule == "checkpoint_grace")
-    given = plan.wishes.grace
+    given, floor = plan.wishes.grace, plan.wishes.grace_min
     if given is None:
-        yield from _idle(plan, "gracePeriod", wish, notes or _not_calm(plan, wish))
+        yield from _idle(plan, "gracePeriod", wish, _not_calm(plan, wish))
         return
-    written = [edit.value for edit in edits if edit.rule == "checkpoint_grace" and edit.path[0] == "spec" and len(edit.path) == 2]
-    seconds = written[0] if written else plan.pod.grace or given.value
+    written = [edit for edit in edits if edit.rule == "checkpoint_grace" and edit.path[0] == "spec" and len(edit.path) == 2]
+    if written and floor is not None and written[0].value == floor.value and written[0].policies == floor.policies != given.policies:
+        yield from _idle(plan, "gracePeriod", wish, [f"{duration.text(floor.value)} is required by {' and '.join(floor.policies)}"])
+        return
+    notes = remarks.take(lambda remark: remark.rule == "checkpoint_grace")
+    seconds = written[0].value if written else plan.pod.grace or given.value
     shorter = [f"longer than {text} of {who}" for who, text in _others(plan, wish, given.policies)]
     yield _row("gracePeriod", seconds, duration.text(seconds), given.policies, (*shorter, *notes))
 

@@ -81,7 +81,7 @@ def require_rows(plan: Plan, remarks: Remarks) -> Iterator[Row]:
     if plan.constraints:
         models = models_left(plan, "required")
         yield Row(section="require", field="models left", value=models, text=_models_text(models), by=())
-    yield from _limits(plan)
+    yield from _limits(plan, remarks)
 
 
 def words(constraint: Constraint) -> str:
@@ -147,7 +147,7 @@ def _models_text(models: Sequence[str]) -> str:
     return listed(models, _MOST_MODELS) if models else "no GPU that is known here"
 
 
-def _limits(plan: Plan) -> Iterator[Row]:
+def _limits(plan: Plan, remarks: Remarks) -> Iterator[Row]:
     wishes = plan.wishes
     yield from _limit(plan, "gpusPerPod.max", wishes.gpus_max, _most_gpus)
     if wishes.one_of is not None:
@@ -161,6 +161,8 @@ def _limits(plan: Plan) -> Iterator[Row]:
         )
     for kind, who in wishes.equal.items():
         yield Row(section="require", field="requestsEqualLimits", value=kind, text=kind, by=who)
+    cut = remarks.take(lambda remark: remark.rule == "checkpoint_grace") if wishes.grace_min is not None else ()
+    yield from _limit(plan, "gracePeriod.min", wishes.grace_min, lambda c: c.policy.require.grace_min, duration.text, cut, "longer")
     yield from _limit(plan, "gracePeriod.max", wishes.grace_max, lambda c: c.policy.require.grace_max, duration.text)
     yield from _limit(plan, "protection.max", wishes.protect_max, lambda c: c.policy.require.protection_max, duration.text)
     for pattern, policy in wishes.forbid:
@@ -173,11 +175,17 @@ def _most_gpus(compiled: Compiled) -> int | None:
 
 
 def _limit(
-    plan: Plan, field: str, limit: Limit | None, of: Callable[[Compiled], int | None], text: Callable[[int], str] = str
+    plan: Plan,
+    field: str,
+    limit: Limit | None,
+    of: Callable[[Compiled], int | None],
+    text: Callable[[int], str] = str,
+    said: Sequence[str] = (),
+    how: str = "tighter",
 ) -> Iterator[Row]:
     if limit is not None:
         others = [(c.policy.id, value) for c in plan.policies if (value := of(c)) is not None and c.policy.id not in limit.policies]
-        notes = tuple(f"tighter than {text(value)} of {who}" for who, value in others)
+        notes = (*(f"{how} than {text(value)} of {who}" for who, value in others), *said)
         yield Row(section="require", field=field, value=limit.value, text=text(limit.value), by=limit.policies, notes=notes)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 
-from policies import applied, choose, devices, plan, work
+from policies import applied, choose, chosen, devices, plan, work
 from policies.actor import Placement, annotated_fraction
 from policies.compiled import Compiled
 from policies.extract import extract
@@ -128,7 +128,10 @@ def _one(
         choose.choose(made)
         edits = tuple(edit for rule in RULES for edit in rule.mutate(request, made))
     violations = tuple(islice(_check(request, made), MOST_FOUND))
-    return (() if violations else edits), violations, tuple(made.remarks) if request.phase == "mutate" else ()
+    if violations:  # nothing is edited then
+        edits = ()
+        made.remarks = dict.fromkeys(remark for remark in made.remarks if remark.code not in chosen.OF_EDITS)
+    return edits, violations, tuple(made.remarks) if request.phase == "mutate" else ()
 
 
 def _check(request: Request, made: Plan) -> Iterator[Violation]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from policies.actor import FRACTION_DEVICES, FRACTIONS, KUEUE_LABELS
+from policies.actor import FRACTION_DEVICES, FRACTIONS, KUEUE_LABELS, SHARING_WORDS
 from policies.catalog import Catalog
 from policies.pod import GRACE, MIRROR, PROBES, Raw
 from policies.policy import GROUP, Policy
@@ -31,6 +31,8 @@ CONTAINER = ("name", "restartPolicy")
 """fields of a container that are taken whole"""
 OWNER = ("apiVersion", "kind", "controller")
 OWN = f"{GROUP}/"
+READ = (OWN, *SHARING_WORDS)
+"""how annotations begin that are read whatever policies there are"""
 ORDINARY = ("cpu", "memory", "ephemeral-storage")
 """resource names that only requestsEqualLimits: [cpuAndMemory] reads, as it alone reads spec.resources"""
 
@@ -41,7 +43,7 @@ class Reads:
 
     labels: frozenset[str]
     annotations: frozenset[str]
-    """beside those of our own group, which are all read"""
+    """beside those of our own group, and of sharing schedulers, which are all read"""
     ordinary: bool
     """whether a policy compares cpu and memory"""
     users: frozenset[str]
@@ -130,7 +132,7 @@ def _metadata(metadata: Raw, read: Reads) -> Raw:
 
 
 def _annotations(annotations: Raw, keys: frozenset[str]) -> Raw:
-    return {key: annotations[key] for key in annotations if key in keys or key.startswith(OWN)}
+    return {key: annotations[key] for key in annotations if key in keys or key.startswith(READ)}
 
 
 def _spec(spec: Raw, read: Reads) -> Raw:

@@ -124,7 +124,7 @@ class Table:
     """of all GPUs here, filled once: a profile that none has may be any text"""
     vendors: Kept[int] = field(default_factory=lambda: Kept(_MOST_MEMO))
     rendered: Kept[Any] = field(default_factory=lambda: Kept(_MOST_MEMO))
-    """written by ``render`` alone: (axis, rows, universe) -> expressions"""
+    """written by ``render`` alone: (axis, rows, universe) -> expressions, (key, rows, other rows) -> a value"""
 
     def where(self, wanted: Iterable[bool]) -> int:
         """The set of rows for which ``wanted`` (in row order) is true."""

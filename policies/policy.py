@@ -135,6 +135,8 @@ class Require:
     sharing: tuple[Sharing, ...] = ()
     gpus_per_pod: DeviceLimit | None = None
     requests_equal_limits: tuple[Literal["accelerators", "cpuAndMemory"], ...] = ()
+    grace_min: int | None = None
+    """seconds: a floor, to which /mutate raises"""
     grace_max: int | None = None
     """seconds"""
     protection_max: int | None = None

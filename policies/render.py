@@ -112,6 +112,18 @@ def _by_key(table: Table, key: str, inside: int, universe: int) -> Rendering | N
     return Rendering(expressions, rows, rows == inside)
 
 
+def value_among(table: Table, key: str, rows: int, without: int) -> str | None:
+    """The first value of a key, as people sort them, that selects some of ``rows``, none of ``without``; None where none does. Cached."""
+    memo = (key, rows, without)
+    found: tuple[str | None] | None = table.rendered.get(memo)
+    if found is None:
+        classes = table.values.get(key, {}).items()
+        values = (possible[0] for possible, of_value in classes if of_value & rows and not of_value & without and len(possible) == 1)
+        found = (min((v for v in values if v not in (None, "?", "*")), key=natural, default=None),)
+        table.rendered.keep(memo, found, _OVERHEAD)
+    return found[0]
+
+
 def natural(value: str) -> tuple[int, str]:
     """Numbers by size, words by letter: 81920 before 144384."""
     return (int(value), "") if value.isdecimal() and len(value) < 16 else (-1, value)

@@ -48,7 +48,7 @@ def _slice_wish(plan: Plan) -> tuple[MigDefault, tuple[str, ...], Asked] | None:
         return None
     if plan.author.slice_gb is not None:
         return MigDefault(slice_gb=plan.author.slice_gb), tuple(c.policy.id for c in plan.policies), whole[0]
-    if plan.unread is not None:
+    if plan.unread is not None or plan.author.no_slice:
         return None
     said = spoken(plan, "mig", lambda c: c.policy.default.mig, lambda c: c.policy.default.mig)
     return None if said is None else (*said, whole[0])

@@ -25,6 +25,8 @@ class Limit:
 class Wishes:
     grace: Limit | None
     """default.gracePeriod, the longest"""
+    grace_min: Limit | None
+    """require.gracePeriod.min, the longest: whoever the actor is"""
     grace_max: Limit | None
     protect: Limit | None
     """default.protectFor, the longest, in seconds; FOREVER for Always"""
@@ -60,6 +62,7 @@ def read(policies: Sequence[Compiled], certain: Sequence[Compiled], grace: Calm,
     one_of = [(set(limit.one_of), c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod) and limit.one_of]
     return Wishes(
         grace=_most((c.policy.default.grace, c.policy.id) for c in _for(grace, certain)),
+        grace_min=_most((c.policy.require.grace_min, c.policy.id) for c in policies),
         grace_max=_least((c.policy.require.grace_max, c.policy.id) for c in policies),
         protect=_most(
             (FOREVER if p == "Always" else p, c.policy.id) for c in _for(disruption, certain) for p in [c.policy.default.protect_for]

@@ -30,6 +30,7 @@ import yaml
 from policies import snapshot
 from policies.catalog import Catalog
 from policies.catalog.parse import from_mappings
+from policies.chosen import OF_EDITS
 from policies.cluster_facts import ClusterFacts
 from policies.document import Document
 from policies.engine import evaluate
@@ -157,9 +158,10 @@ def outcome(case: Case) -> tuple[dict[str, Any], list[str]]:
 
 
 def broken(request: Request, facts: Facts, verdict: Verdict, edited: dict[str, Any]) -> list[str]:
-    """A second call on the edited pod must change nothing and refuse nothing."""
+    """A second call on the edited pod must change nothing, refuse nothing, and tell nothing again of what was edited."""
     again = evaluate(replace(request, pod=edited), facts)
     changes = [f"a second mutate would {op['op']} {op['path']}" for op in again.patch]
+    changes += [f"a second mutate says again: {r}" for r in again.remarks if r.code in OF_EDITS]
     return changes + [f"a second mutate refuses: {v}" for v in again.violations]
 
 

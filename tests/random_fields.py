@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Literal, TypeVar
 
@@ -123,8 +124,16 @@ def equal(random: Random) -> tuple[Literal["accelerators", "cpuAndMemory"], ...]
     return random.choice((("accelerators",), ("accelerators",), ("accelerators",), ("accelerators",), ("cpuAndMemory", "accelerators")))
 
 
+def floored(require: Require, part: float) -> Require:
+    """With a least grace, never more than the most, which the parser refuses. Drawn from what else is required: a seed that once found
+    something gives the same of all else."""
+    random = Random(repr(require))
+    least = random.choice((20, 30, 45, 600, 1200)) if chance(random, part) else None
+    return replace(require, grace_min=least if least is None else min(least, require.grace_max or least))
+
+
 def require(random: Random, part: float) -> Require:
-    return Require(
+    found = Require(
         machine=machine(random, part * 0.6),
         capacity=capacities(random) if chance(random, part) else (),
         long_runs=maybe(random, part * 0.5, long_runs),
@@ -135,6 +144,7 @@ def require(random: Random, part: float) -> Require:
         protection_max=random.choice((3600, 86400)) if chance(random, part * 0.6) else None,
         forbid_tolerations=patterns(random, part * 0.6),
     )
+    return floored(found, part * 0.6)
 
 
 def default(random: Random, part: float, templates: Sequence[str]) -> Default:

@@ -247,13 +247,38 @@ def pod(random: Random, world: World) -> Raw:
                 container.pop("resources", None)
     if chance(random, 0.3):
         spec["x-unknown"] = {"deep": [{"é": "\u2028", "n": None, "f": 1.0}], "e": []}
-    return {
+    out: Raw = {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": _metadata(random, calm),
         "spec": spec,
         **({"x-top": [1]} if chance(random, 0.2) else {}),
     }
+    _worded(Random(repr(out)), out)
+    return out
+
+
+_WORDS: tuple[tuple[str, str], ...] = (
+    ("berth.dev/mig-slice", "none"),
+    ("berth.dev/mig-slice", "none"),
+    ("berth.dev/opt-out", "grace"),
+    ("berth.dev/opt-out", "grace"),
+    ("nvidia.com/container.c0.gpu-memory.request", "4Gi"),
+    ("nvidia.com/use-gputype", "A100"),
+    ("hami.io/gpu-scheduler-policy", "binpack"),
+)
+_PARTS = ("nvidia.com/gpumem-percentage", "volcano.sh/vgpu-number", "volcano.sh/vgpu-memory", "volcano.sh/vgpu-cores")
+
+
+def _worded(random: Random, pod: Raw) -> None:
+    """With one more word, or part of a device. Drawn from what else the pod is: a seed that once found something gives the same of all
+    else."""
+    if chance(random, 0.1):
+        key, value = random.choice(_WORDS)
+        pod["metadata"].setdefault("annotations", {}).setdefault(key, value)
+    if chance(random, 0.03):
+        resources = pod["spec"]["containers"][0].setdefault("resources", {})
+        resources.setdefault("limits", {})[random.choice(_PARTS)] = "1"
 
 
 _CALLERS: tuple[tuple[str, tuple[str, ...]], ...] = (

@@ -112,6 +112,10 @@ def _tolerations(patterns: Sequence[TolerationPattern]) -> list[Raw]:
     return [_given(key=p.key, value=p.value, effect=p.effect) for p in patterns]
 
 
+def _span(seconds: int | None) -> str | None:
+    return None if seconds is None else span(seconds)
+
+
 def _at_most(seconds: int | None) -> Raw | None:
     return None if seconds is None else {"max": span(seconds)}
 
@@ -125,7 +129,7 @@ def _require(require: Require) -> Raw:
         sharing=[*require.sharing],
         gpusPerPod=None if limit is None else _given(max=limit.max, oneOf=[*limit.one_of]),
         requestsEqualLimits=[*require.requests_equal_limits],
-        gracePeriod=_at_most(require.grace_max),
+        gracePeriod=_unless_empty(_given(min=_span(require.grace_min), max=_span(require.grace_max))),
         protection=_at_most(require.protection_max),
         tolerations={"forbid": _tolerations(require.forbid_tolerations)} if require.forbid_tolerations else None,
     )
@@ -140,7 +144,7 @@ def _default(default: Default) -> Raw:
         capacity=[*default.capacity],
         longRuns=_long_runs(default.long_runs),
         mig=_mig(default.mig),
-        gracePeriod=None if default.grace is None else span(default.grace),
+        gracePeriod=_span(default.grace),
         protectFor=span(protect) if isinstance(protect, int) else protect,
         tolerate=_tolerations(default.tolerate),
         repair=[*default.repair],

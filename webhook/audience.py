@@ -33,6 +33,9 @@ _SAID: Mapping[int, Audience] = {
     217: "author",  # asks for what no known machine has
     218: "platform",  # its grant is missing
     219: "platform",  # its default or catalog names a taint that no pod may tolerate
+    220: "author",  # asked for a whole GPU, and gets a slice
+    221: "author",  # named no nodes, and gets some only
+    222: "author",  # wrote another grace period, or none
 }
 AUDIENCE: Mapping[str, Audience] = {f"BERTH-{number}": audience for number, audience in _SAID.items()}
 """Of each remark. Others are for the author: refusals that a pod is spared, and codes that nobody has placed."""

@@ -36,6 +36,9 @@ _SAID: Mapping[int, Word | None] = {
     217: None,  # the catalog knows no node for the pod
     218: "skipped",  # a toleration without a grant
     219: "skipped",  # a toleration that nobody may have
+    220: None,  # a slice was chosen: the edit is counted
+    221: None,  # nodes were chosen: the edit is counted
+    222: None,  # the grace period was raised: the edit is counted
 }
 REMARKS: Mapping[str, Word | None] = {f"BERTH-{number}": word for number, word in _SAID.items()}
 """What a remark says of the policies that it names; None: nothing."""

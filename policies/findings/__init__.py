@@ -25,7 +25,7 @@ from policies.findings.differences import Differences
 from policies.findings.exclusions import Exclusions
 from policies.findings.platforms import inexpressible
 from policies.findings.reach import Namespaces, Reach
-from policies.findings.sets import Offers, counts_of, offers_of
+from policies.findings.sets import Graces, Offers, counts_of, offers_of
 from policies.findings.words import MOST_LINE, cut, sentences, what, what_template, where
 from policies.nearest import hint
 from policies.policy import Allow, Require
@@ -111,6 +111,7 @@ class _Compared:
         self._exclusions = (
             Exclusions(lambda c: offers_of(c, offers), "GPU", reach),
             Exclusions(counts_of, "number of GPUs", reach),
+            Exclusions(Graces(snapshot.policies).demand, "grace period", reach),
         )
         yield from self._differences.steps(self._cluster, reach, offers)
         for exclusions in self._exclusions:

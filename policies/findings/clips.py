@@ -100,9 +100,18 @@ def _times(compiled: Compiled, others: Sequence[Compiled]) -> Iterator[str]:
     default = compiled.policy.default
     if default.grace is not None:
         yield from _time("gracePeriod", default.grace, default.grace, [(c.policy.require.grace_max, c) for c in others])
+        yield from _raised(default.grace, others)
     if default.protect_for is not None:
         seconds = FOREVER if default.protect_for == "Always" else default.protect_for
         yield from _time("protectFor", default.protect_for, seconds, [(c.policy.require.protection_max, c) for c in others])
+
+
+def _raised(grace: int, others: Sequence[Compiled]) -> Iterator[str]:
+    floors = [(least, c) for c in others if (least := c.policy.require.grace_min) is not None and least > grace]
+    if floors:
+        most = max(least for least, _ in floors)
+        by = _ids([c for least, c in floors if least == most])
+        yield f"spec.default.gracePeriod {duration.text(grace)} is raised to {duration.text(most)}, which is required by {by}"
 
 
 def _time(name: str, written: int | str, seconds: int, limits: Iterable[tuple[int | None, Compiled]]) -> Iterator[str]:

@@ -22,7 +22,7 @@ MOST_BLOCKS = 20_000
 
 @dataclass(slots=True)
 class Exclusions:
-    """Sentences by policy, of one thing that is required: offers, or numbers of GPUs."""
+    """Sentences by policy, of one thing that is required: offers, numbers of GPUs, or grace periods."""
 
     demand: Callable[[Compiled], Demand | None]
     thing: str

@@ -1,10 +1,12 @@
-"""What policies require, as sets that can be met whole: the offers of all platforms in one integer, numbers of GPUs in another."""
+"""What policies require, as sets that can be met whole, each in one integer: offers of all platforms, numbers of GPUs, grace periods."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from policies import duration
 from policies.compiled import Compiled, Constraint
 from policies.policy import DeviceLimit
 from policies.snapshot import Snapshot
@@ -65,6 +67,28 @@ def _counts(limit: DeviceLimit) -> Iterable[tuple[str, int]]:
     if limit.one_of:
         numbers = {min(number, MOST_GPUS) for number in limit.one_of}
         yield f"gpusPerPod of {list(limit.one_of)}", sum(1 << (number - 1) for number in numbers if number > 0)
+
+
+class Graces:
+    """Grace periods that tell which bounds have one in common: what any policy requires at least, and 0. Where bounds have something in
+    common, the longest minimum is in it."""
+
+    def __init__(self, policies: Iterable[Compiled]) -> None:
+        self._points = sorted({0, *(least for c in policies if (least := c.policy.require.grace_min) is not None)})
+        self._everything = (1 << len(self._points)) - 1
+
+    def demand(self, compiled: Compiled) -> Demand | None:
+        """None: any period goes, or only one that is not too long where nothing is too short."""
+        least, most = compiled.policy.require.grace_min, compiled.policy.require.grace_max
+        if len(self._points) == 1 or (least is None and most is None):
+            return None
+        parts = []
+        if least is not None:
+            shorter = (1 << bisect_left(self._points, least)) - 1
+            parts.append((f"gracePeriod min {duration.text(least)}", self._everything & ~shorter))
+        if most is not None:
+            parts.append((f"gracePeriod max {duration.text(most)}", (1 << bisect_right(self._points, most)) - 1))
+        return _demand(compiled, parts, self._everything)
 
 
 def _demand(compiled: Compiled, parts: Sequence[tuple[str, int]], everything: int) -> Demand | None:

@@ -92,9 +92,8 @@ def _required(require: Require) -> Iterator[str]:
         )
     if require.requests_equal_limits:
         yield f"requestsEqualLimits {_list(require.requests_equal_limits)}"
-    for name, most in (("gracePeriod", require.grace_max), ("protection", require.protection_max)):
-        if most is not None:
-            yield f"{name} max {duration.text(most)}"
+    bounds = (("gracePeriod min", require.grace_min), ("gracePeriod max", require.grace_max), ("protection max", require.protection_max))
+    yield from (f"{name} {duration.text(seconds)}" for name, seconds in bounds if seconds is not None)
     if require.forbid_tolerations:
         yield f"forbid tolerations {_list([toleration(p) for p in require.forbid_tolerations])}"
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from policies import policy
+from policies import duration, policy
 from policies.objects.shape import Cel, Kind, Rule
 from policies.verdict import Path
 
@@ -22,6 +22,12 @@ def min_below_max(given: Given, kind: Kind) -> Wrong:
     """`min` is at most `max`, here and in every other `{min, max}`."""
     if "min" in given and "max" in given and given["min"] > given["max"]:
         yield (), f"min {given['min']} is more than max {given['max']}; nothing lies between"
+
+
+def shortest_below_longest(given: Given, kind: Kind) -> Wrong:
+    """`min` is at most `max`, as durations."""
+    if "min" in given and "max" in given and given["min"] > given["max"]:
+        yield (), f"min {duration.text(given['min'])} is longer than max {duration.text(given['max'])}; nothing lies between"
 
 
 def something_is_left(given: Given, kind: Kind) -> Wrong:
@@ -80,6 +86,14 @@ IN_CEL: Mapping[Rule, tuple[Cel, ...]] = MappingProxyType(
             Cel(
                 rule="!has(self.min) || !has(self.max) || self.min <= self.max",
                 message="min is more than max; nothing lies between",
+            ),
+        ),
+        shortest_below_longest: (
+            Cel(
+                rule="!has(self.min) || !has(self.max) || "
+                + " || ".join(f"self.{name} == '' || !self.{name}.matches(r'{duration.IN_ORDER}')" for name in ("min", "max"))
+                + " || duration(self.min) <= duration(self.max)",
+                message="min is longer than max; nothing lies between",
             ),
         ),
         something_is_left: (

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from policies import duration
 from policies.objects import between_fields, definition
 from policies.objects import parts as part
 from policies.objects.schema import Schema, json_schema
@@ -23,9 +24,6 @@ MOST_NESTED = 64
 """items of a list whose items hold lists: the parser takes 256 there too, whose 65,536 values are too many to judge"""
 _CHARACTERS = 32
 """of a duration, as the parser has it (``duration``), of a size; no more than 64 of a quantity (``quantity``)"""
-_SPAN = r"^([0-9]{1,4}([.][0-9]{1,3})?h)?([0-9]{1,6}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,3})?s)?$"
-"""Hours, minutes, seconds, each at most once. The parser takes them in any order, and ms, us and ns too. Here nothing can overflow in
-Go's duration (292 years), and three decimals are exact in its nanoseconds, which cuts off further ones where the parser does not."""
 _SECONDS = "duration(self) >= duration('1s') && duration(self) <= duration('8784h')"
 _WHOLE_SECONDS = "duration(self).getMilliseconds() % 1000 == 0"
 _ABOUT_SPEC: dict[Kind, str] = {
@@ -149,7 +147,7 @@ def _quoted(text: Text) -> str:
 
 
 def _span(span: Span) -> Cel:
-    right = f"self.size() > 0 && self.matches(r'{_SPAN}') && {_SECONDS} && {_WHOLE_SECONDS}"
+    right = f"self.size() > 0 && self.matches(r'{duration.IN_ORDER}') && {_SECONDS} && {_WHOLE_SECONDS}"
     wanted = "wants a duration in whole seconds, from 1s to a year (8784h); write 2h, 90s or 1h30m"
     if span.word is None:
         return Cel(rule=right, message=wanted)

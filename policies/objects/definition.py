@@ -78,7 +78,7 @@ _GPUS_PER_POD = Struct(
 )
 
 _REQUIRE = Struct(
-    build=part.with_machine(policy.Require),
+    build=part.with_grace(part.with_machine(policy.Require)),
     fields=(
         *part.machine("gpuMemory"),
         part.capacity("Which capacity a pod may land on; `on-demand` includes reserved."),
@@ -97,7 +97,7 @@ _REQUIRE = Struct(
             about="Where requests must equal limits; `cpuAndMemory` gives QoS class Guaranteed.",
         ),
         Field(
-            name="gracePeriod", store="grace_max", shape=part.at_most("At most this long.", "1h"), example="{max: 1h}",
+            name="gracePeriod", store="grace", shape=part.GRACE, example="{min: 10m, max: 1h}",
             about="Bounds `terminationGracePeriodSeconds`, the time that a pod has for a last checkpoint when it is stopped.",
         ),
         Field(
@@ -153,7 +153,8 @@ _DEFAULT = Struct(
         Field(name="mig", shape=_MIG, about="A MIG slice in place of one whole GPU, where slices exist.", example="{slice: 10gb}"),
         Field(
             name="gracePeriod", store="grace", shape=Span(), example="30m",
-            about="Raises `terminationGracePeriodSeconds` to at least this, for a last checkpoint.",
+            about="Raises a `terminationGracePeriodSeconds` of 30, which is what Kubernetes fills in, for a last checkpoint. Any other was "
+            "written by somebody and stays. Never past what the platform grants (600 s with Cluster Autoscaler).",
         ),
         Field(
             name="protectFor", store="protect_for", shape=Span(word="Always"), example="12h",

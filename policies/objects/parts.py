@@ -189,6 +189,31 @@ def at_most(about: str, example: str) -> Struct:
     )
 
 
+_UNBOUNDED = policy.Bounds()
+GRACE = Struct(
+    build=policy.Bounds,
+    any_of=("max", "min"),
+    rules=(between.shortest_below_longest,),
+    fields=(
+        Field(
+            name="min", shape=Span(), example="10m",
+            about="At least this long: what is shorter is raised, also where the author wrote it. Only a service opts out "
+            "(`berth.dev/opt-out: grace`); DaemonSets' pods keep theirs.",
+        ),
+        Field(name="max", shape=Span(), about="At most this long.", example="1h"),
+    ),
+)  # fmt: skip
+
+
+def with_grace(build: Callable[..., Any]) -> Callable[..., Any]:
+    """Takes the two bounds of ``gracePeriod`` apart: a floor is written, a maximum only judged."""
+
+    def made(grace: policy.Bounds = _UNBOUNDED, **given: Any) -> Any:
+        return build(grace_min=grace.min, grace_max=grace.max, **given)
+
+    return made
+
+
 def capacity(about: str) -> Field:
     return Field(name="capacity", shape=Items(of=CAPACITY), about=about, example="[spot, on-demand]")
 

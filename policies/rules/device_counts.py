@@ -62,8 +62,8 @@ def _per_pod(plan: Plan) -> Iterator[Violation]:
 
 def _all_allowed(count: Count, most: int, allowed: Collection[int]) -> bool:
     """Whether every number that it may be is allowed, none apart. What lies between is possible too: ``firstAvailable`` may list it."""
-    possible = range(max(count.least, 1), most + 1)
-    return len(possible) <= len(allowed) and all(number in allowed for number in possible)
+    least = max(count.least, 1)
+    return most - least < len(allowed) and all(number in allowed for number in range(least, most + 1))
 
 
 def _above(count: Count, limit: Limit) -> Violation:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies import chosen
 from policies.plan import Plan
 from policies.pod import asks
 from policies.request import Request
@@ -20,18 +21,21 @@ NAME = "mig_resources"
 
 
 def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
-    """Per container: the new name in both, the old one out."""
-    chosen = plan.slice
-    if chosen is None or chosen.resource == chosen.old:
+    """Per container: the new name in both, the old one out. The author is told, of a slice by label too."""
+    slice_ = plan.slice
+    if slice_ is None or (slice_.resource == slice_.old and not plan.snapshot.placed):
+        return
+    chosen.say_slice(plan)
+    if slice_.resource == slice_.old:
         return
     for container in plan.pod.containers:
-        if not asks(container, chosen.old):
+        if not asks(container, slice_.old):
             continue
         for side, amounts in (("limits", container.limits), ("requests", container.requests)):
             base = (*container.path, "resources", side)
-            if chosen.old in amounts:
-                yield Edit(op="remove", path=(*base, chosen.old), rule=NAME, policies=chosen.policies)
-            yield Edit(op="add", path=(*base, chosen.resource), value="1", rule=NAME, policies=chosen.policies)
+            if slice_.old in amounts:
+                yield Edit(op="remove", path=(*base, slice_.old), rule=NAME, policies=slice_.policies)
+            yield Edit(op="add", path=(*base, slice_.resource), value="1", rule=NAME, policies=slice_.policies)
 
 
 def check(request: Request, plan: Plan) -> Iterator[Violation]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from policies import known_node, refusal
+from policies import chosen, known_node, refusal
 from policies.catalog import Resource
 from policies.compiled import who
 from policies.offers import AXES
@@ -32,10 +32,11 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
     """Term by term; copies are inserted behind their original, so later indices move."""
     if plan.actor.affinity != "write" or not plan.snapshot.placed or not plan.space.wanted:
         return
+    plans = [term for term in term_plans(plan) if term.alternatives]
+    if plans:
+        chosen.say_place(plan)
     moved = 0
-    for term in term_plans(plan):
-        if not term.alternatives:
-            continue
+    for term in plans:
         if term.index is None:
             yield from _new_terms(term.alternatives)
             continue

@@ -18,10 +18,12 @@ from policies.actor import (
     PLAIN,
     QUEUED,
     SERVICE,
+    SHARED_BY_NAME,
     SHARING,
     Actor,
     actor_of,
     caller,
+    is_fraction,
     meet,
     workloads_of,
 )
@@ -36,6 +38,7 @@ ORDER = {
     "affinity": ("no", "judge", "write"),
     "resources": ("no", "repair", "yes"),
     "grace": ("no", "named", "yes"),
+    "floor": ("no", "opt-out", "yes"),
     "disruption": ("no", "named", "yes"),
 }
 PLACEMENT = ("none", "left", "node", "all")
@@ -49,6 +52,7 @@ def test_of_the_edits_the_least_of_the_refusals_the_most(first: Actor, second: A
         least = min(order.index(getattr(first, field)), order.index(getattr(second, field)))
         assert order.index(getattr(met, field)) == least == order.index(getattr(meet(second, first), field))
     assert met.tolerations is (first.tolerations and second.tolerations)
+    assert met.chooses is (first.chooses and second.chooses)
     most = max(PLACEMENT.index(first.placement), PLACEMENT.index(second.placement))
     assert PLACEMENT.index(met.placement) == most == PLACEMENT.index(meet(second, first).placement)
     assert met.by_driver is (first.by_driver or second.by_driver)
@@ -171,3 +175,26 @@ def test_a_fraction_is_alone_or_beside_a_gpu() -> None:
     by_name = pod(containers=[{"resources": {"limits": {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 3000}}}])
     assert actor(by_name) is SHARING
     assert actor(by_name, asked=False) is PLAIN
+
+
+@pytest.mark.parametrize("name", SHARED_BY_NAME)
+def test_a_part_by_name_is_chosen_no_nodes(name: str) -> None:
+    """HAMi's and Volcano's names, in whichever container."""
+    other = {"resources": {"requests": {name: 1}}}
+    assert actor(pod(containers=[{"resources": {"limits": {"nvidia.com/gpu": 1}}}, other])) is SHARING
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "gpu-fraction-container-name", "gpu-memory.limit", "gpu-sm-percentage", "nvidia.com/container.main.gpu-memory.request",
+        "kai.scheduler/container.main.gpu-memory.portion.limit", "nvidia.com/use-gputype", "nvidia.com/nouse-gputype",
+        "nvidia.com/use-gpuuuid", "nvidia.com/vgpu-mode", "volcano.sh/vgpu-mode", "hami.io/gpu-scheduler-policy",
+    ],
+)  # fmt: skip
+def test_a_word_to_a_sharing_scheduler_makes_no_fraction(key: str) -> None:
+    """Beside a GPU no default chooses nodes then; nobody is refused for it, and alone it asks for nothing."""
+    one = pod(annotations={key: "x"})
+    assert actor(one) is SHARING
+    assert actor(one, asked=False) is PLAIN
+    assert not is_fraction(one)

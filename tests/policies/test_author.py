@@ -51,6 +51,13 @@ def test_a_run_is_long_over_the_bound(seconds: int | None, unknown: bool, long: 
     assert is_long(seconds, LongRuns(over=7200, capacity=("spot",), unknown_is_long=unknown)) is long
 
 
+@pytest.mark.parametrize(("text", "gigabytes", "none"), [("20gb", 20, False), ("none", None, True), (None, None, False)])
+def test_a_slice_or_none(text: str | None, gigabytes: int | None, none: bool) -> None:
+    """``none`` is a wish too: for a whole GPU."""
+    found = read(said={} if text is None else {"mig-slice": text})
+    assert (found.slice_gb, found.no_slice, found.violations) == (gigabytes, none, ())
+
+
 @pytest.mark.parametrize(
     ("key", "text", "hint"),
     [

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from policies.chosen import OF_EDITS
 from policies.duration import text
 from policies.effective import Effective, Layer, effective
 from policies.effective_probe import Kind, condition, selector_text
@@ -137,7 +138,7 @@ def test_refusals_and_remarks_are_the_engines(random: Random) -> None:
     """The same sentences, each remark once, with its field or at the end."""
     seen = both(random)
     assert list(seen.answer.look.refused) == [str(violation) for violation in seen.verdict.violations]
-    assert said(seen.answer) == {str(remark) for remark in seen.verdict.remarks}
+    assert said(seen.answer) == {str(remark) for remark in seen.verdict.remarks if remark.code not in OF_EDITS}  # rows tell of edits
     assert not [text for text in seen.answer.look.said if text.startswith(OF_FIELDS)]
 
 
@@ -149,13 +150,14 @@ def test_grace_and_protection_are_what_is_written(random: Random) -> None:
     written = {edit.path: edit for edit in edits(seen.verdict, "checkpoint_grace")}
     for row in rows(seen.answer, "default", "gracePeriod"):
         edit = written.get(("spec", "terminationGracePeriodSeconds"))
-        if edit is not None:
+        if edit is not None and row.value is not None:
             assert (row.value, row.by) == (edit.value, edit.policies)
         elif not seen.verdict.violations:
             assert row.value in (None, 30)
     protected = edits(seen.verdict, "disruption")
     marks = [row for row in rows(seen.answer, "default", "protectFor") if row.value is not None]
-    assert bool(written or protected) <= bool(marks or rows(seen.answer, "default", "gracePeriod"))
+    graces = [*rows(seen.answer, "default", "gracePeriod"), *rows(seen.answer, "require", "gracePeriod.min")]
+    assert bool(written or protected) <= bool(marks or graces)
     for edit in protected:
         assert marks[0].by == edit.policies
         assert any(f"{edit.path[-1]}={edit.value}" in note for note in marks[0].notes)
@@ -331,6 +333,17 @@ def test_a_grace_period_is_the_longest_and_clipped() -> None:
     text, by, notes = one(answer, "default", "gracePeriod")
     assert (text, by) == ("10m", (OWN,))
     assert notes[:2] == (f"longer than 2m of {A}", "BERTH-203: default gracePeriod 7200 s is clipped to the maximum 600 s")
+
+
+def test_a_floor_is_the_longest_and_stands_before_a_shorter_default() -> None:
+    """By gracePeriod.min; what limits it on this platform stands with it."""
+    floors = of("a", require=Require(grace_min=600)), of("b", require=Require(grace_min=1200), default=Default(grace=120))
+    answer = asked(*floors, of("own", "team-a", default=Default(grace=60)))
+    assert one(answer, "require", "gracePeriod.min")[:2] == ("20m", (B,))
+    assert one(answer, "require", "gracePeriod.min")[2][0] == f"longer than 10m of {A}"
+    assert one(answer, "default", "gracePeriod") == ("20m", (B,), (f"longer than 1m of {OWN}",))
+    alone = asked(floors[0], of("c", default=Default(grace=60)))
+    assert one(alone, "default", "gracePeriod") == ("-", (), (f"10m is required by {A}",))
 
 
 def test_a_namespaces_own_default_comes_before_the_clusters() -> None:

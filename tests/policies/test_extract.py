@@ -22,7 +22,7 @@ POD: dict[str, Any] = {
         "generateName": "llama-",
         "uid": "u",
         "labels": {"app": "llama", "batch.kubernetes.io/job-completion-index": "0", "kueue.x-k8s.io/queue-name": "q"},
-        "annotations": {"berth.dev/mig-slice": "10gb", "note": "x", "gpu-fraction": "0.5"},
+        "annotations": {"berth.dev/mig-slice": "10gb", "note": "x", "gpu-fraction": "0.5", "nvidia.com/use-gputype": "A100"},
         "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "llama", "uid": "v", "controller": True}],
         "managedFields": [{"manager": "kubectl"}],
     },
@@ -50,7 +50,7 @@ def test_what_is_read_stays_where_it_is() -> None:
     assert extract(POD, READS) == {
         "metadata": {
             "labels": {"kueue.x-k8s.io/queue-name": "q"},
-            "annotations": {"berth.dev/mig-slice": "10gb", "gpu-fraction": "0.5"},
+            "annotations": {"berth.dev/mig-slice": "10gb", "gpu-fraction": "0.5", "nvidia.com/use-gputype": "A100"},
             "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "controller": True}],
         },
         "spec": {

@@ -14,6 +14,7 @@ import jsonpatch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from policies.chosen import OF_EDITS
 from policies.cluster_facts import ClusterFacts
 from policies.compiled import Compiled, Constraint
 from policies.engine import evaluate
@@ -74,11 +75,12 @@ def said(verdict: Verdict) -> str:
 @examples(120, 5_000)
 @given(cases())
 def test_a_second_mutate_changes_nothing(case: Case) -> None:
-    """``mutate(mutate(p)) == mutate(p)``: what was written is there, berth.dev/applied too."""
+    """``mutate(mutate(p)) == mutate(p)``: what was written is there, berth.dev/applied too, and what was told of it is not told again."""
     first = judge(case)
     again = judge(case, pod=patched(case.request.pod, first))
     assert first.violations or not again.violations
     assert first.violations or list(again.patch) == []
+    assert first.violations or not [remark for remark in again.remarks if remark.code in OF_EDITS]
 
 
 def test_a_default_that_one_of_two_platforms_can_say() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from policies.chosen import OF_EDITS
 from policies.engine import evaluate
 from policies.verdict import Remark, Verdict, Violation
 from tests import golden, golden_claims
@@ -55,6 +56,13 @@ def test_a_sentence_begins_with_code_fact_and_fix() -> None:
 def test_a_remark_fits_a_warning() -> None:
     """The API server cuts a warning at 256 characters, so none is longer."""
     assert [text for r in remarks() if len(text := str(r)) > WARNING_LENGTH] == []
+
+
+def test_what_was_chosen_and_what_to_type_come_first() -> None:
+    """Of remarks about edits, who asked comes after 200 characters at the latest."""
+    said = [re.split(r" \((?:default of|asked by) ", str(r))[0] for r in remarks() if r.code in OF_EDITS]
+    assert said
+    assert [text for text in said if len(text) > AUTHOR_READS] == []
 
 
 def test_no_sentence_names_the_pod() -> None:

@@ -31,17 +31,20 @@ def test_the_longest_default_and_the_shortest_maximum_hold() -> None:
     """With all who say so, sorted."""
     found = read(
         cluster(
-            "a", require={"gracePeriod": {"max": "1h"}, "protection": {"max": "24h"}}, default={"gracePeriod": "5m", "protectFor": "12h"}
+            "a",
+            require={"gracePeriod": {"min": "5m", "max": "1h"}, "protection": {"max": "24h"}},
+            default={"gracePeriod": "5m", "protectFor": "12h"},
         ),
         cluster(
             "b",
-            require={"gracePeriod": {"max": "30m"}, "protection": {"max": "24h"}},
+            require={"gracePeriod": {"min": "10m", "max": "30m"}, "protection": {"max": "24h"}},
             default={"gracePeriod": "10m", "protectFor": "Always"},
         ),
         cluster("c", default={"gracePeriod": "10m"}),
     )
     assert found.grace == Limit(600, ("ClusterGPUPolicy/b", "ClusterGPUPolicy/c"))
     assert found.grace_max == Limit(1800, ("ClusterGPUPolicy/b",))
+    assert found.grace_min == Limit(600, ("ClusterGPUPolicy/b",))
     assert found.protect == Limit(FOREVER, ("ClusterGPUPolicy/b",))
     assert found.protect_max == Limit(86400, ("ClusterGPUPolicy/a", "ClusterGPUPolicy/b"))
 

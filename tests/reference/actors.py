@@ -11,6 +11,11 @@ from tests.reference.pods import metadata, owner, pinned, workloads
 
 LEVELS = ("none", "left", "node", "all")
 """of its place a pod may be refused for: nothing; that nothing is left; its known node too; everything"""
+WORDS = (
+    "gpu-fraction", "gpu-memory", "gpu-sm-", "kai.scheduler/container.", "nvidia.com/container.",
+    "hami.io/", "nvidia.com/use-gpu", "nvidia.com/nouse-gpu", "nvidia.com/vgpu-", "volcano.sh/vgpu-",
+)  # fmt: skip
+"""annotations for a scheduler that shares GPUs: it, and no default, decides where such a pod runs"""
 DAEMON_USERS = ("system:serviceaccount:kube-system:daemon-set-controller", "system:kube-controller-manager")
 
 
@@ -24,7 +29,9 @@ class Row:
     affinity: str = "write"
     rename: bool = True
     repair: bool = True
+    chooses: bool = True
     grace: str = "yes"
+    floor: str = "yes"
     annotations: str = "yes"
     placement: str = "all"
 
@@ -41,12 +48,13 @@ def row(request: Request, catalog: Catalog, queues: tuple[str, ...], asked: Aski
     scheduler = spec.get("schedulerName")
     if any(kinds[w].service for w in workloads(pod, catalog)) or who.get("kind") in ("ReplicaSet", "StatefulSet"):
         out.grace = out.annotations = "named"
+        out.floor = "opt-out"
         levels.append("all")
     if pinned(pod) is not None:
         out.affinity, out.rename, out.repair = "no", False, False
         levels.append("node")
         if request.user in DAEMON_USERS and "system:nodes" not in request.groups:
-            out.grace, out.annotations = "no", "no"
+            out.grace, out.annotations, out.floor = "no", "no", "no"
     if spec.get("nodeName"):
         out.tolerations, out.affinity, out.rename, out.grace, out.annotations = False, "no", False, "no", "no"
         levels.append("node")
@@ -62,8 +70,8 @@ def row(request: Request, catalog: Catalog, queues: tuple[str, ...], asked: Aski
         out.rename = False
         out.affinity = "judge" if out.affinity == "write" else out.affinity
         levels.append("left")
-    if asked.resources and asked.in_part:
-        out.rename = False
+    if asked.resources and (asked.in_part or any(key.startswith(WORDS) for key in annotations)):
+        out.rename = out.chooses = False
         levels.append("all")
     elif not asked.resources and by_annotation(pod):
         out.affinity, out.rename, out.repair = "no", False, False

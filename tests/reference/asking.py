@@ -23,8 +23,11 @@ Span = tuple[int, int | None]
 OPEN: Span = (0, None)
 PARTS = ("gpu-fraction", "gpu-memory")
 """annotations by which KAI and Run:ai give a pod a part of a GPU"""
-HAMI = {"nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores"}
-"""resource names by which HAMi gives a container a part of a GPU"""
+HAMI = {
+    "nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores",
+    "volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage", "volcano.sh/vgpu-cores",
+}  # fmt: skip
+"""resource names by which HAMi, and Volcano with its device plugin, give a container a part of a GPU"""
 MOST_DIGITS = 9
 
 

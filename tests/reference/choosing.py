@@ -36,7 +36,7 @@ class Choosing(KnownNodes):
             impossible = not self.platforms_left(lambda n: True, self.now, self.terms)
             self.template_by = [p for p in self.certain if said in p.allow.node_templates]
             return set() if self.take_template(said, by_default=False) or impossible else {"BERTH-152"}
-        wish = self.speaker(lambda p: p.default.node_template) if self.silent("template") else None
+        wish = self.speaker(lambda p: p.default.node_template) if self.silent("template") and self.row.chooses else None
         own = any(p.namespace is not None and p.default.node_template for p in self.certain)
         self.template_by = [p for p in self.certain if p.default.node_template and (p.namespace is not None or not own)]
         if wish is not None and not (own and wish not in allowed):
@@ -77,7 +77,7 @@ class Choosing(KnownNodes):
             return None
         if said is not None and said.endswith("gb") and said[:-2].isdigit():
             return int(said[:-2]), None
-        wish = self.speaker(lambda p: p.default.mig)
+        wish = self.speaker(lambda p: p.default.mig) if said != "none" else None
         return None if wish is None else (wish.slice_gb, wish.usable_mib)
 
     def names_shared(self) -> bool:
@@ -137,6 +137,8 @@ class Choosing(KnownNodes):
 
     def choose_rest(self) -> None:
         machine = self.speaker(lambda p: None if p.default.machine == Machine() else p.default.machine, self.same_machines)
+        if not self.row.chooses:
+            return
         if machine is not None and self.silent("machine"):
             self.keep("machine", self.of_machine(machine))
         wanted = self.speaker(self.capacity_wish)

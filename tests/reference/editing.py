@@ -146,19 +146,29 @@ class Editing(Choosing):
         return any(all(said[n.platform, axis](n) for axis in AXES) for n in nodes)
 
     def raise_grace(self) -> None:
-        wishes = [p.default.grace for p in self.acting(self.row.grace) if p.default.grace is not None]
-        opted = "grace" in [o.strip() for o in self.annotations.get("berth.dev/opt-out", "").split(",")]
-        if not wishes or opted:
-            return
-        limits = [p.require.grace_max for p in self.policies if p.require.grace_max is not None]
-        pools = [self.cluster.nodepool_grace.get(n) for n in self.nodepools()]
-        seconds = min([max(wishes), *limits, *(p for p in pools if p is not None)])
-        former = self.pod["spec"].get("terminationGracePeriodSeconds", 30)
+        former, default, floor = self.pod["spec"].get("terminationGracePeriodSeconds", 30), self.default_grace(), self.floor()
+        seconds = former
+        if former == 30 and default is not None and default >= (floor or 0):
+            seconds = default
+        elif floor is not None:  # 30 passes for nothing written, which a default raises
+            seconds = max(former, 31 if floor == 30 > former and (default or 0) > 30 else floor)
         if seconds <= former:
             return
         self.out.grace = seconds
-        probes = [c.raw[p] for c in pods.containers(self.pod) for p in ("livenessProbe", "startupProbe") if p in c.raw and former]
+        probes = [c.raw[p] for c in pods.containers(self.pod) for p in ("livenessProbe", "startupProbe") if p in c.raw and former > 0]
         self.out.probes = sum("terminationGracePeriodSeconds" not in p for p in probes)
+
+    def default_grace(self) -> int | None:
+        """What nothing written is raised to: never past a maximum, a NodePool's own, or what every platform that is left grants."""
+        wishes = [p.default.grace for p in self.acting(self.row.grace) if p.default.grace is not None]
+        if not wishes or "grace" in [o.strip() for o in self.annotations.get("berth.dev/opt-out", "").split(",")]:
+            return None
+        limits = [p.require.grace_max for p in self.policies if p.require.grace_max is not None]
+        pools = [p for n in self.nodepools() if (p := self.cluster.nodepool_grace.get(n)) is not None]
+        left = {platform for term in self.terms for platform in self.left(terms=[term])} or set(self.atlas.tables)
+        caps = [cap for cap in self.catalog.grace_caps if cap.capacity is None]
+        grants = [min((cap.seconds for cap in caps if platform in cap.platforms), default=FOREVER) for platform in left]
+        return min([max(wishes), *limits, *pools, max(grants) if self.world.placed else FOREVER])
 
     def nodepools(self) -> set[str]:
         """The known NodePools that the terms name; all of them where they name none."""

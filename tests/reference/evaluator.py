@@ -90,6 +90,7 @@ class Judged(Editing):
         codes |= self.forbidden()
         codes |= self.walked_past()
         codes |= self.too_long()
+        codes |= self.too_short()
         codes |= self.placement()
         codes |= self.shared()
         codes -= PLACED - JUDGED[self.row.placement]

@@ -18,7 +18,7 @@ class Refusals(Case):
         if duration is not None and (pods.duration(duration) or 0) <= 0:
             out.add("BERTH-151")
         sizes = {f"{p.memory_gb}gb" for gpu in self.catalog.gpus for p in gpu.mig}
-        if size is not None and size not in sizes:
+        if size is not None and size not in {*sizes, "none"}:
             out.add("BERTH-151")
         opted = [o.strip() for o in self.annotations.get("berth.dev/opt-out", "").split(",") if o.strip()]
         return out | ({"BERTH-151"} if any(o != "grace" for o in opted) else set())
@@ -93,6 +93,22 @@ class Refusals(Case):
         taints = self.cluster.taints.get(self.pod["spec"].get("nodeName") or "", ())
         forbidden = [t for p in self.policies for t in p.require.forbid_tolerations]
         return {"BERTH-132"} if any(grants(f, _as_pattern(t)) for t in taints for f in forbidden) else set()
+
+    def floor(self) -> int | None:
+        """The shortest grace that is required of this pod: of a service unless its author opted out, of a DaemonSet's pod none."""
+        opted = "grace" in [o.strip() for o in self.annotations.get("berth.dev/opt-out", "").split(",")]
+        held = {"yes": True, "opt-out": not opted, "no": False}[self.row.floor]
+        return max((p.require.grace_min for p in self.policies if p.require.grace_min is not None), default=None) if held else None
+
+    def too_short(self) -> set[str]:
+        """On validate; and on both where no grace is inside all that is required."""
+        least, most = self.floor(), self.least(lambda p: p.require.grace_max)
+        if least is None:
+            return set()
+        if most is not None and least > most:
+            return {"BERTH-133"}
+        short = self.request.phase == "validate" and self.pod["spec"].get("terminationGracePeriodSeconds", 30) < least
+        return {"BERTH-133"} if short else set()
 
     def too_long(self) -> set[str]:
         out = set()

@@ -119,8 +119,9 @@ def test_an_annotation_that_is_refused_is_said_once() -> None:
 
 
 @pytest.mark.parametrize("name", ["vllm-server", "train-llama"])
-def test_a_correct_pod_under_the_shipped_library_has_no_warning(name: str) -> None:
-    """One GPU of a Deployment, eight of a Job, as recorded, in both phases: nothing that their authors could mend."""
+def test_a_correct_pod_under_the_shipped_library_hears_once_what_was_chosen(name: str) -> None:
+    """One GPU of a Deployment, eight of a Job, as recorded: the models that a default chose, and nothing that their authors could mend; at
+    the second call, and at validate, nothing at all."""
     catalog = golden.catalog_with()
     world = snapshot.build(golden.policies_of("library", catalog), catalog, platforms=["karpenter-aws"])
     review = from_document(json.loads((golden.REVIEWS / f"pods-create-{name}.json").read_text()))
@@ -129,7 +130,10 @@ def test_a_correct_pod_under_the_shipped_library_has_no_warning(name: str) -> No
     edited = replace(review, pod=apply_patch(review.pod, mutate.patch))
     validate = evaluate(edited.request("validate"), facts)
     assert mutate.edits
-    assert answer(review, mutate)["response"].keys() == {"uid", "allowed", "patchType", "patch"}
+    response = answer(review, mutate)["response"]
+    assert response.keys() == {"uid", "allowed", "patchType", "patch", "warnings"}
+    assert [warning.partition(":")[0] for warning in response["warnings"]] == ["BERTH-221"]
+    assert "warnings" not in answer(edited, evaluate(edited.request("mutate"), facts))["response"]
     assert answer(edited, validate, phase="validate")["response"] == {"uid": review.uid, "allowed": True}
 
 

@@ -29,6 +29,11 @@ from tests.policies.findings.found import found, namespace, own, policy, said, t
         ),
         ({"gracePeriod": "2h"}, {"gracePeriod": {"max": "1h"}}, "spec.default.gracePeriod 2h is clipped to 1h by ClusterGPUPolicy/guard"),
         (
+            {"gracePeriod": "2m"},
+            {"gracePeriod": {"min": "10m"}},
+            "spec.default.gracePeriod 2m is raised to 10m, which is required by ClusterGPUPolicy/guard",
+        ),
+        (
             {"protectFor": "Always"},
             {"protection": {"max": "24h"}},
             "spec.default.protectFor Always is clipped to 24h by ClusterGPUPolicy/guard",
@@ -69,7 +74,7 @@ def test_what_is_clipped_by_whom_to_what(default: dict[str, Any], require: dict[
     [
         ({"families": {"in": ["hopper"]}}, {"families": {"in": ["ampere", "hopper"]}}),
         ({"families": {"notIn": ["volta"]}}, {"families": {"in": ["ampere", "hopper"]}}),
-        ({"gracePeriod": "1h"}, {"gracePeriod": {"max": "1h"}}),
+        ({"gracePeriod": "1h"}, {"gracePeriod": {"min": "1h", "max": "1h"}}),
         ({"protectFor": "12h"}, {"protection": {"max": "24h"}}),
         ({"tolerate": [{"key": "team", "value": "x"}]}, {"tolerations": {"forbid": [{"key": "team", "value": "y"}]}}),
         ({"mig": {"slice": "10gb"}}, {"sharing": ["MIG", "Exclusive"]}),

@@ -17,6 +17,8 @@ from tests.policies.findings.found import condition, found, namespace, own, poli
         ({"capacity": ["spot"]}, {"capacity": ["on-demand"]}, "(capacity [on-demand])"),
         ({"capacity": ["spot"]}, {"longRuns": {"over": "1h", "capacity": ["on-demand"]}}, "(capacity [on-demand] for long runs)"),
         ({"gpusPerPod": {"oneOf": [8]}}, {"gpusPerPod": {"max": 4}}, "no number of GPUs is inside this gpusPerPod of [8]"),
+        ({"gracePeriod": {"min": "1h"}}, {"gracePeriod": {"max": "10m"}}, "no grace period is inside this gracePeriod min 1h"),
+        ({"gracePeriod": {"min": "1h", "max": "2h"}}, {"gracePeriod": {"min": "3h"}}, "(gracePeriod min 3h)"),
         ({"gpuMemory": {"min": 141}}, {"models": {"in": ["T4"]}}, "(models in [T4])"),
     ],
     ids=lambda value: str(value)[:40],
@@ -27,6 +29,13 @@ def test_both_are_told_what_excludes_what(one: dict[str, Any], other: dict[str, 
     assert thing in said(both["a"], "Conflicted")
     assert "ClusterGPUPolicy/b" in said(both["a"], "Conflicted")
     assert "ClusterGPUPolicy/a" in said(both["b"], "Conflicted")
+
+
+def test_bounds_of_grace_that_meet_exclude_nothing() -> None:
+    """A minimum that is the other's maximum; maxima alone, whatever they are."""
+    for one, other in (({"min": "1h"}, {"max": "1h"}), ({"max": "10s"}, {"max": "2h"}), ({"min": "10m", "max": "1h"}, {"min": "30m"})):
+        both = found(policy("a", require={"gracePeriod": one}), policy("b", require={"gracePeriod": other}))
+        assert not said(both["a"], "Conflicted")
 
 
 def test_three_may_leave_nothing_where_no_two_do() -> None:

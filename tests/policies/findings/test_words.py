@@ -13,7 +13,7 @@ from tests.policies.findings.found import found, own, policy, template
 EVERYTHING: dict[str, Any] = {
     "require": {
         "families": {"in": ["hopper"]}, "longRuns": {"over": "2h", "capacity": ["on-demand"]}, "gpusPerPod": {"max": 8, "oneOf": [1, 8]},
-        "requestsEqualLimits": ["accelerators"], "gracePeriod": {"max": "1h"}, "protection": {"max": "24h"},
+        "requestsEqualLimits": ["accelerators"], "gracePeriod": {"min": "10m", "max": "1h"}, "protection": {"max": "24h"},
         "tolerations": {"forbid": [{"key": "team", "value": "x"}]},
     },
     "default": {
@@ -39,7 +39,7 @@ def test_all_that_a_policy_does_is_said(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(words, "MOST_LINE", 1000)
     assert found(policy("p", **EVERYTHING), template("t"))["p"].what == (
         "require families in [hopper], capacity [on-demand] for runs over 2h, gpusPerPod max 8 of [1, 8], "
-        "requestsEqualLimits [accelerators], gracePeriod max 1h, protection max 24h, forbid tolerations [team=x]; "
+        "requestsEqualLimits [accelerators], gracePeriod min 10m, gracePeriod max 1h, protection max 24h, forbid tolerations [team=x]; "
         "default acceleratorTaints, nodeTemplate t, mig usableMemory 9728Mi, capacity [spot], capacity [on-demand] for runs over 1h30m, "
         "gracePeriod 30m, protectFor Always, tolerate [a:NoSchedule], repair [accelerators]; allow nodeTemplates [t], tolerations [team]"
     )

@@ -91,7 +91,10 @@ REQUIRE = {
     "gpusPerPod: {oneOf: 8}": "gpusPerPod.oneOf: wants a list, found the number 8; write oneOf: [1, 2, 4, 8]",
     "requestsEqualLimits: accelerators": 'requestsEqualLimits: wants a list, found the text "accelerators"; '
     "write requestsEqualLimits: [accelerators]",
-    "gracePeriod: 1h": 'gracePeriod: wants a map, found the text "1h"; write gracePeriod: {max: 1h}',
+    "gracePeriod: 1h": 'gracePeriod: wants a map, found the text "1h"; write gracePeriod: {min: 10m, max: 1h}',
+    "gracePeriod: {}": "gracePeriod: wants max or min; write max: 1h",
+    "gracePeriod: {min: 1h, max: 30m}": "gracePeriod: min 1h is longer than max 30m; nothing lies between",
+    "gracePeriod: {min: 10}": "gracePeriod.min: wants a duration with its unit, found the number 10; write 10s",
     "gracePeriod: {max: 3600}": "gracePeriod.max: wants a duration with its unit, found the number 3600; write 3600s",
     "tolerations: {forbid: {key: a}}": "tolerations.forbid: wants a list, found a map; write forbid: [{key: team, value: other}]",
     "tolerations: {forbid: team}": 'tolerations.forbid: wants a list, found the text "team"; write forbid: [{key: team, value: other}]',

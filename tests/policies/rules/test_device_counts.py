@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from policies.rules.device_counts import _nearest_slice
+from policies.count import Count
+from policies.rules.device_counts import _all_allowed, _nearest_slice
 from tests import golden
 
 KNOWN = sorted({profile.resource for gpu in golden.catalog_with().gpus for profile in gpu.mig})
@@ -24,3 +25,12 @@ KNOWN = sorted({profile.resource for gpu in golden.catalog_with().gpus for profi
 def test_the_nearest_slice_has_as_much_compute(asked: str, meant: str | None) -> None:
     """And the memory that is nearest; else the nearest name, if there is one."""
     assert _nearest_slice(asked, KNOWN) == meant
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "allowed"),
+    [(1, 1, True), (1, 2, True), (0, 2, True), (2, 4, False), (4, 4, True), (0, 10**70, False), (10**70, 10**70, False)],
+)
+def test_every_number_that_it_may_be_is_among_the_allowed(least: int, most: int, allowed: bool) -> None:
+    """However many digits an author writes."""
+    assert _all_allowed(Count(least, most), most, (1, 2, 4, 8)) is allowed
