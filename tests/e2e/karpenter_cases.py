@@ -1,7 +1,8 @@
 """Pods for Karpenter, each with a NodePool of its own, and the policies that judge them.
 
-All are created at once (``karpenter_shop``). Pods that no Berth judges are in the namespace ``WITHOUT``. A pod names its NodePool by a
-nodeSelector, as those of teams with pools of their own do; so no two cases share a machine.
+All are created at once (``karpenter_shop``). Pods that no Berth judges are in the namespace ``WITHOUT``. Each NodePool has a taint of its
+own, which the pods of its case alone tolerate; so no two cases share a machine, and no pod names a NodePool, beside which no default would
+choose a machine. Those do of which Karpenter is to say why nothing is bought, or whose NodePool cuts their grace.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from tests.testcluster.cluster import RUNS_FOR
 from tests.testcluster.karpenter import CAPACITY, FAMILY, POOL, Bought
 
 WITHOUT = "without-berth"
+CASE = "tests.berth.dev/case"
+"""key of the taint"""
 PRODUCT = "nvidia.com/gpu.product"
 TOLERATION: Raw = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 RUNS: Raw = {"capacity": ["spot"], "longRuns": {"over": "2h", "capacity": ["on-demand"], "unknownIsLong": True}}
@@ -60,7 +63,14 @@ class Case:
         """Of the pod, or of the Job."""
         annotations = {RUNS_FOR: "2h", **({} if self.expects is None else {"berth.dev/expected-duration": self.expects})}
         container = {"name": "c", "image": "train:1", "resources": {"limits": {self.resource: str(self.gpus)}}}
-        spec = {"containers": [container], **self.spec, "nodeSelector": {POOL: self.pool or self.name, **self.spec.get("nodeSelector", {})}}
+        pool = self.pool or self.name
+        spec = {
+            "containers": [container],
+            **self.spec,
+            "tolerations": [*self.spec.get("tolerations", ()), {**_taint(pool), "operator": "Equal"}],
+        }
+        if self.waits or self.grace is not None:
+            spec["nodeSelector"] = {POOL: pool, **self.spec.get("nodeSelector", {})}
         metadata = {"name": self.name, "namespace": self.namespace}
         if not self.job:
             return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata | {"annotations": annotations}, "spec": spec}
@@ -77,10 +87,14 @@ class Case:
         return karpenter.node_pool(
             self.name,
             capacity=self.capacity,
-            taints=(karpenter.TAINTS[vendor],),
+            taints=(karpenter.TAINTS[vendor], _taint(self.name)),
             termination_grace=self.grace,
             consolidate_after=self.consolidate_after,
         )
+
+
+def _taint(pool: str) -> Raw:
+    return {"key": CASE, "value": pool, "effect": "NoSchedule"}
 
 
 def requiring(*terms: Sequence[tuple[str, str]]) -> Raw:
