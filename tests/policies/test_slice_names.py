@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.rules.device_counts import _nearest_slice
+from policies.slice_names import nearest_slice
 from tests import golden
 
 KNOWN = sorted({profile.resource for gpu in golden.catalog_with().gpus for profile in gpu.mig})
@@ -23,4 +23,4 @@ KNOWN = sorted({profile.resource for gpu in golden.catalog_with().gpus for profi
 )
 def test_the_nearest_slice_has_as_much_compute(asked: str, meant: str | None) -> None:
     """And the memory that is nearest; else the nearest name, if there is one."""
-    assert _nearest_slice(asked, KNOWN) == meant
+    assert nearest_slice(asked, KNOWN) == meant
