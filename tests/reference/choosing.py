@@ -147,12 +147,8 @@ class Choosing(KnownNodes):
                 self.chosen, self.axes = [*before[0], every(wide)], [*before[1], *(("machine", test) for test in wide)]
         wanted = self.speaker(self.capacity_wish)
         elsewhere = any(self.atlas.renamed(term, "type") for term in self.terms)
-        if (
-            wanted is not None
-            and self.silent("capacity")
-            and not elsewhere
-            and self.keep("capacity", [partial(in_capacity, wanted=wanted)])
-        ):
+        silent = self.silent("capacity") and not elsewhere
+        if wanted is not None and silent and self.keep("capacity", [partial(in_capacity, wanted=wanted)]):
             own = [p for p in self.certain if p.namespace is not None and self.capacity_wish(p)]
             self.named_capacity = own or self.certain
 

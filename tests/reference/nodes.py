@@ -261,11 +261,12 @@ def in_machine(node: Node, machine: Machine, catalog: Catalog) -> bool:
         return False
     if machine.models is not None and not _in_not_in(machine.models, set() if gpu is None else {gpu.model, *gpu.groups}):
         return False
-    prefixes = ["", *(p.type_prefix for p in catalog.platforms.values())]
-    named = set() if node.machine_family is None else {f"{prefix}{node.machine_family}" for prefix in prefixes}
     has_families = catalog.platforms[node.platform].cloud is not None
-    if has_families and machine.instance_families is not None and not _in_not_in(machine.instance_families, named):
-        return False
+    if has_families and machine.instance_families is not None:
+        prefixes = ["", *(p.type_prefix for p in catalog.platforms.values())]
+        named = set() if node.machine_family is None else {f"{prefix}{node.machine_family}" for prefix in prefixes}
+        if not _in_not_in(machine.instance_families, named):
+            return False
     if machine.gpu_memory is None:
         return True
     size = None if gpu is None else gpu.memory_gb
@@ -353,6 +354,7 @@ class Atlas:
     templates: dict[str, NodeTemplate]
     _landing: dict[str, frozenset[Node]] = field(default_factory=dict)
     _known: dict[str, set[str | None]] = field(default_factory=dict)
+    _open: dict[tuple[str, str, tuple[str, ...]], bool] = field(default_factory=dict)
     _meant: dict[tuple[str, str, str], str] = field(default_factory=dict)
     _saying: dict[tuple[str, str, frozenset[Node], frozenset[Node]], list[set[Node]]] = field(default_factory=dict)
 
@@ -367,6 +369,13 @@ class Atlas:
         key = expression["key"]
         if expression["operator"] != "In" or key not in table.keys:
             return False
+        asked = (table.platform.name, key, tuple(map(str, expression.get("values") or ())))
+        if asked not in self._open:
+            self._open[asked] = self._nobody_knows(table, expression)
+        return self._open[asked]
+
+    def _nobody_knows(self, table: Table, expression: Raw) -> bool:
+        key = expression["key"]
         known = [v for v in self.known(key) if v is not None and v != "?"]
         listed, many = {v for v in known if v[-1] != "*"}, tuple(v[:-1] for v in known if v[-1] == "*" and v != "*")
         meant = [self.meant(table, key, str(v)) for v in expression.get("values") or ()]

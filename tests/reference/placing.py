@@ -35,9 +35,8 @@ class Placing(Refusals):
         """What shares a device, or is a part of one, where no known node tells so: none has the name, or takes the pod."""
         ways = {"TimeSliced"} if self.asking.in_part else set()
         cells = [self.cells(term) for term in self.terms]
-        if any(cells) and all(
-            set(there) <= set(self.atlas.renamed(term, "product")) for term, there in zip(self.terms, cells, strict=True)
-        ):
+        cut = [set(self.atlas.renamed(term, "product")) for term in self.terms]
+        if any(cells) and all(set(there) <= sliced for there, sliced in zip(cells, cut, strict=True)):
             ways |= {"MIG"}
         taken = self.platforms_left(lambda node: True, self.now, self.terms)
         for name, resource in self.asked.items():
@@ -150,7 +149,9 @@ class Placing(Refusals):
         return [partial(in_capacity, wanted=one) for one in wanted]
 
     def of_machine(self, machine: Machine, *, required: bool = False, new: bool = False) -> list[Inside]:
-        """Field by field; ``new``: families with models that nobody knows. Machines without families are in no list of them that is required, where there are clouds with such machines."""
+        """Field by field; ``new``: families with models that nobody knows.
+
+        Machines without families are in no list of them that is required, where there are clouds with such machines."""
         names = ("families", "models", "instance_families", "gpu_memory")
         alone = [Machine(**{name: getattr(machine, name)}) for name in names if getattr(machine, name) is not None]
         found: list[Inside] = [partial(in_machine, machine=one, catalog=self.catalog) for one in alone]
