@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     found = _named(catalog, args.model)
     if not found:
-        print(f'berth: no GPU "{args.model}" in the catalog{hint(args.model, catalog.model_names)}', file=sys.stderr)
+        print(f'berth: no GPU "{args.model}" in the catalog{hint(args.model, catalog.model_names, catalog.codes)}', file=sys.stderr)
         return BAD_INPUT
     print("\n\n".join("\n".join(_detail(catalog, gpu)) for gpu in found))
     return 0

@@ -17,9 +17,9 @@ from policies.offers import AXES
 from policies.placement import Cell, Space, meet
 from policies.plan import Plan
 from policies.policy import TolerationPattern
+from policies.sayable import sayable
 from policies.silence import speaks, spoken, unread
 from policies.slices import choose_slice, slice_is_left
-from policies.terms import sayable
 from policies.verdict import Violation
 from policies.wishes import grants
 
@@ -33,7 +33,8 @@ def choose(plan: Plan) -> None:
         _say_left_alone(plan, plan.unread)
     elif not speaks(plan, plan.snapshot.vocabulary.machine):
         _keep(plan, "machine", lambda c: c.machine or None, key=lambda c: tuple((x.field, *sorted(x.rows.items())) for x in c.machine))
-    if plan.unread is None and not speaks(plan, plan.snapshot.vocabulary.capacity):
+    silent = plan.unread is None and not any(cell.of_twins for cell in plan.space.cells)
+    if silent and not speaks(plan, plan.snapshot.vocabulary.capacity):
         _keep(
             plan,
             "capacity",
@@ -73,7 +74,7 @@ def _keep(plan: Plan, axis: str, value: Callable[[Compiled], tuple[Constraint, .
         return
     constraints, names = said
     before = plan.inside, plan.chosen
-    plan.inside = meet(plan.inside, *(c.rows for c in constraints))
+    plan.inside = meet(plan.inside, *(c.sure or c.rows for c in constraints))
     plan.chosen = [*plan.chosen, *(replace(c, by=names) for c in constraints)]
     if not _can_be_had(plan):
         plan.inside, plan.chosen = before
@@ -83,6 +84,7 @@ def _keep(plan: Plan, axis: str, value: Callable[[Compiled], tuple[Constraint, .
                 "BERTH-204", f"default {wish} leaves nothing inside what is required and asked for: it does not act", "node_affinity", names
             )
         return
+    plan.inside = meet(before[0], *(c.rows for c in constraints))
     _say_clipped(plan, constraints, names)
 
 
@@ -131,11 +133,12 @@ def _say_clipped(plan: Plan, constraints: Sequence[Constraint], names: Sequence[
 
 def _loses(plan: Plan, platform: str, constraint: Constraint) -> bool:
     """Whether ``require`` takes away part of a default on its own axis."""
-    rows = constraint.rows[platform]
+    own = (constraint.sure or constraint.rows)[platform]
+    rows = own
     for other in plan.constraints:
         if other.axis == constraint.axis:
             rows &= other.rows[platform]
-    return rows != constraint.rows[platform] & plan.snapshot.tables[platform].all
+    return rows != own & plan.snapshot.tables[platform].all
 
 
 def _who_named_spot(plan: Plan) -> tuple[str, ...]:

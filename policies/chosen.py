@@ -13,7 +13,7 @@ from policies.placement import Cell
 from policies.plan import Plan
 from policies.pod import asks, dotted
 from policies.render import value_among
-from policies.terms import sayable
+from policies.sayable import sayable
 
 SLICE, PLACE, FLOOR = "BERTH-220", "BERTH-221", "BERTH-222"
 OF_EDITS = frozenset({SLICE, PLACE, FLOOR})

@@ -20,7 +20,8 @@ from policies.cluster_facts import Choice, Claim
 from policies.compiled import Compiled
 from policies.devices import of_claim
 from policies.engine import MOST_AUDITED
-from policies.offers import Host, in_machine
+from policies.machine_fields import in_machine
+from policies.offers import Host
 from policies.policy import Machine, Policy, TolerationPattern
 from policies.rules.tolerations import tolerates
 from policies.snapshot import Facts

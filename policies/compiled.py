@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from policies import offers
 from policies.catalog import Catalog
+from policies.machine_fields import in_machine
 from policies.offers import Axis, Host, Table
 from policies.policy import Bounds, Capacity, InNotIn, LongRuns, Machine, NodeTemplate, Policy, Sharing
 from policies.verdict import MODES, Mode
@@ -29,6 +29,8 @@ class Constraint:
     """platform -> rows inside"""
     inexpressible: tuple[str, ...] = ()
     """platforms whose nodes do not have the attribute at all: all rows are inside there"""
+    sure: Mapping[str, int] | None = None
+    """where ``rows`` holds models too that may be meant and nobody knows: those without them. A default acts for these alone"""
     narrows: bool = False
     """True for a list of what is wanted (``in``, capacity): losing part of it is said"""
 
@@ -108,7 +110,8 @@ class Compiler:
         )
         for name, wanted, alone in lists:
             if wanted is not None:
-                yield self._machine(policy, f"{where}.{name}", f"{name} {_in_not_in(wanted)}", alone, bool(wanted.in_))
+                found = self._machine(policy, f"{where}.{name}", f"{name} {_in_not_in(wanted)}", alone, bool(wanted.in_))
+                yield self._with_new_models(found, wanted) if name == "families" and where == "spec.default" else found
         if machine.gpu_memory is not None:
             field_name = "memory" if where == "spec.gpus" else "gpuMemory"
             one = Machine(gpu_memory=machine.gpu_memory)
@@ -116,7 +119,19 @@ class Compiler:
 
     def _machine(self, policy: str, where: str, text: str, machine: Machine, narrows: bool) -> Constraint:
         lacking = () if machine.instance_families is None else self._without_families(where, machine.instance_families)
-        return self.hosts(policy, where, text, lambda host: offers.in_machine(host, machine, self.catalog), lacking, narrows)
+        return self.hosts(policy, where, text, lambda host: in_machine(host, machine, self.catalog), lacking, narrows)
+
+    def _with_new_models(self, families: Constraint, wanted: InNotIn) -> Constraint:
+        """A default by family is for its new models too: those that the catalog lacks stay in where the platform has machines of the family
+        and no label that tells it. What is required drops them (design law 10)."""
+        vendors = {gpu.vendor for gpu in self.catalog.gpus if gpu.family in wanted.in_}
+        rows = {platform: mask | self._new_models(self.tables[platform], mask, vendors) for platform, mask in families.rows.items()}
+        return replace(families, rows=rows, sure=families.rows) if rows != families.rows else families
+
+    def _new_models(self, table: Table, known: int, vendors: Iterable[str]) -> int:
+        if not known or any(attribute.rpartition(":")[2] == "gpuFamily" for attribute in table.platform.labels.values()):
+            return 0
+        return table.unknown & sum(table.by_vendor.get(vendor, 0) for vendor in vendors)
 
     def _without_families(self, where: str, wanted: InNotIn) -> tuple[str, ...]:
         """Platforms whose machines have no families, so that all of them are inside. What is required to be one of a list is none of it

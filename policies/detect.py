@@ -51,6 +51,12 @@ def home(catalog: Catalog, labels: Mapping[str, str]) -> str:
     return ""
 
 
+def newer(catalog: Catalog, labels: Mapping[str, str]) -> Mapping[str, str]:
+    """The same labels with those of older keys under the newer ones too, where a node lacks these."""
+    more = {key: labels[old] for old, key in catalog.label_aliases.items() if old in labels and key not in labels}
+    return {**labels, **more} if more else labels
+
+
 def _own(platform: Platform, labels: Mapping[str, str]) -> bool:
     if platform.anchor_value and labels.get(platform.anchor) != platform.anchor_value:
         return False
@@ -71,6 +77,7 @@ class Detector:
 
     def of_node(self, labels: Mapping[str, str]) -> Seen:
         """By its labels; those that ``node_keys`` names are enough."""
+        labels = newer(self._catalog, labels)
         name = home(self._catalog, labels)
         return Seen(name, bool(name) and self._has_gpus(name, labels), self._strategy(labels))
 
@@ -154,7 +161,7 @@ def node_keys(catalog: Catalog) -> frozenset[str]:
         keys |= {platform.anchor, *platform.not_with, *platform.labels, *platform.after_boot, *platform.capacity_keys}
     for scheme in catalog.schemes.values():
         keys |= {key for variant in scheme.variants for key in variant.labels}
-    return frozenset(keys)
+    return frozenset((*keys, *(old for old, key in catalog.label_aliases.items() if key in keys)))
 
 
 # --- what the catalog says ---------------------------------------------------------------------------------------------
@@ -171,7 +178,7 @@ def _types(catalog: Catalog, platform: Platform) -> Iterator[str]:
     """Instance types with GPUs: what a node shows that has neither feature discovery nor a label of its cloud's for GPUs."""
     for machine in catalog.machines:
         if machine.cloud == platform.cloud and machine.type is not None and platform.name not in machine.not_on:
-            yield machine.type
+            yield f"{platform.type_prefix}{machine.type}"
 
 
 def _product_keys(catalog: Catalog) -> Iterator[str]:

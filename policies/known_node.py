@@ -34,6 +34,7 @@ def check(plan: Plan) -> Iterator[Violation]:
     if labels is None:
         plan.remark("BERTH-213", "the pod names its node, whose labels are not known: where it runs is not judged", RULE, policies)
         return
+    labels = detect.newer(plan.snapshot.catalog, labels)
     carried = list(_carried(plan, labels))
     if carried and not any(rows & plan.required[table.platform.name] for table, rows in carried):
         yield Violation(
@@ -159,7 +160,9 @@ def _carries(table: Table, labels: Mapping[str, str]) -> int:
     binding = {*(platform.labels if known == telling else known), *platform.capacity_keys}
     said = [key for key in table.values if key in labels and _known(table, key, labels)]
     rows = _agreeing(table, labels, table.all, [key for key in said if key in binding])
-    return _agreeing(table, labels, rows, [key for key in said if key not in binding]) or rows
+    rows = _agreeing(table, labels, rows, [key for key in said if key not in binding]) or rows
+    cut = any(table.is_cut(key, labels[key]) for key in said)
+    return rows & table.by_sharing.get("MIG", 0) or rows if cut else rows
 
 
 def _agreeing(table: Table, labels: Mapping[str, str], rows: int, keys: Iterable[str]) -> int:
@@ -183,4 +186,4 @@ def _telling(table: Table, labels: Mapping[str, str]) -> frozenset[str]:
 
 def _known(table: Table, key: str, labels: Mapping[str, str]) -> bool:
     """Whether any platform in force has this value for the label."""
-    return labels[key] in table.known.get(key, ())
+    return table.knows(key, labels[key])

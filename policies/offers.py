@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from policies.catalog import Catalog, Gpu, Platform, Possible, Resource
+from policies.catalog import Gpu, Platform, Possible, Resource
 from policies.kept import Kept
-from policies.policy import Capacity, InNotIn, Machine, Sharing
+from policies.policy import Capacity, Sharing
+from policies.readings import Names, is_product
 
 Axis = Literal["machine", "capacity", "sharing"]
 AXES: tuple[Axis, ...] = ("machine", "capacity", "sharing")
@@ -73,7 +74,11 @@ def may_match(possible: Possible, operator: str, values: Sequence[str], known: f
     """
     match operator:
         case "In":
-            return any(v in values or v == "*" or (v == "?" and not known.issuperset(values)) for v in possible if v is not None)
+            return any(
+                v in values or v == "*" or (v == "?" and not known.issuperset(values)) or any(_is_one_of(value, v) for value in values)
+                for v in possible
+                if v is not None
+            )
         case "NotIn":
             return any(v is None or v in ("*", "?") or v not in values for v in possible)
         case "Exists":
@@ -83,6 +88,15 @@ def may_match(possible: Possible, operator: str, values: Sequence[str], known: f
         case "Gt" | "Lt":
             return any(_compares(v, operator, values) for v in possible if v is not None)
     return False
+
+
+def _covered(value: str, classes: Iterable[Possible]) -> bool:
+    """Whether it is one of many that are not listed one by one: ``n1-standard-8`` of ``n1-*``."""
+    return any(_is_one_of(value, one) for possible in classes for one in possible if one is not None)
+
+
+def _is_one_of(value: str, many: str) -> bool:
+    return len(many) > 1 and many.endswith("*") and value.startswith(many[:-1])
 
 
 def _compares(value: str, operator: str, values: Sequence[str]) -> bool:
@@ -115,6 +129,7 @@ class Table:
     values: Mapping[str, Mapping[Possible, int]]
     resource: Callable[[str], Resource | None]
     """``Catalog.resource``"""
+    other_names: Names
     listed: frozenset[str] = frozenset()
     """resource names that some table in force has offers of"""
     stand_ins: Kept[int] = field(default_factory=lambda: Kept(_MOST_MEMO))
@@ -133,8 +148,8 @@ class Table:
     def select(self, key: str, operator: str, values: tuple[str, ...]) -> tuple[int, bool]:
         """(rows that can satisfy the expression, whether it is undecided).
 
-        A key that the table lacks is unknown: all rows. ``In`` with a value that no table knows is undecided
-        (the GPU may be new): all rows.
+        A key that the table lacks is unknown: all rows. ``In`` with a value that no table knows, by whatever name, is
+        undecided (the GPU may be new): all rows.
         """
         classes = self.values.get(key)
         if classes is None:
@@ -147,9 +162,31 @@ class Table:
 
     def _select(self, classes: Mapping[Possible, int], key: str, operator: str, values: tuple[str, ...]) -> tuple[int, bool]:
         known = self.known.get(key, frozenset())
-        if operator == "In" and not any("*" in possible for possible in classes) and not known.issuperset(values):
-            return self.all, True
+        if operator == "In":
+            values = tuple(self.meant(key, value) for value in values)
+            if known and not all(value in known or _covered(value, classes) for value in values):
+                return self.all, True
         return sum(rows for possible, rows in classes.items() if may_match(possible, operator, values, known)), False
+
+    def meant(self, key: str, value: str) -> str:
+        """The value itself where some table knows it, else the one that it is another name of, else itself."""
+        return value if value in self.known.get(key, ()) else self.other_names.get(key, {}).get(value, value)
+
+    def knows(self, key: str, value: str) -> bool:
+        """Whether some table has the value for the key, or another name of it."""
+        return self.meant(key, value) in self.known.get(key, ()) or _covered(value, self.values.get(key, {}))
+
+    def is_twin(self, key: str, value: str) -> bool:
+        """Whether it is what another platform, which is not in force, calls a machine."""
+        return self._is_other_name(key, value) and not is_product(self.platform, key)
+
+    def is_cut(self, key: str, value: str) -> bool:
+        """Whether it is the product label of a GPU cut into slices, where no table has such: what it is shared as, its rows don't tell."""
+        return self._is_other_name(key, value) and is_product(self.platform, key)
+
+    def _is_other_name(self, key: str, value: str) -> bool:
+        names = self.other_names.get(key)
+        return names is not None and value in names and value not in self.known.get(key, ())
 
     def enough(self, resource: str, count: int | None) -> int:
         """Rows of this resource on machines that have ``count`` devices of it (a slice or replica: any count up to what fits). Of one that
@@ -182,11 +219,16 @@ class Table:
         if known.kind != "mig" or known.profile is None:
             return self.all
         name = known.profile
-        if not self.profiles:
-            self.profiles.update(p.name.replace("+", ".") for o in self.offers if o.host.gpu is not None for p in o.host.gpu.mig)
-        if name not in self.profiles:
+        if name not in self.mig_profiles:
             return self.unknown
         return self.where(o.host.gpu is None or any(name == p.name.replace("+", ".") for p in o.host.gpu.mig) for o in self.offers)
+
+    @property
+    def mig_profiles(self) -> set[str]:
+        """Of the GPUs that machines here are known to have, as in resource names."""
+        if not self.profiles:
+            self.profiles.update(p.name.replace("+", ".") for o in self.offers if o.host.gpu is not None for p in o.host.gpu.mig)
+        return self.profiles
 
     def of_vendors(self, resources: tuple[str, ...]) -> int:
         """Rows of the vendors that make these resources. A name that is another table's alone is its vendor's here too: somebody may have
@@ -214,40 +256,3 @@ def _fits(offer: Offer, count: int) -> bool:
     elif offer.sharing == "MIG":
         return True
     return count <= offer.host.count * per_device
-
-
-# --- machine fields as sets ------------------------------------------------------------------------------------------
-
-
-def in_machine(host: Host, machine: Machine, catalog: Catalog) -> bool:
-    """Whether a host is inside the machine fields. An unknown model passes ``notIn``, not ``in`` or ``gpuMemory``."""
-    return (
-        _in_families(host, machine.families)
-        and _in_models(host, machine.models, catalog)
-        and _in_instance_families(host, machine.instance_families)
-        and (machine.gpu_memory is None or _in_memory(host, machine.gpu_memory.min, machine.gpu_memory.max))
-    )
-
-
-def _in_families(host: Host, wanted: InNotIn | None) -> bool:
-    return wanted is None or _in(None if host.gpu is None else {host.gpu.family}, wanted)
-
-
-def _in_models(host: Host, wanted: InNotIn | None, catalog: Catalog) -> bool:
-    return wanted is None or _in(None if host.gpu is None else {host.gpu.model, *host.gpu.groups}, wanted)
-
-
-def _in_instance_families(host: Host, wanted: InNotIn | None) -> bool:
-    return wanted is None or _in(None if host.family is None else {host.family}, wanted)
-
-
-def _in(names: set[str] | None, wanted: InNotIn) -> bool:
-    if names is None:
-        return not wanted.in_
-    return (not wanted.in_ or not names.isdisjoint(wanted.in_)) and names.isdisjoint(wanted.not_in)
-
-
-def _in_memory(host: Host, least: int | None, most: int | None) -> bool:
-    if host.gpu is None or host.gpu.memory_gb is None:
-        return False
-    return (least is None or host.gpu.memory_gb >= least) and (most is None or host.gpu.memory_gb <= most)

@@ -6,7 +6,7 @@ Terms are ORed: the pod can go where any cell leaves an offer for each resource 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from policies.catalog import Expression
@@ -28,11 +28,18 @@ class Said:
     operator: str
     values: tuple[str, ...]
     where: str
+    alias: str = ""
+    """the older key that the author wrote in its place (``Catalog.label_aliases``); nodes carry both"""
+
+    @property
+    def written(self) -> str:
+        """The key as the author wrote it."""
+        return self.alias or self.key
 
     def __str__(self) -> str:
         if self.where == SELECTOR:
-            return f"{self.where} {self.key}={self.values[0]}"
-        return f"{self.where} {self.key} {self.operator}{f' {listed(self.values)}' if self.values else ''}"
+            return f"{self.where} {self.written}={self.values[0]}"
+        return f"{self.where} {self.written} {self.operator}{f' {listed(self.values)}' if self.values else ''}"
 
 
 def listed(values: Sequence[str], most: int = 4) -> str:
@@ -51,7 +58,7 @@ class Term:
 
     def demands(self, key: str, value: str) -> bool:
         """Whether only nodes with exactly this label can match."""
-        return any(s.key == key and s.operator == "In" and set(s.values) == {value} for s in self.said)
+        return any(key in (s.key, s.alias) and s.operator == "In" and set(s.values) == {value} for s in self.said)
 
     def has(self, expression: Expression) -> bool:
         """Whether the author's term already holds this expression."""
@@ -76,23 +83,28 @@ def _implies(said: Said, expression: Expression) -> bool:
     return said.operator == "DoesNotExist"
 
 
-def terms_of(pod: Pod) -> tuple[Term, ...]:
-    """The terms that select something. An empty term selects nothing (kube-scheduler) and is left out; where all are
-    empty, so is the result."""
-    selector = tuple(Said(k, "In", (str(v),), SELECTOR) for k, v in pod.node_selector.items())
+def terms_of(pod: Pod, aliases: Mapping[str, str]) -> tuple[Term, ...]:
+    """The terms that select something, older keys of labels read as the newer ones. An empty term selects nothing
+    (kube-scheduler) and is left out; where all are empty, so is the result."""
+    selector = tuple(Said(aliases.get(k, k), "In", (str(v),), SELECTOR, _older(k, aliases)) for k, v in pod.node_selector.items())
     if not pod.required:
         return (Term(None, {}, selector),)
     return tuple(
-        Term(i, raw, (*selector, *_expressions(raw, i)))
+        Term(i, raw, (*selector, *_expressions(raw, i, aliases)))
         for i, raw in enumerate(pod.terms)
         if raw.get("matchExpressions") or raw.get("matchFields")
     )
 
 
-def _expressions(raw: Raw, index: int) -> Iterator[Said]:
+def _expressions(raw: Raw, index: int, aliases: Mapping[str, str]) -> Iterator[Said]:
     for j, e in enumerate(raw.get("matchExpressions") or ()):
-        values = tuple(str(v) for v in e.get("values") or ())
-        yield Said(str(e.get("key", "")), str(e.get("operator", "")), values, f"nodeSelectorTerms[{index}].matchExpressions[{j}]")
+        key, values = str(e.get("key", "")), tuple(str(v) for v in e.get("values") or ())
+        where = f"nodeSelectorTerms[{index}].matchExpressions[{j}]"
+        yield Said(aliases.get(key, key), str(e.get("operator", "")), values, where, _older(key, aliases))
+
+
+def _older(key: str, aliases: Mapping[str, str]) -> str:
+    return key if key in aliases else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +122,17 @@ class Cell:
     @property
     def platform(self) -> str:
         return self.table.platform.name
+
+    @property
+    def cut(self) -> Said | None:
+        """What names products that only nodes of slices have, of a strategy that is not in force."""
+        names = (said for said in self.term.said if said.operator == "In" and said.values)
+        return next((said for said in names if all(self.table.is_cut(said.key, value) for value in said.values)), None)
+
+    @property
+    def of_twins(self) -> bool:
+        """Whether the term is for machines alone that another platform, not in force, calls so: they lack this platform's other labels."""
+        return any(said.operator == "In" and all(self.table.is_twin(said.key, v) for v in said.values) for said in self.term.said)
 
 
 def read(snapshot: Snapshot, terms: Sequence[Term]) -> tuple[Cell, ...]:
@@ -131,7 +154,8 @@ def read_one(snapshot: Snapshot, table: Table, term: Term) -> Cell:
         if open_:
             undecided.append(said)
         elif said.operator in POSITIVE:
-            positive.update(axes_of(snapshot, table, said.key))
+            cut = any(table.is_cut(said.key, value) for value in said.values)  # how it is shared, the key then does not say here
+            positive.update(axis for axis in axes_of(snapshot, table, said.key) if not (cut and axis == "sharing"))
     for template in snapshot.templates.values():
         if demands(term, template):
             rows &= template.rows[table.platform.name]
@@ -212,45 +236,3 @@ def meet(rows: Mapping[str, int], *more: Mapping[str, int]) -> dict[str, int]:
 def everything(snapshot: Snapshot) -> dict[str, int]:
     """All rows of every table."""
     return {name: table.all for name, table in snapshot.tables.items()}
-
-
-MOST_PAIRED = 40
-"""distinct sets of which every pair is tried: 800, in a tenth of a millisecond. A pod under ten policies has some thirty"""
-
-
-def smallest(sets: Sequence[int], all_rows: int) -> tuple[int, ...]:
-    """Indices of the smallest group of sets that have nothing in common; () if they have something.
-
-    Groups of one, then two are tried in order, of so many sets; larger ones are found by dropping what is not needed.
-    """
-    if _common(sets, all_rows):
-        return ()
-    first = {rows: i for i, rows in reversed(list(enumerate(sets)))}
-    if 0 in first:
-        return (first[0],)
-    distinct = sorted(first.values())
-    for at, i in enumerate(distinct if len(distinct) <= MOST_PAIRED else ()):
-        for j in distinct[at + 1 :]:
-            if not sets[i] & sets[j]:
-                return (i, j)
-    return _needed(sets, all_rows)
-
-
-def _needed(sets: Sequence[int], all_rows: int) -> tuple[int, ...]:
-    """What is left where each set in turn is dropped if the others have nothing in common without it."""
-    behind = [all_rows]
-    for rows in reversed(sets):
-        behind.append(behind[-1] & rows)
-    kept, common = [], all_rows
-    for i, rows in enumerate(sets):
-        if common & behind[len(sets) - i - 1]:
-            kept.append(i)
-            common &= rows
-    return tuple(kept)
-
-
-def _common(sets: Iterable[int], all_rows: int) -> int:
-    common = all_rows
-    for rows in sets:
-        common &= rows
-    return common

@@ -154,7 +154,7 @@ def make(facts: Facts, about: Subject, policies: tuple[Compiled, ...]) -> Plan:
     by_author = author.read(pod, snapshot.catalog)
     certain = tuple(c for c in policies if c in about.certain)
     together, wanted = demands(snapshot, policies, certain, by_author.longest, actor)
-    terms = terms_of(pod)
+    terms = terms_of(pod, snapshot.catalog.label_aliases)
     return Plan(
         pod=pod,
         facts=facts,

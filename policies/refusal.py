@@ -9,18 +9,21 @@ from typing import NamedTuple
 from policies.applied import APPLIED
 from policies.catalog import Expression
 from policies.compiled import Constraint, who
-from policies.nearest import nearest
+from policies.nearest import nearest, of_model
 from policies.offers import Axis
-from policies.placement import Cell, Said, demands, listed, smallest
+from policies.placement import Cell, Said, demands, listed
 from policies.plan import Plan
 from policies.render import natural
+from policies.slice_names import nearest_slice, on_no_machine
+from policies.smallest_group import smallest
 from policies.verdict import Violation
 
 RULE = "node_affinity"
 
 
 MOST_EXPLAINED = 8
-"""terms on platforms, and names in them, of which the shortest explanation is taken: one term on each of seven platforms"""
+"""terms on platforms, and names in them, of which the shortest explanation is taken: one term on each of eight platforms"""
+_NOWHERE = " (a slice that no machine here has)"
 
 
 def contradiction(plan: Plan) -> Violation:
@@ -83,7 +86,8 @@ def _inputs(plan: Plan, cell: Cell, name: str, count: int | None) -> Iterator[_I
     for constraint in plan.constraints:
         yield _Input(constraint.rows[platform] & others, constraint=constraint)
     of_name = table.of_resource(name)
-    yield _Input(of_name, f"resource {name}")
+    known = plan.snapshot.resource(name)
+    yield _Input(of_name, f"resource {name}{_NOWHERE if known is not None and on_no_machine(plan, known) else ''}")
     enough = table.enough(name, count)
     if enough != of_name:
         yield _Input(enough, f"{count} of {name} in one pod", counted=True)
@@ -92,7 +96,7 @@ def _inputs(plan: Plan, cell: Cell, name: str, count: int | None) -> Iterator[_I
             yield _Input(table.select(said.key, said.operator, said.values)[0], said=said)
     for template in plan.snapshot.templates.values():
         if demands(cell.term, template):
-            said = next(s for s in cell.term.said if s.key == template.template.labels[0][0])
+            said = next(s for s in cell.term.said if template.template.labels[0][0] in (s.key, s.alias))
             yield _Input(template.rows[platform], f"{said} (GPUNodeTemplate {template.template.name})", said=said)
 
 
@@ -111,14 +115,26 @@ def _fix(plan: Plan, cell: Cell, wishes: Sequence[_Input]) -> str:
     if said is not None:
         fits = inside & _besides(plan, cell, said)
         # A time-sliced node fits any count: it is named only where no whole GPU is left to name.
-        allowed = _values(cell, said.key, fits & cell.table.by_sharing.get("Exclusive", 0) or fits)
+        allowed = _as_spelled(cell, said, _values(cell, said.key, fits & cell.table.by_sharing.get("Exclusive", 0) or fits))
         return f"use {_one_of(allowed)}, or remove it" if allowed and said.operator == "In" else "remove it"
     if any(i.counted for i in wishes):
         return "ask for fewer per pod"
+    return _other_devices(plan, cell, inside)
+
+
+def _other_devices(plan: Plan, cell: Cell, inside: int) -> str:
+    """By resource name: the nearest slice in place of one that is nowhere, whole devices of the pod's own vendors. Never another's."""
     names = [name for name, rows in sorted(cell.table.by_resource.items()) if rows & inside]
+    for name in plan.space.wanted:
+        known = plan.snapshot.resource(name)
+        if known is not None and on_no_machine(plan, known) and (near := nearest_slice(name, (n for n in names if "/mig-" in n))):
+            return f"ask for {near}"
     whole = [name for name in names if name in plan.snapshot.catalog.whole.values()] or names
-    same = [name for name in whole if (known := plan.snapshot.catalog.resource(name)) and known.vendor in plan.vendors] or whole
-    return f"ask for {_one_of(same)}" if same else "ask the platform team which GPUs are allowed here"
+    same = [name for name in whole if (known := plan.snapshot.catalog.resource(name)) and known.vendor in plan.vendors]
+    if same or not whole:
+        return f"ask for {_one_of(same)}" if same else "ask the platform team which GPUs are allowed here"
+    theirs = " or ".join(sorted(plan.vendors - {""}))
+    return f"ask the platform team: nothing of {theirs} is allowed here" if theirs else f"ask for {_one_of(whole)}"
 
 
 def _besides(plan: Plan, cell: Cell, said: Said) -> int:
@@ -139,13 +155,23 @@ def _one_of(values: Sequence[str]) -> str:
 def _values(cell: Cell, key: str, inside: int) -> list[str]:
     """Known values of a key that lead inside what is required."""
     classes = cell.table.values.get(key, {})
-    return sorted({v for possible, rows in classes.items() if rows & inside for v in possible if v and v not in ("?", "*")}, key=natural)
+    found = {v for possible, rows in classes.items() if rows & inside for v in possible if v}
+    return sorted((v for v in found if v != "?" and not v.endswith("*")), key=natural)
+
+
+def _as_spelled(cell: Cell, said: Said, values: list[str]) -> list[str]:
+    """By the names that the author has for machines: ``ml.p5.48xlarge``."""
+    names = cell.table.other_names.get(said.key, {})
+    if not any(cell.table.is_twin(said.key, value) for value in said.values):
+        return values
+    return sorted((other for other, value in names.items() if value in values), key=natural)
 
 
 def clash(plan: Plan, cell: Cell, said: Said, expression: Expression) -> Violation:
     """An unknown value on the very key that R is written on, and no value in common."""
     asked = [c for c in plan.constraints if c.axis == "machine"] or list(plan.constraints)
-    allowed = _values(cell, said.key, plan.required[cell.platform])
+    theirs = cell.table.of_vendors(tuple(plan.space.wanted))
+    allowed = _values(cell, said.key, plan.required[cell.platform] & theirs)
     return Violation(
         code="BERTH-125",
         fact=f"{said} is not known, and {joined(asked)} admits only known values",
@@ -178,13 +204,30 @@ def outside(plan: Plan, cell: Cell, axis: Axis) -> Violation:
     )
 
 
-def unknown_value(cell: Cell, said: Said) -> str:
-    """The value that no table knows, with the nearest that one does."""
-    known = cell.table.known.get(said.key, frozenset())
-    value = next(v for v in said.values if v not in known)
-    near = nearest(value, known)
-    hint = f'; did you mean "{near}"?' if near else f"; known: {listed(sorted(known), 8)}"
-    return f'{said.where} {said.key}: "{value}" is no value that is known{hint}'
+MOST_KNOWN = 20
+"""values of a key that are few enough to show some of where none is near: names of GPUs, and not the hundreds of types and products"""
+
+
+def unknown_value(plan: Plan, cell: Cell, said: Said) -> str:
+    """The value that no table knows, with the nearest that one does: of the vendors asked for, and of no other model."""
+    value = next(v for v in said.values if not cell.table.knows(said.key, v))
+    known, codes = _offered_values(plan, said.key), plan.snapshot.catalog.codes
+    near = nearest(value, known, codes)
+    shown = of_model(value, known, codes) or sorted(known if len(known) <= MOST_KNOWN else ())
+    rest = f"known: {listed(shown, 8)}" if shown else "check the name; a new one is added with --catalog"
+    hint = f'did you mean "{near}"?' if near else rest
+    return f'{said.where} {said.written}: "{value}" is no value that is known; {hint}'
+
+
+def _offered_values(plan: Plan, key: str) -> frozenset[str]:
+    """What nodes with the pod's vendors' devices may have for a label, whole and unshared."""
+    schemes = plan.snapshot.catalog.schemes.values()
+    suffixes = {v.suffix.partition("{profile}")[0] for scheme in schemes for v in scheme.variants} - {""}
+    found: set[str] = set()
+    for table in plan.snapshot.tables.values():
+        rows = table.of_vendors(tuple(plan.space.wanted)) or table.all
+        found.update(v for possible, of_value in table.values.get(key, {}).items() if of_value & rows for v in possible if v)
+    return frozenset(v for v in found if v != "?" and not v.endswith("*") and not any(suffix in v for suffix in suffixes))
 
 
 def preferred(plan: Plan) -> None:
@@ -193,7 +236,9 @@ def preferred(plan: Plan) -> None:
         for term in plan.pod.preferred:
             rows = table.all
             for e in (term.get("preference") or {}).get("matchExpressions") or ():
-                rows &= table.select(str(e.get("key", "")), str(e.get("operator", "")), tuple(str(v) for v in e.get("values") or ()))[0]
+                key = str(e.get("key", ""))
+                key = plan.snapshot.catalog.label_aliases.get(key, key)
+                rows &= table.select(key, str(e.get("operator", "")), tuple(str(v) for v in e.get("values") or ()))[0]
             if rows & plan.required[table.platform.name]:
                 return
     plan.remark("BERTH-214", "no preferred node affinity term is inside what is required here: none will count", RULE)

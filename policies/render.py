@@ -87,7 +87,7 @@ def _classes(table: Table, key: str, universe: int) -> dict[str | None, int]:
     out: dict[str | None, int] = {}
     for possible, rows in table.values.get(key, {ABSENT: universe}).items():
         if rows & universe:
-            value = possible[0] if len(possible) == 1 else "*"
+            value = possible[0] if len(possible) == 1 and not str(possible[0]).endswith("*") else "*"
             out[value] = out.get(value, 0) | rows & universe
     return out
 
@@ -119,9 +119,40 @@ def value_among(table: Table, key: str, rows: int, without: int) -> str | None:
     if found is None:
         classes = table.values.get(key, {}).items()
         values = (possible[0] for possible, of_value in classes if of_value & rows and not of_value & without and len(possible) == 1)
-        found = (min((v for v in values if v not in (None, "?", "*")), key=natural, default=None),)
+        found = (min((v for v in values if v is not None and v != "?" and not v.endswith("*")), key=natural, default=None),)
         table.rendered.keep(memo, found, _OVERHEAD)
     return found[0]
+
+
+def by_other_labels(table: Table, keys: Sequence[str], inside: int, universe: int) -> Rendering | None:
+    """The machine axis without these keys, for a term that names a machine which nobody knows yet: the most that the platform's other
+    labels can say, else what a node shows once it runs, in the fewest values. None: there is no such way."""
+    lists = (names for names in table.platform.machine_keys if not set(keys).intersection(names))
+    before = [option for names in lists if (option := _by_keys(table, names, inside, universe)) is not None]
+    if before:
+        return max(before, key=lambda option: option.rows.bit_count())
+    booted = (_by_boot_label(table, key, inside, universe) for key in table.platform.after_boot)
+    return min((o for o in booted if o is not None), key=lambda option: len(option.expressions[0].values), default=None)
+
+
+def by_types(table: Table, inside: int, universe: int) -> Rendering | None:
+    """The machine axis by instance types, for a term that names machines which have no other label of the platform."""
+    keys = (key for key, attribute in table.platform.labels.items() if attribute == "type")
+    options = (_by_key(table, key, inside & universe, universe) for key in keys if inside & universe and inside & universe != universe)
+    return next((option for option in options if option is not None and option.exact), None)
+
+
+def _by_boot_label(table: Table, key: str, inside: int, universe: int) -> Rendering | None:
+    """``In``, of the values that only rows inside may carry; such a label may be missing, and have one of several names for a model."""
+    carriers: dict[str, int] = {}
+    for possible, rows in table.values.get(key, {}).items():
+        for value in possible:
+            if value is not None and rows & universe:
+                carriers[value] = carriers.get(value, 0) | rows & universe
+    kept = sorted((value for value, rows in carriers.items() if value != "?" and rows & ~inside == 0), key=natural)
+    if _union(carriers, kept) != inside:
+        return None
+    return Rendering((Expression(key=key, operator="In", values=tuple(kept)),), inside, True)
 
 
 def natural(value: str) -> tuple[int, str]:

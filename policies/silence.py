@@ -23,13 +23,10 @@ PLAIN = frozenset(
         "kubernetes.io/os",
         "kubernetes.io/arch",
         "kubernetes.io/hostname",
-        "failure-domain.beta.kubernetes.io/zone",
-        "failure-domain.beta.kubernetes.io/region",
-        "beta.kubernetes.io/os",
-        "beta.kubernetes.io/arch",
     }
 )
-"""Labels that say nothing of what a node is for (k8s.io/api core/v1 well_known_labels.go): who names a zone has not chosen a machine."""
+"""Labels that say nothing of what a node is for (k8s.io/api core/v1 well_known_labels.go; older keys are
+read as these): who names a zone has not chosen a machine."""
 
 
 def unread(plan: Plan) -> Said | None:
@@ -39,7 +36,11 @@ def unread(plan: Plan) -> Said | None:
     for term in plan.terms:
         templated = {key for t in snapshot.templates.values() if demands(term, t) for key, _ in t.template.labels}
         for said in term.said:
-            if said.key not in PLAIN and said.key not in templated and not any(said.key in t.values for t in snapshot.tables.values()):
+            if (
+                said.key not in PLAIN
+                and templated.isdisjoint((said.key, said.alias))
+                and not any(said.key in t.values for t in snapshot.tables.values())
+            ):
                 return said
     return next((said for cell in plan.space.cells for said in cell.undecided if said.key not in PLAIN), None)
 
@@ -51,7 +52,7 @@ def speaks(plan: Plan, keys: frozenset[str]) -> bool:
 
 def speaks_of_sharing(plan: Plan) -> bool:
     """By a sharing key, or by a product label that only shared or sliced GPUs carry (``...-MIG-1g.10gb``)."""
-    if speaks(plan, plan.snapshot.vocabulary.sharing):
+    if speaks(plan, plan.snapshot.vocabulary.sharing) or any(cell.cut for cell in plan.space.cells):
         return True
     return any(_shared_alone(cell, name) for cell in plan.space.cells for name in plan.space.wanted if cell.table.platform.cloud is None)
 

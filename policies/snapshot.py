@@ -68,7 +68,7 @@ def vocabulary(catalog: Catalog, templates: Iterable[NodeTemplate]) -> Vocabular
         machine=frozenset(key for p in platforms for key in (*p.labels, *p.after_boot)) - capacity,
         capacity=capacity,
         sharing=frozenset(key for scheme in catalog.schemes.values() for v in scheme.variants for key in v.labels),
-        template=frozenset(key for t in templates for key, _ in t.labels),
+        template=frozenset(catalog.label_aliases.get(key, key) for t in templates for key, _ in t.labels),
     )
 
 

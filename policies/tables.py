@@ -5,11 +5,14 @@ Hosts are machines as kinds; an offer is a host times a way of sharing times a c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from policies.catalog import Catalog, Gpu, Platform, Possible, Resource, Variant
-from policies.offers import ABSENT, ANY, NEW, Host, Offer, Table, in_machine
+from policies.catalog import Catalog, Platform, Possible, Variant
+from policies.hosts import hosts_of, unknown_host, unlisted
+from policies.machine_fields import in_machine
+from policies.offers import ABSENT, ANY, NEW, Host, Offer, Table
 from policies.policy import NodeTemplate
+from policies.readings import other_names
 
 MOST_LABEL = 63
 """characters of a label value (k8s.io/apimachinery validation.LabelValueMaxLength)"""
@@ -25,12 +28,12 @@ def build(
 ) -> Table:
     """The table of one platform. ``families``: instance families that policies name and the catalog lacks: each
     gets a row of unknown model, so that naming it excludes or admits it."""
-    hosts = list(_hosts(platform, catalog, families))
+    hosts = list(hosts_of(platform, catalog, families))
     offers = (*_offers(platform, catalog, hosts, mig_strategy, templates), *_of_other_vendors(platform, catalog, hosts, families))
-    return index(platform, offers, catalog.resource)
+    return index(platform, offers, catalog)
 
 
-def index(platform: Platform, offers: tuple[Offer, ...], resource: Callable[[str], Resource | None]) -> Table:
+def index(platform: Platform, offers: tuple[Offer, ...], catalog: Catalog) -> Table:
     """A table over these rows; ``known`` is filled in by ``share_known``."""
     keys = {key for offer in offers for key in offer.labels}
     values: dict[str, dict[Possible, int]] = {key: {} for key in keys}
@@ -56,7 +59,8 @@ def index(platform: Platform, offers: tuple[Offer, ...], resource: Callable[[str
         templated=groups["template"],
         unknown=unknown,
         values=values,
-        resource=resource,
+        resource=catalog.resource,
+        other_names=other_names(platform, catalog),
     )
 
 
@@ -76,90 +80,13 @@ def share_known(tables: Iterable[Table]) -> None:
     known: dict[str, set[str]] = {}
     for table in tables:
         for key, classes in table.values.items():
-            known.setdefault(key, set()).update(v for possible in classes for v in possible if v not in (None, "*", "?"))
+            known.setdefault(key, set()).update(
+                v for possible in classes for v in possible if v is not None and v != "?" and not v.endswith("*")
+            )
     frozen = {key: frozenset(values) for key, values in known.items()}
     listed = frozenset(name for table in tables for name in table.by_resource)
     for table in tables:
         table.known, table.listed = frozen, listed
-
-
-# --- hosts: machines as kinds ---------------------------------------------------------------------------------------
-
-
-def _hosts(platform: Platform, catalog: Catalog, families: frozenset[str]) -> Iterator[Host]:
-    by_model = {gpu.model: gpu for gpu in catalog.gpus}
-    vendors: dict[str, str] = {}
-    if platform.cloud is None:
-        yield from _product_hosts(catalog)
-        vendors = dict(catalog.whole)
-    for machine in catalog.machines:
-        if machine.cloud != platform.cloud or platform.name in machine.not_on:
-            continue
-        gpu = by_model[machine.model]
-        vendors.setdefault(gpu.vendor, machine.resource)
-        attributes: dict[str, Possible] = {name: (value,) for name, value in machine.attributes.items()}
-        attributes |= _known(gpu, type=machine.type, family=machine.family, count=machine.count)
-        name = machine.type or f"{machine.family} with {machine.model}"
-        yield Host(
-            vendor=gpu.vendor,
-            gpu=gpu,
-            family=machine.family,
-            count=machine.count,
-            resource=machine.resource,
-            attributes=attributes,
-            name=name,
-        )
-    for vendor, resource in vendors.items():
-        yield _unknown_host(vendor, resource, None)
-        for family in sorted(families if platform.cloud is not None else ()):
-            yield _unknown_host(vendor, resource, family)
-
-
-def _product_hosts(catalog: Catalog) -> Iterator[Host]:
-    for gpu in catalog.gpus:
-        if gpu.vendor in catalog.whole:
-            for product in gpu.products or (None,):
-                attributes = _known(gpu, type=None, family=None, count=None) | {"product": (product,)}
-                resource = catalog.whole[gpu.vendor]
-                yield Host(
-                    vendor=gpu.vendor, gpu=gpu, family=None, count=None, resource=resource, attributes=attributes, name=product or gpu.model
-                )
-
-
-def _of_other_vendors(platform: Platform, catalog: Catalog, hosts: Sequence[Host], families: frozenset[str]) -> Iterator[Offer]:
-    """Of vendors whose devices no machine of the platform is known to have: their models, and an unknown one."""
-    here = {host.vendor for host in hosts}
-    vendors = dict.fromkeys(r.vendor for r in catalog.resources if r.vendor not in here and r.kind != "dra")
-    for vendor in vendors:
-        for gpu in (g for g in catalog.gpus if g.vendor == vendor):
-            host = Host(vendor=vendor, gpu=gpu, family=None, count=None, resource="", attributes=_unlisted(platform, gpu), name=gpu.model)
-            yield from _capacities(platform, host, Variant(sharing="Exclusive", vendor=vendor, labels={}), "", None, None)
-        for family in (None, *sorted(families if platform.cloud is not None else ())):
-            host = _unknown_host(vendor, "", family)
-            yield from _capacities(platform, host, Variant(sharing="Exclusive", vendor=vendor, labels={}), "", None, None)
-
-
-def _unlisted(platform: Platform, gpu: Gpu) -> dict[str, Possible]:
-    """Of a machine that no table has: its labels are there, with values that nobody knows."""
-    said = {attribute.rpartition(":")[2]: NEW for attribute in (*platform.labels.values(), *platform.after_boot.values())}
-    return said | {"gpuFamily": (gpu.family,), "vendor": (gpu.vendor,), "manufacturer": (gpu.vendor,)}
-
-
-def _known(gpu: Gpu, *, type: str | None, family: str | None, count: int | None) -> dict[str, Possible]:
-    return {
-        "type": ANY if type is None else (type,),
-        "family": ABSENT if family is None else (family,),
-        "count": ANY if count is None else (str(count),),
-        "product": gpu.products or ANY,
-        "gpuFamily": (gpu.family,),
-        "vendor": (gpu.vendor,),
-        "manufacturer": (gpu.vendor,),
-    }
-
-
-def _unknown_host(vendor: str, resource: str, family: str | None) -> Host:
-    attributes: dict[str, Possible] = {"vendor": (vendor,), "manufacturer": (vendor,), "family": NEW if family is None else (family,)}
-    return Host(vendor=vendor, gpu=None, family=family, count=None, resource=resource, attributes=attributes, name="unknown")
 
 
 # --- offers: machines times sharing times capacity -------------------------------------------------------------------
@@ -252,3 +179,16 @@ def _label(host: Host, attribute: str, suffix: str) -> Possible:
     if name == "product" and suffix:
         return tuple(f"{v}{suffix}" if v and v not in ("*", "?") else v for v in possible)
     return possible
+
+
+def _of_other_vendors(platform: Platform, catalog: Catalog, hosts: Sequence[Host], families: frozenset[str]) -> Iterator[Offer]:
+    """Of vendors whose devices no machine of the platform is known to have: their models, and an unknown one."""
+    here = {host.vendor for host in hosts}
+    vendors = dict.fromkeys(r.vendor for r in catalog.resources if r.vendor not in here and r.kind != "dra")
+    for vendor in vendors:
+        for gpu in (g for g in catalog.gpus if g.vendor == vendor):
+            host = Host(vendor=vendor, gpu=gpu, family=None, count=None, resource="", attributes=unlisted(platform, gpu), name=gpu.model)
+            yield from _capacities(platform, host, Variant(sharing="Exclusive", vendor=vendor, labels={}), "", None, None)
+        for family in (None, *sorted(families if platform.cloud is not None else ())):
+            host = unknown_host(vendor, "", family)
+            yield from _capacities(platform, host, Variant(sharing="Exclusive", vendor=vendor, labels={}), "", None, None)

@@ -6,7 +6,7 @@ expression; a term that names a platform's own key stays that platform's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from policies import placement
@@ -15,7 +15,9 @@ from policies.compiled import Constraint, who
 from policies.offers import AXES, Axis, Table
 from policies.placement import Cell, Said, Term
 from policies.plan import Plan
-from policies.render import Rendering, render, renderings, slice_by_label
+from policies.readings import spelled
+from policies.render import render, slice_by_label
+from policies.sayable import clash, inside_of, sayable, universe
 
 MOST_TERMS = 16
 """Past this the first platform alone is written. The scheduler evaluates every term on every node."""
@@ -100,8 +102,8 @@ def _alternative(plan: Plan, table: Table, term: Term) -> Alternative | None:
     alive = plan.space.leaves(cell, plan.inside)
     if not alive and plan.space.possible(cell):
         added += _emptied(plan, table, term, added)
-    clash = _clash(cell, added)
-    return Alternative(cell, tuple(added), alive and clash is None, clash)
+    found = clash(cell, (w.expression for w in added))
+    return Alternative(cell, tuple(added), alive and found is None, found)
 
 
 def _emptied(plan: Plan, table: Table, term: Term, added: Sequence[Written]) -> list[Written]:
@@ -138,88 +140,20 @@ def _axis(plan: Plan, cell: Cell, axis: Axis) -> list[Written]:
     if not said.rendering.expressions or _implied(plan, cell, axis, said.rows):
         return []
     policies = who([c for c in plan.on_axis(axis) if c not in said.unsaid])
-    return [Written(e, "node_affinity", policies) for e in said.rendering.expressions]
+    return [Written(_as_the_author_spells(cell, e), "node_affinity", policies) for e in said.rendering.expressions]
 
 
-@dataclass(frozen=True, slots=True)
-class Sayable:
-    """R on one axis, as far as one platform can say it: what is written there, and what is judged there."""
-
-    rows: int
-    rendering: Rendering
-    """no expressions: nothing needs to be said, or nothing can be"""
-    unsaid: tuple[Constraint, ...]
-    """left out, because with them R could not be said"""
-
-
-def sayable(plan: Plan, cell: Cell, axis: Axis) -> Sayable:
-    """All of R; where that can't be said, constraint by constraint what can: the cluster's first, so that a namespace's own
-    policy or a default which can't be said never takes away what the cluster requires (law 5)."""
-    rows, rendering = cell.table.all, Rendering((), cell.table.all, True)
-    unsaid: list[Constraint] = []
-    for group, inside in _by_scope(plan, axis):
-        for part in _together_or_one_by_one(plan, cell, axis, group, rows, inside):
-            narrowed = _rows(cell.table, part, rows)
-            said = _said(plan, cell, axis, narrowed, inside)
-            if said is None:
-                unsaid.extend(part)
-            else:
-                rows, rendering = narrowed, said
-    return Sayable(rows, rendering, tuple(unsaid))
-
-
-def _together_or_one_by_one(
-    plan: Plan, cell: Cell, axis: Axis, group: Sequence[Constraint], rows: int, inside: Mapping[str, int]
-) -> list[Sequence[Constraint]]:
-    if len(group) == 1 or _said(plan, cell, axis, _rows(cell.table, group, rows), inside) is not None:
-        return [group]
-    return [[constraint] for constraint in group]
-
-
-def _said(plan: Plan, cell: Cell, axis: Axis, rows: int, inside: Mapping[str, int]) -> Rendering | None:
-    """None also where only parts can be said, and each would leave this term nothing of ``inside``, which has something."""
-    found = renderings(plan.snapshot.catalog, cell.table, axis, rows, universe(plan, cell.table))
-    if found and found[0].exact:  # then it is alone
-        return found[0]
-    if not plan.space.leaves(cell, inside):
-        return found[0] if found else None
-    return next((rendering for rendering in found if rendering.exact or _is_of_use(plan, cell, rendering, inside)), None)
-
-
-def _is_of_use(plan: Plan, cell: Cell, part: Rendering, inside: Mapping[str, int]) -> bool:
-    offered, left = list(plan.space.offered(cell)), part.rows & inside[cell.table.platform.name]
-    lost = [rows for rows in offered if not rows & left]
-    return not lost or (len(lost) < len(offered) and not all(rows & part.rows for rows in offered))
-
-
-def _by_scope(plan: Plan, axis: Axis) -> Iterator[tuple[Sequence[Constraint], Mapping[str, int]]]:
-    """The cluster's constraints, the namespace's own, what was chosen; each with R as far as it was known then."""
-    together = plan.demands
-    if together.cluster[axis]:
-        yield together.cluster[axis], plan.required
-    if together.own[axis]:
-        yield together.own[axis], plan.required
-    if plan.chosen or plan.template is not None:
-        chosen = plan.chosen_on(axis)
-        if chosen:
-            yield chosen, plan.inside
-
-
-def _rows(table: Table, constraints: Sequence[Constraint], rows: int) -> int:
-    for constraint in constraints:
-        rows &= constraint.rows[table.platform.name]
-    return rows
-
-
-def universe(plan: Plan, table: Table) -> int:
-    """The rows of the vendors whose devices the pod asks for."""
-    return table.of_vendors(tuple(plan.space.wanted))
+def _as_the_author_spells(cell: Cell, expression: Expression) -> Expression:
+    """With the other names of machines too where the term has such names: by the plain ones alone it would select none of its nodes."""
+    names = cell.table.other_names.get(expression.key, {})
+    said = [value for said in cell.term.said if said.key == expression.key for value in said.values]
+    return replace(expression, values=spelled(names, said, expression.values))
 
 
 def _say_inexpressible(plan: Plan, cell: Cell, axis: Axis, unsaid: Sequence[Constraint]) -> None:
     """Silent where the term lies inside R anyway."""
     platform, constraints = cell.table.platform.name, plan.on_axis(axis)
-    if unsaid and _implied(plan, cell, axis, _rows(cell.table, constraints, cell.table.all)):
+    if unsaid and _implied(plan, cell, axis, inside_of(cell.table, constraints, cell.table.all)):
         unsaid = ()
     for c in constraints:
         if c in unsaid or platform in c.inexpressible:
@@ -235,25 +169,6 @@ def _implied(plan: Plan, cell: Cell, axis: Axis, inside: int) -> bool:
     if all(cell.table.of_resource(name) & outside == 0 for name in plan.space.wanted):
         return True
     return axis in cell.positive and all(offered & outside == 0 for offered in plan.space.offered(cell))
-
-
-def _clash(cell: Cell, added: Sequence[Written]) -> tuple[Said, Expression] | None:
-    for said in cell.undecided:
-        for written in added:
-            e = written.expression
-            if e.key == said.key and not _share(said.values, e):
-                return said, e
-    return None
-
-
-def _share(values: Sequence[str], expression: Expression) -> bool:
-    inside = set(values) & set(expression.values)
-    match expression.operator:
-        case "In":
-            return bool(inside)
-        case "NotIn":
-            return len(inside) < len(set(values))
-    return True
 
 
 def held(plan: Plan, cell: Cell, added: Sequence[Written] = ()) -> list[Written]:

@@ -52,6 +52,11 @@ NODES = {
         "eks.amazonaws.com/capacityType": "ON_DEMAND",
         "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb",
     },
+    "node-pod": {
+        "sagemaker.amazonaws.com/compute-type": "hyperpod",
+        "beta.kubernetes.io/instance-type": "ml.g6.8xlarge",
+        "nvidia.com/gpu.product": "NVIDIA-L4",
+    },
     "node-aks": {"kubernetes.azure.com/agentpool": "a", "node.kubernetes.io/instance-type": "Standard_NC24ads_A100_v4"},
     "node-amd": {"amd.com/gpu.product-name": "AMD_Instinct_MI300X_OAM", "zone": "a"},
     "node-bare": {"zone": "a"},

@@ -114,14 +114,24 @@ def key_of(random: Random, world: World) -> str:
 
 
 def value_of(random: Random, key: str) -> str:
-    if chance(random, 0.06):
+    if chance(random, 0.1):
         return random.choice(("x999", "unknown", "NVIDIA-Z1"))
-    if key in _TELLING and chance(random, 0.7):
-        return random.choice(_TELLING[key])
-    return random.choice(VOCABULARY.get(key) or _OTHERS.get(key) or ("x",))
+    found = random.choice(_TELLING[key] if key in _TELLING and chance(random, 0.7) else VOCABULARY.get(key) or _OTHERS.get(key) or ("x",))
+    return f"ml.{found}" if key.endswith("instance-type") and chance(random, 0.2) else found
+
+
+def spelled(random: Random, key: str) -> str:
+    """By the older key now and then."""
+    older = {new: old for old, new in catalog().label_aliases.items()}
+    return older[key] if key in older and chance(random, 0.3) else key
 
 
 def expression(random: Random, world: World) -> Raw:
+    found = _expression(random, world)
+    return {**found, "key": spelled(random, found["key"])}
+
+
+def _expression(random: Random, world: World) -> Raw:
     key = key_of(random, world)
     operator = random.choice(("In",) * 5 + ("NotIn",) * 3 + ("Exists", "DoesNotExist", "Gt", "Lt"))
     if operator in ("Exists", "DoesNotExist"):

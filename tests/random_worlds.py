@@ -30,7 +30,7 @@ from tests.random_fields import SHARINGS, capacities, chance, default, machine, 
 from webhook.files import read_catalog
 
 USERS = ("system:serviceaccount:team-a:default", "system:serviceaccount:ci:runner", "anna")
-PLATFORMS = ("karpenter-aws", "eks-auto", "eks-nodegroup", "gke", "aks", "karpenter-azure", "gfd")
+PLATFORMS = ("karpenter-aws", "eks-auto", "eks-nodegroup", "hyperpod", "gke", "aks", "karpenter-azure", "gfd")
 
 
 @cache

@@ -6,12 +6,18 @@ The data is ``catalog.yaml``; ``parse`` reads it, and the files laid over it, in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Literal
 
+from policies.catalog.model_codes import codes_of
+from policies.catalog.resources import Measure as Measure
+from policies.catalog.resources import Resource as Resource
+from policies.catalog.resources import ResourceKind as ResourceKind
+from policies.catalog.resources import ResourcePattern as ResourcePattern
+from policies.catalog.slice_shares import slice_shares
 from policies.kept import Kept
 from policies.policy import Capacity, Sharing, Taint
 
@@ -24,11 +30,10 @@ _MOST_SIGNED = 2**20
 """bytes: some thousand owners and labels that tell a workload; a cluster has tens"""
 
 Possible = tuple[str | None, ...]
-"""The values a label may have on such a node. None: the label may be absent. ``"*"``: present, any value.
+"""The values a label may have on such a node. None: the label may be absent. ``"*"``: present, any value; ``"n1-*"``: any that begins so.
 ``"?"``: present, with a value the catalog does not know (the unknown-model row)."""
 
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
-ResourceKind = Literal["gpu", "shared", "mig", "partition", "part", "dra", "other"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +83,8 @@ class MachineType:
     cloud: str
     """aws, azure, gcp"""
     type: str | None
+    types: tuple[str, ...] = ()
+    """where ``type`` is None: what the types that may carry it begin with, each ending in ``*``; empty: any type"""
     family: str | None
     """what ``instanceFamilies`` names: ``p4d``, ``a2``"""
     model: str
@@ -146,6 +153,8 @@ class Platform:
     """its value on such nodes, where others have the label with another; empty: any"""
     not_with: tuple[str, ...] = ()
     """labels that say of a node with the anchor that somebody else made it"""
+    type_prefix: str = ""
+    """what stands before the cloud's own names of instance types on its nodes: ``ml.``"""
     node_classes: tuple[str, ...] = ()
     """API groups of the node classes (a NodePool's spec.template.spec.nodeClassRef) that this platform's NodePools name"""
     gpu_pools: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -163,46 +172,6 @@ class Platform:
     """name of a SharingScheme"""
     protect_durations: bool = False
     """True where karpenter.sh/do-not-disrupt understands a duration (provider 1.12 or later)"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resource:
-    """What one resource name is, read from its name."""
-
-    name: str
-    vendor: str
-    kind: ResourceKind
-    """``other``: an accelerator that is no GPU (Neuron, TPU, Gaudi): counted, tolerated, never placed. ``part``: memory or cores of one, of
-    which a container asks for many"""
-    profile: str | None = None
-    """MIG profile as in the name of the resource (``1g.10gb.me``), else None"""
-    parts: tuple[int, ...] | None = None
-    """how many of it one GPU is divided into, as models differ; None: not told by the name"""
-    unit: int | None = None
-    """of a ``part``: how many of it one device has; None: a container's are all of one device"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measure:
-    """A resource name, or a glob of names, by which containers ask for so much of a device and not for devices."""
-
-    name: str
-    unit: int | None = None
-    """as ``Resource.unit``"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourcePattern:
-    pattern: re.Pattern[str]
-    """anchored; a group named ``profile`` gives Resource.profile"""
-    vendor: str
-    kind: ResourceKind
-    profile: str | None = None
-    """for a renamed resource: which profile it is"""
-    name: str | None = None
-    """the literal name, where the data gives one instead of a pattern"""
-    parts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """what the group named ``mode`` says -> Resource.parts"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,6 +263,8 @@ class Catalog:
     foreign_schedulers: Mapping[str, str]
     """schedulerName -> system: kai-scheduler -> KAI"""
 
+    label_aliases: Mapping[str, str] = field(default_factory=dict)
+    """older label key -> the one that nodes carry it beside, with the same value: beta.kubernetes.io/instance-type"""
     accelerator_domains: tuple[str, ...] = ()
     """of resource names, whose owners make nothing but accelerators: cambricon.com"""
     other_drivers: frozenset[str] = frozenset()
@@ -310,13 +281,16 @@ class Catalog:
     """answers of ``workloads_signed``, bounded"""
     signatures: frozenset[str] = field(default=frozenset(), init=False, repr=False, compare=False)
     """keys of the labels that tell a workload"""
+    codes: frozenset[str] = field(default=frozenset(), init=False, repr=False, compare=False)
+    """words that tell one model or instance family from another: ``h100``, ``p5``. A name with one of them is never taken for another's"""
     slice_shares: Mapping[str, tuple[Fraction, Fraction]] = field(default_factory=dict, init=False, repr=False, compare=False)
     """MIG profile as in a resource name -> (least, most) part of a GPU that it is, by compute or memory, over the models that have it"""
 
     def __post_init__(self) -> None:
         keys = frozenset(label.partition("=")[0] for workload in self.workloads for label in workload.labels)
         object.__setattr__(self, "signatures", keys)
-        object.__setattr__(self, "slice_shares", _slice_shares(self.gpus))
+        object.__setattr__(self, "codes", codes_of(self.model_names, self.machine_families()))
+        object.__setattr__(self, "slice_shares", slice_shares(self.gpus))
 
     def workloads_signed(self, owner: tuple[str, str], labels: tuple[tuple[str, str | None], ...]) -> tuple[Workload, ...]:
         """The workloads whose pods have this controlling owner (API group, kind), or one of these labels (key, value)."""
@@ -381,18 +355,10 @@ class Catalog:
         return tuple(dict.fromkeys(gpu.vendor for gpu in self.gpus))
 
     def machine_families(self) -> frozenset[str]:
-        """Every instance family of every cloud."""
-        return frozenset(machine.family for machine in self.machines if machine.family is not None)
-
-
-def _slice_shares(gpus: Iterable[Gpu]) -> dict[str, tuple[Fraction, Fraction]]:
-    found: dict[str, list[Fraction]] = {}
-    for gpu in gpus:
-        compute, memory = max((p.compute for p in gpu.mig), default=1), max((p.memory_gb for p in gpu.mig), default=1)
-        for profile in gpu.mig:
-            part = max(Fraction(profile.compute, compute), Fraction(profile.memory_gb, memory))
-            found.setdefault(profile.name.replace("+", "."), []).append(part)
-    return {name: (min(parts), max(parts)) for name, parts in found.items()}
+        """Every instance family of every cloud, by the names too that platforms with a prefix have for them (``ml.p5``)."""
+        found = {(machine.cloud, machine.family) for machine in self.machines if machine.family is not None}
+        prefixed = {f"{p.type_prefix}{family}" for p in self.platforms.values() for cloud, family in found if cloud == p.cloud}
+        return frozenset((*(family for _, family in found), *prefixed))
 
 
 def _spoken(profile: str) -> str:

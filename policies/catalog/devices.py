@@ -106,6 +106,7 @@ def _machine(entry: Fields, clouds: Mapping[str, re.Pattern[str]], vendors: Mapp
     return MachineType(
         cloud=cloud,
         type=type_,
+        types=entry.texts("types"),
         family=family,
         model=model,
         count=entry.whole("count"),

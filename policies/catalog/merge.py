@@ -36,6 +36,7 @@ LISTS: Mapping[str, Key | None] = {
     "excludedNamespaces": _field("name"),
     "retiredFamilies": _field("name"),
     "draDrivers": _field("driver"),
+    "labelAliases": _field("old"),
     "otherDrivers": _field("driver"),
     "schedulers": _field("name"),
 }

@@ -17,6 +17,10 @@ class Names:
         self._catalog = catalog
         self._lists: dict[Known, frozenset[str]] = {}
 
+    def codes(self, known: Known) -> frozenset[str]:
+        """Words that a hint among the names of one list must keep."""
+        return self._catalog.codes if known in ("models", "instanceFamilies") else frozenset()
+
     def of(self, known: Known) -> frozenset[str]:
         """Every name of one list; of ``models`` the groups too."""
         if known not in self._lists:

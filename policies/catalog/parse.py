@@ -97,6 +97,7 @@ def _catalog(top: Fields) -> Catalog:
         foreign_schedulers=_pairs(top, "schedulers", "name", "system"),
         retired_families=_column(top, "retiredFamilies", "name"),
         prices=top.named("prices", lambda _, entry: entry.text("where")),
+        label_aliases=_pairs(top, "labelAliases", "old", "key"),
         other_platforms=top.named("otherPlatforms", lambda _, entry: entry.labels("labels")),
     )
 
@@ -158,6 +159,7 @@ def _platform(name: str, entry: Fields) -> Platform:
         anchor=entry.text("anchor"),
         anchor_value=entry.maybe_text("anchorValue") or "",
         not_with=entry.texts("notWith"),
+        type_prefix=entry.maybe_text("typePrefix") or "",
         node_classes=entry.texts("nodeClasses"),
         gpu_pools={key: _values(item, path, entry.notes) for key, item, path in entry.mapped("gpuPools")},
         labels=entry.labels("labels"),

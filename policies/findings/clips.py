@@ -50,7 +50,7 @@ class Clips:
     def _offers(self, compiled: Compiled, others: Sequence[Compiled]) -> Iterator[str]:
         default = [c for c in (*compiled.machine, compiled.capacity, compiled.capacity_long) if c is not None and c.narrows]
         for constraint in default:
-            mine = self.offers.joined(constraint.rows)
+            mine = self.offers.joined(constraint.sure or constraint.rows)
             gone, clipping = False, list[Compiled]()
             for other in others:
                 inside = self._inside(other, constraint.axis)

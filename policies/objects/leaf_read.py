@@ -82,7 +82,7 @@ def _text(shape: Text, value: str, names: Names) -> str:
 def _name(shape: Name, value: str, names: Names) -> str:
     known = names.of(shape.known)
     if value not in known and not shape.open:
-        raise Mistake(f'unknown {shape.noun} "{value}"{hint(value, known)}')
+        raise Mistake(f'unknown {shape.noun} "{value}"{hint(value, known, names.codes(shape.known))}')
     return value
 
 
@@ -90,7 +90,7 @@ def doubt(shape: Leaf, value: object, names: Names) -> str | None:
     """What to warn of though the value is kept: a name that the catalog does not have, of a list that is open."""
     if not isinstance(shape, Name) or not isinstance(value, str) or value in names.of(shape.known):
         return None
-    near = nearest(value, names.of(shape.known))
+    near = nearest(value, names.of(shape.known), names.codes(shape.known))
     return f'unknown {shape.noun} "{value}", kept as written' + (f'; did you mean "{near}"?' if near else "")
 
 

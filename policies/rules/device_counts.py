@@ -10,18 +10,17 @@ Never   takes what can't be read for nothing
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator
 
 from policies import refusal
 from policies.actor import FRACTION_DEVICES, is_fraction
 from policies.compiled import who
 from policies.count import NONE, Count, of_amounts
-from policies.nearest import nearest
 from policies.plan import Plan
 from policies.pod import Container, asks, dotted
 from policies.policy import Sharing
 from policies.request import Request
+from policies.slice_names import MOST_SAID, nearest_slice
 from policies.verdict import Edit, Path, Violation
 from policies.wishes import Limit, Wishes
 
@@ -134,6 +133,9 @@ def _ways(plan: Plan) -> Iterator[tuple[Sharing, str]]:
     already or fits none by the tables: one whose slices somebody has cut by hand takes it all the same."""
     if plan.devices.fraction != NONE or is_fraction(plan.pod):
         yield "TimeSliced", "the pod asks for a fraction of a GPU"
+    cut = [cell.cut for cell in plan.space.cells]
+    if cut and all(cut):
+        yield "MIG", f"{cut[0]} names GPUs that are cut into slices"
     for asked in plan.asked:
         resource = asked.resource
         if plan.snapshot.lists(resource.name) and plan.actor.affinity != "no" and plan.space.possible_anywhere():
@@ -201,10 +203,6 @@ def _misspelt(plan: Plan) -> Iterator[Violation]:
                 )
 
 
-_MOST_HINTS = 5
-"""wrong slices of one pod whose nearest right name is looked for, at a millisecond each"""
-
-
 def _no_such_slice(plan: Plan) -> Iterator[Violation]:
     slices = [a for a in plan.asked if a.resource.profile is not None and a.resource.name.startswith("nvidia.com/mig-")]
     if not slices:
@@ -218,20 +216,7 @@ def _no_such_slice(plan: Plan) -> Iterator[Violation]:
         if plain in profiles:
             continue
         hints += 1
-        near = _nearest_slice(plain, profiles) if hints <= _MOST_HINTS else None
+        near = nearest_slice(plain, profiles) if hints <= MOST_SAID else None
         fix = f"write {near}{name.removeprefix(plain)}" if near else "see `berth gpus` for the slices that exist"
         fact = f'container "{asked.containers[0].name}" asks for {name}, a slice that no GPU model has'
         yield Violation(code="BERTH-115", fact=fact, fix=fix, rule=NAME, policies=policies)
-
-
-_SIZE = re.compile(r"nvidia\.com/mig-(\d+g)\.(\d+)gb")
-
-
-def _nearest_slice(name: str, known: Iterable[str]) -> str | None:
-    """The slice of as much compute whose memory is nearest (3g.70gb: 3g.71gb), else the nearest name."""
-    known = list(known)
-    asked = _SIZE.fullmatch(name)
-    sizes = [m for one in known if asked is not None and (m := _SIZE.fullmatch(one)) and m[1] == asked[1]]
-    if asked is None or not sizes:
-        return nearest(name, known)
-    return min(sizes, key=lambda m: (abs(int(m[2]) - int(asked[2])), m[0]))[0]

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from policies import chosen, known_node, refusal
+from policies import chosen, known_node, refusal, slice_names
 from policies.catalog import Resource
 from policies.compiled import who
 from policies.offers import AXES
@@ -22,7 +22,8 @@ from policies.placement import Cell, Said
 from policies.plan import Plan
 from policies.pod import TERMS, Raw
 from policies.request import Request
-from policies.terms import Alternative, Written, held, sayable, term_plans
+from policies.sayable import sayable
+from policies.terms import Alternative, Written, held, term_plans
 from policies.verdict import Edit, Path, Violation
 
 NAME = "node_affinity"
@@ -160,9 +161,12 @@ MOST_UNKNOWN = 20
 def _remarks(plan: Plan) -> None:
     undecided = ((cell, said) for cell in plan.space.cells for said in cell.undecided)
     for cell, said in islice(undecided, MOST_UNKNOWN):
-        plan.remark("BERTH-201", refusal.unknown_value(cell, said), NAME)
-    for asked in plan.asked:
-        if plan.constraints and not any(asked.resource.name in t.by_resource for t in plan.snapshot.tables.values()):
+        plan.remark("BERTH-201", refusal.unknown_value(plan, cell, said) + _held_by(plan, cell, said), NAME)
+    for text in slice_names.lacking(plan):
+        plan.remark("BERTH-217", text, NAME)
+    for asked in plan.asked if plan.constraints else ():
+        name = asked.resource.name
+        if not slice_names.on_no_machine(plan, asked.resource) and not plan.snapshot.lists(name):
             plan.remark("BERTH-208", _without_nodes(plan, asked.resource), NAME)
     if plan.constraints and any("" in claim.vendors for claim in plan.devices.claimed):
         plan.remark("BERTH-208", "a resource claim can't be read: where the pod may run is not judged", NAME)
@@ -172,6 +176,16 @@ def _remarks(plan: Plan) -> None:
     _after_boot(plan)
     if plan.pod.preferred and plan.constraints:
         refusal.preferred(plan)
+
+
+def _held_by(plan: Plan, cell: Cell, said: Said) -> str:
+    """Where a machine is new to everybody, by what its nodes will be known to be what is required."""
+    platform = cell.table.platform
+    if platform.labels.get(said.key) != "type" or plan.actor.affinity != "write" or not plan.snapshot.placed:
+        return ""
+    key = next((e.key for e in sayable(plan, cell, "machine").rendering.expressions if e.key in platform.after_boot), None)
+    asked = refusal.joined([c for c in plan.constraints if c.axis == "machine"])
+    return f". {asked} is held by {key}, which such a node has once feature discovery runs there" if key is not None else ""
 
 
 def _without_nodes(plan: Plan, resource: Resource) -> str:
@@ -195,9 +209,11 @@ def _unwritten(plan: Plan) -> None:
 def _after_boot(plan: Plan) -> None:
     for cell in plan.space.cells:
         platform = cell.table.platform
+        new = any(platform.labels.get(said.key) == "type" for said in cell.undecided)  # of a machine that nobody knows it is the only word
         for said in cell.term.said:
             if (
-                said.key in platform.after_boot
+                not new
+                and said.key in platform.after_boot
                 and said.operator in ("In", "Exists", "Gt", "Lt")
                 and platform.creates_nodes
                 and plan.snapshot.placed

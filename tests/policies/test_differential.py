@@ -19,7 +19,7 @@ from tests.reference.evaluator import Reference
 
 PODS_PER_WORLD = 10
 REFUSALS = {f"BERTH-{number}" for number in (101, 102, 103, 111, 112, 113, 114, 115, 121, 122, 123, 124, 125, 131, 141, 142, 151, 152, 153)}
-SEED = 101
+SEED = 20
 """a world in which the rarest refusal, of a slice that an author asks for, comes up is among the first two hundred from here"""
 
 

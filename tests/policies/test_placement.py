@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from policies.catalog import Expression
-from policies.placement import Said, Term, axes_of, listed, names_other_platform, smallest, terms_of
+from policies.placement import Said, Term, axes_of, listed, names_other_platform, terms_of
 from policies.pod import Pod
 from policies.snapshot import build
 from tests import golden
@@ -30,22 +27,35 @@ def expression(key: str, operator: str = "In", *values: str) -> dict[str, Any]:
 
 def test_a_pod_without_terms_has_one_made_of_its_node_selector() -> None:
     """The nodeSelector alone."""
-    (term,) = terms_of(pod(None, zone="a"))
+    (term,) = terms_of(pod(None, zone="a"), {})
     assert (term.index, [str(s) for s in term.said]) == (None, ["spec.nodeSelector zone=a"])
 
 
 def test_the_node_selector_is_in_every_term() -> None:
     """It is ANDed to each; empty terms select nothing and are left out, and their index stays."""
     terms = terms_of(
-        pod([{}, {"matchExpressions": [expression("x", "Exists")]}, {"matchFields": [expression("metadata.name", "In", "n")]}], zone="a")
+        pod([{}, {"matchExpressions": [expression("x", "Exists")]}, {"matchFields": [expression("metadata.name", "In", "n")]}], zone="a"),
+        {},
     )
     assert [t.index for t in terms] == [1, 2]
     assert [[s.key for s in t.said] for t in terms] == [["zone", "x"], ["zone"]]
 
 
+def test_an_older_key_is_read_as_the_newer_one_and_shown_as_it_was_written() -> None:
+    """Nodes carry both; a template whose label is the older one is still demanded by it."""
+    aliases = CATALOG.label_aliases
+    old, new = "beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"
+    (term,) = terms_of(Pod({"spec": {"nodeSelector": {old: "p5.48xlarge"}}}), aliases)
+    assert [(s.key, str(s)) for s in term.said] == [(new, f"spec.nodeSelector {old}=p5.48xlarge")]
+    assert term.demands(old, "p5.48xlarge")
+    assert term.demands(new, "p5.48xlarge")
+    (term,) = terms_of(pod([{"matchExpressions": [expression("failure-domain.beta.kubernetes.io/zone", "In", "a")]}]), aliases)
+    assert [s.key for s in term.said] == ["topology.kubernetes.io/zone"]
+
+
 def test_where_all_terms_are_empty_there_is_none() -> None:
     """Such a pod is scheduled nowhere."""
-    assert terms_of(pod([{}])) == ()
+    assert terms_of(pod([{}]), {}) == ()
 
 
 def test_said_names_its_place_and_a_few_values() -> None:
@@ -103,23 +113,3 @@ def test_a_positive_expression_on_anothers_key_is_the_others(said: Said, foreign
 def test_the_axes_that_a_key_speaks_of(platform: str, key: str, axes: tuple[str, ...]) -> None:
     """Keys that come only after boot speak of none on platforms that make nodes."""
     assert axes_of(SNAPSHOT, SNAPSHOT.tables[platform], key) == axes
-
-
-@given(st.lists(st.integers(0, 255), max_size=6))
-def test_smallest_is_a_smallest_group(sets: list[int]) -> None:
-    """It is empty exactly where all have something in common, has nothing in common itself, and no member to spare;
-    up to two it is the smallest there is."""
-    group = smallest(sets, 255)
-
-    def common(indices: tuple[int, ...]) -> int:
-        rows = 255
-        for i in indices:
-            rows &= sets[i]
-        return rows
-
-    assert (group == ()) is bool(common(tuple(range(len(sets)))))
-    if group:
-        assert not common(group)
-        assert all(common(tuple(i for i in group if i != left)) for left in group)
-        if len(group) > 2:
-            assert all(common(pair) for pair in combinations(range(len(sets)), 2))

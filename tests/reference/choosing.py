@@ -82,6 +82,8 @@ class Choosing(KnownNodes):
 
     def names_shared(self) -> bool:
         """A product label of sliced or shared GPUs alone also speaks of sharing."""
+        if any(self.atlas.renamed(term, "product") for term in self.terms):
+            return True
         for table in self.atlas.tables.values():
             for term in self.terms if table.platform.cloud is None else ():
                 products = [e for e in term if e["key"].endswith("gpu.product") and e["operator"] == "In"]
@@ -140,9 +142,15 @@ class Choosing(KnownNodes):
         if not self.row.chooses:
             return
         if machine is not None and self.silent("machine"):
-            self.keep("machine", self.of_machine(machine))
+            before = self.chosen, self.axes
+            if self.keep("machine", self.of_machine(machine)) and machine.families is not None and machine.families.in_:
+                self.chosen, self.axes = before
+                wide = self.of_machine(machine, new=True)
+                self.chosen, self.axes = [*before[0], every(wide)], [*before[1], *(("machine", test) for test in wide)]
         wanted = self.speaker(self.capacity_wish)
-        if wanted is not None and self.silent("capacity") and self.keep("capacity", [partial(in_capacity, wanted=wanted)]):
+        elsewhere = any(self.atlas.renamed(term, "type") for term in self.terms)
+        silent = self.silent("capacity") and not elsewhere
+        if wanted is not None and silent and self.keep("capacity", [partial(in_capacity, wanted=wanted)]):
             own = [p for p in self.certain if p.namespace is not None and self.capacity_wish(p)]
             self.named_capacity = own or self.certain
 

@@ -115,12 +115,18 @@ def _resources(pod: Raw) -> dict[tuple[str, int, str], Raw]:
 
 def _lands(name: str, final: Raw, expected: Expected, reference: Reference) -> Iterator[Difference]:
     count = expected.counts[name]
-    selected = reference.world.atlas.selected(terms_of(final))
+    selected = reference.world.atlas.selected([term for term in terms_of(final) if not _closed(term)])
     lands = selected.intersection(reference.world.offers(name, count))
     if beyond := lands - expected.at_most[name]:
         yield Difference("mutate", f"{name} may land outside", _shown(beyond), "nothing")
     if short := expected.inside[name] - lands:
         yield Difference("mutate", f"{name} can't land inside", "nothing", _shown(short))
+
+
+def _closed(term: list[Raw]) -> bool:
+    """A term that selects nothing: the same key must be there and must not."""
+    there, missing = ({e["key"] for e in term if e["operator"] == operator} for operator in ("Exists", "DoesNotExist"))
+    return not there.isdisjoint(missing)
 
 
 def _shown(nodes: set[Node]) -> object:

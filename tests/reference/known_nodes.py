@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from policies.catalog import Platform
 from tests.reference import pods
-from tests.reference.nodes import Node, Table, holds
+from tests.reference.nodes import OLDER, Node, Table, holds
 from tests.reference.placing import Placing
 
 Labels = Mapping[str, str]
@@ -18,6 +18,7 @@ class KnownNodes(Placing):
         labels = self.cluster.nodes.get(self.pod["spec"].get("nodeName") or pods.pinned(self.pod) or "")
         if labels is None or not self.constrained():
             return set()
+        labels = {**{OLDER[key]: value for key, value in labels.items() if key in OLDER}, **labels}
         home = self.home(labels)
         elsewhere = home not in self.atlas.tables
         carried: list[Node] = []
@@ -53,19 +54,28 @@ class KnownNodes(Placing):
         if not any(key in labels for key in platform.labels):
             return []
         says_which = {key for keys in platform.machine_keys for key in keys if key in labels}
-        known = {key for key in says_which if labels[key] in self.atlas.known(key)}
+        known = {key for key in says_which if not self.unknown(table, key, labels)}
         if says_which and not known:  # a machine that nobody knows
             keys = {*platform.labels, *platform.capacity_keys}
             return [n for n in table.nodes if n.gpu is None and all(_may_carry(n, key, labels[key]) for key in keys & set(labels))]
-        readable = {key for key in labels if key in table.keys and labels[key] in self.atlas.known(key)}
+        readable = {key for key in labels if key in table.keys and not self.unknown(table, key, labels)}
         # a machine that is new in part is told by what is known of it alone
         firm = readable & {*(platform.labels if known == says_which else known), *platform.capacity_keys}
         nodes = self.carrying(table.nodes, labels, firm)
-        return self.carrying(nodes, labels, readable - firm) or nodes
+        nodes = self.carrying(nodes, labels, readable - firm) or nodes
+        cut = any(self.atlas.meant(table, key, labels[key]) != labels[key] and "product" in key for key in readable)
+        return [n for n in nodes if cut and n.sharing == "MIG"] or nodes
+
+    def unknown(self, table: Table, key: str, labels: Labels) -> bool:
+        """Whether nobody knows the value."""
+        listed = {v for v in self.atlas.known(key) if v is not None and v[-1] not in "*?"}
+        undecided = self.atlas.undecided(table, {"key": key, "operator": "In", "values": [labels[key]]})
+        return key not in table.keys or undecided or not listed
 
     def carrying(self, nodes: Iterable[Node], labels: Labels, keys: set[str]) -> list[Node]:
         def may(node: Node, key: str) -> bool:
-            wanted = {"key": key, "operator": "In", "values": [labels[key]]}
+            table = self.atlas.tables[node.platform]
+            wanted = {"key": key, "operator": "In", "values": [self.atlas.meant(table, key, labels[key])]}
             return any(holds(value, wanted, self.atlas.known(key)) for value in node.labels.get(key, (None,)))
 
         return [n for n in nodes if all(may(n, key) for key in keys)]

@@ -6,6 +6,7 @@ such a node may carry; None: it may lack the label; ``*``: any value; ``?``: a v
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,16 @@ from policies.policy import Machine, NodeTemplate, Sharing
 
 Raw = dict[str, Any]
 Values = tuple[str | None, ...]
+OLDER = {
+    "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
+    "beta.kubernetes.io/arch": "kubernetes.io/arch",
+    "beta.kubernetes.io/os": "kubernetes.io/os",
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+}
+"""keys that nodes carry beside the newer ones, with the same values"""
+CUT = re.compile(r"(?P<product>.+)-MIG-(?P<profile>.+?)(?:-SHARED)?")
+"""the product label of a GPU that is cut into equal slices"""
 LONGEST = 63
 """characters of a label's value: there is no node of a longer product name"""
 
@@ -190,6 +201,8 @@ def _labels(
     out: dict[str, Values] = {}
     for key, attribute in platform.labels.items():
         out[key] = _attribute(host, attribute, variant, spoken)
+        if attribute == "type":
+            out[key] = tuple(v if v is None or v[-1] in "*?" else f"{platform.type_prefix}{v}" for v in out[key])
     for key, attribute in platform.after_boot.items():  # written by GFD, which a cluster need not have
         out[key] = tuple(dict.fromkeys((*_attribute(host, attribute, variant, spoken), None)))
     for scheme_variant in catalog.schemes[platform.sharing].variants:
@@ -221,7 +234,7 @@ def _attribute(host: _Host, attribute: str, variant: Variant, spoken: str) -> Va
         return (host.gpu.family,)
     assert host.machine is not None
     if what == "type":
-        return ("*",) if host.machine.type is None else (host.machine.type,)
+        return (host.machine.types or ("*",)) if host.machine.type is None else (host.machine.type,)
     if what == "count":
         return ("*",) if host.machine.count is None else (str(host.machine.count),)
     if what == "family":
@@ -235,7 +248,7 @@ def _product(host: _Host, variant: Variant, spoken: str) -> Values:
     if host.machine is None and host.product is None:
         return (None,)
     names = [host.product] if host.product is not None else list(host.gpu.products)
-    return tuple(name + variant.suffix.replace("{profile}", spoken) for name in names) or ("*",)
+    return tuple(name + variant.suffix.replace("{profile}", spoken) for name in names) or ("?",)
 
 
 # --- what policies and templates say of a node --------------------------------------------------------------------------
@@ -248,10 +261,12 @@ def in_machine(node: Node, machine: Machine, catalog: Catalog) -> bool:
         return False
     if machine.models is not None and not _in_not_in(machine.models, set() if gpu is None else {gpu.model, *gpu.groups}):
         return False
-    named = set() if node.machine_family is None else {node.machine_family}
     has_families = catalog.platforms[node.platform].cloud is not None
-    if has_families and machine.instance_families is not None and not _in_not_in(machine.instance_families, named):
-        return False
+    if has_families and machine.instance_families is not None:
+        prefixes = ["", *(p.type_prefix for p in catalog.platforms.values())]
+        named = set() if node.machine_family is None else {f"{prefix}{node.machine_family}" for prefix in prefixes}
+        if not _in_not_in(machine.instance_families, named):
+            return False
     if machine.gpu_memory is None:
         return True
     size = None if gpu is None else gpu.memory_gb
@@ -307,7 +322,9 @@ def holds(value: str | None, expression: Raw, known: set[str | None]) -> bool:
     operator, wanted = expression["operator"], [str(v) for v in expression.get("values") or ()]
     match operator:
         case "In":
-            return value == "*" or value in wanted or (value == "?" and any(w not in known for w in wanted))
+            if value is not None and value.endswith("*"):
+                return any(w.startswith(value[:-1]) for w in wanted)
+            return value in wanted or (value == "?" and any(w not in known for w in wanted))
         case "NotIn":
             return value is None or value not in wanted
         case "Exists":
@@ -337,6 +354,8 @@ class Atlas:
     templates: dict[str, NodeTemplate]
     _landing: dict[str, frozenset[Node]] = field(default_factory=dict)
     _known: dict[str, set[str | None]] = field(default_factory=dict)
+    _open: dict[tuple[str, str, tuple[str, ...]], bool] = field(default_factory=dict)
+    _meant: dict[tuple[str, str, str], str] = field(default_factory=dict)
     _saying: dict[tuple[str, str, frozenset[Node], frozenset[Node]], list[set[Node]]] = field(default_factory=dict)
 
     def known(self, key: str) -> set[str | None]:
@@ -348,9 +367,50 @@ class Atlas:
     def undecided(self, table: Table, expression: Raw) -> bool:
         """An In with a value that nobody knows, on a key that this platform has."""
         key = expression["key"]
-        if expression["operator"] != "In" or key not in table.keys or "*" in table.keys[key]:
+        if expression["operator"] != "In" or key not in table.keys:
             return False
-        return any(str(v) not in self.known(key) for v in expression.get("values") or ())
+        asked = (table.platform.name, key, tuple(map(str, expression.get("values") or ())))
+        if asked not in self._open:
+            self._open[asked] = self._nobody_knows(table, expression)
+        return self._open[asked]
+
+    def _nobody_knows(self, table: Table, expression: Raw) -> bool:
+        key = expression["key"]
+        known = [v for v in self.known(key) if v is not None and v != "?"]
+        listed, many = {v for v in known if v[-1] != "*"}, tuple(v[:-1] for v in known if v[-1] == "*" and v != "*")
+        meant = [self.meant(table, key, str(v)) for v in expression.get("values") or ()]
+        return bool(listed) and any(v not in listed and not v.startswith(many) for v in meant)
+
+    def meant(self, table: Table, key: str, value: str) -> str:
+        """A machine by another platform's name, or a GPU that is cut, where no listed platform has the value; else the value itself."""
+        asked = (table.platform.name, key, value)
+        if asked not in self._meant:
+            self._meant[asked] = self._means(table, key, value)
+        return self._meant[asked]
+
+    def _means(self, table: Table, key: str, value: str) -> str:
+        platform = table.platform
+        attribute = (platform.labels.get(key) or platform.after_boot.get(key) or "").rpartition(":")[2]
+        if value in self.known(key) or attribute not in ("type", "product"):
+            return value
+        if attribute == "type":
+            prefixes = {p.type_prefix for p in self.catalog.platforms.values() if p.cloud == platform.cloud} - {"", platform.type_prefix}
+            types = {m.type for m in self.catalog.machines}
+            return next((value.removeprefix(p) for p in prefixes if value.startswith(p) and value.removeprefix(p) in types), value)
+        cut = CUT.fullmatch(value) if platform.sharing == "gfd" else None
+        gpus = [gpu for gpu in self.catalog.gpus if cut and cut["product"] in gpu.products]
+        profiles = {p.name.replace("+", ".") for gpu in gpus for p in gpu.mig}
+        return cut["product"] if cut and cut["profile"] in profiles else value
+
+    def renamed(self, term: Sequence[Raw], what: str) -> list[str]:
+        """Platforms on which a term says all values of something, ``type`` or ``product``, by such names."""
+        return [name for name, table in self.tables.items() if any(self._renames(table, e, what) for e in term)]
+
+    def _renames(self, table: Table, e: Raw, what: str) -> bool:
+        labels = {**table.platform.labels, **table.platform.after_boot}
+        if e["operator"] != "In" or labels.get(e["key"], "").rpartition(":")[2] != what:
+            return False
+        return all(self.meant(table, e["key"], str(v)) != str(v) for v in e["values"])
 
     def demanded(self, expressions: Sequence[Raw]) -> set[str]:
         """Templates all of whose labels the expressions demand."""
@@ -397,15 +457,18 @@ class Atlas:
             return not (elsewhere and expression["operator"] in ("In", "Exists", "Gt", "Lt"))
         if self.undecided(table, expression):
             return True
+        if expression["operator"] == "In":
+            expression = {**expression, "values": [self.meant(table, key, str(v)) for v in expression["values"]]}
         return any(holds(value, expression, self.known(key)) for value in node.labels.get(key, (None,)))
 
 
 def terms_of(pod: Raw) -> list[list[Raw]]:
     """Each ORed alternative as ANDed expressions, nodeSelector first; an empty term selects nothing and is left out."""
     spec = pod.get("spec") or {}
-    selector = [{"key": k, "operator": "In", "values": [v]} for k, v in (spec.get("nodeSelector") or {}).items()]
+    selector = [{"key": OLDER.get(k, k), "operator": "In", "values": [v]} for k, v in (spec.get("nodeSelector") or {}).items()]
     required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     terms = required.get("nodeSelectorTerms")
     if not terms:
         return [selector]
-    return [selector + list(t.get("matchExpressions") or ()) for t in terms if t.get("matchExpressions") or t.get("matchFields")]
+    said = [[{**e, "key": OLDER.get(e["key"], e["key"])} for e in t.get("matchExpressions") or ()] for t in terms]
+    return [selector + one for one, t in zip(said, terms, strict=True) if t.get("matchExpressions") or t.get("matchFields")]

@@ -34,6 +34,10 @@ class Placing(Refusals):
     def shared(self) -> set[str]:
         """What shares a device, or is a part of one, where no known node tells so: none has the name, or takes the pod."""
         ways = {"TimeSliced"} if self.asking.in_part else set()
+        cells = [self.cells(term) for term in self.terms]
+        cut = [set(self.atlas.renamed(term, "product")) for term in self.terms]
+        if any(cells) and all(set(there) <= sliced for there, sliced in zip(cells, cut, strict=True)):
+            ways |= {"MIG"}
         taken = self.platforms_left(lambda node: True, self.now, self.terms)
         for name, resource in self.asked.items():
             if not taken or self.row.affinity == "no" or name not in self.world.by_resource:
@@ -41,6 +45,12 @@ class Placing(Refusals):
                 ways |= {"MIG"} if resource.kind == "mig" or (resource.parts and 1 not in resource.parts) else set()
         wanted = [set[str](p.require.sharing) for p in self.policies if p.require.sharing]
         return {"BERTH-117"} if any(ways - admitted for admitted in wanted) else set()
+
+    def cells(self, term: list[Raw]) -> list[str]:
+        """Platforms that a term may be for: all whose keys it names, if it names any listed platform's."""
+        wants = [e["key"] for e in term if e["operator"] in ("In", "Exists", "Gt", "Lt")]
+        keyed = [key for key in wants if any(key in t.keys for t in self.atlas.tables.values())]
+        return [name for name, table in self.atlas.tables.items() if all(key in table.keys for key in keyed)]
 
     def offers(self, name: str, count: int) -> list[Node]:
         """Nodes with enough devices under a resource name."""
@@ -138,15 +148,28 @@ class Placing(Refusals):
         wanted += [runs.capacity] if runs is not None and self.is_long(runs) else []
         return [partial(in_capacity, wanted=one) for one in wanted]
 
-    def of_machine(self, machine: Machine, *, required: bool = False) -> list[Inside]:
-        """Field by field. Machines without families are in no list of them that is required, where there are clouds with such machines."""
+    def of_machine(self, machine: Machine, *, required: bool = False, new: bool = False) -> list[Inside]:
+        """Field by field; ``new``: families with models that nobody knows.
+
+        Machines without families are in no list of them that is required, where there are clouds with such machines."""
         names = ("families", "models", "instance_families", "gpu_memory")
         alone = [Machine(**{name: getattr(machine, name)}) for name in names if getattr(machine, name) is not None]
         found: list[Inside] = [partial(in_machine, machine=one, catalog=self.catalog) for one in alone]
+        if new and machine.families is not None:
+            found[names.index("families")] = self.of_families(machine)
         clouds = {name for name, table in self.atlas.tables.items() if table.platform.cloud is not None}
         if required and clouds and machine.instance_families is not None and machine.instance_families.in_:
             found.append(lambda node: node.platform in clouds)
         return found
+
+    def of_families(self, machine: Machine) -> Inside:
+        """A family's models, and unknown ones of its vendors where there are some of it and no label tells families."""
+        alone = Machine(families=machine.families)
+        assert machine.families is not None
+        vendors = {gpu.vendor for gpu in self.catalog.gpus if gpu.family in machine.families.in_}
+        there = {n.platform for t in self.atlas.tables.values() for n in t.nodes if in_machine(n, alone, self.catalog)}
+        told = {name for name, t in self.atlas.tables.items() if any(a.endswith("gpuFamily") for a in t.platform.labels.values())}
+        return lambda n: in_machine(n, alone, self.catalog) or (n.gpu is None and n.vendor in vendors and n.platform in there - told)
 
     def of_template(self, template: NodeTemplate, axis: str) -> list[Inside]:
         if axis == "machine":
@@ -182,6 +205,8 @@ class Placing(Refusals):
         return False
 
     def said(self, platform: str, axis: str, term: list[Raw], inside: list[Node], scope: int) -> set[Node] | None:
+        if axis == "machine" and platform in self.atlas.renamed(term, "type") and 0 < len(inside) < len(self.universe(platform, axis)):
+            return set(inside)  # by types, which tell all
         found = self.atlas.saying(can_say, platform, axis, self.universe(platform, axis), inside)
         rest = every(self.chosen) if scope == 2 else (lambda n: True)
         selected = self.atlas.landing(term)
