@@ -10,13 +10,14 @@ Reading order, as one request goes:
   ``quantity``, ``duration``;
   what comes out: ``verdict``
 - what is known and wanted: ``catalog``, ``policy`` (its table, parser and reference are ``objects``), ``cluster_facts``
-- as sets of rows: ``offers``, ``tables`` (built once), ``compiled`` (policies as sets), ``snapshot`` (all of it, for one moment; what is
-  remembered under it is bounded by ``kept``)
+- as sets of rows: ``offers`` (with ``readings``, other names of values), ``hosts`` and ``tables`` (built once), ``machine_fields`` and
+  ``compiled`` (policies as sets), ``snapshot`` (all of it, for one moment; what is remembered under it is bounded by ``kept``)
 - in a cluster: ``stored`` (one object, and what of it acts), ``living`` (one snapshot after another), ``detect`` (what nodes tell of
   platforms)
 - one decision per pod: ``engine``, ``plan`` (with ``devices``, ``count``, ``actor``, ``author``, ``demands``, ``wishes``, ``placement``),
   ``choose`` (with ``silence``, ``slices``)
-- written down or refused: ``rules``, ``terms``, ``render``, ``known_node``, ``refusal``, ``patch``, ``applied``
+- written down or refused: ``rules``, ``terms``, ``sayable``, ``render``, ``known_node``, ``refusal`` (with ``smallest_group``,
+  ``slice_names``, ``nearest``), ``patch``, ``applied``
 - one decision per claim that is made: ``claims``
 - told: ``lookalikes`` (names of resources that stand in no list), ``findings`` (what an object's status has to say), ``effective`` (what
   policies make of a namespace)

@@ -14,7 +14,7 @@ _MOST_LISTED = 20
 _LONGEST = 128
 """characters of a name that is looked for: twice the longest that is known; to compare a megabyte takes a quarter of a second"""
 _WORD = re.compile(r"[a-z0-9]+")
-_SIZE = re.compile(r"\d+gb?")
+_SIZE = re.compile(r"\d+gb")
 _VERSION = re.compile(r"v\d")
 """of Azure's sizes: it tells models apart (NC24rs_v2, NC24rs_v3), and names none"""
 _LOOKALIKES = str.maketrans("oil", "011")
@@ -47,7 +47,7 @@ def of_model(name: str, known: Iterable[str], codes: frozenset[str]) -> list[str
 
 def _alike(name: str, candidate: str, codes: frozenset[str]) -> bool:
     told, theirs = _codes(name, codes), _codes(candidate, codes)
-    sizes = [{word.removesuffix("b") for word in _WORD.findall(one.lower()) if _SIZE.fullmatch(word)} for one in (name, candidate)]
+    sizes = [{word for word in _WORD.findall(one.lower()) if _SIZE.fullmatch(word)} for one in (name, candidate)]
     if all(sizes) and sizes[0].isdisjoint(sizes[1]):
         return False
     slips = [word for word in _WORD.findall(name.lower()) if word not in codes]

@@ -97,10 +97,13 @@ _MODELS = names(Name(noun="GPU model", known="models"), "L4")
 _INSTANCE_FAMILIES = names(Name(noun="instance family", known="instanceFamilies", open=True), "p4d")
 _GPU_MEMORY = bounds(1, "GB", (40, 80))
 
-_ABOUT_FAMILIES = "GPU architectures, as in the label `nvidia.com/gpu.family`. `berth gpus` lists them."
+_ABOUT_FAMILIES = (
+    "GPU architectures, as in the label `nvidia.com/gpu.family`. `berth gpus` lists them. A default keeps models that are newer than the "
+    "catalog where no label tells their family; what is required drops them."
+)
 _ABOUT_MODELS = "GPU models by catalog name (`A100-40GB`) or group (`A100`). `berth gpus` lists them."
 _ABOUT_INSTANCES = (
-    "Exact names of the cloud's instance families. The list is open: an unknown one is a warning, and in a GPUPolicy counts as no machine "
+    "Exact names of the cloud's instance families, with or without HyperPod's `ml.`. The list is open: an unknown one is a warning, and in a GPUPolicy counts as no machine "
     "until a ClusterGPUPolicy, a template or the catalog names it."
 )
 

@@ -24,7 +24,7 @@ from tests.testcluster.karpenter import node_pool
 
 CATALOG = catalog_with()
 DETECTOR = Detector(CATALOG)
-KARPENTER, AUTO, GROUP, GKE, AKS, AZURE, GFD = CATALOG.platforms
+KARPENTER, AUTO, GROUP, HYPERPOD, GKE, AKS, AZURE, GFD = CATALOG.platforms
 TYPE, POOL = "node.kubernetes.io/instance-type", "karpenter.sh/nodepool"
 PRODUCT = "nvidia.com/gpu.product"
 T4 = {TYPE: "g4dn.xlarge", "karpenter.k8s.aws/instance-gpu-name": "t4", "karpenter.k8s.aws/instance-family": "g4dn", POOL: "gpu"}
@@ -44,6 +44,9 @@ DISCOVERED = {PRODUCT: "NVIDIA-L40S", "nvidia.com/gpu.family": "ada-lovelace", "
         ({**NODEGROUP, TYPE: "p4d.24xlarge"}, GROUP, True),
         ({**NODEGROUP, TYPE: "p9.48xlarge"}, GROUP, False),
         ({**NODEGROUP, TYPE: "p9.48xlarge", **DISCOVERED}, GROUP, True),
+        ({"sagemaker.amazonaws.com/compute-type": "hyperpod", TYPE: "ml.p5.48xlarge"}, HYPERPOD, True),
+        ({"sagemaker.amazonaws.com/compute-type": "hyperpod", "beta.kubernetes.io/instance-type": "ml.p5.48xlarge"}, HYPERPOD, True),
+        ({"sagemaker.amazonaws.com/compute-type": "hyperpod", TYPE: "ml.c5.large", POOL: "cpu"}, HYPERPOD, False),
         ({"cloud.google.com/gke-nodepool": "l4", "cloud.google.com/gke-accelerator": "nvidia-l4"}, GKE, True),
         ({"cloud.google.com/gke-nodepool": "default", "cloud.google.com/machine-family": "n2", TYPE: "n2-standard-8"}, GKE, False),
         ({"kubernetes.azure.com/agentpool": "gpu", "kubernetes.azure.com/accelerator": "nvidia"}, AKS, True),
@@ -94,6 +97,7 @@ CATEGORY, FAMILY = "karpenter.k8s.aws/instance-category", "karpenter.azure.com/s
         ("karpenter.k8s.aws", (("karpenter.k8s.aws/instance-family", "In", ("p9",)),), Seen(KARPENTER, True)),
         ("eks.amazonaws.com", (("eks.amazonaws.com/instance-category", "In", ("c", "m", "r")),), Seen(AUTO, False)),
         ("eks.amazonaws.com", (("eks.amazonaws.com/instance-category", "In", ("g",)),), Seen(AUTO, True)),
+        ("karpenter.sagemaker.amazonaws.com", ((TYPE, "Exists", ()),), Seen(HYPERPOD, True)),
         ("karpenter.azure.com", ((FAMILY, "In", ("D",)),), Seen(AZURE, False)),
         ("karpenter.azure.com", ((FAMILY, "In", ("N",)),), Seen(AZURE, True)),
         ("karpenter.kwok.sh", (), Seen()),
