@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
+from policies.catalog.workload import Workload as Workload
 from policies.kept import Kept
 from policies.policy import Capacity, Sharing, Taint
 
@@ -216,30 +217,6 @@ class Protection:
     """True if it is not known how the value is compared: whatever is not plainly false protects"""
     only_judged: bool = False
     """True if it is held to a maximum and never written: an older name, or a second place for the same word"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
-    """How the pods of a kind of workload are known."""
-
-    name: str
-    """as in match.workloads: ``Job``, ``PyTorchJob``, ``Notebook``"""
-    owners: tuple[tuple[str, str], ...] = ()
-    """(API group, kind) of a controlling owner reference, e.g. ("batch", "Job")"""
-    labels: tuple[str, ...] = ()
-    """a pod label key, or key=value, that alone tells"""
-    service: bool = False
-    """long-lived: grace and disruption only if the policy names the workload"""
-    api_version: tuple[str, ...] = ()
-    """apiVersions of the workload's own manifest"""
-    resource: str = ""
-    """the kind in the API's paths, plural: ``deployments``; needed where there are templates"""
-    through: tuple[str, str] | None = None
-    """(API group, kind) of what stands between it and its pods, where that owns them: a CronJob's Job"""
-    scheduler: str = ""
-    """schedulerName that its operator writes where the template has none"""
-    templates: tuple[str, ...] = ()
-    """paths to its pod templates: ``[*]`` any item of a list, ``*`` any value of a map, as in ``spec.pytorchReplicaSpecs.*.template``"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
