@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from policies.catalog import LONGEST_NAME, Catalog
+from policies.catalog import LONGEST_NAME, Catalog, Resource
 from policies.cluster_facts import ClusterFacts
 
 _WORD = re.compile(
@@ -34,6 +34,20 @@ def looks_like_one(name: str, catalog: Catalog) -> bool:
     domain = name.partition("/")[0]
     makers = (f".{domain}".endswith(f".{maker}") for maker in catalog.accelerator_domains)
     return any(makers) or _WORD.search(name.lower()) is not None
+
+
+UNKNOWN = "BERTH-230"
+
+
+def is_unknown(resource: Resource) -> bool:
+    """Whether it is known by the look of its name alone."""
+    return resource.kind == "other" and not resource.vendor
+
+
+def unknown(name: str) -> str:
+    """What to say to the platform team of such a name that somebody asks for."""
+    fix = "name it in --catalog FILE, in resources, or in notAccelerators if it is none"
+    return f"pods ask for {name}, which the catalog does not know: it is judged by the worst; {fix}"
 
 
 def overlooked(facts: ClusterFacts, catalog: Catalog) -> tuple[str, ...]:

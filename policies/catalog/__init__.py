@@ -256,6 +256,8 @@ class Catalog:
     foreign_schedulers: Mapping[str, str]
     """schedulerName -> system: kai-scheduler -> KAI"""
 
+    podless_groups: frozenset[str] = frozenset()
+    """API groups of which no kind makes pods, besides Kubernetes' own"""
     accelerator_domains: tuple[str, ...] = ()
     """of resource names, whose owners make nothing but accelerators: cambricon.com"""
     other_drivers: frozenset[str] = frozenset()

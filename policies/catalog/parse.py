@@ -88,6 +88,7 @@ def _catalog(top: Fields) -> Catalog:
         protections=top.records("protections", _protection),
         workloads=top.records("workloads", workload),
         grace_caps=top.records("graceCaps", _grace_cap),
+        podless_groups=frozenset(_column(top, "podlessGroups", "group")),
         excluded_namespaces=_column(top, "excludedNamespaces", "name"),
         dra_drivers=_pairs(top, "draDrivers", "driver", "vendor"),
         accelerator_domains=_column(top, "acceleratorDomains", "domain"),

@@ -175,6 +175,7 @@ class _Reader:
 
     def _devices(self, one: Devices) -> None:
         found: list[tuple[str, Path, Any]] = []
+        named: dict[str, Path] = {}
         for at, value in self._found(one.amounts) if one.amounts else ():
             found += [(name, (*at, name), amount) for name, amount in map_at(self.document, value, at).items()]
         for at, amount in self._found(one.amount) if one.amount else ():
@@ -184,8 +185,13 @@ class _Reader:
                 raise self.document.error(name[0] if name else at, f"wants the name of a resource; found {kind_of(word)}")
             if word:
                 found.append((word, at, amount))
+                if name is not None:
+                    named[word] = name[0]
         for word, at, amount in found:
-            self._put(("spec", "containers", self._container(one.container), "resources", one.side, word), at, None, amount)
+            pod: Path = ("spec", "containers", self._container(one.container), "resources", one.side, word)
+            self._put(pod, at, None, amount)
+            if word in named:
+                self.parts.append(Part(pod, named[word], None))
 
     def _container(self, name: str) -> int:
         """The number of the container of that name, which is there from now on."""

@@ -21,7 +21,7 @@ _NOT_AMOUNTS = frozenset(
     ("labels", "nodeSelector", "nodeLabels", "matchLabels", "matchExpressions", "selector", "labelSelector", "tolerations", "taints", "env")
 )
 """fields whose keys and names are no resources, whatever they look like"""
-_AMOUNTS = re.compile(r"limit|request|resource|overhead|capacity|allocatable|custom|quota|hard|default|^min$|^max$", re.IGNORECASE)
+_AMOUNTS = re.compile(r"limit|request|resource|overhead|capacity|allocatable|custom|hard|default|^min$|^max$", re.IGNORECASE)
 """in the name of a field: it may hold amounts, so that what looks like an accelerator's name in it is one"""
 _KEY = re.compile(
     r"(?<![\w./-])([A-Za-z0-9][-A-Za-z0-9.]*/[A-Za-z0-9][-A-Za-z0-9._]*)[\"'\\]*\s*:\s*(?![\"'\\]*0[\"'\\]*(?:[\s,}]|$))[\"'\\]*[\d${<]"
@@ -83,7 +83,7 @@ class _Search:
             elif isinstance(value, list):
                 todo += [(inner, (*path, number)) for number, inner in reversed(list(enumerate(value)))]
 
-    def _in_map(self, value: dict[str, Any], path: Path) -> Iterator[Held]:
+    def _in_map(self, value: dict[Any, Any], path: Path) -> Iterator[Held]:
         for key, inner in value.items():
             if key == "metadata" and path:
                 yield from _fractions(inner, (*path, key))
@@ -98,7 +98,9 @@ class _Search:
         yield from self._beside_a_number(value, path)
 
     def _named(self, name: str, path: Path, around: str) -> Iterator[Held]:
-        """A resource's name as a key, with an amount."""
+        """A resource's name as a key, with an amount. A quota's are led by what is counted."""
+        if around == "hard":
+            name = name.removeprefix("requests.").removeprefix("limits.")
         resource = self.snapshot.resource(name) if "/" in name else None
         if resource is None:
             if name in self.snapshot.catalog.misspellings:

@@ -41,6 +41,16 @@ def template(path: Path) -> Parts:
     return (Part((), path, path),)
 
 
+def moved(parts: Parts, start: Path) -> Parts:
+    """The same parts of a manifest that itself stands at ``start``."""
+    return tuple(Part(part.pod, start + part.at, None if part.own is None else start + part.own) for part in parts)
+
+
+def in_pod(path: Path, parts: Iterable[Part]) -> tuple[Path, ...]:
+    """The paths of the pod that stand at ``path`` of the manifest: none, one, or as many as a patch has in one text."""
+    return tuple(part.pod + path[len(part.at) :] for part in parts if path[: len(part.at)] == part.at)
+
+
 def at(path: Path, parts: Iterable[Part]) -> Path | None:
     """Where in the manifest a path of the pod is; None where the manifest has no such field."""
     part = _narrowest(path, parts)

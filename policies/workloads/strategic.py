@@ -26,11 +26,11 @@ def merged(spec: Raw, over: Raw) -> Raw:
     return out
 
 
-def _by_name(key: str, under: Any, over: Any) -> list[Raw]:
+def _by_name(key: str, under: Any, over: Any) -> list[Any]:
     items: list[Any] = over if isinstance(over, list) else [over]
-    if not all(isinstance(item, dict) and isinstance(item.get("name"), str) for item in items):
+    if not all(_has_a_name(item) for item in items):
         raise ValueError(f"wants {key} to be a list of maps, each with its name")
-    out: list[Raw] = [*under]
+    out: list[Any] = [*under]
     for item in items:
         place = next((number for number, one in enumerate(out) if isinstance(one, dict) and one.get("name") == item["name"]), None)
         if place is None:
@@ -38,6 +38,10 @@ def _by_name(key: str, under: Any, over: Any) -> list[Raw]:
         else:
             out[place] = _deep(out[place], item)
     return out
+
+
+def _has_a_name(item: object) -> bool:
+    return isinstance(item, dict) and isinstance(item.get("name"), str)
 
 
 def _deep(under: Any, over: Any) -> Any:

@@ -213,7 +213,7 @@ def test_who_asks_for_them_gets_documents_with_placeholders() -> None:
     found, wrong = documents("a: {{ .Values.a }}\nb: [{{ x | default 1 }}, 2]\n", "f.yaml", unfilled=True)
     assert wrong == []
     assert found[0].value == {"a": "{{ .Values.a }}", "b": ["{{ x | default 1 }}", 2]}
-    assert [one.path for one in found[0].unfilled] == [("a",), ("b", 1)]
+    assert [one.path for one in found[0].unfilled] == [("a",), ("b", 0)]
 
 
 @pytest.mark.parametrize("text", ["{{- if .Values.a }}\na: 1\n", "a: {{ b }}-c\n", "a:\n{%- if b %}\n  c: 1\n"])
