@@ -47,8 +47,10 @@ class Subject:
     """the pod or template, as it stands or as it was put together"""
     parts: Parts
     """where in the object each part of it stands"""
-    notes: tuple[str, ...] = ()
-    """what else makes the pod and is not at hand"""
+    elsewhere: str = ""
+    """what else makes the pod and is not in the input: ``ServingRuntime "vllm"``"""
+    unread: tuple[InputError, ...] = ()
+    """what is said of the pod in a form that can't be read"""
 
     @property
     def is_template(self) -> bool:
@@ -160,11 +162,11 @@ def _bare(manifest: Manifest, value: Raw) -> Subject:
     return _created((), bare_pod(value, manifest.namespace), manifest, "", value, parts.template(()))
 
 
-def _created(template: Path, pod: Raw, manifest: Manifest, user: str, written: Raw, where: Parts, notes: tuple[str, ...] = ()) -> Subject:
+def _created(template: Path, pod: Raw, manifest: Manifest, user: str, written: Raw, where: Parts) -> Subject:
     made = Review(
         uid="", operation="CREATE", namespace=manifest.namespace, user=user, groups=(), subresource="", pod=pod, old_pod=None, dry_run=False
     )
-    return Subject(template=template, review=made, written=written, parts=where, notes=notes)
+    return Subject(template=template, review=made, written=written, parts=where)
 
 
 def _claim(manifest: Manifest) -> ClaimRequest | None:
@@ -199,18 +201,16 @@ def _from_templates(manifest: Manifest, catalog: Catalog, owner: Owner, around: 
     for made in pods_of(manifest.document, owner, catalog, around):
         if isinstance(made, InputError):
             raise made
-        notes = [f"{made.elsewhere} is not in the input: what it says of these pods is not judged"] if made.elsewhere else []
-        notes += [f"{error.place}: {error.message}; it is not judged" for error in made.unread]
-        yield _created(made.template, made.pod, manifest, made.user, made.written, made.parts, tuple(notes))
+        one = _created(made.template, made.pod, manifest, made.user, made.written, made.parts)
+        yield replace(one, elsewhere=made.elsewhere, unread=made.unread)
 
 
 def _elsewhere(manifest: Manifest, owner: Owner, around: Around) -> Iterator[str]:
     """Where the pods are said that the object itself says nothing of."""
-    for base, name in references(manifest.document, owner):
-        found = around.find(base.kinds, manifest.namespace, name)
-        kind = base.kinds[0][1] if found is None else found.value["kind"]
-        where = "which is not in the input" if found is None else "which is judged by itself"
-        yield f'its pods are those of {kind} "{name}", {where}'
+    for named in references(manifest.document, owner):
+        found = around.find(named.kinds, manifest.namespace, named.name)
+        title = named.title if found is None else f'{found.value["kind"]} "{named.name}"'
+        yield f"its pods are those of {title}, which is {'not in the input' if found is None else 'judged by itself'}"
 
 
 def _embedded(manifest: Manifest, catalog: Catalog, around: Around) -> Iterator[Subject]:

@@ -66,7 +66,8 @@ def _decision(outcome: Outcome) -> str:
         return f"not judged: {_why_not(outcome)}"
     beside = _beside(outcome.unjudged)
     if not any(pod.judged for pod in outcome.pods):
-        return f"not judged: {beside}, where no container asks for it" if beside else "not judged: it asks for no accelerator"
+        itself = " itself" if any(pod.subject.elsewhere for pod in outcome.pods) else ""
+        return f"not judged: {beside}, where no container asks for it" if beside else f"not judged: it asks for no accelerator{itself}"
     judged = f"admitted with {_count(outcome.edits, 'edit')}" if outcome.edits else f"admitted as it is{_why(outcome)}"
     return f"{judged}; not judged: it {beside}" if beside else judged
 
@@ -113,7 +114,9 @@ def _details(pod: Judged) -> Iterator[str]:
         yield f"warning: {_count(pod.mutate.uncounted, 'policy', 'policies')} in Audit or Warn more than are evaluated per pod"
     for path, value in pod.unshown.items():
         yield f"its pods get {path_text(path)}, for which this manifest has no field: {_flow(value)}"
-    yield from pod.subject.notes
+    if pod.subject.elsewhere:
+        yield f"{pod.subject.elsewhere} is not in the input: what it says of these pods is not judged"
+    yield from (f"{error.place}: {error.message}; it is not judged" for error in pod.subject.unread)
 
 
 def _flow(value: Any) -> str:

@@ -94,7 +94,7 @@ def _patch(entry: Fields) -> Patch:
 
 
 def _base(entry: Fields) -> Base:
-    return Base(kinds=_kinds(entry, "kinds"), name=entry.text("name"), place=entry.whole("place"))
+    return Base(kinds=_kinds(entry, "kinds"), name=entry.text("name"), kind=entry.maybe_text("kind") or "", place=entry.whole("place"))
 
 
 def unreachable(workload: Workload) -> Iterator[str]:

@@ -60,6 +60,8 @@ class Base:
     """(API group, kind), of which it is one"""
     name: str
     """path of its name"""
+    kind: str = ""
+    """path of its kind, where the manifest says which"""
     place: int | None = None
     """which of its places is meant; all, where none is said"""
 

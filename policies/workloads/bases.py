@@ -6,6 +6,7 @@ pkg/runtime/framework/plugins/jobset/builder.go (the node's resources are replac
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from policies.workloads.described import Described
@@ -65,7 +66,7 @@ def _moved(over: Described, spec: Raw) -> Parts:
         if place is None:
             continue
         if rest:
-            out.append(Part(("spec", group, place, *rest), part.at, part.own))
+            out.append(replace(part, pod=("spec", group, place, *rest)))
         else:
             own = None if part.own is None else (*part.own, "resources")
             out.append(Part(("spec", group, place, "resources"), (*part.at, "resources"), own))

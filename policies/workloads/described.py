@@ -222,7 +222,7 @@ class _Reader:
         except ValueError as error:
             self.unread.append(self.document.error(at, str(error)))
             return spec
-        self.parts += [Part(("spec", *way), at, None) for way in _leaves(out, over)]
+        self.parts += [Part(("spec", *way), at, None, within=isinstance(words, str)) for way in _leaves(out, over)]
         return out
 
 

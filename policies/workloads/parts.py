@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from policies.document import path_text
@@ -31,6 +31,8 @@ class Part:
     """where in the manifest it is read"""
     own: Path | None
     """where in the manifest an edit of it belongs; None where there is no such field"""
+    within: bool = False
+    """it stands in a text that is at ``at``"""
 
 
 Parts = tuple[Part, ...]
@@ -43,7 +45,7 @@ def template(path: Path) -> Parts:
 
 def moved(parts: Parts, start: Path) -> Parts:
     """The same parts of a manifest that itself stands at ``start``."""
-    return tuple(Part(part.pod, start + part.at, None if part.own is None else start + part.own) for part in parts)
+    return tuple(replace(part, at=start + part.at, own=None if part.own is None else start + part.own) for part in parts)
 
 
 def in_pod(path: Path, parts: Iterable[Part]) -> tuple[Path, ...]:
@@ -75,8 +77,10 @@ def placed(text: str, parts: Parts) -> str:
 
 def _placed(text: str, parts: Parts) -> str:
     path: Path = tuple(int(number) if number else name or key for name, number, key in _STEP.findall(text))
-    found = at(path, parts)
-    return text if found is None else path_text(found)
+    part = _narrowest(path, parts)
+    if part is None:
+        return text
+    return f"{text} in {path_text(part.at)}" if part.within else path_text(part.at + path[len(part.pod) :])
 
 
 def written(value: Any, before: Any, after: Any, parts: Parts) -> Any:

@@ -116,36 +116,53 @@ def _laid(document: Document, owner: Owner, catalog: Catalog, around: Around) ->
 def _based(
     document: Document, owner: Owner, place: Place, one: Described, catalog: Catalog, around: Around
 ) -> Iterator[tuple[Described, str]]:
-    name = _name(document, place.base, one.at) if place.base is not None else ""
-    if place.base is None or not name:
+    named = named_by(document, place.base, one.at) if place.base is not None else None
+    if place.base is None or named is None:
         if one.has_containers:
             yield one, ""
         return
-    under = around.find(place.base.kinds, owner.namespace, name)
+    under = around.find(named.kinds, owner.namespace, named.name)
     if under is None:
         if one.has_containers:
-            yield one, f'{place.base.kinds[0][1]} "{name}"'
+            yield one, named.title
         return
     for base in _of(under, catalog, around.texts):
         if place.base.place in (None, base.place):
             yield bases.laid(base, one, replaced=bool(place.resources)), ""
 
 
-def references(document: Document, owner: Owner) -> Iterator[tuple[Base, str]]:
-    """Other objects that the workload names, which have the template of its pods, and their names."""
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Another object, as a workload names it."""
+
+    kinds: tuple[tuple[str, str], ...]
+    """(API group, kind) of which it may be"""
+    name: str
+
+    @property
+    def title(self) -> str:
+        """``TrainingRuntime "torch"``, of the likeliest kind."""
+        return f'{self.kinds[0][1]} "{self.name}"'
+
+
+def references(document: Document, owner: Owner) -> Iterator[Named]:
+    """Other objects that the workload names, which have the template of its pods."""
     for base in owner.workload.refers:
-        if name := _name(document, base, ()):
-            yield base, name
+        if named := named_by(document, base, ()):
+            yield named
     for place in owner.workload.places:
         for text in place.at if place.base is not None else ():
             for at, _ in expand(document, document.value, steps(joined(place.root, text)), ()):
-                if place.base is not None and (name := _name(document, place.base, at)):
-                    yield place.base, name
+                if place.base is not None and (named := named_by(document, place.base, at)):
+                    yield named
 
 
-def _name(document: Document, base: Base, at: Path) -> str:
-    value = value_at(document.value, (*at, *base.name.split(".")))
-    return value if isinstance(value, str) else ""
+def named_by(document: Document, base: Base, at: Path) -> Named | None:
+    """Whom the manifest names there; None where it names nobody."""
+    name, kind = (value_at(document.value, (*at, *steps(path))) if path else None for path in (base.name, base.kind))
+    if not isinstance(name, str) or not name:
+        return None
+    return Named(tuple(one for one in base.kinds if one[1] == kind) or base.kinds, name)
 
 
 def _of(under: Document, catalog: Catalog, texts: Texts | None) -> Iterator[Described]:
