@@ -143,7 +143,8 @@ def _workloads(catalog: Catalog, chosen: Chosen) -> list[Entry]:
     condition costs more."""
     kinds = [workload for workload in catalog.workloads if workload.describes_pods and not workload.cluster]
     plain, others = [w for w in kinds if not w.places], [w for w in kinds if w.places]
-    found = match_places.templates(plain), [*match_places.templates(others), *match_places.described(catalog, others)]
+    said = match_places.described(catalog, others, with_claims=chosen.with_claims)
+    found = match_places.templates(plain), [*match_places.templates(others), *said]
     advice = [_advice("advise.workloads", "a-new-template-asks-for-an-accelerator", plain, found[0], catalog, chosen)]
     if others:
         advice.append(_advice("advise.operators", "what-a-new-one-says-of-pods-asks-for-an-accelerator", others, found[1], catalog, chosen))

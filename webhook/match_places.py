@@ -10,6 +10,7 @@ An expression is about objects of all these kinds, so nothing on the way is take
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from policies.catalog import Catalog, Workload
@@ -19,14 +20,30 @@ from policies.catalog.workload import Place, joined
 def templates(workloads: Iterable[Workload]) -> list[str]:
     """A list of lists of templates for each path at which a workload has one or some."""
     paths = dict.fromkeys(path for workload in workloads for path in workload.templates)
-    return [each(path, "item") for path in paths]
+    return [_filled(each(path, "item")) for path in paths]
 
 
-def described(catalog: Catalog, workloads: Iterable[Workload]) -> list[str]:
+def described(catalog: Catalog, workloads: Iterable[Workload], *, with_claims: bool = True) -> list[str]:
     """The same for each spot at which one says in other fields what its pods are like."""
     known = next(iter(catalog.whole.values()))
-    found = (each(joined(place.root, at), _template(place, known)) for w in workloads for place in w.places for at in place.at)
-    return list(dict.fromkeys(found))
+    found = (each(joined(place.root, at), _template(place, known, with_claims)) for w in workloads for place in w.places for at in place.at)
+    return [_filled(one) for one in dict.fromkeys(found)]
+
+
+_WIDTH = 120
+"""characters of a line"""
+_BREAK = re.compile(r"(?<=, )|(?<= \+ )|(?<= \? )|(?= : )|(?=\.map\()|(?=\.filter\()")
+"""where a line may end: no text of the catalog holds any of these"""
+
+
+def _filled(expression: str) -> str:
+    """The same on as many lines as it takes."""
+    lines = [""]
+    for piece in _BREAK.split(expression):
+        if len(lines[-1]) + len(piece) > _WIDTH:
+            lines.append("  ")
+        lines[-1] += piece
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def each(path: str, leaf: str) -> str:
@@ -82,13 +99,13 @@ def _steps(path: str) -> str:
 # --- places --------------------------------------------------------------------------------------------------------------
 
 
-def _template(place: Place, known: str) -> str:
+def _template(place: Place, known: str, with_claims: bool) -> str:
     """A pod template of what a place reads of ``item``."""
     claims = place.fields.get("resourceClaims") or tuple(joined(path, "resourceClaims") for path in place.spec)
     spec = [f"'containers': dyn({_containers(place, known)})"]
     init = [*_own_lists(place, "initContainers"), *_lists(place, place.init_containers)]
     spec += [f"'initContainers': dyn({' + '.join(init)})"] if init else []
-    spec += [f"?'resourceClaims': {_optional(place, claims[0])}"] if claims else []
+    spec += [f"?'resourceClaims': {_optional(place, claims[0])}"] if claims and with_claims else []
     metadata = f"?'annotations': {_optional(place, place.annotations[0])}" if place.annotations else ""
     return f"{{'metadata': dyn({{{metadata}}}), 'spec': dyn({{{', '.join(spec)}}})}}"
 
