@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 
+from policies import lookalikes
 from policies.actor import FRACTION_DEVICES, FRACTIONS
 from policies.catalog import Catalog, Resource
 from policies.cluster_facts import Choice, Claim
@@ -112,9 +113,16 @@ def asked(pod: Pod, snapshot: Snapshot, *, final: bool = False) -> tuple[Asked, 
             if resource is not None and asks(container, name):
                 found.setdefault(name, (resource, []))[1].append(container)
     return tuple(
-        Asked(resource, pod.devices(name, both=final and resource.kind == "dra"), tuple(containers))
-        for name, (resource, containers) in sorted(found.items(), key=lambda item: item[0])
+        Asked(resource, _count(pod, resource, final), tuple(containers))
+        for _, (resource, containers) in sorted(found.items(), key=lambda item: item[0])
     )
+
+
+def _count(pod: Pod, resource: Resource, final: bool) -> Count:
+    """Of how many devices a part is asked for, nobody knows."""
+    if lookalikes.is_part(resource):
+        return ANY_NUMBER
+    return pod.devices(resource.name, both=final and resource.kind == "dra")
 
 
 def _claimed(pod: Pod, facts: Facts) -> Iterator[Claimed]:

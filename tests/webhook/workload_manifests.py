@@ -19,7 +19,7 @@ def with_templates(workload: Workload, version: str, templates: list[Raw | None]
     found: Raw = {"apiVersion": version, "kind": workload.kind or workload.name, "metadata": {"name": "w"}}
     for number, path in enumerate(workload.templates):
         here = templates if "*" in path else [templates[number % len(templates)]]
-        put(found, list(steps(path)), list(here))
+        put(found, [str(step) for step in steps(path)], list(here))
     return found
 
 
