@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from policies.snapshot import Snapshot
 from policies.verdict import MODES
@@ -44,12 +45,12 @@ def sources_from(args: argparse.Namespace) -> Sources:
     )
 
 
-def snapshot_from(args: argparse.Namespace) -> Snapshot:
-    """The snapshot that the options ask for. Warnings go to standard error.
+def snapshot_from(args: argparse.Namespace, given: Sequence[object] = ()) -> Snapshot:
+    """The snapshot that the options ask for. ``given``: objects that are facts as those of --facts are. Warnings go to standard error.
 
     Raises SourcesError with every InputError; the command then exits with 2.
     """
-    loaded = load(sources_from(args))
+    loaded = load(sources_from(args), given)
     for line in loaded.warnings:
         print(line, file=sys.stderr)
     return loaded.snapshot

@@ -9,11 +9,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TextIO
 
 from cli import said, shown
+from cli.inputs import Inputs
 from cli.judge import Outcome, judge
 from cli.manifests import read
 from cli.options import add_snapshot_options, snapshot_from
@@ -21,8 +22,6 @@ from policies.compiled import Compiled
 from policies.document import Document, InputError, objects
 from policies.snapshot import Snapshot
 from policies.verdict import MODES, Mode
-from webhook.files import read_paths
-from webhook.yaml_text import documents
 
 DEFAULT_PLATFORM = "karpenter-aws"
 ADMITTED, REFUSED, BAD_INPUT = 0, 1, 2
@@ -60,15 +59,16 @@ def run(args: argparse.Namespace) -> int:
     if not args.platforms:
         args.platforms = (DEFAULT_PLATFORM,)
         print(f"berth: assuming --platforms {DEFAULT_PLATFORM}", file=sys.stderr)
+    inputs = Inputs(args.files, args.namespace)
     trial = Trial(
-        snapshot=_supposed(snapshot_from(args), args),
-        namespace=args.namespace,
+        snapshot=_supposed(snapshot_from(args, inputs.facts), args),
+        inputs=inputs,
         as_served=args.output == "review",
         out=shown.output(args.output, sys.stdout),
         err=sys.stderr,
     )
     try:
-        code = trial.run(args.files)
+        code = trial.run()
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -96,26 +96,24 @@ class Trial:
     """One run over all files: where it prints, and what it found so far."""
 
     snapshot: Snapshot
-    namespace: str
+    inputs: Inputs
     as_served: bool
     """reviews are read as the server reads them"""
     out: shown.Output
     err: TextIO
     code: int = field(default=ADMITTED)
+    platform: dict[str, None] = field(default_factory=dict)
+    """what is for the platform team, each line once, in order"""
 
-    def run(self, paths: Sequence[str]) -> int:
-        for document in self._documents(paths):
-            self._document(document)
+    def run(self) -> int:
+        for found in self.inputs.found:
+            if isinstance(found, InputError):
+                self._tell(found)
+            else:
+                self._document(found)
+        self.err.write("".join(f"{line}\n" for line in self.platform))
         self.out.end()
         return self.code
-
-    def _documents(self, paths: Sequence[str]) -> Iterator[Document]:
-        texts, errors = read_paths(paths)
-        self._tell_all(errors)
-        for file, text in texts:
-            found, errors = documents(text, file)
-            self._tell_all(errors)
-            yield from found
 
     def _document(self, document: Document) -> None:
         """Judges each object of a document; one that cannot be judged passes through as it is."""
@@ -124,19 +122,30 @@ class Trial:
             try:
                 outcomes.append(self._judged(item))
             except InputError as error:
-                self._tell_all([error])
+                self._tell(error)
         self.out.document(document, outcomes)
 
     def _judged(self, item: Document | InputError) -> Outcome:
         if isinstance(item, InputError):
             raise item
-        manifest = read(item, self.snapshot.catalog, self.namespace, as_served=self.as_served)
+        if unfilled := next(self._unfilled(item), None):
+            raise unfilled
+        namespace, catalog = self.inputs.namespace, self.snapshot.catalog
+        manifest = read(item, catalog, namespace, as_served=self.as_served, around=self.inputs.around)
         outcome = judge(manifest, self.snapshot)
         self.code = max(self.code, REFUSED if outcome.refused else ADMITTED)
         self.err.write("".join(f"{line}\n" for line in said.lines(outcome)))
+        self.platform.update(dict.fromkeys(said.of_platform(outcome)))
         return outcome
 
-    def _tell_all(self, errors: Iterable[InputError]) -> None:
-        for error in errors:
-            self.code = BAD_INPUT
-            self.err.write(f"{error}\n")
+    def _unfilled(self, item: Document) -> Iterator[InputError]:
+        """A template's placeholders in an object. One in place of an accelerator's amount is judged as the amount that it is not."""
+        for error in item.unfilled:
+            inside = error.path[: len(item.path)] == item.path
+            amount = error.path[-2:-1] in (("limits",), ("requests",)) and self.snapshot.resource(str(error.path[-1])) is not None
+            if inside and not amount:
+                yield error
+
+    def _tell(self, error: InputError) -> None:
+        self.code = BAD_INPUT
+        self.err.write(f"{error}\n")

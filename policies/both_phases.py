@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 
 from policies.edit_tree import apply_patch
 from policies.engine import evaluate
+from policies.pod import Pod
 from policies.request import Request
+from policies.rules.requests_match_limits import undecodable
 from policies.snapshot import Facts
 from policies.verdict import Remark, Verdict, Violation
 
@@ -29,13 +31,24 @@ class Judgement:
 
 
 def judge(request: Request, facts: Facts) -> Judgement:
-    """Both phases for one pod; the second only if the first lets it pass. Raises PodError as ``evaluate`` does."""
-    mutate = evaluate(replace(request, phase="mutate"), facts)
+    """Both phases for one pod; the second only if the first lets it pass. Raises PodError as ``evaluate`` does.
+
+    A pod that the API server can't decode, as a template's can be, is refused by it, also where no policy says so.
+    """
+    mutate = _decoded(request, evaluate(replace(request, phase="mutate"), facts), facts)
     if request.operation == "CREATE" and (not mutate.judged or mutate.violations):
         return Judgement(mutate=mutate, violations=mutate.violations, remarks=mutate.remarks, judged=mutate.judged)
     final = evaluate(_final(request, mutate), facts)
     remarks = tuple(dict.fromkeys((*mutate.remarks, *final.remarks)))
     return Judgement(mutate=mutate, violations=final.violations, remarks=remarks, judged=final.judged)
+
+
+def _decoded(request: Request, verdict: Verdict, facts: Facts) -> Verdict:
+    if request.operation != "CREATE" or not verdict.judged:
+        return verdict
+    told = {violation.fact for violation in verdict.violations}
+    wrong = tuple(v for v in undecodable(Pod(request.pod), facts.snapshot) if v.fact not in told)
+    return replace(verdict, violations=(*verdict.violations, *wrong), edits=(), patch=()) if wrong else verdict
 
 
 def _final(request: Request, mutate: Verdict) -> Request:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 
+from policies import lookalikes
 from policies.actor import FRACTION_DEVICES, FRACTIONS
 from policies.catalog import Catalog, Resource
 from policies.cluster_facts import Choice, Claim
@@ -120,6 +121,9 @@ def asked(pod: Pod, snapshot: Snapshot, *, final: bool = False) -> tuple[Asked, 
 
 
 def _counted(pod: Pod, resource: Resource, found: Mapping[str, tuple[Resource, list[Container]]], *, final: bool) -> Count:
+    """Of how many devices a part is asked for that no list measures, nobody knows."""
+    if lookalikes.is_part(resource):
+        return ANY_NUMBER
     if resource.kind != "part":
         return pod.devices(resource.name, both=final and resource.kind == "dra")
     maker = resource.name.partition("/")[0]

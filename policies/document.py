@@ -28,6 +28,8 @@ class Document:
     """False where the file has several documents that are not empty: messages then say which"""
     path: Path = ()
     """where in the document ``value`` is: ``("items", 0)`` for an item of a List"""
+    unfilled: tuple[InputError, ...] = ()
+    """a template's placeholders in the document, where its reader asked for such documents too"""
 
     def error(self, path: Path, message: str, *, line: int | None = None) -> InputError:
         """What is wrong at ``path`` of ``value``."""

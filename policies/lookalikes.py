@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from policies.catalog import LONGEST_NAME, Catalog
+from policies.catalog import LONGEST_NAME, Catalog, Resource
 from policies.cluster_facts import ClusterFacts
 
 _WORD = re.compile(
-    r"(?<![a-z])(?:[a-z]{0,2}gpu|[a-z]?(?:npu|tpu|xpu|hpu|dcu|mlu|gcu|ppu)|v?cuda|mig|accelerator|gaudi|neuron(?:core|device)?|ascend|trainium)"
+    r"(?<![a-z])(?:[a-z]{0,2}gpu|[a-z]?(?:npu|tpu|xpu|hpu|dcu|mlu|gcu|ppu|vpu)|v?cuda|mig|accelerator|gaudi|neuron(?:core|device)?|ascend|trainium)"
     r"(?:s|num)?(?![a-z])"
 )
 """What vendors call their devices, as a word of its own: ``gpu-shared``, ``vgpu``, ``MI300X.gpu``, ``dcunum``, ``Ascend910``."""
@@ -34,6 +34,27 @@ def looks_like_one(name: str, catalog: Catalog) -> bool:
     domain = name.partition("/")[0]
     makers = (f".{domain}".endswith(f".{maker}") for maker in catalog.accelerator_domains)
     return any(makers) or _WORD.search(name.lower()) is not None
+
+
+_PART = re.compile(r"(?:mem|memory|cores?|percentage|percent|ratio)$")
+"""How the names of amounts of a part of a device end: ``aliyun.com/gpu-mem: 8`` are gibibytes, ``koordinator.sh/gpu-core: 50`` percent"""
+UNKNOWN = "BERTH-230"
+
+
+def is_unknown(resource: Resource) -> bool:
+    """Whether it is known by the look of its name alone."""
+    return resource.kind in ("other", "part") and not resource.vendor
+
+
+def is_part(resource: Resource) -> bool:
+    """Whether an amount of it is no number of devices, but how much of one or of several is asked for."""
+    return resource.kind == "other" and is_unknown(resource) and _PART.search(resource.name) is not None
+
+
+def unknown(name: str) -> str:
+    """What to say to the platform team of such a name that somebody asks for."""
+    fix = "name it in --catalog FILE, in resources, or in notAccelerators if it is none"
+    return f"pods ask for {name}, which the catalog does not know: it is judged by the worst; {fix}"
 
 
 def overlooked(facts: ClusterFacts, catalog: Catalog) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ Never   refuses or edits: whatever is wrong with the workload, it is allowed
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -21,19 +20,19 @@ from policies.extract import Reads
 from policies.request import Request
 from policies.snapshot import Facts, Snapshot
 from policies.verdict import Remark, Violation
-from policies.workloads.pods import Owner, Templated, pods_of
-from policies.workloads.shape import POD
+from policies.workloads import parts
+from policies.workloads.parts import Parts
+from policies.workloads.pods import Around, Owner, Templated, pods_of
 from policies.workloads.templates import workload_of
 from webhook import audience, review
 from webhook.review import WARNING_LENGTH, Operation, ReviewError, Unreadable
 from webhook.seen import MOST_SEEN, seen
+from webhook.yaml_text import one_value
 
-_IN_POD = re.compile(
-    r'"[^"]*"|(?<![\w.\]])(?:' + "|".join(rf"{part}\.(?:{'|'.join(fields)})" for part, fields in POD.items()) + r")\b",
-)
-"""a path in a pod, of the fields that rules read (those of policies are others), or a quoted text, which may hold anything"""
-
-
+MOST_TEXT = 2**14
+"""characters of a text in a workload that is read as YAML, at some 200 KB/s: a patch of a pod's spec has a few hundred"""
+AROUND = Around(texts=lambda text: one_value(text) if len(text) <= MOST_TEXT else None)
+"""other objects are not asked for while a review is being answered"""
 MOST_TEMPLATES = 16
 """judged per workload, each as costly as two reviews of a pod: a RayCluster has two to ten, a body of 3 MiB could hold 20,000"""
 
@@ -85,10 +84,10 @@ def from_document(document: object) -> Advised:
 def advise(asked: Advised, snapshot: Snapshot) -> tuple[str, ...]:
     """What its author should know, each sentence once; nothing where its pods ask for no accelerator."""
     known = workload_of(snapshot.catalog, asked.api_version, asked.kind)
-    if known is None or not known.templates:
+    if known is None or not known.describes_pods:
         return ()
     owner = Owner(api_version=asked.api_version, kind=asked.kind, name=asked.name, namespace=asked.namespace, workload=known)
-    made = list(islice(pods_of(Document(file="", value=asked.workload), owner, snapshot.catalog), MOST_TEMPLATES + 1))
+    made = list(islice(pods_of(Document(file="", value=asked.workload), owner, snapshot.catalog, AROUND), MOST_TEMPLATES + 1))
     judged = made[:MOST_TEMPLATES]
     read = snapshot.facts_for(asked.namespace).reads
     if sum(_size(one, read) for one in judged) > MOST_SEEN:
@@ -125,8 +124,10 @@ def _sentences(made: Templated | InputError, asked: Advised, facts: Facts, *, se
     if isinstance(made, InputError):
         yield f"BERTH-002: {path_text(made.path)}: {made.message}; its pods are not judged beforehand"
         return
+    for error in made.unread:
+        yield f"BERTH-002: {path_text(error.path)}: {error.message}; it is not judged beforehand"
     request = Request(namespace=asked.namespace, user=made.user, pod=made.pod, dry_run=asked.dry_run)
-    about = _Template(path_text(made.template), several)
+    about = _Template(path_text(made.template), made.parts, several)
     yield from _said(about, both_phases.judge(request, facts), made.pod)
 
 
@@ -148,6 +149,7 @@ class _Template:
     """
 
     path: str
+    parts: Parts
     several: bool
     """the workload has other templates: the sentence says which one is meant"""
 
@@ -175,7 +177,7 @@ class _Template:
         yield f"{code} ({named}): {fact}"
 
     def _placed(self, text: str) -> str:
-        return _IN_POD.sub(lambda match: match[0] if match[0].startswith('"') else f"{self.path}.{match[0]}", text)
+        return parts.placed(text, self.parts)
 
 
 def _first_whole(*sentences: str) -> str:

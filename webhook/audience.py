@@ -17,17 +17,17 @@ Audience = Literal["author", "platform"]
 
 _SAID: Mapping[int, Audience] = {
     201: "author",  # wrote the value; a typo waits for ever
-    202: "author",  # gets neither default: a conflict that nobody else may notice
+    202: "platform",  # its policies contradict each other; the author gets neither default, and can make them neither equal nor fewer
     203: "platform",  # its default promises more than its requirements leave; the rest was written
     204: "platform",  # its default does nothing here, and the pod asked for nothing
-    205: "author",  # what is required is not in force on this platform
+    205: "platform",  # what it requires is not in force on this platform
     206: "author",  # wrote the label; the pod may wait for ever
-    208: "author",  # named an accelerator or claim whose place nobody checks
+    208: "platform",  # its catalog or its facts lack what the pod asks for
     209: "author",  # wrote the terms
     210: "platform",  # its default found no slice, and the pod keeps the GPU that it asked for
-    211: "author",  # has less time for a checkpoint than the pod shows
+    211: "platform",  # its default promises more time than its platform gives
     212: "platform",  # its default and its maximum exclude each other here
-    213: "author",  # named the node
+    213: "platform",  # its requirements don't reach a node that the author named, and may name
     214: "author",  # wrote the preferences
     215: "platform",  # its queue's flavors must carry what Berth does not write
     217: "author",  # asks for what no known machine has
@@ -36,6 +36,7 @@ _SAID: Mapping[int, Audience] = {
     220: "author",  # asked for a whole GPU, and gets a slice
     221: "author",  # named no nodes, and gets some only
     222: "author",  # wrote another grace period, or none
+    230: "platform",  # its catalog lacks the name
 }
 AUDIENCE: Mapping[str, Audience] = {f"BERTH-{number}": audience for number, audience in _SAID.items()}
 """Of each remark. Others are for the author: refusals that a pod is spared, and codes that nobody has placed."""
@@ -55,6 +56,11 @@ def warned(remarks: Sequence[Remark], violations: Sequence[Violation], pod: Mapp
     for remark in remarks:
         if _for_author(remark, pod) and not any(fact.startswith(_openings(remark)) for fact in refused):
             yield remark
+
+
+def of_platform(remarks: Sequence[Remark], pod: Mapping[str, Any]) -> Iterator[Remark]:
+    """The remarks about ``pod`` that its author can do nothing about: the platform team's to read."""
+    return (remark for remark in remarks if not _for_author(remark, pod))
 
 
 def _for_author(remark: Remark, pod: Mapping[str, Any]) -> bool:

@@ -41,8 +41,7 @@ class ClaimReview:
 
     def request(self) -> ClaimRequest:
         """The view of it that is judged."""
-        inner = "spec." if self.kind == "ResourceClaimTemplate" else ""
-        return ClaimRequest(user=self.user, claim=self.claim, path=f"spec.{inner}devices.requests")
+        return ClaimRequest(user=self.user, claim=self.claim, path=_path(self.kind))
 
     def size(self) -> int:
         """Bytes of what is judged, as ``seen.MOST_SEEN`` bounds them."""
@@ -50,6 +49,15 @@ class ClaimReview:
             return len(orjson.dumps([[tuple(choice) for choice in choices] for choices in self.claim]))
         except orjson.JSONEncodeError:  # it reads deeper nests and larger numbers than it writes
             return MOST_SEEN + 1
+
+
+def asked_by(kind: str, claim: dict[str, Any]) -> ClaimRequest:
+    """What the manifest of a claim or template asks for, of whoever will make it."""
+    return ClaimRequest(claim=_read(kind, claim), path=_path(kind))
+
+
+def _path(kind: str) -> str:
+    return f"spec.{'spec.' if kind == 'ResourceClaimTemplate' else ''}devices.requests"
 
 
 def is_about(document: object) -> bool:

@@ -7,7 +7,7 @@
 - ``validate.updates``: pods of either kind of which tolerations, protection or amounts are changed. Ignore: at Fail on updates no
   finished Job completes, no finalizer goes and no gate lifts while Berth is down.
 - ``advise.workloads``: new workloads with a template of such a pod, and those whose spec changed. Ignore, after 2 s: it only
-  ever warns.
+  ever warns. ``advise.operators``: the same for kinds that say in other fields what their pods are like.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from policies.catalog import Catalog, ResourcePattern
-from webhook import match_conditions
+from policies.catalog import Catalog, ResourcePattern, Workload
+from webhook import match_conditions, match_places
 
 Manifest = dict[str, Any]
 FailurePolicy = Literal["Fail", "Ignore"]
@@ -78,7 +78,7 @@ Entries = tuple[list[Entry], list[Entry]]
 def entries(catalog: Catalog, chosen: Chosen) -> Entries:
     named = _with_names(catalog, chosen.names)
     made = [_made_claims(named, chosen.claims)] if chosen.claims != "Off" else []
-    validating = [*_new_pods(named, "validate", chosen), *made, _updates(named, chosen), _workloads(named, chosen)]
+    validating = [*_new_pods(named, "validate", chosen), *made, _updates(named, chosen), *_workloads(named, chosen)]
     return _new_pods(named, "mutate", chosen), validating
 
 
@@ -138,24 +138,35 @@ def _updates(catalog: Catalog, chosen: Chosen) -> Entry:
     )
 
 
-def _workloads(catalog: Catalog, chosen: Chosen) -> Entry:
-    """Every kind of the catalog with templates, one rule for those of the same API group and versions."""
+def _workloads(catalog: Catalog, chosen: Chosen) -> list[Entry]:
+    """Every kind of the catalog that describes pods and is in a namespace: those that have nothing but templates, and the others, whose
+    condition costs more."""
+    kinds = [workload for workload in catalog.workloads if workload.describes_pods and not workload.cluster]
+    plain, others = [w for w in kinds if not w.places], [w for w in kinds if w.places]
+    said = match_places.described(catalog, others, with_claims=chosen.with_claims)
+    found = match_places.templates(plain), [*match_places.templates(others), *said]
+    advice = [_advice("advise.workloads", "a-new-template-asks-for-an-accelerator", plain, found[0], catalog, chosen)]
+    if others:
+        advice.append(_advice("advise.operators", "what-a-new-one-says-of-pods-asks-for-an-accelerator", others, found[1], catalog, chosen))
+    return advice
+
+
+def _advice(name: str, condition: str, workloads: list[Workload], found: list[str], catalog: Catalog, chosen: Chosen) -> Entry:
+    """One rule for those of the same API group and versions."""
     resources: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
-    for workload in catalog.workloads:
-        if workload.templates:
-            groups = {version.rpartition("/")[0]: None for version in workload.api_version}
-            for group in groups:
-                versions = tuple(v.rpartition("/")[2] for v in workload.api_version if v.rpartition("/")[0] == group)
-                resources.setdefault((group, versions), {})[workload.resource] = None
+    for workload in workloads:
+        for group in dict.fromkeys(version.rpartition("/")[0] for version in workload.api_version):
+            versions = tuple(v.rpartition("/")[2] for v in workload.api_version if v.rpartition("/")[0] == group)
+            resources.setdefault((group, versions), {})[workload.resource] = None
     asking = match_conditions.in_turn(
         match_conditions.MADE_BY_NO_CONTROLLER,
-        match_conditions.changed(catalog),
-        match_conditions.templates(catalog, with_claims=chosen.with_claims),
+        match_conditions.changed(workloads),
+        match_conditions.asked_in(catalog, found, with_claims=chosen.with_claims),
     )
     return Entry(
-        name="advise.workloads",
+        name=name,
         path="/advise",
         rules=[_rule(["CREATE", "UPDATE"], group, versions, names) for (group, versions), names in resources.items()],
-        conditions={"a-new-template-asks-for-an-accelerator": asking},
+        conditions={condition: asking},
         timeout=ADVICE_TIMEOUT,
     )

@@ -21,7 +21,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from textwrap import indent
 
 from policies.actor import FRACTIONS
-from policies.catalog import Catalog
+from policies.catalog import Catalog, Workload
+from policies.catalog.kinds import paths_of
 from policies.pod import MIRROR
 from webhook.re2 import prefix, re2
 
@@ -148,57 +149,27 @@ def updated(catalog: Catalog) -> str:
     return " ||\n".join([*tests, RESIZED])
 
 
-def changed(catalog: Catalog) -> str:
-    """Whether a workload is new, or anything in the field that holds its templates (``spec``) changed.
+def changed(workloads: Iterable[Workload]) -> str:
+    """Whether a workload is new, or anything in the fields that say what its pods are like (``spec``) changed.
 
     kubectl annotate and label, a controller's own annotations and a status in the same object change nothing there.
     """
-    paths = (path for workload in catalog.workloads for path in workload.templates)
+    paths = (
+        path for workload in workloads for path in (*workload.templates, *(path for place in workload.places for path in paths_of(place)))
+    )
     roots = dict.fromkeys(path.partition(".")[0].removesuffix("[*]") for path in paths)
-    tests = [f"object.?{root}.orValue(null) != oldObject.?{root}.orValue(null)" for root in roots]
+    tests = [f"object.?{root}.orValue(null) != oldObject.?{root}.orValue(null)" for root in roots if root != "metadata"]
     return " ||\n".join(["oldObject == null", *tests])
 
 
-def templates(catalog: Catalog, *, with_claims: bool = True) -> str:
-    """Whether any pod template of a workload is judged, wherever a workload of the catalog has them."""
-    paths = dict.fromkeys(path for workload in catalog.workloads for path in workload.templates)
-    found = "\n+ ".join(_collected(list(paths))) or "[[]]"
+def asked_in(catalog: Catalog, found: Sequence[str], *, with_claims: bool = True) -> str:
+    """Whether any pod template is judged in ``found``: CEL lists of lists of them."""
     return f"""\
 (
-{indent(found, "  ")}
+{indent(chr(10).join(["[[]]", *(f"+ {one}" for one in found)]), "  ")}
 ).exists(templates, templates.exists(template,
 {indent(judged(catalog, "template", with_claims=with_claims), "  ")}
 ))"""
-
-
-def _collected(paths: Sequence[str]) -> Iterator[str]:
-    """CEL lists of lists of templates: first those at plain paths, then the items of lists and the values of maps."""
-    plain = [path for path in paths if "*" not in path]
-    if plain:
-        yield f"[{_optionals(plain)}]"
-    lists: dict[str, list[str]] = {}
-    maps: dict[str, list[str]] = {}
-    for path in paths:
-        for star, groups in (("[*].", lists), (".*.", maps)):
-            before, found, after = path.partition(star)
-            if found:
-                groups.setdefault(after, []).append(before)
-    for after, befores in lists.items():
-        walked = f"items.map(item, item{_steps(after)}.orValue(null))"
-        yield f"{_optionals(befores)}.filter(items, items != null).map(items, {walked})"
-    for after, befores in maps.items():
-        walked = f"values.map(key, values[key]{_steps(after)}.orValue(null))"
-        yield f"{_optionals(befores)}.filter(values, values != null).map(values, {walked})"
-
-
-def _optionals(paths: Iterable[str]) -> str:
-    """A list of what stands at these paths of the object, without what is absent."""
-    return _list([f"?object{_steps(path)}" for path in paths])
-
-
-def _steps(path: str) -> str:
-    """``spec.template`` as ``.?spec.?template``."""
-    return "".join(f".?{step}" for step in path.split("."))
 
 
 def _among(name: str, names: Iterable[str]) -> str:

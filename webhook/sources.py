@@ -57,11 +57,12 @@ class Loaded:
     warnings: tuple[str, ...]
 
 
-def load(sources: Sources) -> Loaded:
-    """Read and compile. Raises SourcesError with everything that is wrong, at once."""
+def load(sources: Sources, given: Sequence[object] = ()) -> Loaded:
+    """Read and compile. ``given``: objects that are facts too, and beat those of files. Raises SourcesError with everything that is wrong,
+    at once."""
     catalog, chosen, errors = _catalog_and_options(sources)
     policy_set, bad_policies, warnings = read_policies(sources.policies or [str(DEFAULT_POLICIES)], catalog)
-    cluster, bad_facts = read_facts(sources.facts)
+    cluster, bad_facts = read_facts(sources.facts, given)
     errors += bad_policies + bad_facts
     if errors:
         raise SourcesError(errors)
@@ -77,12 +78,13 @@ def load(sources: Sources) -> Loaded:
     return Loaded(snapshot=built, warnings=tuple(warnings))
 
 
-def read_facts(paths: Sequence[str]) -> tuple[ClusterFacts, list[InputError]]:
-    """The facts in dumps of Namespaces, Nodes, NodePools, DeviceClasses and claims, and what could not be read."""
+def read_facts(paths: Sequence[str], given: Sequence[object] = ()) -> tuple[ClusterFacts, list[InputError]]:
+    """The facts in dumps of Namespaces, Nodes, NodePools, DeviceClasses and claims, and in objects that were read elsewhere; what could not
+    be read."""
     found, errors = read_documents(paths)
     items = [item for document in found for item in objects(document)]
     errors += [item for item in items if isinstance(item, InputError)]
-    return ClusterFacts.from_objects(item.value for item in items if not isinstance(item, InputError)), errors
+    return ClusterFacts.from_objects([*(item.value for item in items if not isinstance(item, InputError)), *given]), errors
 
 
 def options(sources: Sources) -> tuple[Catalog, Options]:

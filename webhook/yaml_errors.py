@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import yaml
 
+from webhook import yaml_placeholders
+
 _PLAINER = (
     ("mapping values are not allowed", 'found ": " where no key can be; check the indentation, or put the text in quotes'),
     ("did not find expected '-' indicator", "found something other than the next list item; indent it like the items before"),
@@ -24,7 +26,10 @@ def told(error: yaml.MarkedYAMLError, text: str) -> tuple[str, int]:
     """(message, line of ``text``, 1-based) for YAML that cannot be parsed."""
     mark = error.problem_mark or error.context_mark
     line = mark.line if mark else 0
-    here = [*text.splitlines(), ""][line : line + 1] or [""]
+    lines = [*text.splitlines(), ""]
+    here = lines[line : line + 1] or [""]
+    if hint := yaml_placeholders.on_line(lines[max(0, line - 1) : line + 1]):
+        return hint, line + 1
     if "\t" in here[0][: len(here[0]) - len(here[0].lstrip())]:
         return "found a tab where YAML wants spaces; indent with spaces", line + 1
     return _plainer(error.problem or ""), line + 1

@@ -3,18 +3,19 @@
 YAML is read from libyaml's events, without PyYAML's constructor, because that one keeps the last of two equal keys, makes
 dates of text and sixties of ``12:30``, and is three times slower. Plain words are resolved as kubectl does (sigs.k8s.io/yaml,
 goyaml.v2 ``resolve.go``): yes, no, on, off, y and n are booleans, 1e3 is a number, dates stay text.
-JSON (a text that begins as a JSON object or list) goes to orjson, which keeps the last of two equal keys without a word.
+JSON (a text that begins as a JSON object or list) goes to orjson, and where a key is given twice, which orjson passes over, to the YAML
+reader, which says where.
 """
 
 from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-import orjson
 import yaml
 from yaml import events as on
 
@@ -22,7 +23,8 @@ from policies.document import Document as Document
 from policies.document import InputError as InputError
 from policies.document import kind_of
 from policies.verdict import Path
-from webhook import yaml_errors, yaml_scalar
+from webhook import json_text, yaml_errors, yaml_placeholders, yaml_scalar
+from webhook.yaml_placeholders import Placeholders
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the pure one gives the same events, ten times slower
 _MOST_COPIED = 10_000
@@ -31,7 +33,6 @@ _DEEPEST = 100
 """Levels; a CRD's schema, the deepest that people write, has about 40."""
 _TOO_DEEP = f"is nested deeper than {_DEEPEST} levels"
 
-_JSON = re.compile(r'\s*[\[{]\s*["\[{\]}]')
 _MARKER = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _NOTHING = re.compile(r"(?:\s*(?:[#%][^\n]*)?\n)*\s*(?:[#%][^\n]*)?")
 
@@ -45,49 +46,54 @@ class _Stop(Exception):
 
 
 Problem = tuple[Path, int | None, str]
-Read = tuple[Any, list[Problem]]
-"""A value, and why it must not be used."""
+Read = tuple[Any, list[Problem], Placeholders]
+"""A value, why it must not be used, and what is not filled in yet."""
 
 
-def documents(text: str, file: str) -> tuple[list[Document], list[InputError]]:
+def one_value(text: str) -> Any:
+    """The value of a text that is one document; None where it is none, or has mistakes."""
+    found, errors = documents(text, "")
+    return found[0].value if len(found) == 1 and not errors else None
+
+
+def documents(text: str, file: str, *, unfilled: bool = False) -> tuple[list[Document], list[InputError]]:
     """The documents of ``text`` that could be read, and what was wrong with the others. Empty documents are skipped.
 
     One bad document does not hide the others: where YAML gives up, the text is cut at its ``---`` lines and each part read alone.
+    ``unfilled``: one with a template's placeholders is none of the others, and says itself where they are.
     """
     text = text.removeprefix("\ufeff")
-    if _JSON.match(text) and not _MARKER.search(text):
+    if json_text.begins(text) and not _MARKER.search(text):
         reads = [_json(text)]
     else:
         reads = _yaml(text)
-    full = [(index, read) for index, read in enumerate(reads, 1) if read != (None, [])]
+    full = [(index, read) for index, read in enumerate(reads, 1) if read != _EMPTY]
     if not full:
         return [], [InputError(file=file, message="has no document; it is empty, or has only comments")]
-    found = [Document(file=file, index=index, value=value, only=len(full) == 1) for index, (value, _) in full]
-    errors = [
-        document.error(path, message, line=line)
-        for document, (_, (_, problems)) in zip(found, full, strict=True)
-        for path, line, message in problems
-    ]
-    return [document for document, (_, (_, problems)) in zip(found, full, strict=True) if not problems], errors
+    found: list[Document] = []
+    errors: list[InputError] = []
+    for index, (value, problems, placeholders) in full:
+        document = Document(file=file, index=index, value=value, only=len(full) == 1)
+        errors += [document.error(path, message, line=line) for path, line, message in problems]
+        left = yaml_placeholders.unfilled(document, placeholders)
+        if not problems and (unfilled or not left):
+            found.append(replace(document, unfilled=left))
+        elif not unfilled:
+            errors += left[:1]
+    return found, errors
+
+
+_EMPTY: Read = (None, [], [])
 
 
 def _json(text: str) -> Read:
     try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        return None, [((), error.lineno, f"is not JSON: {error.msg}; column {error.colno}")]
-    return (None, [((), None, _TOO_DEEP)]) if _is_deep(value) else (value, [])
-
-
-def _is_deep(value: object) -> bool:
-    level = [value]
-    for _ in range(_DEEPEST + 1):
-        level = [inner for outer in level for inner in _inside(outer)]
-    return bool(level)
-
-
-def _inside(value: object) -> Iterable[object]:
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        value = json_text.value(text)
+    except json_text.Twice:  # which the other reader finds, with its place
+        return next(iter(_yaml(text)))
+    except json_text.Unreadable as error:
+        return None, [((), error.line, str(error))], []
+    return (None, [((), None, _TOO_DEEP)], []) if json_text.is_deeper(value, _DEEPEST) else (value, [], [])
 
 
 def _yaml(text: str) -> list[Read]:
@@ -101,7 +107,7 @@ def _part(text: str, before: int) -> list[Read]:
     try:
         return list(_reads(text, before))
     except _Stop as stop:
-        return [(None, [((), stop.line, str(stop))])]
+        return [(None, [((), stop.line, str(stop))], [])]
 
 
 def _parts(text: str) -> Iterator[tuple[str, int]]:
@@ -118,8 +124,8 @@ def _reads(text: str, before: int = 0) -> Iterator[Read]:
         following = _Loader(text).get_event
         while type(event := following()) is not on.StreamEndEvent:
             if type(event) is on.DocumentStartEvent:
-                builder = _Builder(following, before)
-                yield builder.value(following()), builder.problems
+                builder = _Builder(following, text, before)
+                yield builder.value(following()), builder.problems, builder.placeholders
     except yaml.MarkedYAMLError as error:
         message, line = yaml_errors.told(error, text)
         raise _Stop(message, line + before) from None
@@ -131,8 +137,9 @@ def _reads(text: str, before: int = 0) -> Iterator[Read]:
 class _Builder:
     """Values from events. Recursive: one call per level of the document."""
 
-    def __init__(self, following: Callable[[], Any], before: int) -> None:
+    def __init__(self, following: Callable[[], Any], text: str, before: int) -> None:
         self._next = following
+        self._text = text
         self._before = before
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._count = 0
@@ -140,6 +147,7 @@ class _Builder:
         self._copied = 0
         self._path: list[str | int] = []
         self.problems: list[Problem] = []
+        self.placeholders: Placeholders = []
 
     def value(self, event: Any) -> Any:
         kind, first = type(event), self._count
@@ -147,7 +155,7 @@ class _Builder:
         if kind is on.ScalarEvent:
             value = self._scalar(event)
         elif kind is on.MappingStartEvent:
-            value = self._mapping(event)
+            value = self._placeholder(event) or self._mapping(event)
         elif kind is on.SequenceStartEvent:
             value = self._sequence(event)
         else:
@@ -172,6 +180,12 @@ class _Builder:
             result[key] = self.value(following())
             path.pop()
         return {**merged, **result} if merged else result
+
+    def _placeholder(self, start: Any) -> str | None:
+        found = yaml_placeholders.text_of(start, self._text, self._next)
+        if found is not None:
+            self.placeholders.append((tuple(self._path), self._line(start), found))
+        return found
 
     def _sequence(self, start: Any) -> list[Any]:
         self._enter(start, "seq")

@@ -18,6 +18,7 @@ from policies.catalog.resources import Resource as Resource
 from policies.catalog.resources import ResourceKind as ResourceKind
 from policies.catalog.resources import ResourcePattern as ResourcePattern
 from policies.catalog.slice_shares import slice_shares
+from policies.catalog.workload import Workload as Workload
 from policies.kept import Kept
 from policies.policy import Capacity, Sharing, Taint
 
@@ -201,30 +202,6 @@ class Protection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
-    """How the pods of a kind of workload are known."""
-
-    name: str
-    """as in match.workloads: ``Job``, ``PyTorchJob``, ``Notebook``"""
-    owners: tuple[tuple[str, str], ...] = ()
-    """(API group, kind) of a controlling owner reference, e.g. ("batch", "Job")"""
-    labels: tuple[str, ...] = ()
-    """a pod label key, or key=value, that alone tells"""
-    service: bool = False
-    """long-lived: grace and disruption only if the policy names the workload"""
-    api_version: tuple[str, ...] = ()
-    """apiVersions of the workload's own manifest"""
-    resource: str = ""
-    """the kind in the API's paths, plural: ``deployments``; needed where there are templates"""
-    through: tuple[str, str] | None = None
-    """(API group, kind) of what stands between it and its pods, where that owns them: a CronJob's Job"""
-    scheduler: str = ""
-    """schedulerName that its operator writes where the template has none"""
-    templates: tuple[str, ...] = ()
-    """paths to its pod templates: ``[*]`` any item of a list, ``*`` any value of a map, as in ``spec.pytorchReplicaSpecs.*.template``"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GraceCap:
     """What cuts a grace period. ``capacity`` spot: the interruption notice; None: the autoscaler's own cap."""
 
@@ -265,6 +242,8 @@ class Catalog:
 
     label_aliases: Mapping[str, str] = field(default_factory=dict)
     """older label key -> the one that nodes carry it beside, with the same value: beta.kubernetes.io/instance-type"""
+    podless_groups: frozenset[str] = frozenset()
+    """API groups of which no kind makes pods, besides Kubernetes' own"""
     accelerator_domains: tuple[str, ...] = ()
     """of resource names, whose owners make nothing but accelerators: cambricon.com"""
     other_drivers: frozenset[str] = frozenset()

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from policies.catalog import Catalog, Platform, Workload
-from policies.catalog.reader import Notes, shown
+from policies.catalog import Catalog, Platform
+from policies.catalog.kinds import unreachable
+from policies.catalog.reader import Notes
 from policies.nearest import hint
 
 BUILT_IN = ("type", "family", "count", "product", "gpuFamily", "vendor")
 """Attributes that a label may show besides those that machines carry (``Platform.labels``)."""
-
-_RESOURCE = re.compile(r"[a-z][a-z0-9]*")
-_VERSION = re.compile(r"(?:[a-z0-9.-]+/)?v[a-z0-9]+")
-_PATH = re.compile(r"[A-Za-z]\w*(?:\.[A-Za-z]\w*)*(?:(?:\[\*\]|\.\*)(?:\.[A-Za-z]\w*)+)?", re.ASCII)
-"""Names joined by dots; after one star further names: what a condition of a webhook can say, and all that is known to exist."""
 
 
 def checked(catalog: Catalog, notes: Notes) -> None:
@@ -28,7 +23,7 @@ def checked(catalog: Catalog, notes: Notes) -> None:
         notes.extend(_loose(catalog, platform))
     notes.extend(_strangers(catalog))
     for workload in catalog.workloads:
-        notes.extend(_unreachable(workload))
+        notes.extend(unreachable(workload))
 
 
 def _doubled(catalog: Catalog) -> Iterator[str]:
@@ -77,20 +72,3 @@ def _strangers(catalog: Catalog) -> Iterator[str]:
         for name in platforms:
             if name not in known:
                 yield f'{where}: unknown platform "{name}"{hint(name, known)}'
-
-
-def _unreachable(workload: Workload) -> Iterator[str]:
-    """What keeps a webhook configuration from naming a workload that has templates, or its condition from reading them."""
-    if not workload.templates:
-        return
-    where = f"workloads: {workload.name}"
-    if not _RESOURCE.fullmatch(workload.resource):
-        yield f"{where}: templates need a resource, the kind as the API's paths have it (deployments), got {shown(workload.resource)}"
-    if not workload.api_version:
-        yield f"{where}: templates need apiVersions"
-    for version in workload.api_version:
-        if not _VERSION.fullmatch(version):
-            yield f"{where}: wanted an apiVersion such as apps/v1, got {shown(version)}"
-    for path in workload.templates:
-        if not _PATH.fullmatch(path):
-            yield f"{where}: wanted a path of names such as spec.template, with one * or [*] at most, got {shown(path)}"

@@ -33,6 +33,7 @@ LISTS: Mapping[str, Key | None] = {
     "protections": lambda record: (record.get("where"), record.get("key")),
     "workloads": _field("name"),
     "graceCaps": _field("name"),
+    "podlessGroups": _field("group"),
     "excludedNamespaces": _field("name"),
     "retiredFamilies": _field("name"),
     "draDrivers": _field("driver"),

@@ -25,10 +25,10 @@ from policies.catalog import (
     ResourcePattern,
     SharingScheme,
     Variant,
-    Workload,
 )
 from policies.catalog.check import checked
 from policies.catalog.devices import gpus, machines
+from policies.catalog.kinds import workload
 from policies.catalog.merge import layered
 from policies.catalog.reader import Fields, Notes, label_value, meant, record, shown
 from policies.policy import Capacity, Sharing, Taint
@@ -88,8 +88,9 @@ def _catalog(top: Fields) -> Catalog:
         spot_taints=top.records("spotTaints", _taint),
         never_tolerate=_column(top, "neverTolerate", "key"),
         protections=top.records("protections", _protection),
-        workloads=top.records("workloads", _workload),
+        workloads=top.records("workloads", workload),
         grace_caps=top.records("graceCaps", _grace_cap),
+        podless_groups=frozenset(_column(top, "podlessGroups", "group")),
         excluded_namespaces=_column(top, "excludedNamespaces", "name"),
         dra_drivers=_pairs(top, "draDrivers", "driver", "vendor"),
         accelerator_domains=_column(top, "acceleratorDomains", "domain"),
@@ -262,29 +263,6 @@ def _protection(entry: Fields) -> Protection:
         any_value=entry.flag("anyValue"),
         only_judged=entry.flag("onlyJudged"),
     )
-
-
-def _workload(entry: Fields) -> Workload:
-    return Workload(
-        name=entry.text("name"),
-        owners=tuple(_owner(item, path, entry.notes) for item, path in entry.listed("owners")),
-        labels=entry.texts("labels"),
-        service=entry.flag("service"),
-        api_version=entry.texts("apiVersions"),
-        resource=entry.maybe_text("resource") or "",
-        through=next((_owner(item, path, entry.notes) for item, path in entry.listed("through")), None),
-        scheduler=entry.maybe_text("scheduler") or "",
-        templates=entry.texts("templates"),
-    )
-
-
-def _owner(item: object, path: str, notes: Notes) -> tuple[str, str]:
-    """``batch/Job`` as (group, kind); the core group is empty: ``/Node``."""
-    if isinstance(item, str) and item.count("/") == 1:
-        group, kind = item.split("/")
-        return group, kind
-    notes.wanted(path, "an API group and kind such as batch/Job", item)
-    return "", ""
 
 
 def _grace_cap(entry: Fields) -> GraceCap:

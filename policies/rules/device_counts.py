@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from policies import refusal
+from policies import lookalikes, refusal
 from policies.actor import FRACTION_DEVICES, is_fraction
 from policies.compiled import who
 from policies.count import NONE, Count, of_amounts
@@ -89,6 +89,9 @@ def _uncounted(plan: Plan, policies: Iterable[str]) -> Violation:
 def _what_is_open(plan: Plan) -> tuple[str, str]:
     """The first thing that can't be counted, and what to write instead."""
     for asked in plan.asked:
+        if lookalikes.is_part(asked.resource):
+            fact = f'container "{asked.containers[0].name}": {asked.resource.name} asks for a part of devices, of nobody knows how many'
+            return fact, "ask for devices by a resource name that is known here"
         if asked.count.most is None:
             container = next((c for c in asked.containers if _unreadable(c, asked.resource.name)), asked.containers[0])
             path = dotted((*container.path, "resources", "limits", asked.resource.name))

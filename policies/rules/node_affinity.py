@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from policies import chosen, known_node, refusal, slice_names
+from policies import chosen, known_node, lookalikes, refusal, slice_names
 from policies.catalog import Resource
 from policies.compiled import who
 from policies.offers import AXES
@@ -164,12 +164,15 @@ def _remarks(plan: Plan) -> None:
         plan.remark("BERTH-201", refusal.unknown_value(plan, cell, said) + _held_by(plan, cell, said), NAME)
     for text in slice_names.lacking(plan):
         plan.remark("BERTH-217", text, NAME)
-    for asked in plan.asked if plan.constraints else ():
+    for asked in plan.asked:
         name = asked.resource.name
-        if not slice_names.on_no_machine(plan, asked.resource) and not plan.snapshot.lists(name):
-            plan.remark("BERTH-208", _without_nodes(plan, asked.resource), NAME)
+        if lookalikes.is_unknown(asked.resource):
+            plan.remark(lookalikes.UNKNOWN, lookalikes.unknown(name), NAME, [c.policy.id for c in plan.policies])
+        elif plan.constraints and not slice_names.on_no_machine(plan, asked.resource) and not plan.snapshot.lists(name):
+            plan.remark("BERTH-208", _without_nodes(plan, asked.resource), NAME, who(plan.constraints))
     if plan.constraints and any("" in claim.vendors for claim in plan.devices.claimed):
-        plan.remark("BERTH-208", "a resource claim can't be read: where the pod may run is not judged", NAME)
+        text = "a resource claim can't be read: where the pod may run is not judged"
+        plan.remark("BERTH-208", text, NAME, who(plan.constraints))
     if plan.space.wanted and plan.space.cells and not plan.space.possible_anywhere():
         plan.remark("BERTH-217", "no node type that is known here offers all that the pod asks for: it may stay Pending", NAME)
     _unwritten(plan)

@@ -17,6 +17,7 @@ from policies.pod import Container, Pod, dotted
 from policies.qos import POD_LEVEL, Shortfall, shortfalls
 from policies.quantity import QuantityError, parse
 from policies.request import Request
+from policies.snapshot import Snapshot
 from policies.verdict import Edit, Path, Violation
 
 NAME = "requests_match_limits"
@@ -84,6 +85,23 @@ def _unreadable(container: Container, name: str) -> tuple[str, Any] | None:
         if amount < 0 or amount.denominator != 1:
             return side, amounts[name]
     return None
+
+
+def undecodable(pod: Pod, snapshot: Snapshot) -> Iterator[Violation]:
+    """Amounts of accelerators that are no quantity at all: such a pod is refused before any webhook is called, whatever policies say."""
+    for container in pod.containers:
+        for name in sorted(container.resource_names):
+            wrong = _unreadable(container, name) if snapshot.resource(name) is not None else None
+            if wrong is not None and not _is_quantity(wrong[1]):
+                yield _no_count(container, name, wrong, ())
+
+
+def _is_quantity(amount: Any) -> bool:
+    try:
+        parse(amount)
+    except QuantityError:
+        return False
+    return True
 
 
 def _mended(container: Container, name: str) -> bool:

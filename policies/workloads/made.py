@@ -79,9 +79,14 @@ CONTROLLERS: Mapping[tuple[str, str], Made] = {
 }
 
 
+RETIRED = {"extensions": "apps"}
+"""API groups that are served no more, and where their workloads went in Kubernetes 1.16"""
+
+
 def group_of(api_version: str) -> str:
-    """``apps`` of ``apps/v1``; the core group is ``""``."""
-    return api_version.rpartition("/")[0]
+    """``apps`` of ``apps/v1``, and of ``extensions/v1beta1``; the core group is ``""``."""
+    group = api_version.rpartition("/")[0]
+    return RETIRED.get(group, group)
 
 
 def made_by(api_version: str, kind: str, workload: Workload) -> Made:

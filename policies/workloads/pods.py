@@ -1,21 +1,42 @@
-"""The pods of one workload, one per template: what ``berth try`` and /advise judge in its place."""
+"""The pods of one workload, one per template or place: what ``berth try`` and /advise judge in its stead."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from policies.catalog import Catalog, Workload
+from policies.catalog.workload import Base, Place, joined
 from policies.document import Document, InputError
 from policies.edit_tree import value_at
 from policies.verdict import Path
-from policies.workloads import shape
+from policies.workloads import bases, parts, shape
+from policies.workloads.described import Described, Texts, described
 from policies.workloads.made import CONTROLLERS, Made, Raw, group_of, made_by, pod_of
-from policies.workloads.templates import templates
+from policies.workloads.parts import Parts
+from policies.workloads.templates import expand, steps, templates, workload_of
 
 _QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 _PODSET = "kueue.x-k8s.io/podset"
 """Kueue writes it on the pods of a workload that it admitted."""
+Find = Callable[[Sequence[tuple[str, str]], str, str], "Document | None"]
+"""Another object: (API group, kind) that it may be of, the namespace of who names it, its name -> the document that holds it"""
+
+
+def _nothing(kinds: Sequence[tuple[str, str]], namespace: str, name: str) -> Document | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What is known besides the workload's own manifest."""
+
+    find: Find = _nothing
+    texts: Texts | None = None
+    """reads what a manifest has as YAML in a text"""
+
+
+ALONE = Around()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,38 +59,137 @@ class Owner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Templated:
-    """The pod that is made from one template."""
+    """The pod that is made from one template, or from what stands in its place."""
 
     template: Path
-    """where in the workload the template is"""
+    """where in the workload that is"""
     pod: Raw
     user: str
     """who creates it; "" where nobody can tell"""
+    written: Raw = field(default_factory=dict)
+    """the template, as it stands or as it was put together: without what the API server and controllers add"""
+    parts: Parts
+    """where in the workload each part of it stands"""
+    elsewhere: str = ""
+    """what else makes the pod, and is not at hand: ``ClusterTrainingRuntime "torch-distributed"``"""
+    unread: tuple[InputError, ...] = ()
+    """what is said of the pod in a form that can't be read"""
 
 
-def pods_of(document: Document, owner: Owner, catalog: Catalog) -> Iterator[Templated | InputError]:
+def pods_of(document: Document, owner: Owner, catalog: Catalog, around: Around = ALONE) -> Iterator[Templated | InputError]:
     """The pod of each template that is there, or what is wrong with the template; none for a kind without templates.
 
     ``document`` holds the workload.
     """
     made, extra = made_by(owner.api_version, owner.kind, owner.workload), _kueue_labels(document.value)
     try:
-        found = templates(document, owner.workload, required=owner.built_in)
+        found = [*_plain(document, owner), *_laid(document, owner, catalog, around)]
     except InputError as error:
         yield error
         return
-    for path, template in found:
+    for one, elsewhere in found:
         try:
-            shape.check(document, template, path, catalog)
+            _check(document, one, catalog)
         except InputError as error:
             yield error
         else:
-            yield _templated(path, template, owner, made, extra)
+            yield _templated(one, owner, made, extra, elsewhere)
 
 
-def _templated(path: Path, template: Raw, owner: Owner, made: Made, extra: Mapping[str, str]) -> Templated:
-    pod = pod_of(template, name=owner.name, namespace=owner.namespace, made=made, labels=extra)
-    return Templated(template=path, pod=pod, user=made.user)
+def _plain(document: Document, owner: Owner) -> Iterator[tuple[Described, str]]:
+    """What stands in templates."""
+    if not owner.workload.templates:
+        return
+    for path, template in templates(document, owner.workload, required=owner.built_in):
+        yield Described(at=path, template=template, parts=parts.template(path)), ""
+
+
+def _laid(document: Document, owner: Owner, catalog: Catalog, around: Around) -> Iterator[tuple[Described, str]]:
+    """What is said in other fields, laid over the other object that it may name."""
+    if owner.workload.places and "spec" in document.value:
+        shape.map_at(document, document.value["spec"], ("spec",), null=False)
+    for number, place in enumerate(owner.workload.places):
+        for one in described(document, number, place, around.texts):
+            yield from _based(document, owner, place, one, catalog, around)
+
+
+def _based(
+    document: Document, owner: Owner, place: Place, one: Described, catalog: Catalog, around: Around
+) -> Iterator[tuple[Described, str]]:
+    named = named_by(document, place.base, one.at) if place.base is not None else None
+    if place.base is None or named is None:
+        if one.has_containers:
+            yield one, ""
+        return
+    under = around.find(named.kinds, owner.namespace, named.name)
+    if under is None:
+        if one.has_containers:
+            yield one, named.title
+        return
+    for base in _of(under, catalog, around.texts):
+        if place.base.place in (None, base.place):
+            yield bases.laid(base, one, replaced=bool(place.resources)), ""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Another object, as a workload names it."""
+
+    kinds: tuple[tuple[str, str], ...]
+    """(API group, kind) of which it may be"""
+    name: str
+
+    @property
+    def title(self) -> str:
+        """``TrainingRuntime "torch"``, of the likeliest kind."""
+        return f'{self.kinds[0][1]} "{self.name}"'
+
+
+def references(document: Document, owner: Owner) -> Iterator[Named]:
+    """Other objects that the workload names, which have the template of its pods."""
+    for base in owner.workload.refers:
+        if named := named_by(document, base, ()):
+            yield named
+    for place in owner.workload.places:
+        for text in place.at if place.base is not None else ():
+            for at, _ in expand(document, document.value, steps(joined(place.root, text)), ()):
+                if place.base is not None and (named := named_by(document, place.base, at)):
+                    yield named
+
+
+def named_by(document: Document, base: Base, at: Path) -> Named | None:
+    """Whom the manifest names there; None where it names nobody."""
+    name, kind = (value_at(document.value, (*at, *steps(path))) if path else None for path in (base.name, base.kind))
+    if not isinstance(name, str) or not name:
+        return None
+    return Named(tuple(one for one in base.kinds if one[1] == kind) or base.kinds, name)
+
+
+def _of(under: Document, catalog: Catalog, texts: Texts | None) -> Iterator[Described]:
+    """What the other object says of pods."""
+    workload = workload_of(catalog, str(under.value.get("apiVersion")), str(under.value.get("kind")))
+    if workload is None:
+        return
+    for path, template in templates(under, workload, required=False) if workload.templates else ():
+        yield Described(at=path, template=template, parts=())
+    for number, place in enumerate(workload.places):
+        yield from (replace(one, parts=()) for one in described(under, number, place, texts) if one.has_containers)
+
+
+def _check(document: Document, one: Described, catalog: Catalog) -> None:
+    """Raises InputError, with a path of the manifest, unless the template can be judged."""
+    try:
+        shape.check(replace(document, value=one.template, path=()), one.template, (), catalog)
+    except InputError as error:
+        at = parts.at(error.path, one.parts)
+        raise document.error(one.at if at is None else at, error.message) from None
+
+
+def _templated(one: Described, owner: Owner, made: Made, extra: Mapping[str, str], elsewhere: str) -> Templated:
+    pod = pod_of(one.template, name=owner.name, namespace=owner.namespace, made=made, labels=extra)
+    return Templated(
+        template=one.at, pod=pod, user=made.user, written=one.template, parts=one.parts, elsewhere=elsewhere, unread=one.unread
+    )
 
 
 def _kueue_labels(value: Raw) -> Mapping[str, str]:

@@ -12,7 +12,6 @@ from typing import Any
 from policies.catalog import Catalog
 from policies.document import Document, kind_of
 from policies.pod import REQUIRED
-from policies.quantity import QuantityError, parse
 from policies.verdict import Path
 
 Shape = Any
@@ -95,7 +94,8 @@ def _check_fields(document: Document, value: Mapping[str, Any], shape: Mapping[s
 
 
 def _check_amounts(document: Document, spec: Mapping[str, Any], at: Path, catalog: Catalog) -> None:
-    """Amounts of accelerators are quantities; all others are read by the API server alone."""
+    """An amount of an accelerator is a text or a number: whether it is a quantity is a matter of the pod (BERTH-102). All others are read
+    by the API server alone."""
     for group in ("initContainers", "containers"):
         for number, container in enumerate(spec.get(group) or ()):
             resources = container.get("resources") or {}
@@ -106,10 +106,8 @@ def _check_amounts(document: Document, spec: Mapping[str, Any], at: Path, catalo
 
 
 def _check_amount(document: Document, path: Path, amount: object) -> None:
-    try:
-        parse(amount)
-    except QuantityError:
-        raise document.error(path, f"wants a quantity such as 1; found {kind_of(amount)}") from None
+    if isinstance(amount, bool) or not isinstance(amount, str | int | float):
+        raise document.error(path, f"wants a quantity such as 1; found {kind_of(amount)}")
 
 
 def map_at(document: Document, value: Any, path: Path, *, null: bool = True) -> Mapping[str, Any]:

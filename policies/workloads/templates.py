@@ -17,11 +17,11 @@ from policies.workloads.shape import list_at, map_at
 def workload_of(catalog: Catalog, api_version: str, kind: str) -> Workload | None:
     """The catalog's workload for a manifest of this kind, whatever the version of its API group.
 
-    Policies may name a workload otherwise than its manifest does (Volcano's ``Job`` is ``VolcanoJob``): then its owners tell.
+    Policies may name a workload otherwise than its manifest does (Volcano's ``Job`` is ``VolcanoJob``): then its line, or its owners, tell.
     """
     group = group_of(api_version)
     grouped = [w for w in catalog.workloads if any(group_of(version) == group for version in w.api_version)]
-    named = [w for w in grouped if w.name == kind] or [w for w in grouped if (group, kind) in w.owners]
+    named = [w for w in grouped if (w.kind or w.name) == kind] or [w for w in grouped if (group, kind) in w.owners]
     return named[0] if named else None
 
 
@@ -33,7 +33,7 @@ def templates(document: Document, workload: Workload, *, required: bool) -> list
     value = document.value
     if "spec" in value:
         map_at(document, value["spec"], ("spec",), null=False)
-    found = [pair for text in workload.templates for pair in _expand(document, value, steps(text), ())]
+    found = [pair for text in workload.templates for pair in expand(document, value, steps(text), ()) if pair[1] is not None]
     if not found and required:
         path = steps(workload.templates[0])
         raise document.error(path, f"wants a pod template, a map with metadata and spec; found {kind_of(value_at(value, path))}")
@@ -43,15 +43,17 @@ def templates(document: Document, workload: Workload, *, required: bool) -> list
 @lru_cache(maxsize=256)
 def steps(text: str) -> Path:
     """``spec.workerGroupSpecs[*].template`` as steps; ``[*]`` is every item of a list, ``*`` every value of a map."""
-    return tuple(text.replace("[*]", ".[*]").split("."))
+    return tuple(text.replace("[*]", ".[*]").split(".")) if text else ()
 
 
-def _expand(document: Document, value: Any, path: Path, at: Path) -> Iterator[tuple[Path, Any]]:
+def expand(document: Document, value: Any, path: Path, at: Path) -> Iterator[tuple[Path, Any]]:
+    """(path, value) of each place at which ``path`` ends, from ``value``, which stands at ``at``: none where something on the way is
+    absent or null. Raises InputError where the way leads through what is no map or list."""
     if not path:
         yield at, value
         return
     for key, inner in _children(document, value, path[0], at):
-        yield from _expand(document, inner, path[1:], (*at, key))
+        yield from expand(document, inner, path[1:], (*at, key))
 
 
 def _children(document: Document, value: Any, step: str | int, at: Path) -> list[tuple[str | int, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cli.manifests import Manifest, read
+from cli.manifests import Manifest, fact_of, read
 from policies.catalog import Catalog
 from policies.document import Document, InputError, path_text
 from webhook.files import read_catalog
@@ -74,10 +74,56 @@ def test_pods_come_from_where_the_catalog_says(catalog: Catalog, kind: str, api_
     assert [path_text(subject.template) for subject in manifest.subjects] == paths
 
 
-def test_an_unknown_kind_with_a_template_is_said(catalog: Catalog) -> None:
-    """What looks as if it made pods, and is not in the catalog, is not passed over in silence."""
-    assert "--catalog" in _read(catalog, _object("Job", "example.com/v1", spec={"template": TEMPLATE})).note
-    assert _read(catalog, _object("ConfigMap", data={"a": "b"})).note == ""
+def test_an_unknown_kind_is_told_from_one_that_makes_no_pods(catalog: Catalog) -> None:
+    """Kubernetes' own groups are known whole, and some others; of the rest nobody knows."""
+    assert not _read(catalog, _object("Job", "example.com/v1", spec={"template": TEMPLATE})).known
+    for kind, api_version in (("ConfigMap", "v1"), ("Ingress", "networking.k8s.io/v1"), ("ClusterQueue", "kueue.x-k8s.io/v1beta1")):
+        assert _read(catalog, _object(kind, api_version)).known
+    assert _read(catalog, _object("pod", "v1", spec=SPEC)).note == "there is no kind pod; write Pod"
+
+
+@pytest.mark.parametrize(
+    ("kind", "api_version", "fact"),
+    [
+        ("Namespace", "v1", True),
+        ("Node", "v1", True),
+        ("NodePool", "karpenter.sh/v1", True),
+        ("DeviceClass", "resource.k8s.io/v1", True),
+        ("ResourceClaim", "resource.k8s.io/v1beta1", True),
+        ("ResourceClaim", "resource.k8s.io/v1alpha2", False),
+        ("Node", "example.com/v1", False),
+    ],
+)
+def test_what_tells_of_the_cluster_is_a_fact(catalog: Catalog, kind: str, api_version: str, fact: bool) -> None:
+    """In the versions in which it says what is read; claims are judged too, in the namespace that is theirs."""
+    value = _object(kind, api_version, spec={})
+    assert _read(catalog, value).fact is fact
+    assert (_read(catalog, value).claim is not None) is (fact and kind == "ResourceClaim")
+    told = fact_of(Document(file="f", value=value), "team")
+    assert (told is not None) is fact
+    if fact and kind == "ResourceClaim":
+        assert told is not None
+        assert told["metadata"]["namespace"] == "team"
+
+
+def test_an_object_inside_of_another_is_judged_in_there(catalog: Catalog) -> None:
+    """With the path that leads to it; what only refers to an object is none."""
+    job = _object("Job", "batch/v1", spec={"template": TEMPLATE})
+    wrapped = _object(
+        "AppWrapper", "workload.codeflare.dev/v1beta2", spec={"components": [{"template": job}, {"template": _object("ConfigMap")}]}
+    )
+    (subject,) = _read(catalog, wrapped).subjects
+    assert path_text(subject.template) == "spec.components[0].template.spec.template"
+    assert [path_text(part.at) for part in subject.parts] == ["spec.components[0].template.spec.template"]
+    scaled = _object("ScaledJob", "example.com/v1", spec={"target": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}})
+    assert _read(catalog, scaled).subjects == ()
+
+
+def test_an_api_group_that_is_gone_is_told(catalog: Catalog) -> None:
+    """Its objects are judged as those that took their place."""
+    manifest = _read(catalog, _object("Deployment", "extensions/v1beta1", spec={"template": TEMPLATE}))
+    assert len(manifest.subjects) == 1
+    assert manifest.aside == "extensions/v1beta1 is served no more; write apps/v1"
 
 
 def test_namespace_is_the_objects_own_or_the_given(catalog: Catalog) -> None:
@@ -153,8 +199,24 @@ def _container(**fields: Any) -> dict[str, Any]:
         (_pod(affinity=[]), "f.yaml, spec.affinity: wants a map; found a list"),
         (_container(resources="1"), 'f.yaml, spec.containers[0].resources: wants a map; found the text "1"'),
         (
-            _container(resources={"limits": {"nvidia.com/gpu": "$GPUS"}}),
-            'f.yaml, spec.containers[0].resources.limits["nvidia.com/gpu"]: wants a quantity such as 1; found the text "$GPUS"',
+            _container(resources={"limits": {"nvidia.com/gpu": {"a": 1}}}),
+            'f.yaml, spec.containers[0].resources.limits["nvidia.com/gpu"]: wants a quantity such as 1; found a map',
+        ),
+        ({**_object(), "metadata": {"name": 8}}, "f.yaml, metadata.name: wants text; found the number 8; put it in quotes"),
+        ({**_object("ConfigMap"), "metadata": {"name": {"a": 1}}}, "f.yaml, metadata.name: wants text; found a map"),
+        ({**_object("Boat", "example.com/v1"), "metadata": {"namespace": [1]}}, "f.yaml, metadata.namespace: wants text; found a list"),
+        (_container(name=8), "f.yaml, spec.containers[0].name: wants text; found the number 8; put it in quotes"),
+        (
+            _object("Workflow", "argoproj.io/v1alpha1", spec={"templates": [{"name": "a", "container": "x"}]}),
+            'f.yaml, spec.templates[0].container: wants a map; found the text "x"',
+        ),
+        (
+            _object("NIMService", "apps.nvidia.com/v1alpha1", spec={"resources": {"limits": {"nvidia.com/gpu": 1}}, "tolerations": "x"}),
+            'f.yaml, spec.tolerations: wants a list; found the text "x"',
+        ),
+        (
+            _object("SparkApplication", "sparkoperator.k8s.io/v1beta2", spec={"executor": {"gpu": {"name": 7, "quantity": 1}}}),
+            "f.yaml, spec.executor.gpu.name: wants the name of a resource; found the number 7",
         ),
         (
             _container(resources={"requests": {"amd.com/gpu": True}}),
@@ -194,6 +256,7 @@ def test_bad_input_says_where_and_what_was_wanted(catalog: Catalog, value: dict[
         _container(resources={"limits": None}),
         _container(resources={"limits": {"nvidia.com/gpu": None}}),
         _container(resources={"limits": {"cpu": "$CPUS", "nvidia.com/gpu": "1e0"}}),
+        _container(resources={"limits": {"nvidia.com/gpu": "$GPUS"}}),
         _container(image=7),
         _pod(tolerations=None, nodeSelector=None, affinity=None, initContainers=None),
         {**_pod(), "metadata": None},

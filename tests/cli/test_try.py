@@ -271,9 +271,15 @@ BAD_TEXTS = {
     "null spec": ("apiVersion: v1\nkind: Pod\nspec: null\n", "spec: wants a map; found nothing (null)"),
     "string for a list": ("apiVersion: v1\nkind: Pod\nspec: {containers: x}\n", "spec.containers: wants a list of containers"),
     "quantity": (
-        "apiVersion: v1\nkind: Pod\nspec: {containers: [{resources: {limits: {nvidia.com/gpu: $GPUS}}}]}\n",
-        'spec.containers[0].resources.limits["nvidia.com/gpu"]: wants a quantity such as 1; found the text "$GPUS"',
+        "apiVersion: v1\nkind: Pod\nspec: {containers: [{resources: {limits: {nvidia.com/gpu: [1]}}}]}\n",
+        'spec.containers[0].resources.limits["nvidia.com/gpu"]: wants a quantity such as 1; found a list',
     ),
+    "placeholder": (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: {{ .Release.Name }}, labels: {a: {{ .b }}}}\n",
+        "metadata.name: found the placeholder {{ .Release.Name }} and 1 more; render the template first",
+    ),
+    "a number for a name": ("apiVersion: v1\nkind: Service\nmetadata: {name: 8}\n", "metadata.name: wants text; found the number 8"),
+    "null for a key": ("apiVersion: v1\nkind: Pod\nmetadata: {labels: {null: x}}\n", "metadata.labels: a key must be text"),
     "List in a List": ("apiVersion: v1\nkind: List\nitems: [{kind: List, apiVersion: v1, items: []}]\n", "items[0]: a List inside a List"),
     "not a pod's template": ("apiVersion: batch/v1\nkind: Job\nspec: {template: {a: b}}\n", "spec.template.spec: wants a map"),
 }
@@ -378,3 +384,88 @@ def test_a_thousand_pods_are_judged_in_one_call(tmp_path: Path) -> None:
     ran = _command("--policies", LIBRARY, "-o", "diff", str(file))
     assert ran.code == 0
     assert ran.out.count("+++ ") == 1000
+
+
+GPU_IN = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {containers: [{name: c, resources: {limits: {nvidia.com/gpu: %s}}}]}\n"
+
+
+@pytest.mark.parametrize("amount", ["$GPUS", '"{{ .Values.gpus }}"', "{{ .Values.gpus }}", "<number of GPUs>"])
+@pytest.mark.parametrize("policies", ["ours", "none"])
+def test_an_amount_that_is_not_filled_in_is_a_verdict(run: Any, policy: Path, amount: str, policies: str) -> None:
+    """About the manifest, with or without a policy that says so: the API server takes no such pod. Nothing else is lost for it."""
+    if policies == "none":
+        policy.write_text(yaml_text({**POLICY, "spec": {"mode": "Enforce"}}))
+    ran = run(GPU_IN % ("left", amount), POD)
+    assert ran.code == 1
+    assert 'in.yaml document 1: Pod "left": refused\n  BERTH-102: container "c": ' in ran.err
+    assert 'set spec.containers[0].resources.limits["nvidia.com/gpu"] to a whole number.' in ran.err
+    assert 'in.yaml document 2: Pod "p": admitted' in ran.err
+
+
+def test_what_only_the_platform_team_can_mend_is_told_once(run: Any, policy: Path) -> None:
+    """At the end, one line each, whatever number of pods it is about; what an author can mend stands with the pod."""
+    spec = {"mode": "Enforce", "default": {"mig": {"slice": "10gb"}}, "require": {"families": {"in": ["ampere", "hopper"]}}}
+    policy.write_text(yaml_text({**POLICY, "spec": spec}))
+    tpu = {**POD, "spec": {"containers": [{"name": "c", "resources": {"limits": {"google.com/tpu": 4}}}]}}
+    typo = {**POD, "spec": {**SPEC, "nodeSelector": {"karpenter.k8s.aws/instance-gpu-name": "a10"}}}
+    ran = run(POD, JOB, POD, tpu, tpu, typo)
+    lines = ran.err.splitlines()
+    assert len([line for line in lines if "BERTH-210" in line]) == 1
+    assert len([line for line in lines if "BERTH-208" in line]) == 1
+    assert all(line.startswith("for the platform team: BERTH-2") for line in lines[-2:])
+    assert not any("warning: BERTH-2" in line for line in lines if "BERTH-201" not in line and "BERTH-125" not in line)
+
+
+def test_objects_of_the_input_are_facts(run: Any, policy: Path) -> None:
+    """Wherever they stand in it: the labels of a namespace, a claim in the namespace of objects that name none."""
+    selecting = {**POLICY["spec"], "match": {"namespaceSelector": {"matchLabels": {"team": "research"}}}}  # type: ignore[dict-item]
+    policy.write_text(yaml_text({**POLICY, "spec": selecting}))
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lab", "labels": {"team": "research"}}}
+    devices = {"requests": [{"name": "g", "exactly": {"deviceClassName": "gpu.nvidia.com", "count": 8}}]}
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "all"}, "spec": {"devices": devices}}
+    spec = {"resourceClaims": [{"name": "g", "resourceClaimName": "all"}], "containers": [{"name": "c"}]}
+    claiming = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "claiming"}, "spec": spec}
+    ran = run(claiming, space, claim, options=("-n", "lab"))
+    assert 'in.yaml document 2: Namespace "lab": taken as a fact for this run' in ran.err
+    assert 'in.yaml document 3: ResourceClaim "all": refused\n  BERTH-111: the claim asks for 8 GPUs' in ran.err
+    assert 'Pod "claiming": refused\n  BERTH-111: the pod asks for 8 GPUs' in ran.err
+    assert ran.code == 1
+
+
+def test_nodes_of_the_input_tell_the_platform(run: Any) -> None:
+    """With --platforms auto, as those of --facts do."""
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": {"cloud.google.com/gke-nodepool": "a"}}}
+    selecting = {**POD, "spec": {**SPEC, "nodeSelector": {"cloud.google.com/gke-accelerator": "nvidia-l5"}}}
+    assert "BERTH-201" in run(node, selecting, options=("--platforms", "auto")).err
+
+
+def test_an_accelerator_is_told_wherever_it_is(run: Any) -> None:
+    """Of a kind that nobody knows, in a field that no container has, in a text: with its path, and never as nothing."""
+    boat = {
+        "apiVersion": "example.com/v1",
+        "kind": "Boat",
+        "metadata": {"name": "b"},
+        "spec": {"crew": [{"limits": {"nvidia.com/gpu": 1}}]},
+    }
+    overhead = {**POD, "spec": {"overhead": {"nvidia.com/gpu": 1}, "containers": [{"name": "c"}]}}
+    text = {**CONFIG, "data": {"job.yaml": "limits:\n  nvidia.com/gpu: 2\n"}}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"requests.nvidia.com/gpu": 8}}}
+    err = run(boat, overhead, text, quota).err
+    assert 'Boat "b": not judged: holds nvidia.com/gpu at spec.crew[0].limits["nvidia.com/gpu"], and its kind is not in the catalog' in err
+    assert 'Pod "p": not judged: holds nvidia.com/gpu at spec.overhead["nvidia.com/gpu"], where no container asks for it' in err
+    assert 'ConfigMap "m": not judged: holds nvidia.com/gpu in the text at data["job.yaml"], and it makes no pods' in err
+    assert 'ResourceQuota "q": not judged: holds nvidia.com/gpu at spec.hard["requests.nvidia.com/gpu"], and it makes no pods' in err
+
+
+def test_a_runtime_of_another_file_is_found(tmp_path: Path, policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All files are one input, whatever their order."""
+    job = _workload("trainer.kubeflow.org/v1alpha1", "TrainJob", {"runtimeRef": {"name": "torch"}, "trainer": {"numNodes": 1}})
+    inner = {"spec": {"replicatedJobs": [{"name": "node", "template": {"spec": {"template": {"spec": MISMATCH["spec"]}}}}]}}
+    runtime = _workload("trainer.kubeflow.org/v1alpha1", "ClusterTrainingRuntime", {"template": inner}) | {"metadata": {"name": "torch"}}
+    files = [tmp_path / "a.yaml", tmp_path / "b.yaml"]
+    for file, value in zip(files, (job, runtime), strict=True):
+        file.write_text(yaml_text(value))
+    assert main(["try", "--policies", str(policy), *map(str, files)]) == 1
+    err = capsys.readouterr().err
+    assert 'TrainJob "w": refused\n  in spec: BERTH-101' in err
+    assert 'ClusterTrainingRuntime "torch": refused' in err

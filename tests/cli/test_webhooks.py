@@ -80,7 +80,7 @@ def test_the_head_says_how_to_apply_it(capsys: pytest.CaptureFixture[str], tmp_p
 def test_a_service(capsys: pytest.CaptureFixture[str], text: str, wanted: Raw) -> None:
     """NAMESPACE/NAME, with its port if that is not 443."""
     services = [config["service"] for config in client_configs(printed(capsys, "--service", text))]
-    assert [{**service, "path": None} for service in services] == [{**wanted, "path": None}] * 7
+    assert [{**service, "path": None} for service in services] == [{**wanted, "path": None}] * 8
 
 
 @pytest.mark.parametrize("url", ["https://10.0.0.7:8443", "https://berth.example.com", "https://[fd00::1]:8443", "https://localhost:1/"])
@@ -128,7 +128,7 @@ def test_a_name_of_ones_own_is_matched(capsys: pytest.CaptureFixture[str]) -> No
     text = printed(capsys, "--resource-name", "acme.example/card", "--resource-name", "nvidia.com/gpu")
     assert "Names besides those of the catalog: acme.example/card." in text.partition("---")[0]
     with_names = [w for m in yaml.safe_load_all(text) for w in m["webhooks"] if "acme.example/card" in str(w["matchConditions"])]
-    assert len(with_names) == 6
+    assert len(with_names) == 7
     assert list(yaml.safe_load_all(printed(capsys, "--resource-name", "nvidia.com/gpu"))) == list(yaml.safe_load_all(printed(capsys)))
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from policies.catalog import Resource
 from policies.cluster_facts import ClusterFacts
-from policies.lookalikes import is_extended, looks_like_one, overlooked
+from policies.lookalikes import UNKNOWN, is_extended, is_part, looks_like_one, overlooked, unknown
 from tests.random_worlds import catalog
 
 LIKE = [
     "acme.example/gpu", "acme.example/vgpu", "gpu.acme.example/card", "acme.example/gpu-shared", "tencent.com/vcuda-core",
     "huawei.com/Ascend910", "cambricon.com/mlu370", "cambricon.com/vmlu", "hygon.com/dcunum", "enflame.com/shared-gcu",
     "nvidia.com/GA102GL_A10", "nvidia.com/GRID_T4-2Q", "team.example/mig-large", "acme.example/npu", "google.com/tpu-v6", "x.io/xpu",
+    "vpu.intel.com/hddl", "gpu.intel.com/dxg", "npu.intel.com/accel", "aliyun.com/gpu-mem", "volcano.sh/vgpu-number",
+    "mthreads.com/vgpu", "koordinator.sh/gpu.shared",
 ]  # fmt: skip
 UNLIKE = [
     "vpc.amazonaws.com/efa", "rdma/hca_shared_devices_a", "nvidia.com/hostdev", "nvidia.com/mlnxnics", "nvidia.com/gpumem",
@@ -87,3 +90,30 @@ def test_what_stands_in_no_list() -> None:
 def test_nothing_is_overlooked_where_nothing_is_known() -> None:
     """An empty cluster."""
     assert overlooked(ClusterFacts(), catalog()) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("aliyun.com/gpu-mem", True),
+        ("koordinator.sh/gpu-memory-ratio", True),
+        ("aliyun.com/gpu-core.percentage", True),
+        ("tencent.com/vcuda-core", True),
+        ("hygon.com/dcumem", True),
+        ("hygon.com/dcunum", False),
+        ("huawei.com/Ascend910", False),
+        ("aws.amazon.com/neuroncore", False),
+    ],
+)
+def test_what_is_a_part_of_a_device(name: str, part: bool) -> None:
+    """Gibibytes and percents are no number of devices; what the catalog knows is counted as it says."""
+    known = catalog().resource(name)
+    assert is_part(known or Resource(name=name, vendor="", kind="other")) is part
+
+
+def test_a_name_in_no_list_is_told_with_what_to_type() -> None:
+    """Within 200 characters, for the longest that vendors use."""
+    said = f"{UNKNOWN}: {unknown('huawei.com/Ascend910C-memory')}"
+    assert "which the catalog does not know" in said
+    assert "--catalog FILE" in said
+    assert len(said) <= 200

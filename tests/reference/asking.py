@@ -69,7 +69,7 @@ def meaning(name: str, catalog: Catalog, cluster: ClusterFacts) -> Resource | No
 
 
 WORDS = {"cuda", "vcuda", "mig", "accelerator", "gaudi", "neuron", "neuroncore", "neurondevice", "ascend", "trainium"}
-THREE = {"npu", "tpu", "xpu", "hpu", "dcu", "mlu", "gcu", "ppu"}
+THREE = {"npu", "tpu", "xpu", "hpu", "dcu", "mlu", "gcu", "ppu", "vpu"}
 
 
 def looks_like_one(name: str, catalog: Catalog) -> bool:

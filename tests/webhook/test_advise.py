@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,17 +18,15 @@ from policies import snapshot
 from policies.catalog import Workload
 from policies.edit_tree import set_at
 from policies.snapshot import Snapshot
-from policies.workloads.made import group_of
 from policies.workloads.templates import steps
 from tests import golden
 from tests.strategies import examples
 from webhook.advise import MOST_TEMPLATES, Advised, advise, answer, from_document, parse
 from webhook.review import WARNING_LENGTH, ReviewError
 
+KINDS_FOLDER = Path(__file__).parent.parent / "kinds"
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent.parent / "reviews" / "deployments-create-vllm-server.json").read_text())
 CATALOG = golden.catalog_with()
-MANIFEST_KINDS = {"VolcanoJob": "Job"}
-"""where a policy's name for a workload is not the kind of its manifest"""
 TEMPLATED = [(w, path) for w in CATALOG.workloads for path in w.templates]
 EQUAL = {"require": {"requestsEqualLimits": ["accelerators"]}}
 GPU_NAME = "karpenter.k8s.aws/instance-gpu-name"
@@ -194,17 +193,43 @@ def test_a_recorded_deployment_with_a_mismatch_is_told_where() -> None:
 @pytest.mark.parametrize(("workload", "path"), TEMPLATED, ids=[f"{w.name}-{path}" for w, path in TEMPLATED])
 def test_every_template_of_the_catalog_is_advised_on(workload: Workload, path: str) -> None:
     """Each kind, at each place: a mismatch is told with the path that leads to it, a template that fits is told nothing."""
-    kind = MANIFEST_KINDS.get(workload.name, workload.name)
+    kind = workload.kind or workload.name
     for api_version in workload.api_version:
         wrong, at = placed(path, template(limit="2"))
         assert advise(asked(api_version, kind, wrong), WORLD) == (mismatch(at),)
         assert advise(asked(api_version, kind, placed(path, template())[0]), WORLD) == ()
 
 
-def test_manifest_kinds_are_the_owners_of_the_catalog() -> None:
-    """The exceptions above are kinds that own pods."""
-    owned = {(w.name, kind) for w in CATALOG.workloads for group, kind in w.owners if group in map(group_of, w.api_version)}
-    assert set(MANIFEST_KINDS.items()) <= owned
+@pytest.mark.parametrize("number", ["kserve", "argo", "nvidia", "batch", "trainer"])
+def test_kinds_without_templates_are_advised_on(number: str) -> None:
+    """Of a manifest as its author writes it, a refusal with the manifest's own path."""
+    said = {
+        "kserve": 'set spec.predictor.containers[0].resources.requests["nvidia.com/gpu"] to 2',
+        "argo": 'set spec.containers[0].resources.requests["nvidia.com/gpu"] in spec.templates[0].podSpecPatch to 2',
+        "trainer": 'set spec.trainer.resourcesPerNode.limits["nvidia.com/gpu"] to 4',
+    }
+    told: list[str] = []
+    for case in yaml.safe_load((KINDS_FOLDER / f"{number}.yaml").read_text()):
+        value = case["manifest"]
+        told += advise(asked(value["apiVersion"], value["kind"], value), WORLD)
+    refusals = [one for one in told if "its pods will be refused" in one]
+    assert len(refusals) == (number in said)
+    assert all(said[number] in one for one in refusals)
+
+
+def test_an_amount_that_is_not_filled_in_is_told_without_a_policy() -> None:
+    """The API server takes no pod with it."""
+    (told,) = advise(job(template("$GPUS", "$GPUS")), world({"default": {"acceleratorTaints": "Tolerate"}}))
+    assert told.startswith('BERTH-102 (its pods will be refused): container "main": "$GPUS" of nvidia.com/gpu is no whole number')
+
+
+def test_a_patch_that_cannot_be_read_is_told() -> None:
+    """What else is said of the pods is judged all the same."""
+    one = {"name": "a", "container": {"resources": {"limits": {"nvidia.com/gpu": "500m"}}}, "podSpecPatch": "{{inputs.parameters.p}}"}
+    told = advise(asked("argoproj.io/v1alpha1", "Workflow", {"spec": {"templates": [one]}}), WORLD)
+    assert told[0].startswith("BERTH-002: spec.templates[0].podSpecPatch: wants a patch of the pod's spec; found the text")
+    assert told[1].startswith("BERTH-102 (its pods will be refused): ")
+    assert 'set spec.templates[0].container.resources.limits["nvidia.com/gpu"] to a whole number' in told[1]
 
 
 def test_a_refused_worker_group_is_named() -> None:
@@ -334,7 +359,7 @@ def test_a_long_path_gives_way(length: int, way: str) -> None:
     [
         pytest.param(asked("example.com/v1", "Job", {"spec": {"template": template(limit="2")}}), id="unknown-group"),
         pytest.param(asked("v1", "ConfigMap", {"data": {}}), id="no-workload"),
-        pytest.param(asked("trainer.kubeflow.org/v1alpha1", "TrainJob", {"spec": 7}), id="no-templates"),
+        pytest.param(asked("trainer.kubeflow.org/v1alpha1", "TrainJob", {"spec": {"trainer": {}}}), id="no-templates"),
         pytest.param(ray(), id="no-groups"),
         pytest.param(ray(None, headGroupSpec=None), id="null-groups"),
         pytest.param(job({"spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "1"}}}]}}), id="no-accelerator"),
@@ -356,10 +381,7 @@ def test_of_what_berth_does_not_judge_nothing_is_said(review_: Advised) -> None:
             ray("x"), 'spec.workerGroupSpecs[0].template: wants a pod template, a map with metadata and spec; found the text "x"', id="text"
         ),
         pytest.param(
-            ray(template("$GPUS")),
-            'spec.workerGroupSpecs[0].template.spec.containers[0].resources.requests["nvidia.com/gpu"]: '
-            'wants a quantity such as 1; found the text "$GPUS"',
-            id="quantity",
+            asked("trainer.kubeflow.org/v1alpha1", "TrainJob", {"spec": 7}), "spec: wants a map; found the number 7", id="another-kind"
         ),
     ],
 )
@@ -463,7 +485,7 @@ JSON = st.recursive(
     ),
     max_leaves=20,
 )
-KINDS = [(version, MANIFEST_KINDS.get(w.name, w.name), w) for w in CATALOG.workloads if w.name != "Pod" for version in w.api_version]
+KINDS = [(version, w.kind or w.name, w) for w in CATALOG.workloads if w.name != "Pod" for version in w.api_version]
 
 
 @given(st.sampled_from(KINDS), JSON, st.none() | st.integers(0, 2))

@@ -36,6 +36,7 @@ def test_when_berth_is_called() -> None:
         ("validate.claims-made.berth.dev", "/validate", ["CREATE"], "Ignore", 5),
         ("validate.updates.berth.dev", "/validate", ["UPDATE"], "Ignore", 5),
         ("advise.workloads.berth.dev", "/advise", ["CREATE", "UPDATE"], "Ignore", 2),
+        ("advise.operators.berth.dev", "/advise", ["CREATE", "UPDATE"], "Ignore", 2),
     ]
 
 
@@ -90,21 +91,26 @@ def test_a_pod_that_another_webhook_changes_afterwards_comes_back() -> None:
     assert max(others) < MUTATING["metadata"]["name"] == VALIDATING["metadata"]["name"]
 
 
-def test_every_workload_with_templates_is_advised_on() -> None:
-    """By group, versions and plural; a bare pod is not: /validate says it all to whoever creates it."""
-    rules = WEBHOOKS["advise.workloads.berth.dev"]["rules"]
-    found = {(g, v, r) for rule in rules for g in rule["apiGroups"] for v in rule["apiVersions"] for r in rule["resources"]}
-    wanted = {
+def test_every_workload_that_describes_pods_is_advised_on() -> None:
+    """By group, versions and plural, each kind by one webhook; a bare pod is not: /validate says it all to whoever creates it. Nor is what
+    is in no namespace: nobody can say where its pods will be."""
+    found = []
+    for name in ("workloads", "operators"):
+        rules = WEBHOOKS[f"advise.{name}.berth.dev"]["rules"]
+        found += [(g, v, r) for rule in rules for g in rule["apiGroups"] for v in rule["apiVersions"] for r in rule["resources"]]
+        groups = [(rule["apiGroups"][0], tuple(rule["apiVersions"])) for rule in rules]
+        assert len(set(groups)) == len(groups)
+    assert len(set(found)) == len(found)
+    assert set(found) == {
         (version.rpartition("/")[0], version.rpartition("/")[2], workload.resource)
         for workload in catalog().workloads
         for version in workload.api_version
-        if workload.templates
+        if workload.describes_pods and not workload.cluster
     }
-    assert found == wanted
-    assert {("apps", "v1", "deployments"), ("batch", "v1", "cronjobs"), ("batch.volcano.sh", "v1alpha1", "jobs")} < found
+    assert {("apps", "v1", "deployments"), ("batch", "v1", "cronjobs"), ("batch.volcano.sh", "v1alpha1", "jobs")} < set(found)
+    assert {("serving.kserve.io", "v1beta1", "inferenceservices"), ("argoproj.io", "v1alpha1", "workflows")} < set(found)
     assert ("", "v1", "pods") not in found
-    groups = [(rule["apiGroups"][0], tuple(rule["apiVersions"])) for rule in rules]
-    assert len(set(groups)) == len(groups)
+    assert not any(resource == "clustertrainingruntimes" for _, _, resource in found)
 
 
 @pytest.mark.parametrize("ca", [None, CA, CA + CA], ids=["no CA", "a CA", "two"])
@@ -140,7 +146,7 @@ def test_a_workload_of_two_groups_has_a_rule_in_each() -> None:
             ]
         },
     )
-    rules = manifests(own, Service())[1]["webhooks"][-1]["rules"]
+    rules = manifests(own, Service())[1]["webhooks"][-2]["rules"]
     assert [(r["apiGroups"], r["apiVersions"], r["resources"]) for r in rules if r["apiGroups"][0].endswith(".io")][-2:] == [
         (["x.io"], ["v1"], ["as", "bs"]),
         (["y.io"], ["v1", "v2"], ["as"]),

@@ -137,8 +137,9 @@ def test_alias_bomb_is_stopped() -> None:
 
 
 def test_json() -> None:
-    """JSON goes to a JSON reader, where the last of two equal keys stands; JSON documents between markers are YAML."""
-    assert value(' {"a": [1, 2.5, null], "a": "b"}') == {"a": "b"}
+    """JSON goes to a JSON reader, and a key that is given twice is found as in YAML; JSON documents between markers are YAML."""
+    assert value(' {"a": [1, 2.5, null], "b": "b"}') == {"a": [1, 2.5, None], "b": "b"}
+    assert errors('{"a": {"b": 1,\n"b": 2}}') == ['berth: f.yaml, line 2, a.b: the key "b" is given twice; keep one']
     assert value("[]") == []
     assert [document.value for document in documents('{"a": 1}\n---\n{"b": 2}\n', "f")[0]] == [{"a": 1}, {"b": 2}]
     assert value("{a: b}") == {"a": "b"}
@@ -194,3 +195,36 @@ def test_any_text_is_read_or_told(text: str) -> None:
     """No text crashes the reader: it gives documents or says what is wrong."""
     found, wrong = documents(text, "f.yaml")
     assert found or wrong
+
+
+def test_a_placeholder_is_told_once_with_its_place() -> None:
+    """Of a template that was not rendered: file, line, path, what it is and what to type; one line for a document."""
+    text = "a: {{ .Values.a }}\nb: [{{ x | default 1 }}, 2]\n---\nc: 1\n"
+    found, wrong = documents(text, "f.yaml")
+    assert [document.value for document in found] == [{"c": 1}]
+    (told,) = map(str, wrong)
+    assert told.startswith(
+        "berth: f.yaml, document 1, line 1, a: found the placeholder {{ .Values.a }} and 1 more; render the template first"
+    )
+
+
+def test_who_asks_for_them_gets_documents_with_placeholders() -> None:
+    """Each is the text that it is, and the document says where they are."""
+    found, wrong = documents("a: {{ .Values.a }}\nb: [{{ x | default 1 }}, 2]\n", "f.yaml", unfilled=True)
+    assert wrong == []
+    assert found[0].value == {"a": "{{ .Values.a }}", "b": ["{{ x | default 1 }}", 2]}
+    assert [one.path for one in found[0].unfilled] == [("a",), ("b", 0)]
+
+
+@pytest.mark.parametrize("text", ["{{- if .Values.a }}\na: 1\n", "a: {{ b }}-c\n", "a:\n{%- if b %}\n  c: 1\n"])
+def test_lines_of_a_template_are_told_as_such(text: str) -> None:
+    """What YAML says of them would help nobody."""
+    (told,) = errors(text)
+    assert "found a line of a template: " in told
+    assert "render the template first" in told
+
+
+def test_a_merge_conflict_is_told_as_such() -> None:
+    """Its marks are what is wrong, not the key after them."""
+    (told,) = errors("<<<<<<< HEAD\na: 1\n=======\n")
+    assert "merge conflict" in told

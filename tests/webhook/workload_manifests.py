@@ -5,40 +5,48 @@ from __future__ import annotations
 from typing import Any
 
 from policies.catalog import Workload
+from policies.workloads.templates import steps
 from tests.random_worlds import catalog
 from tests.webhook.api_server import Asked
 
 Raw = dict[str, Any]
-WORKLOADS = {w.name: w for w in catalog().workloads if w.templates}
-BUILT_IN = ("apps", "batch")
+WORKLOADS = {w.name: w for w in catalog().workloads if w.templates and not w.places and not w.cluster}
+BUILT_IN = ("apps", "batch", "")
 
 
 def with_templates(workload: Workload, version: str, templates: list[Raw | None]) -> Raw:
     """A manifest with one of ``templates`` at each path in turn; all of them, where a path has a star."""
-    found: Raw = {"apiVersion": version, "kind": workload.name.removeprefix("Volcano"), "metadata": {"name": "w"}}
+    found: Raw = {"apiVersion": version, "kind": workload.kind or workload.name, "metadata": {"name": "w"}}
     for number, path in enumerate(workload.templates):
-        here = templates[number % len(templates)]
-        if "[*]" in path:
-            _put(found, path.partition("[*].")[0], [_wrapped(path.partition("[*].")[2], t) for t in templates])
-        elif "*" in path:
-            before, _, after = path.partition(".*.")
-            _put(found, before, {f"role{i}": _wrapped(after, t) for i, t in enumerate(templates)})
-        else:
-            _put(found, path, here)
+        here = templates if "*" in path else [templates[number % len(templates)]]
+        put(found, [str(step) for step in steps(path)], list(here))
     return found
 
 
-def _put(found: Raw, path: str, value: object) -> None:
-    *parents, last = path.split(".")
-    for step in parents:
-        found = found.setdefault(step, {})
-    found[last] = value
+def put(found: Raw, way: list[str], values: list[Any]) -> None:
+    """``values`` at the end of a way: one for each item at its first star, whose other stars have one each."""
+    step, *rest = way
+    if not rest:
+        found[step] = values[0]
+    elif rest[0] == "[*]":
+        items = found.setdefault(step, [])
+        items += [{} for _ in range(len(values) - len(items))]
+        _each(items, rest[1:], values, list(range(len(values))))
+    elif rest[0] == "*":
+        roles = found.setdefault(step, {})
+        _each(roles, rest[1:], values, [f"role{number}" for number in range(len(values))])
+    else:
+        put(found.setdefault(step, {}), rest, values)
 
 
-def _wrapped(path: str, value: object) -> object:
-    for step in reversed(path.split(".")):
-        value = {step: value}
-    return value
+def _each(parent: Any, rest: list[str], values: list[Any], keys: list[Any]) -> None:
+    for key, value in zip(keys, values, strict=True):
+        if not rest:
+            parent[key] = value
+            continue
+        if isinstance(parent, dict):
+            parent.setdefault(key, {})
+        put(parent[key], rest, [value])
 
 
 def asked_for(workload: Workload, manifest: Raw, **more: Any) -> Asked:

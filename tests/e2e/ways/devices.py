@@ -21,13 +21,12 @@ WHOLE = (
     "gpu.intel.com/xe",
     "nvidia.com/mig-7g.80gb",
     "nvidia.com/mig-7g.40gb",
-    "alpha.kubernetes.io/nvidia-gpu",
     "deviceclass.resource.kubernetes.io/ways-gpu",
     "deviceclass.resource.kubernetes.io/ways-odd",
     "deviceclass.resource.kubernetes.io/nobody",
 )
 """Each is a whole device, or may be one"""
-FOREIGN = (*(name for name in WHOLE if not name.startswith(("nvidia", "alpha")) and not name.endswith("ways-gpu")),)
+FOREIGN = (*(name for name in WHOLE if not name.startswith("nvidia") and not name.endswith("ways-gpu")),)
 """Of other vendors, or of nobody knows whom"""
 SHARES: dict[str, Raw] = {
     "a replica": pod(gpus(1, "nvidia.com/gpu.shared")),

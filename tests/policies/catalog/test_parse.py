@@ -47,7 +47,6 @@ def faults(overlay: object) -> tuple[str, ...]:
         ("aws.amazon.com/neuroncore", ("aws", "other", None)),
         ("google.com/tpu", ("google", "other", None)),
         ("deviceclass.resource.kubernetes.io/gpu.nvidia.com", ("any", "dra", None)),
-        ("alpha.kubernetes.io/nvidia-gpu", ("nvidia", "other", None)),
     ],
 )
 def test_accelerators_are_known_by_name(name: str, expected: tuple[str, Any, str | None]) -> None:
@@ -378,10 +377,15 @@ WORKLOAD: dict[str, Any] = {"name": "W", "apiVersions": ["x.io/v1"], "resource":
         ({"apiVersions": []}, "workloads: W: templates need apiVersions"),
         ({"apiVersions": ["x.io"]}, 'workloads: W: wanted an apiVersion such as apps/v1, got "x.io"'),
         (
-            {"templates": ["spec.a.*.b[*].template"]},
-            "W: wanted a path of names such as spec.template, with one * or [*] at most",
+            {"templates": ["spec.a.*.b[*].c[*].template"]},
+            "W: wanted a path of names such as spec.template, with two * or [*] at most",
         ),
-        ({"templates": ["spec.a[*]"]}, 'got "spec.a[*]"'),
+        ({"templates": ["spec.a[*][*].template"]}, 'got "spec.a[*][*].template"'),
+        ({"templates": [], "pods": [{"at": "spec"}]}, "W: pods[0] say nothing of containers"),
+        ({"templates": [], "pods": [{"at": "spec", "spec": "."}], "resource": ""}, "W: pods need a resource"),
+        ({"templates": [], "pods": [{"at": "spec", "containers": "main=a.?b"}]}, 'got "spec.a.?b"'),
+        ({"templates": [], "pods": [{"at": "spec", "spek": "."}]}, 'pods[0].spek: unknown field; did you mean "spec"?'),
+        ({"templates": [], "pods": [{"at": "spec", "spec": ".", "base": [{"kinds": ["A"], "name": "a"}]}]}, "wanted an API group and kind"),
         ({"templates": ["spec.a[0].template"]}, 'got "spec.a[0].template"'),
         ({"templates": ["spec.a.?b"]}, 'got "spec.a.?b"'),
         ({"templates": [""]}, 'got ""'),
@@ -392,7 +396,9 @@ def test_a_workload_that_no_webhook_could_be_made_for(change: dict[str, Any], me
     assert message in " ".join(faults({"workloads": [{**WORKLOAD, **change}]}))
 
 
-@pytest.mark.parametrize("change", [{}, {"apiVersions": ["v1"]}, {"templates": ["spec.a[*].b.template", "spec.c.*.template"]}])
+@pytest.mark.parametrize(
+    "change", [{}, {"apiVersions": ["v1"]}, {"templates": ["spec.a[*].b.template", "spec.c.*.template"]}, {"templates": ["spec.a[*].b[*]"]}]
+)
 def test_a_workload_of_one_s_own(change: dict[str, Any]) -> None:
     """Of any group, with stars where its templates are many; without templates it needs no resource."""
     own = laid({"workloads": [{**WORKLOAD, **change}, {"name": "V", "labels": ["v"]}]})

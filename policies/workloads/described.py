@@ -1,0 +1,250 @@
+"""Pods of manifests that have no pod template: put together from the fields in which such a manifest says what they are like.
+
+Which fields these are is catalog data (``catalog.workload.Place``). What comes out is a template, and where each part of it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from policies.catalog.workload import FIELDS, Devices, Patch, Place, joined
+from policies.document import Document, InputError, kind_of
+from policies.edit_tree import set_at
+from policies.verdict import Path
+from policies.workloads.made import Raw
+from policies.workloads.parts import Part, Parts
+from policies.workloads.shape import list_at, map_at
+from policies.workloads.strategic import merged
+from policies.workloads.templates import expand, steps
+
+Texts = Callable[[str], Any]
+"""YAML or JSON text to its one value; None where it is none"""
+_ALSO = ("resources",)
+"""fields of a pod's spec, beside those that a place may name and the containers, that rules read"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """What one place of a manifest says of its pods."""
+
+    at: Path
+    template: Raw
+    parts: Parts
+    place: int = 0
+    """which of the kind's places it is"""
+    unread: tuple[InputError, ...] = ()
+    """what is said in a form that can't be read, so that the pods may be otherwise"""
+
+    @property
+    def has_containers(self) -> bool:
+        spec = self.template["spec"]
+        return bool(spec.get("containers") or spec.get("initContainers"))
+
+
+def described(document: Document, number: int, place: Place, texts: Texts | None = None) -> Iterator[Described]:
+    """What ``document`` says at each spot of a place. Raises InputError where a path leads through what is no map or list."""
+    for text in place.at:
+        for at, value in expand(document, document.value, steps(joined(place.root, text)), ()):
+            map_at(document, value, at, null=False)
+            yield _Reader(document, place, at, value, texts).read(number)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Of one spot."""
+
+    document: Document
+    place: Place
+    at: Path
+    value: Any
+    """what stands at ``at``"""
+    texts: Texts | None
+    metadata: Raw = field(default_factory=dict)
+    spec: Raw = field(default_factory=dict)
+    parts: list[Part] = field(default_factory=list)
+    unread: list[InputError] = field(default_factory=list)
+
+    def read(self, number: int) -> Described:
+        whole = self._first(self.place.spec)
+        for name, paths in (("labels", self.place.labels), ("annotations", self.place.annotations)):
+            self._texts_by_key(name, paths)
+        self._spec(whole)
+        for name, paths in self.place.fields.items():
+            self._field(name, paths)
+        self._containers("containers", whole, self.place.containers)
+        self._containers("initContainers", whole, self.place.init_containers)
+        for named in self.place.resources:
+            self._resources(named)
+        for one in self.place.devices:
+            self._devices(one)
+        template = {"metadata": self.metadata, "spec": self.spec}
+        for patch in self.place.patches:
+            template = self._patched(template, patch)
+        return Described(
+            at=self.at,
+            template={part: fields for part, fields in template.items() if fields or part == "spec"},
+            parts=tuple(self.parts),
+            place=number,
+            unread=tuple(self.unread),
+        )
+
+    # --- ways in the manifest ---
+
+    def _way(self, path: str) -> Path:
+        """Where a path leads, which has no star."""
+        if path.startswith("/"):
+            return steps(joined(self.place.root, path[1:]))
+        return (*self.at, *steps(joined("", path)))
+
+    def _found(self, path: str) -> list[tuple[Path, Any]]:
+        """All that is at a path and not null."""
+        if path.startswith("/"):
+            found = expand(self.document, self.document.value, steps(joined(self.place.root, path[1:])), ())
+        else:
+            found = expand(self.document, self.value, steps(joined("", path)), self.at)
+        return [pair for pair in found if pair[1] is not None]
+
+    def _first(self, paths: tuple[str, ...]) -> tuple[Path, Any] | None:
+        """The first of the paths at which something is: an empty map, list or text is nothing."""
+        return next((pair for path in paths for pair in self._found(path) if pair[1] not in ({}, [], "")), None)
+
+    # --- parts of the pod ---
+
+    def _put(self, pod: Path, at: Path, own: Path | None, value: Any) -> None:
+        self.parts.append(Part(pod, at, own))
+        if value is not None:
+            top, *rest = pod
+            tree = self.metadata if top == "metadata" else self.spec
+            tree[str(rest[0])] = value if len(rest) == 1 else set_at(tree.get(str(rest[0])), tuple(rest[1:]), value)
+
+    def _texts_by_key(self, name: str, paths: tuple[str, ...]) -> None:
+        """Labels, annotations: the first path beats the others, key by key, and is where edits go."""
+        if not paths:
+            return
+        own = self._way(paths[0])
+        self.parts.append(Part(("metadata", name), own, own))
+        everything: dict[str, Any] = {}
+        for path in paths:
+            for at, value in self._found(path):
+                for key, text in map_at(self.document, value, at).items():
+                    if key not in everything:
+                        everything[key] = text
+                        if at != own:
+                            self.parts.append(Part(("metadata", name, key), (*at, key), None))
+        if everything:
+            self.metadata[name] = everything
+
+    def _spec(self, whole: tuple[Path, Any] | None) -> None:
+        """The fields of a pod's spec that stand in one place, those that the kind reads from elsewhere excepted."""
+        if not self.place.spec:
+            return
+        at, value = whole or (self._way(self.place.spec[0]), {})
+        spec = map_at(self.document, value, at, null=False)
+        for name in (*FIELDS, *_ALSO):
+            if name not in self.place.fields:
+                self._put(("spec", name), (*at, name), (*at, name), spec.get(name))
+
+    def _field(self, name: str, paths: tuple[str, ...]) -> None:
+        own = self._way(paths[0])
+        at, value = self._first(paths) or (own, None)
+        self._put(("spec", name), at, own, value)
+
+    def _containers(self, group: str, whole: tuple[Path, Any] | None, named: tuple[str, ...]) -> None:
+        """Those of the whole spec, then those that stand elsewhere."""
+        found: list[tuple[Path, Any]] = []
+        if whole is not None and group in whole[1]:
+            found += _items(self.document, whole[1][group], (*whole[0], group))
+        for text in named:
+            default, _, path = text.rpartition("=")
+            found += [(at, _named(self.document, at, value, default)) for at, value in self._found(path)]
+        for number, (at, value) in enumerate(found):
+            container = map_at(self.document, value, at, null=False)
+            self._put(("spec", group, number), at, at, {**container})
+            other = self.place.resources_as
+            if other != "resources" and container.get(other) is not None:
+                self._put(("spec", group, number, "resources"), (*at, other), (*at, other), container[other])
+
+    def _resources(self, named: str) -> None:
+        """Of a container of which nothing else is said."""
+        name, _, path = named.rpartition("=")
+        for at, value in self._found(path):
+            number = self._container(name)
+            self._put(("spec", "containers", number, "resources"), at, at, value)
+
+    def _devices(self, one: Devices) -> None:
+        found: list[tuple[str, Path, Any]] = []
+        named: dict[str, Path] = {}
+        for at, value in self._found(one.amounts) if one.amounts else ():
+            found += [(name, (*at, name), amount) for name, amount in map_at(self.document, value, at).items()]
+        for at, amount in self._found(one.amount) if one.amount else ():
+            name = self._first((one.name,)) if one.name else None
+            word = name[1] if name is not None else one.default
+            if not isinstance(word, str):
+                raise self.document.error(name[0] if name else at, f"wants the name of a resource; found {kind_of(word)}")
+            if word:
+                found.append((word, at, amount))
+                if name is not None:
+                    named[word] = name[0]
+        for word, at, amount in found:
+            pod: Path = ("spec", "containers", self._container(one.container), "resources", one.side, word)
+            self._put(pod, at, None, amount)
+            if word in named:
+                self.parts.append(Part(pod, named[word], None))
+
+    def _container(self, name: str) -> int:
+        """The number of the container of that name, which is there from now on."""
+        containers = self.spec.setdefault("containers", [])
+        for number, container in enumerate(containers):
+            if container.get("name") == name:
+                return number
+        containers.append({"name": name})
+        return len(containers) - 1
+
+    # --- patches ---
+
+    def _patched(self, template: Raw, patch: Patch) -> Raw:
+        for around, value in self._found(patch.at):
+            names = [name for _, name in expand(self.document, value, steps(patch.of), around)] if patch.of else []
+            if names and patch.only not in names:
+                continue
+            for at, words in expand(self.document, value, steps(patch.path), around):
+                template = {**template, "spec": self._spec_patched(template["spec"], at, words)}
+        return template
+
+    def _spec_patched(self, spec: Raw, at: Path, words: Any) -> Raw:
+        over = words if isinstance(words, dict) else self.texts(words) if self.texts and isinstance(words, str) else None
+        try:
+            if not isinstance(over, dict):
+                raise ValueError(f"wants a patch of the pod's spec; found {kind_of(words)}")
+            out = merged(spec, over)
+        except ValueError as error:
+            self.unread.append(self.document.error(at, str(error)))
+            return spec
+        self.parts += [Part(("spec", *way), at, None, within=isinstance(words, str)) for way in _leaves(out, over)]
+        return out
+
+
+def _items(document: Document, value: Any, at: Path) -> list[tuple[Path, Any]]:
+    return [((*at, number), item) for number, item in enumerate(list_at(document, value, at))]
+
+
+def _named(document: Document, at: Path, value: Any, default: str) -> Raw:
+    """A container with a name."""
+    container = map_at(document, value, at, null=False)
+    return {**container, "name": default} if default and not container.get("name") else {**container}
+
+
+def _leaves(spec: Raw, patch: Raw) -> Iterator[Path]:
+    """Where in the patched spec the amounts and fields of a patch are."""
+    for key, value in patch.items():
+        if key not in ("containers", "initContainers"):
+            yield (key,)
+            continue
+        names = [container.get("name") for container in spec[key]]
+        for container in value:
+            number = names.index(container.get("name"))
+            resources = container.get("resources")
+            for side, amounts in resources.items() if isinstance(resources, dict) else ():
+                yield from ((key, number, "resources", side, name) for name in (amounts if isinstance(amounts, dict) else ()))

@@ -1,0 +1,141 @@
+"""Accelerators in any manifest, of whatever kind: by resource name, claim or annotation, wherever they stand.
+
+It is looked for what says that something asks for a device: a resource's name as the key of an amount, a resource claim, a fraction by
+annotation, a listed name beside a number (``gpu: {name: nvidia.com/gpu, quantity: 1}``), and a listed name as a key in a text that holds
+a manifest of its own. Labels, selectors and tolerations speak of nodes and are passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from policies.actor import FRACTIONS
+from policies.quantity import QuantityError, parse
+from policies.snapshot import Snapshot
+from policies.verdict import Path
+
+_NOT_AMOUNTS = frozenset(
+    ("labels", "nodeSelector", "nodeLabels", "matchLabels", "matchExpressions", "selector", "labelSelector", "tolerations", "taints", "env")
+)
+"""fields whose keys and names are no resources, whatever they look like"""
+_AMOUNTS = re.compile(r"limit|request|resource|overhead|capacity|allocatable|custom|hard|default|^min$|^max$", re.IGNORECASE)
+"""in the name of a field: it may hold amounts, so that what looks like an accelerator's name in it is one"""
+_KEY = re.compile(
+    r"(?<![\w./-])([A-Za-z0-9][-A-Za-z0-9.]*/[A-Za-z0-9][-A-Za-z0-9._]*)[\"'\\]*\s*:\s*(?![\"'\\]*0[\"'\\]*(?:[\s,}]|$))[\"'\\]*[\d${<]"
+)
+"""a qualified name before a colon and a number or what will be one, in a text"""
+_MOST = 64
+"""found in one manifest: more than a few are never told"""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One accelerator in a manifest."""
+
+    path: Path
+    name: str
+    """of the resource, the claim, the class or the annotation"""
+    how: str = "holds"
+    """``holds``; ``holds ... in the text``"""
+    known: bool = True
+    """False for a name that stands in no list and looks like an accelerator's"""
+
+    @property
+    def in_text(self) -> bool:
+        return self.how != "holds"
+
+
+def held(value: Mapping[str, Any], snapshot: Snapshot) -> tuple[Held, ...]:
+    """What one object holds, in its order. Its status says what others do, so it is left out."""
+    found: list[Held] = []
+    for one in _Search(snapshot).object(value):
+        found.append(one)
+        if len(found) >= _MOST:
+            break
+    return tuple(found)
+
+
+@dataclass(slots=True)
+class _Search:
+    snapshot: Snapshot
+
+    def object(self, value: Mapping[str, Any]) -> Iterator[Held]:
+        for key, inner in value.items():
+            if key == "metadata":
+                yield from _fractions(inner, (key,))
+            elif key != "status":
+                yield from self._walk(inner, (key,))
+
+    def _walk(self, top: Any, start: Path) -> Iterator[Held]:
+        """Depth first, in the order of the manifest, without recursion: what an operator's schema lets pass may be nested deeper than
+        Python calls."""
+        todo: list[tuple[Any, Path]] = [(top, start)]
+        while todo:
+            value, path = todo.pop()
+            if isinstance(value, str):
+                yield from self._in_text(value, path)
+            elif isinstance(value, dict):
+                yield from self._in_map(value, path)
+                todo += [(inner, (*path, key)) for key, inner in reversed(value.items()) if key not in (*_NOT_AMOUNTS, "metadata")]
+            elif isinstance(value, list):
+                todo += [(inner, (*path, number)) for number, inner in reversed(list(enumerate(value)))]
+
+    def _in_map(self, value: dict[Any, Any], path: Path) -> Iterator[Held]:
+        for key, inner in value.items():
+            if key == "metadata" and path:
+                yield from _fractions(inner, (*path, key))
+            elif key == "annotations":
+                yield from _fractions({"annotations": inner}, path)
+            elif key == "resourceClaims" and isinstance(inner, list) and inner:
+                yield Held((*path, key), "a resource claim")
+            elif key == "deviceClassName" and isinstance(inner, str) and inner and self.snapshot.counts(inner):
+                yield Held((*path, key), f"devices of the class {inner}")
+            elif isinstance(key, str) and _is_amount(inner):
+                yield from self._named(key, (*path, key), str(path[-1]) if path else "")
+        yield from self._beside_a_number(value, path)
+
+    def _named(self, name: str, path: Path, around: str) -> Iterator[Held]:
+        """A resource's name as a key, with an amount. A quota's are led by what is counted."""
+        if around == "hard":
+            name = name.removeprefix("requests.").removeprefix("limits.")
+        resource = self.snapshot.resource(name) if "/" in name else None
+        if resource is None:
+            if name in self.snapshot.catalog.misspellings:
+                yield Held(path, name)
+        elif resource.vendor or resource.kind == "dra":
+            yield Held(path, name)
+        elif _AMOUNTS.search(around):
+            yield Held(path, name, known=False)
+
+    def _beside_a_number(self, value: dict[str, Any], path: Path) -> Iterator[Held]:
+        """A listed name as the text of one field, and an amount in another one."""
+        numbers = [key for key, inner in value.items() if _is_amount(inner) and str(inner).strip()[:1].isdigit()]
+        for key, inner in value.items() if numbers else ():
+            if isinstance(inner, str) and key not in ("key", "topologyKey") and self.snapshot.catalog.resource(inner) is not None:
+                yield Held((*path, key), inner)
+
+    def _in_text(self, text: str, path: Path) -> Iterator[Held]:
+        if "/" not in text or ":" not in text:
+            return
+        names = dict.fromkeys(name for name in _KEY.findall(text) if self.snapshot.catalog.resource(name) is not None)
+        yield from (Held(path, name, how="holds in the text") for name in names)
+
+
+def _fractions(metadata: Any, path: Path) -> Iterator[Held]:
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    for name in FRACTIONS:
+        if isinstance(annotations, dict) and annotations.get(name) is not None:
+            yield Held((*path, "annotations", name), f"the annotation {name}")
+
+
+def _is_amount(value: object) -> bool:
+    """Whether a resource is asked for: zero of it is not, and what can't be read may be."""
+    if value is None or isinstance(value, bool | dict | list):
+        return False
+    try:
+        return parse(value) != 0
+    except QuantityError:
+        return True

@@ -1,0 +1,57 @@
+"""A pod's spec with another one laid over it, as Kubernetes merges them: strategic merge patch, as far as rules read a pod.
+
+Source: k8s.io/api/core/v1 types.go, the tags ``patchStrategy`` and ``patchMergeKey`` (lists of containers and of resource claims are merged
+by name; tolerations, like all other lists, are replaced), k8s.io/apimachinery pkg/util/strategicpatch (null removes a field).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Raw = dict[str, Any]
+_BY_NAME = ("containers", "initContainers", "resourceClaims")
+
+
+def merged(spec: Raw, over: Raw) -> Raw:
+    """``spec`` with ``over`` laid over it; both stay as they were. Raises ValueError where a list that is merged by name has an item
+    without one."""
+    out = dict(spec)
+    for key, value in over.items():
+        if value is None:
+            out.pop(key, None)
+        elif key in _BY_NAME:
+            out[key] = _by_name(key, spec.get(key) or [], value)
+        else:
+            out[key] = _deep(spec.get(key), value)
+    return out
+
+
+def _by_name(key: str, under: Any, over: Any) -> list[Any]:
+    items: list[Any] = over if isinstance(over, list) else [over]
+    if not all(_has_a_name(item) for item in items):
+        raise ValueError(f"wants {key} to be a list of maps, each with its name")
+    out: list[Any] = [*under]
+    for item in items:
+        place = next((number for number, one in enumerate(out) if isinstance(one, dict) and one.get("name") == item["name"]), None)
+        if place is None:
+            out.append(item)
+        else:
+            out[place] = _deep(out[place], item)
+    return out
+
+
+def _has_a_name(item: object) -> bool:
+    return isinstance(item, dict) and isinstance(item.get("name"), str)
+
+
+def _deep(under: Any, over: Any) -> Any:
+    """Maps key by key; null removes a key; all else is replaced. Patches are as deep as their text, which is bounded where it is read."""
+    if not isinstance(under, dict) or not isinstance(over, dict):
+        return over
+    out = dict(under)
+    for key, value in over.items():
+        if value is None:
+            out.pop(key, None)
+        else:
+            out[key] = _deep(under.get(key), value)
+    return out

@@ -1,0 +1,98 @@
+"""Every kind of workload that says otherwise than Kubernetes' own what its pods are like, by manifests as their authors write them.
+
+Each case of ``tests/kinds`` is a manifest, and what `berth try` says and shows of it under one set of policies. BERTH_WRITE_CASES=1 writes
+that anew: read the difference.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cli import said
+from cli.diff import unified
+from cli.judge import judge
+from cli.manifests import read
+from policies.document import Document
+from policies.snapshot import Snapshot, build
+from policies.workloads.pods import Around
+from tests import golden
+from webhook.yaml_text import one_value
+
+FOLDER = Path(__file__).parent.parent / "kinds"
+CATALOG = golden.catalog_with()
+SPEC: dict[str, Any] = {
+    "mode": "Enforce",
+    "require": {"requestsEqualLimits": ["accelerators"]},
+    "default": {"acceleratorTaints": "Tolerate", "families": {"in": ["ampere"]}, "gracePeriod": "10m", "protectFor": "Always"},
+}
+OLD = ("Job", "CronJob", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "JobSet", "PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob")
+ELSEWHERE = (*OLD, "JAXJob", "RayCluster", "RayJob", "RayService", "VolcanoJob")
+"""kinds with pod templates alone, of which test_manifests.py and test_match_workloads.py have manifests"""
+
+
+def cases() -> list[tuple[Path, int, dict[str, Any]]]:
+    return [(path, number, case) for path in sorted(FOLDER.glob("*.yaml")) for number, case in enumerate(yaml.safe_load(path.read_text()))]
+
+
+def title(case: tuple[Path, int, dict[str, Any]]) -> str:
+    return f"{case[2]['manifest']['kind']}: {case[2].get('about', 'plain')}"
+
+
+@pytest.fixture(scope="module")
+def snapshot() -> Snapshot:
+    policy = {"kind": "ClusterGPUPolicy", "metadata": {"name": "p"}, "spec": SPEC}
+    return build(golden.policies_of([policy], CATALOG), CATALOG, platforms=["karpenter-aws"])
+
+
+def around(case: dict[str, Any]) -> Around:
+    """Other objects of the input."""
+    named = {(one["kind"], one["metadata"]["name"]): Document(file="f", value=one) for one in case.get("others", ())}
+    return Around(find=lambda kinds, _, name: next((named[k, name] for _, k in kinds if (k, name) in named), None), texts=one_value)
+
+
+def told(case: dict[str, Any], snapshot: Snapshot) -> dict[str, Any]:
+    """What is said and shown of a case."""
+    outcome = judge(read(Document(file="f", value=case["manifest"]), CATALOG, "team", around=around(case)), snapshot)
+    again = judge(read(Document(file="f", value=outcome.after), CATALOG, "team", around=around(case)), snapshot)
+    if not outcome.refused:
+        assert all(edit in pod.unshown for pod in again.pods for edit in {e.path[:2] for e in pod.edits}), "what is shown needs edits again"
+    lines = (
+        [line.rstrip("\n") for line in unified(case["manifest"], outcome.after, "x")][2:] if outcome.after is not case["manifest"] else []
+    )
+    return {"says": [*said.lines(outcome), *dict.fromkeys(said.of_platform(outcome))], "shows": [line for line in lines if line[0] in "+-"]}
+
+
+@pytest.mark.parametrize("case", cases(), ids=title)
+def test_a_manifest_is_judged_and_shown(case: tuple[Path, int, dict[str, Any]], snapshot: Snapshot) -> None:
+    """Each pod by what its controller makes of the manifest; edits in the manifest's own fields, and told where it has none."""
+    path, number, values = case
+    found = told(values, snapshot)
+    if os.environ.get("BERTH_WRITE_CASES"):
+        write(path, number, found)
+    else:
+        assert found == {key: values.get(key) for key in found}
+
+
+def write(path: Path, number: int, found: dict[str, Any]) -> None:
+    whole = yaml.safe_load(path.read_text())
+    whole[number] |= found
+    head = "".join(line for line in path.read_text().splitlines(keepends=True) if line.startswith("#"))
+    path.write_text(head + yaml.safe_dump(whole, sort_keys=False, width=150, allow_unicode=True))
+
+
+def test_every_kind_has_its_manifest() -> None:
+    """Whatever the catalog says pods are like, somebody has written it down once."""
+    written = {(case["manifest"]["apiVersion"].rpartition("/")[0], case["manifest"]["kind"]) for _, _, case in cases()}
+    lacking = [
+        w.name
+        for w in CATALOG.workloads
+        if w.describes_pods
+        and w.name not in ELSEWHERE
+        and not any((v.rpartition("/")[0], w.kind or w.name) in written for v in w.api_version)
+    ]
+    assert lacking == []

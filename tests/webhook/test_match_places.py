@@ -1,0 +1,123 @@
+"""The API server, by its own code, asks for advice on kinds that have no pod templates just where their pods ask for an accelerator."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from policies.catalog import Workload
+from policies.document import Document
+from policies.edit_tree import set_at, value_at
+from policies.workloads.made import group_of
+from policies.workloads.pods import Around, Owner, Templated, pods_of
+from policies.workloads.templates import workload_of
+from tests.random_worlds import catalog
+from tests.webhook.api_server import Asked, judge
+from tests.webhook.calls_wanted import NOTHING, wanted
+from webhook.yaml_text import one_value
+
+Raw = dict[str, Any]
+KINDS = Path(__file__).parent.parent / "kinds"
+
+
+def manifests() -> Iterator[tuple[Workload, Raw]]:
+    """Of every kind that is in a namespace and is served."""
+    for path in sorted(KINDS.glob("*.yaml")):
+        for case in yaml.safe_load(path.read_text()):
+            value: Raw = case["manifest"]
+            workload = workload_of(catalog(), value["apiVersion"], value["kind"])
+            if workload is not None and not workload.cluster and value["apiVersion"] in workload.api_version:
+                yield workload, value
+
+
+FOUND = list(manifests())
+
+
+def asked(workload: Workload, value: Raw, **more: Any) -> Asked:
+    group, _, version = value["apiVersion"].rpartition("/")
+    return Asked(object=value, resource=(group, version, workload.resource), typed=group == "", **more)
+
+
+def calls(workload: Workload, value: Raw) -> frozenset[str]:
+    """The webhook of the kind, where a pod of it is judged."""
+    owner = Owner(api_version=value["apiVersion"], kind=value["kind"], name="w", namespace="n", workload=workload)
+    pods = pods_of(Document(file="f", value=value), owner, catalog(), Around(texts=one_value))
+    name = "advise.operators" if workload.places else "advise.workloads"
+    return frozenset({name}) if any(isinstance(pod, Templated) and wanted(pod.pod) for pod in pods) else NOTHING
+
+
+def without_devices(value: Raw) -> Raw:
+    """The same manifest of pods that ask for nothing that is listed."""
+    text = json.dumps(value).replace("nvidia.com/gpu", "example.com/sail").replace("gpu.intel.com/xe", "example.com/oar")
+    plain: Raw = json.loads(text.replace('"gpu":', '"sail":').replace("draResources", "sails"))
+    return plain
+
+
+def test_what_asks_for_an_accelerator_is_sent() -> None:
+    """To one webhook; what asks for none is not, unless a text says something that may be one."""
+    both = [(workload, value) for workload, one in FOUND for value in (one, without_devices(one))]
+    _, told = judge([asked(workload, value) for workload, value in both])
+    assert [dict(one.errors) for one in told] == [{}] * len(told)
+    for (workload, value), one in zip(both, told, strict=True):
+        assert one.called == calls(workload, value) or ("podSpecPatch" in str(value) and one.called > calls(workload, value)), value
+    assert sum(one.called != NOTHING for one in told) > 40
+
+
+def test_an_update_of_anything_but_the_spec_is_not() -> None:
+    """Labels, annotations of the object itself and a status change no pod."""
+    old = [(w, v) for w, v in FOUND if calls(w, v) != NOTHING]
+    quiet = [{**v, "metadata": {**v["metadata"], "labels": {"a": "b"}}, "status": {"ready": True}} for _, v in old]
+    _, told = judge([asked(w, new, operation="UPDATE", old=v) for (w, v), new in zip(old, quiet, strict=True)])
+    assert [(one.called, dict(one.errors)) for one in told] == [(NOTHING, {})] * len(told)
+
+
+def hollowed(value: Any) -> Iterator[Any]:
+    """The manifest with each thing in its spec null in turn, and each map and list empty."""
+    for path in list(paths(value)):
+        if path[0] in ("apiVersion", "kind", "metadata"):
+            continue
+        found = value_at(value, path)
+        yield set_at(value, path, None)
+        if isinstance(found, dict | list) and found:
+            yield set_at(value, path, type(found)())
+
+
+def paths(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield (*at, key)
+        yield from paths(inner, (*at, key))
+
+
+@pytest.mark.parametrize("number", [n for n, (w, _) in enumerate(FOUND) if w.places], ids=lambda n: f"{FOUND[n][0].name}-{n}")
+def test_nothing_on_the_way_need_be_there(number: int) -> None:
+    """An operator's schema may let null pass anywhere: no condition errors, and what is called for is never less than what is judged."""
+    workload, full = FOUND[number]
+    variants = list(hollowed(full))
+    _, told = judge([asked(workload, value) for value in variants])
+    assert [dict(one.errors) for one in told] == [{}] * len(told)
+    for value, one in zip(variants, told, strict=True):
+        assert one.called >= calls(workload, value), value
+
+
+def test_a_manifest_of_a_thousand_containers_is_within_the_budget() -> None:
+    """In the kinds that cost most: lists within lists."""
+    resources = {"limits": {f"{letter}.example/x": "1" for letter in "abcde"}}
+    steps = [{"name": f"s{n}", "computeResources": resources} for n in range(100)]
+    pipeline = {
+        "apiVersion": "tekton.dev/v1",
+        "kind": "Pipeline",
+        "metadata": {"name": "p"},
+        "spec": {"tasks": [{"taskSpec": {"steps": steps}}] * 10},
+    }
+    workload = workload_of(catalog(), "tekton.dev/v1", "Pipeline")
+    assert workload is not None
+    assert group_of("tekton.dev/v1") == "tekton.dev"
+    _, (told,) = judge([asked(workload, pipeline, cost=True)])
+    assert (told.called, dict(told.errors)) == (NOTHING, {})
+    assert max(told.cost.values()) < 400_000

@@ -1,0 +1,56 @@
+"""What a template's program would have filled in: ``{{ .Values.gpus }}``, left in a manifest.
+
+YAML reads it as a map in a map. It is taken as the text that it is, so that the rest can be judged, and told; what becomes of the document
+is for its reader to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from yaml import events as on
+
+from policies.document import Document, InputError
+from policies.verdict import Path
+
+Placeholders = list[tuple[Path, int | None, str]]
+"""path, line and text of each"""
+_OPENING, _CLOSING = "{{", "}}"
+_HINT = "render the template first (helm template, kustomize build, envsubst), and try what comes out"
+
+
+def text_of(start: Any, text: str, following: Callable[[], Any]) -> str | None:
+    """The placeholder that begins with this event, with the events that belong to it taken; None where none does."""
+    begin = start.start_mark.index
+    if not start.flow_style or not text.startswith(_OPENING, begin):
+        return None
+    depth, end = 1, begin
+    while depth:
+        event = following()
+        if type(event) in (on.MappingStartEvent, on.SequenceStartEvent):
+            depth += 1
+        elif type(event) in (on.MappingEndEvent, on.SequenceEndEvent):
+            depth -= 1
+            end = event.end_mark.index
+    return text[begin:end]
+
+
+def unfilled(document: Document, found: Placeholders) -> tuple[InputError, ...]:
+    """What to say of each; the first also tells how many follow."""
+    more = [len(found) - 1, *(0 for _ in found)]
+    return tuple(document.error(path, _told(text, n), line=line) for (path, line, text), n in zip(found, more, strict=False))
+
+
+def _told(placeholder: str, more: int) -> str:
+    shown = placeholder if len(placeholder) <= 40 else f"{placeholder[:37]}..."
+    others = f" and {more} more" if more else ""
+    return f"found the placeholder {shown}{others}; {_HINT}"
+
+
+def on_line(lines: list[str]) -> str | None:
+    """What to say where these lines can't be read as YAML because of a placeholder, or of a merge that nobody finished."""
+    if any(line.startswith(("<<<<<<< ", ">>>>>>> ")) for line in lines):
+        return "found the marks of a merge conflict; settle it, and remove them"
+    found = next((line for line in lines if _OPENING in line or "{%" in line), None)
+    return None if found is None else f"found a line of a template: {found.strip()[:60]}; {_HINT}"
