@@ -28,7 +28,7 @@ def say_slice(plan: Plan) -> None:
     chosen = plan.slice
     if chosen is None or plan.author.slice_gb is not None:
         return
-    paths = [dotted((*c.path, "resources")) for c in plan.pod.containers if asks(c, chosen.old)]
+    paths = [dotted(c.path) for c in plan.pod.containers if asks(c, chosen.old)]
     more = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
     became = f"became {chosen.resource}: 1" if chosen.resource != chosen.old else f"is one MIG slice {chosen.profile} now"
     plan.remark(
