@@ -18,7 +18,7 @@ Reading order, as one request goes:
   ``choose`` (with ``silence``, ``slices``)
 - written down or refused: ``rules``, ``terms``, ``render``, ``known_node``, ``refusal``, ``patch``, ``applied``
 - one decision per claim that is made: ``claims``
-- told: ``lookalikes`` (names of resources that stand in no list), ``findings`` (what an object's status has to say), ``effective`` (what
-  policies make of a namespace)
+- told: ``chosen`` (what defaults chose for a pod), ``lookalikes`` (names of resources that stand in no list), ``findings`` (what an
+  object's status has to say), ``effective`` (what policies make of a namespace)
 - foretold: ``both_phases`` (one pod, mutate then validate), ``workloads`` (templates as the pods they will make), ``edit_tree``
 """

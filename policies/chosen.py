@@ -73,7 +73,7 @@ def _offers(table: Table, rows: int) -> Iterator[Offer]:
 
 
 def say_place(plan: Plan) -> None:
-    """That a default chose nodes: a template's, or those of some models. Called where affinity is written, when all that can't be is said."""
+    """That a default chose nodes: a template's, or those of some models. Called where affinity is written, once what can't be is said."""
     if plan.template is not None and plan.author.template is None:
         name, key = plan.template.template.name, plan.template.template.labels[0][0]
         text = f"the pod names no nodes, so it goes to those of GPUNodeTemplate {name} alone; name others by spec.nodeSelector {key}"
