@@ -19,7 +19,7 @@ Reading order, as one request goes:
 - written down or refused: ``rules``, ``terms``, ``sayable``, ``render``, ``known_node``, ``refusal`` (with ``smallest_group``,
   ``slice_names``, ``nearest``), ``patch``, ``applied``
 - one decision per claim that is made: ``claims``
-- told: ``lookalikes`` (names of resources that stand in no list), ``findings`` (what an object's status has to say), ``effective`` (what
-  policies make of a namespace)
+- told: ``chosen`` (what defaults chose for a pod), ``lookalikes`` (names of resources that stand in no list), ``findings`` (what an
+  object's status has to say), ``effective`` (what policies make of a namespace)
 - foretold: ``both_phases`` (one pod, mutate then validate), ``workloads`` (templates as the pods they will make), ``edit_tree``
 """

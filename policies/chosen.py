@@ -28,7 +28,7 @@ def say_slice(plan: Plan) -> None:
     chosen = plan.slice
     if chosen is None or plan.author.slice_gb is not None:
         return
-    paths = [dotted((*c.path, "resources")) for c in plan.pod.containers if asks(c, chosen.old)]
+    paths = [dotted(c.path) for c in plan.pod.containers if asks(c, chosen.old)]
     more = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
     became = f"became {chosen.resource}: 1" if chosen.resource != chosen.old else f"is one MIG slice {chosen.profile} now"
     plan.remark(
@@ -73,7 +73,7 @@ def _offers(table: Table, rows: int) -> Iterator[Offer]:
 
 
 def say_place(plan: Plan) -> None:
-    """That a default chose nodes: a template's, or some models'. Called where affinity is written, when all that can't be is said."""
+    """That a default chose nodes: a template's, or those of some models. Called where affinity is written, once what can't be is said."""
     if plan.template is not None and plan.author.template is None:
         name, key = plan.template.template.name, plan.template.template.labels[0][0]
         text = f"the pod names no nodes, so it goes to those of GPUNodeTemplate {name} alone; name others by spec.nodeSelector {key}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from policies import duration
-from policies.author import is_long
+from policies.author import OPT_OUT, is_long
 from policies.compiled import Compiled, Constraint
 from policies.offers import CAPACITIES
 from policies.placement import listed
@@ -161,12 +161,21 @@ def _limits(plan: Plan, remarks: Remarks) -> Iterator[Row]:
         )
     for kind, who in wishes.equal.items():
         yield Row(section="require", field="requestsEqualLimits", value=kind, text=kind, by=who)
-    cut = remarks.take(lambda remark: remark.rule == "checkpoint_grace") if wishes.grace_min is not None else ()
-    yield from _limit(plan, "gracePeriod.min", wishes.grace_min, lambda c: c.policy.require.grace_min, duration.text, cut, "longer")
+    if wishes.grace_min is not None:
+        said = (*_whose(plan), *remarks.take(lambda remark: remark.rule == "checkpoint_grace"))
+        yield from _limit(plan, "gracePeriod.min", wishes.grace_min, lambda c: c.policy.require.grace_min, duration.text, said, "longer")
     yield from _limit(plan, "gracePeriod.max", wishes.grace_max, lambda c: c.policy.require.grace_max, duration.text)
     yield from _limit(plan, "protection.max", wishes.protect_max, lambda c: c.policy.require.protection_max, duration.text)
     for pattern, policy in wishes.forbid:
         yield Row(section="require", field="tolerations.forbid", value=pattern_value(pattern), text=taint_text(pattern), by=(policy,))
+
+
+def _whose(plan: Plan) -> Iterator[str]:
+    """Whose pods a floor of grace is not for."""
+    if plan.actor.floor == "no":
+        yield f"not for {' and '.join(plan.actor.names)}"
+    elif plan.actor.floor == "opt-out":
+        yield f"not for {' and '.join(plan.actor.names)} with the annotation {OPT_OUT}: grace"
 
 
 def _most_gpus(compiled: Compiled) -> int | None:

@@ -113,7 +113,7 @@ def _by_key(table: Table, key: str, inside: int, universe: int) -> Rendering | N
 
 
 def value_among(table: Table, key: str, rows: int, without: int) -> str | None:
-    """The first value of a key, as people sort them, that selects some of ``rows``, none of ``without``; None where none does. Cached."""
+    """The first value of a key, as people sort them, that selects some of ``rows`` and none of ``without``; None where there is none."""
     memo = (key, rows, without)
     found: tuple[str | None] | None = table.rendered.get(memo)
     if found is None:

@@ -153,8 +153,7 @@ _DEFAULT = Struct(
         Field(name="mig", shape=_MIG, about="A MIG slice in place of one whole GPU, where slices exist.", example="{slice: 10gb}"),
         Field(
             name="gracePeriod", store="grace", shape=Span(), example="30m",
-            about="Raises a `terminationGracePeriodSeconds` of 30, which is what Kubernetes fills in, for a last checkpoint. Any other was "
-            "written by somebody and stays. Never past what the platform grants (600 s with Cluster Autoscaler).",
+            about="Raises a `terminationGracePeriodSeconds` of 30, Kubernetes' own; any other was written by somebody. " + part.GRANTED,
         ),
         Field(
             name="protectFor", store="protect_for", shape=Span(word="Always"), example="12h",

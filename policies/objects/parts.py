@@ -192,6 +192,7 @@ def at_most(about: str, example: str) -> Struct:
     )
 
 
+GRANTED = "Never past what the platform grants (600 s with Cluster Autoscaler)."
 _UNBOUNDED = policy.Bounds()
 GRACE = Struct(
     build=policy.Bounds,

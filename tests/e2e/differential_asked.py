@@ -48,6 +48,12 @@ LISTED = re.compile(
     r"|gpu\.intel\.com/(i915|xe)|habana\.ai/gaudi|aws\.amazon\.com/neuron.*|google\.com/tpu|deviceclass\.resource\.kubernetes\.io/.+"
 )
 """Names that the conditions of a registration may name: pods that ask for others alone never reach Berth, whatever they look like"""
+SHARES = (
+    "gpu-fraction", "gpu-memory", "gpu-sm-", "kai.scheduler/container.", "nvidia.com/container.", "hami.io/", "nvidia.com/use-gpu",
+    "nvidia.com/nouse-gpu", "nvidia.com/vgpu-", "volcano.sh/vgpu-",
+)  # fmt: skip
+"""How annotations for KAI, Run:ai, HAMi and Volcano begin"""
+PART = re.compile(r"nvidia\.com/(gpumem|gpumem-percentage|gpucores)|volcano\.sh/vgpu-(memory|memory-percentage|cores)")
 DURATIONS = {"30m": 1800, "6h": 21600}
 """of the generated annotations, those that can be read"""
 
@@ -117,6 +123,12 @@ class Asked:
     def is_fraction(self) -> bool:
         """Whether an annotation of KAI or Run:ai asks for a part of a GPU."""
         return not {"gpu-fraction", "gpu-memory"}.isdisjoint(self.annotations)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it tells a scheduler that shares GPUs which part it gets, or of which GPU: then no default chooses its nodes."""
+        sides = [(c.get("resources") or {}).get(side) or {} for c in containers(self.pod) for side in ("limits", "requests")]
+        return any(key.startswith(SHARES) for key in self.annotations) or any(PART.fullmatch(name) for side in sides for name in side)
 
     @property
     def gpus(self) -> int:

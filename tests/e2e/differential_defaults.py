@@ -44,7 +44,7 @@ def _wish(asked: Asked, *, machine: str = "", capacity: str = "", slice: str = "
     """``machine``, ``capacity``: regions that hold where the pod is silent on the axis. ``slice``: in place of a whole GPU."""
     if not _is_plain(asked) or (slice and asked.is_queued):
         return None
-    if asked.speaks_unread:
+    if asked.speaks_unread or asked.is_shared:
         return Wish()
     sliced = bool(slice) and asked.can_be_sliced
     regions = (
@@ -93,7 +93,7 @@ T0 = {"key": "pool", "value": "t0", "effect": "NoSchedule"}
 def _on_template(asked: Asked) -> Wish | None:
     if not _is_plain(asked):
         return None
-    if asked.speaks_unread:
+    if asked.speaks_unread or asked.is_shared:
         return Wish()
     return Wish(regions=("t0",), tolerations=(T0,)) if set(asked.devices) == {NVIDIA} else None
 
@@ -139,8 +139,8 @@ def _by_library(asked: Asked, *, dev: bool) -> Wish | None:
             return _wish(asked, capacity=by_duration)
         case "inference":
             return _wish(asked, machine="l4", capacity="stable", slice="nvidia.com/mig-1g.20gb")
-        case "notebooks" if not asked.speaks_unread:
-            return Wish(regions=("t4-shared",)) if set(asked.devices) == {NVIDIA} else None
+    if asked.speaks_unread or asked.is_shared:
+        return Wish(regions=("t4-shared",)) if set(asked.devices) == {NVIDIA} else None
     return Wish()
 
 

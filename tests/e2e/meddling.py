@@ -132,4 +132,5 @@ DOES: Mapping[str, Callable[[Raw], None]] = {
     "tolerate-everything": _tolerate({"operator": "Exists"}),
     "tolerate-more": _tolerate({"key": "example.com/slow", "operator": "Exists"}),
     "wait-longer": _write(terminationGracePeriodSeconds=7200),
+    "wait-shorter": _write(terminationGracePeriodSeconds=5),
 }

@@ -32,7 +32,7 @@ REQUIRE: Raw = {
     "sharing": ["Exclusive"],
     "gpusPerPod": {"max": 2},
     "requestsEqualLimits": ["accelerators"],
-    "gracePeriod": {"max": "1h"},
+    "gracePeriod": {"min": "10m", "max": "1h"},
     "tolerations": {"forbid": [{"key": "team", "value": "other"}]},
 }
 STORED, NOWHERE = "stored", "stored, and no node will do"
@@ -55,6 +55,7 @@ BECOMES: Mapping[str, tuple[str, ...]] = {
     "strip-affinity": (STORED, STORED, STORED, "BERTH-123"),
     "strip-all": (STORED, STORED, STORED, "BERTH-123"),
     "add-a-term": (STORED, STORED, STORED, "BERTH-123"),
+    "wait-shorter": (STORED, STORED, STORED, "BERTH-133"),
     # Its first call before Berth has no terms to flip.
     "flip-family": (STORED, "BERTH-121", "BERTH-121", "BERTH-121"),
     "add-a-gpu-sidecar-each-time": (STORED, "BERTH-111", STORED, STORED),
@@ -128,6 +129,7 @@ def test_whatever_a_second_webhook_does_what_is_stored_is_inside(cluster: Cluste
             replies = dict(pool.map(lambda case: (name_of(case[0]), cluster.api.try_create(case[0], namespace)), table))
         stored = [reply.body for reply in replies.values() if reply.ok]
         assert {name_of(one): found for one in stored if (found := forbids(one, gpus=2, grace=3600, taint=("team", "other")))} == {}
+        assert [name_of(one) for one in stored if asks(one) and one["spec"]["terminationGracePeriodSeconds"] < 600] == []
         takers = Judge(cluster=cluster, namespace=beside, nodes=opened).takers([UNJUDGED, *filter(asks, stored)])
         assert set(takers.pop("unjudged")) == {INSIDE, *OUTSIDE}, "without Berth the pod would be placed on any of them"
         assert {name: found for name, found in takers.items() if set(found) - {INSIDE}} == {}

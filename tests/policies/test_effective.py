@@ -342,6 +342,9 @@ def test_a_floor_is_the_longest_and_stands_before_a_shorter_default() -> None:
     assert one(answer, "require", "gracePeriod.min")[:2] == ("20m", (B,))
     assert one(answer, "require", "gracePeriod.min")[2][0] == f"longer than 10m of {A}"
     assert one(answer, "default", "gracePeriod") == ("20m", (B,), (f"longer than 1m of {OWN}",))
+    service, daemon = (asked(floors[0], kind=Kind(workload=kind)) for kind in ("Deployment", "DaemonSet"))
+    assert one(service, "require", "gracePeriod.min")[2] == ("not for a service's pod with the annotation berth.dev/opt-out: grace",)
+    assert one(daemon, "require", "gracePeriod.min")[2][0].startswith("not for a pod of a DaemonSet")
     alone = asked(floors[0], of("c", default=Default(grace=60)))
     assert one(alone, "default", "gracePeriod") == ("-", (), (f"10m is required by {A}",))
 

@@ -304,10 +304,12 @@ def test_a_value_that_is_refused_is_not_remarked_on() -> None:
 
 
 @pytest.mark.parametrize(("version", "kind", "gpus"), [("apps/v1", "Deployment", "1"), ("batch/v1", "Job", "8")])
-def test_a_correct_workload_under_the_shipped_library_is_told_nothing(version: str, kind: str, gpus: str) -> None:
-    """Its pods get what the library writes, on karpenter-aws, in silence."""
+def test_a_correct_workload_under_the_shipped_library_is_told_what_is_chosen(version: str, kind: str, gpus: str) -> None:
+    """Its pods get what the library writes, on karpenter-aws, in silence but for the models of their GPUs, with a path of the workload."""
     library = snapshot.build(golden.policies_of("library", CATALOG), CATALOG, platforms=["karpenter-aws"])
-    assert advise(asked(version, kind, {"metadata": {"name": "x"}, "spec": {"template": template(gpus, gpus)}}), library) == ()
+    (told,) = advise(asked(version, kind, {"metadata": {"name": "x"}, "spec": {"template": template(gpus, gpus)}}), library)
+    assert told.startswith("BERTH-221: ")
+    assert " write spec.template.spec.nodeSelector karpenter.k8s.aws/instance-gpu-name: " in told
 
 
 def test_a_remark_has_the_workloads_path() -> None:
