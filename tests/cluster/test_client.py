@@ -18,6 +18,7 @@ from cluster import client as clients
 from cluster.client import Access, Client, Garbled, Refused, Unreachable
 from tests.cluster.fake_api import kubeconfig, status
 from tests.cluster.followed import run
+from tests.patience import PATIENCE
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -131,7 +132,7 @@ def test_an_answer_that_never_ends_is_given_up(tmp_path: Path) -> None:
     async def work(client: Client) -> None:
         for path in ("/", "/bomb"):
             with pytest.raises(Garbled, match="more than 16 MiB"):
-                await client.call("GET", path)
+                await client.call("GET", path, seconds=PATIENCE)
 
     asked(endless, tmp_path, work)
 

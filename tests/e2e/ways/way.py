@@ -22,7 +22,7 @@ KEPT_OFF = "kept off"
 """What an outcome says of a pod for which kube-scheduler finds no node: stored, and nowhere outside the guardrail"""
 GATE = {"name": "tests.berth.dev/gate"}
 _OURS = re.compile(r'admission webhook "[a-z.-]+\.berth\.dev" denied the request: (.*)', re.DOTALL)
-_SECONDS = 30.0
+
 _number = count(1)
 
 
@@ -210,7 +210,7 @@ def _decided(tenant: Tenant, name: str) -> Outcome | None:
 
 def _awaited(tenant: Tenant, found: Callable[[], Outcome | None]) -> Outcome:
     """A real controller's or kube-scheduler's decision. Raises ClusterFailed where none comes."""
-    return tenant.cluster.wait_for(found, f"what becomes of {tenant.name} in {tenant.namespace}", _SECONDS)
+    return tenant.cluster.wait_for(found, f"what becomes of {tenant.name} in {tenant.namespace}")
 
 
 def waits(seconds: float) -> Attempt:
