@@ -82,7 +82,7 @@ ROWS: dict[str, tuple[Made, Cells]] = {
     "bare": (bare(), ALL),
     "Job": (of("Job"), ALL),
     "CronJob": (of_a_cron_job, ALL),
-    "ReplicationController": (of("ReplicationController"), ALL),
+    "ReplicationController": (of("ReplicationController"), SERVICE),
     "PyTorchJob": (of_an_operator, ALL),
     "Deployment": (of("Deployment"), SERVICE),
     "ReplicaSet": (of("ReplicaSet"), SERVICE),

@@ -63,7 +63,8 @@ def test_kubectl_explain_reads_like_documentation(cluster: Cluster) -> None:
         assert plain(field.about) in flat(require)
     assert "Values: Exclusive, MIG, TimeSliced." in flat(require)
     families = explained(cluster, "gpupolicy.spec.require.families")
-    assert "as in the label nvidia.com/gpu.family. 'berth gpus' lists them. Example: families: {in: [hopper]}" in flat(families)
+    assert "as in the label nvidia.com/gpu.family. 'berth gpus' lists them." in flat(families)
+    assert "Example: families: {in: [hopper]}" in flat(families)
     assert "    Only these.\n    Example: in: [hopper]\n" in families
     assert "`" not in require + families
 
