@@ -17,7 +17,7 @@ Audience = Literal["author", "platform"]
 
 _SAID: Mapping[int, Audience] = {
     201: "author",  # wrote the value; a typo waits for ever
-    202: "platform",  # its policies contradict each other; the author gets neither default, and can make them neither equal nor fewer
+    202: "author",  # gets neither default: a conflict that nobody else may notice
     203: "platform",  # its default promises more than its requirements leave; the rest was written
     204: "platform",  # its default does nothing here, and the pod asked for nothing
     205: "platform",  # what it requires is not in force on this platform

@@ -66,8 +66,8 @@ PAID = 1e-7
 designs/balanced-consolidation.md)."""
 PLAIN = {"m6i.xlarge": 0.192, "m6i.4xlarge": 0.768}
 """Machines without a GPU -> USD per hour on demand; nothing rests on it."""
-ARM = ("g5g",)
-"""Instance families with Graviton processors; all others here are amd64."""
+ARM = ("g5g", "p6e-gb200")
+"""Instance families with Graviton or Grace processors; all others here are amd64."""
 METAL = {"g4dn.metal": 96, "g5g.metal": 64}
 """vCPUs where the size does not tell"""
 TAINTS = {
@@ -119,8 +119,9 @@ def bought(node: Raw) -> Bought:
 
 
 def prices(machine: MachineType) -> dict[str, float]:
-    """USD per hour of each offering, by capacity; none where the catalog knows no price (p5e.48xlarge)."""
-    if machine.usd_per_hour is None:
+    """USD per hour of each offering, by capacity; none where the catalog knows no price (p5e.48xlarge), or Karpenter no label for its part
+    of a GPU (g6f.large)."""
+    if machine.usd_per_hour is None or PLATFORM in machine.not_on:
         return {}
     found = {"spot": machine.usd_per_hour * SPOT, "on-demand": machine.usd_per_hour}
     return found | ({"reserved": machine.usd_per_hour * PAID} if machine.type == RESERVED else {})

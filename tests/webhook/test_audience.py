@@ -81,7 +81,7 @@ def test_a_slice_that_the_author_asked_for_is_a_warning() -> None:
         ("BERTH-215", SLICED, False),
         ("BERTH-204", TEMPLATED, False),
         ("BERTH-201", {}, True),
-        ("BERTH-202", {}, False),
+        ("BERTH-202", {}, True),
         ("BERTH-211", {}, False),
         ("BERTH-111", {}, True),
         ("BERTH-299", {}, True),
