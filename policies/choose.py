@@ -30,7 +30,7 @@ def choose(plan: Plan) -> None:
     choose_slice(plan)
     if not speaks(plan, plan.snapshot.vocabulary.machine):
         _keep(plan, "machine", lambda c: c.machine or None, key=lambda c: tuple((x.field, *sorted(x.rows.items())) for x in c.machine))
-    if not speaks(plan, plan.snapshot.vocabulary.capacity) and not any(cell.of_twins for cell in plan.space.cells):
+    if not speaks(plan, plan.snapshot.vocabulary.capacity) and not any(cell.of_twins for cell in plan.space.cells if cell.renamed):
         _keep(
             plan,
             "capacity",

@@ -103,8 +103,8 @@ _ABOUT_FAMILIES = (
 )
 _ABOUT_MODELS = "GPU models by catalog name (`A100-40GB`) or group (`A100`). `berth gpus` lists them."
 _ABOUT_INSTANCES = (
-    "Exact names of the cloud's instance families, with or without HyperPod's `ml.`. The list is open: an unknown one is a warning, and in a GPUPolicy counts as no machine "
-    "until a ClusterGPUPolicy, a template or the catalog names it."
+    "Exact names of the cloud's instance families, with or without HyperPod's `ml.`. The list is open: an unknown one is a warning, "
+    "and in a GPUPolicy counts as no machine until a ClusterGPUPolicy, a template or the catalog names it."
 )
 
 
