@@ -33,7 +33,7 @@ def choose(plan: Plan) -> None:
         _say_left_alone(plan, plan.unread)
     elif not speaks(plan, plan.snapshot.vocabulary.machine):
         _keep(plan, "machine", lambda c: c.machine or None, key=lambda c: tuple((x.field, *sorted(x.rows.items())) for x in c.machine))
-    silent = plan.unread is None and not any(cell.of_twins for cell in plan.space.cells)
+    silent = plan.unread is None and not any(cell.of_twins for cell in plan.space.cells if cell.renamed)
     if silent and not speaks(plan, plan.snapshot.vocabulary.capacity):
         _keep(
             plan,

@@ -176,17 +176,14 @@ class Table:
         """Whether some table has the value for the key, or another name of it."""
         return self.meant(key, value) in self.known.get(key, ()) or _covered(value, self.values.get(key, {}))
 
-    def is_twin(self, key: str, value: str) -> bool:
-        """Whether it is what another platform, which is not in force, calls a machine."""
-        return self._is_other_name(key, value) and not is_product(self.platform, key)
+    def other_names_in(self, key: str, values: Sequence[str]) -> list[str]:
+        """Those of the values that are another name of a machine or product, where no table in force has them."""
+        names, known = self.other_names.get(key, {}), self.known.get(key, ())
+        return [value for value in values if value in names and value not in known]
 
     def is_cut(self, key: str, value: str) -> bool:
-        """Whether it is the product label of a GPU cut into slices, where no table has such: what it is shared as, its rows don't tell."""
-        return self._is_other_name(key, value) and is_product(self.platform, key)
-
-    def _is_other_name(self, key: str, value: str) -> bool:
-        names = self.other_names.get(key)
-        return names is not None and value in names and value not in self.known.get(key, ())
+        """Whether it is such a name of a GPU that is cut into slices: what it is shared as, its rows don't tell."""
+        return is_product(self.platform, key) and bool(self.other_names_in(key, (value,)))
 
     def enough(self, resource: str, count: int | None) -> int:
         """Rows of this resource on machines that have ``count`` devices of it (a slice or replica: any count up to what fits). Of one that

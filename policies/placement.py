@@ -13,6 +13,7 @@ from policies.catalog import Expression
 from policies.compiled import CompiledTemplate
 from policies.offers import AXES, Axis, Table
 from policies.pod import Pod, Raw
+from policies.readings import is_product
 from policies.snapshot import Snapshot
 
 SELECTOR = "spec.nodeSelector"
@@ -118,21 +119,25 @@ class Cell:
     undecided: tuple[Said, ...]
     positive: frozenset[Axis]
     """axes on which the term holds a positive expression on a key of the platform, or a template's labels"""
+    renamed: tuple[Said, ...] = ()
+    """what has other names of machines or products among its values (``readings``)"""
 
     @property
     def platform(self) -> str:
         return self.table.platform.name
 
     @property
-    def cut(self) -> Said | None:
-        """What names products that only nodes of slices have, of a strategy that is not in force."""
-        names = (said for said in self.term.said if said.operator == "In" and said.values)
-        return next((said for said in names if all(self.table.is_cut(said.key, value) for value in said.values)), None)
+    def of_twins(self) -> bool:
+        """Whether it is for machines alone that another platform, not in force, calls so: they lack this platform's other labels."""
+        return any(not is_product(self.table.platform, said.key) for said in self._renamed_whole())
 
     @property
-    def of_twins(self) -> bool:
-        """Whether the term is for machines alone that another platform, not in force, calls so: they lack this platform's other labels."""
-        return any(said.operator == "In" and all(self.table.is_twin(said.key, v) for v in said.values) for said in self.term.said)
+    def cut(self) -> Said | None:
+        """What names products that only nodes of slices have, of a strategy that is not in force."""
+        return next((said for said in self._renamed_whole() if is_product(self.table.platform, said.key)), None)
+
+    def _renamed_whole(self) -> Sequence[Said]:
+        return [said for said in self.renamed if len(self.table.other_names_in(said.key, said.values)) == len(said.values)]
 
 
 def read(snapshot: Snapshot, terms: Sequence[Term]) -> tuple[Cell, ...]:
@@ -147,22 +152,24 @@ def read(snapshot: Snapshot, terms: Sequence[Term]) -> tuple[Cell, ...]:
 
 def read_one(snapshot: Snapshot, table: Table, term: Term) -> Cell:
     """One term on one table."""
-    rows, undecided, positive = table.all, [], set[Axis]()
+    rows, undecided, positive, renamed = table.all, [], set[Axis](), list[Said]()
     for said in term.said:
         selected, open_ = table.select(said.key, said.operator, said.values)
         rows &= selected
         if open_:
             undecided.append(said)
         elif said.operator in POSITIVE:
-            cut = any(table.is_cut(said.key, value) for value in said.values)  # how it is shared, the key then does not say here
-            positive.update(axis for axis in axes_of(snapshot, table, said.key) if not (cut and axis == "sharing"))
+            positive.update(axes_of(snapshot, table, said.key))
+        if said.operator == "In" and said.key in table.other_names and table.other_names_in(said.key, said.values):
+            renamed.append(said)
+            positive -= {"sharing"} if is_product(table.platform, said.key) else set()  # how it is shared, the key then does not say
     for template in snapshot.templates.values():
         if demands(term, template):
             rows &= template.rows[table.platform.name]
             positive.update(AXES)
         else:
             rows &= ~table.templated.get(template.template.name, 0)
-    return Cell(table, term, rows, tuple(undecided), frozenset(positive))
+    return Cell(table, term, rows, tuple(undecided), frozenset(positive), tuple(renamed))
 
 
 def demands(term: Term, template: CompiledTemplate) -> bool:

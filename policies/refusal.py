@@ -23,6 +23,8 @@ RULE = "node_affinity"
 
 MOST_EXPLAINED = 8
 """terms on platforms, and names in them, of which the shortest explanation is taken: one term on each of eight platforms"""
+MOST_NAMED = 50
+"""characters of the values that a fix names: code, fact and fix are read at a glance"""
 _NOWHERE = " (a slice that no machine here has)"
 
 
@@ -149,7 +151,10 @@ def _besides(plan: Plan, cell: Cell, said: Said) -> int:
 
 
 def _one_of(values: Sequence[str]) -> str:
-    return values[0] if len(values) == 1 else f"one of {', '.join(values[:5])}{' ...' if len(values) > 5 else ''}"
+    if len(values) == 1:
+        return values[0]
+    shown = next((values[:most] for most in (5, 4, 3, 2) if len(", ".join(values[:most])) <= MOST_NAMED), values[:1])
+    return f"one of {', '.join(shown)}{' ...' if len(values) > len(shown) else ''}"
 
 
 def _values(cell: Cell, key: str, inside: int) -> list[str]:
@@ -162,7 +167,7 @@ def _values(cell: Cell, key: str, inside: int) -> list[str]:
 def _as_spelled(cell: Cell, said: Said, values: list[str]) -> list[str]:
     """By the names that the author has for machines: ``ml.p5.48xlarge``."""
     names = cell.table.other_names.get(said.key, {})
-    if not any(cell.table.is_twin(said.key, value) for value in said.values):
+    if not cell.table.other_names_in(said.key, said.values):
         return values
     return sorted((other for other, value in names.items() if value in values), key=natural)
 
@@ -211,10 +216,13 @@ MOST_KNOWN = 20
 def unknown_value(plan: Plan, cell: Cell, said: Said) -> str:
     """The value that no table knows, with the nearest that one does: of the vendors asked for, and of no other model."""
     value = next(v for v in said.values if not cell.table.knows(said.key, v))
+    cloud = next((m.cloud for m in plan.snapshot.catalog.machines if m.type is not None and m.type == value), None)
+    if cloud is not None and cloud not in {table.platform.cloud for table in plan.snapshot.tables.values()}:
+        return f'{said.where} {said.written}: "{value}" is a machine of {cloud}, which no node of {" or ".join(plan.snapshot.tables)} is'
     known, codes = _offered_values(plan, said.key), plan.snapshot.catalog.codes
     near = nearest(value, known, codes)
     shown = of_model(value, known, codes) or sorted(known if len(known) <= MOST_KNOWN else ())
-    rest = f"known: {listed(shown, 8)}" if shown else "check the name; a new one is added with --catalog"
+    rest = f"known: {listed(shown, 8)}" if shown else "a new one is added with --catalog"
     hint = f'did you mean "{near}"?' if near else rest
     return f'{said.where} {said.written}: "{value}" is no value that is known; {hint}'
 

@@ -50,11 +50,16 @@ def _together_or_one_by_one(
 
 def _said(plan: Plan, cell: Cell, axis: Axis, rows: int, inside: Mapping[str, int]) -> Rendering | None:
     """None also where only parts can be said, and each would leave this term nothing of ``inside``, which has something."""
-    if axis == "machine" and cell.of_twins and (by_type := by_types(cell.table, rows, universe(plan, cell.table))) is not None:
+    if (
+        axis == "machine"
+        and cell.renamed
+        and cell.of_twins
+        and (by_type := by_types(cell.table, rows, universe(plan, cell.table))) is not None
+    ):
         return by_type
     found = renderings(plan.snapshot.catalog, cell.table, axis, rows, universe(plan, cell.table))
     if found and found[0].exact:  # then it is alone
-        return _beside_the_unknown(plan, cell, axis, found[0])
+        return _beside_the_unknown(plan, cell, axis, found[0]) if cell.undecided else found[0]
     if not plan.space.leaves(cell, inside):
         return found[0] if found else None
     return next((rendering for rendering in found if rendering.exact or _is_of_use(plan, cell, rendering, inside)), None)
@@ -63,10 +68,8 @@ def _said(plan: Plan, cell: Cell, axis: Axis, rows: int, inside: Mapping[str, in
 def _beside_the_unknown(plan: Plan, cell: Cell, axis: Axis, rendering: Rendering) -> Rendering:
     """By other labels, where the author names a type of machine that nobody knows and this would contradict it: the machine may well be
     inside R. Instance families are told by types alone."""
-    keys = {
-        said.key for said in cell.undecided if _of_types(cell, said.key) and any(_contradict(cell, said, e) for e in rendering.expressions)
-    }
-    if axis != "machine" or not keys or any(c.field.endswith(".instanceFamilies") for c in plan.on_axis(axis)):
+    found = clash(cell, rendering.expressions) if axis == "machine" else None
+    if found is None or not _of_types(cell, found[0].key) or any(c.field.endswith(".instanceFamilies") for c in plan.on_axis(axis)):
         return rendering
     types = [key for key in cell.table.platform.labels if _of_types(cell, key)]
     return by_other_labels(cell.table, types, rendering.rows, universe(plan, cell.table)) or rendering

@@ -52,7 +52,7 @@ def speaks(plan: Plan, keys: frozenset[str]) -> bool:
 
 def speaks_of_sharing(plan: Plan) -> bool:
     """By a sharing key, or by a product label that only shared or sliced GPUs carry (``...-MIG-1g.10gb``)."""
-    if speaks(plan, plan.snapshot.vocabulary.sharing) or any(cell.cut for cell in plan.space.cells):
+    if speaks(plan, plan.snapshot.vocabulary.sharing) or any(cell.cut is not None for cell in plan.space.cells if cell.renamed):
         return True
     return any(_shared_alone(cell, name) for cell in plan.space.cells for name in plan.space.wanted if cell.table.platform.cloud is None)
 

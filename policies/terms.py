@@ -102,7 +102,7 @@ def _alternative(plan: Plan, table: Table, term: Term) -> Alternative | None:
     alive = plan.space.leaves(cell, plan.inside)
     if not alive and plan.space.possible(cell):
         added += _emptied(plan, table, term, added)
-    found = clash(cell, (w.expression for w in added))
+    found = clash(cell, (w.expression for w in added)) if cell.undecided else None
     return Alternative(cell, tuple(added), alive and found is None, found)
 
 
@@ -140,7 +140,10 @@ def _axis(plan: Plan, cell: Cell, axis: Axis) -> list[Written]:
     if not said.rendering.expressions or _implied(plan, cell, axis, said.rows):
         return []
     policies = who([c for c in plan.on_axis(axis) if c not in said.unsaid])
-    return [Written(_as_the_author_spells(cell, e), "node_affinity", policies) for e in said.rendering.expressions]
+    expressions = said.rendering.expressions
+    if cell.renamed:
+        expressions = tuple(_as_the_author_spells(cell, e) for e in expressions)
+    return [Written(e, "node_affinity", policies) for e in expressions]
 
 
 def _as_the_author_spells(cell: Cell, expression: Expression) -> Expression:
@@ -151,12 +154,12 @@ def _as_the_author_spells(cell: Cell, expression: Expression) -> Expression:
 
 
 def _say_inexpressible(plan: Plan, cell: Cell, axis: Axis, unsaid: Sequence[Constraint]) -> None:
-    """Silent where the term lies inside R anyway."""
+    """Silent where the term lies inside R anyway, and of defaults: what a platform can't say of those, the policy's own status tells."""
     platform, constraints = cell.table.platform.name, plan.on_axis(axis)
     if unsaid and _implied(plan, cell, axis, inside_of(cell.table, constraints, cell.table.all)):
         unsaid = ()
     for c in constraints:
-        if c in unsaid or platform in c.inexpressible:
+        if (c in unsaid or platform in c.inexpressible) and not c.field.startswith("spec.default"):
             text = f"{c.text} can't be expressed on {platform}: not written and not judged there"
             plan.remark("BERTH-205", text, "node_affinity", who([c]))
 

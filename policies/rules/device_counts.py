@@ -136,9 +136,9 @@ def _ways(plan: Plan) -> Iterator[tuple[Sharing, str]]:
     already or fits none by the tables: one whose slices somebody has cut by hand takes it all the same."""
     if plan.devices.fraction != NONE or is_fraction(plan.pod):
         yield "TimeSliced", "the pod asks for a fraction of a GPU"
-    cut = [cell.cut for cell in plan.space.cells]
-    if cut and all(cut):
-        yield "MIG", f"{cut[0]} names GPUs that are cut into slices"
+    cells = plan.space.cells
+    if cells and all(cell.renamed and cell.cut is not None for cell in cells):
+        yield "MIG", f"{cells[0].cut} names GPUs that are cut into slices"
     for asked in plan.asked:
         resource = asked.resource
         if plan.snapshot.lists(resource.name) and plan.actor.affinity != "no" and plan.space.possible_anywhere():

@@ -188,7 +188,7 @@ def _held_by(plan: Plan, cell: Cell, said: Said) -> str:
         return ""
     key = next((e.key for e in sayable(plan, cell, "machine").rendering.expressions if e.key in platform.after_boot), None)
     asked = refusal.joined([c for c in plan.constraints if c.axis == "machine"])
-    return f". {asked} is held by {key}, which such a node has once feature discovery runs there" if key is not None else ""
+    return f". {asked} is held by {key}, which its feature discovery sets" if key is not None else ""
 
 
 def _without_nodes(plan: Plan, resource: Resource) -> str:

@@ -293,7 +293,8 @@ def test_what_cannot_be_read_is_refused_at_least_as_before() -> None:
         assert bool(after) or not held, tried.reproduction()
         if not tried.replaced:
             assert held <= after, tried.reproduction()
-            assert bool(after) or not before, tried.reproduction()
+            # A wish for a slice is given up where it can't be judged (BERTH-210): nothing is asked for, so nothing is refused.
+            assert bool(after) or not before.keys() - {"BERTH-153"}, tried.reproduction()
 
 
 @pytest.mark.parametrize("most", [None, 8])

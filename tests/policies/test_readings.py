@@ -37,7 +37,8 @@ def test_a_name_is_another_only_where_no_platform_in_force_has_it() -> None:
     alone = build(nothing, CATALOG, platforms=("eks-nodegroup",)).tables["eks-nodegroup"]
     beside = build(nothing, CATALOG, platforms=("eks-nodegroup", "hyperpod")).tables
     assert alone.select(TYPE, "In", ("ml.p5.48xlarge",)) == alone.select(TYPE, "In", ("p5.48xlarge",))
-    assert alone.is_twin(TYPE, "ml.p5.48xlarge")
+    assert alone.other_names_in(TYPE, ("ml.p5.48xlarge", "p5.48xlarge")) == ["ml.p5.48xlarge"]
+    assert beside["eks-nodegroup"].other_names_in(TYPE, ("ml.p5.48xlarge",)) == []
     assert beside["eks-nodegroup"].select(TYPE, "In", ("ml.p5.48xlarge",)) == (0, False)
     assert beside["hyperpod"].select(TYPE, "In", ("ml.p5.48xlarge",))[0]
     assert beside["hyperpod"].select(TYPE, "In", ("p5.48xlarge",)) == (0, False)

@@ -266,14 +266,14 @@ def test_namespaced_policies_may_pick_pods(catalog: Catalog) -> None:
 
 def test_unknown_instance_family_warns(catalog: Catalog) -> None:
     """The list of instance families is open: an unknown one is kept and said."""
-    policy_set, errors, warnings = parse(written("require: {instanceFamilies: {notIn: [p44, zz9]}}"), catalog)
+    policy_set, errors, warnings = parse(written("require: {instanceFamilies: {notIn: [pd4, zz9]}}"), catalog)
     where = "berth: warning: f.yaml, spec.require.instanceFamilies.notIn"
     assert errors == []
     assert warnings == [
-        f'{where}[0]: unknown instance family "p44", kept as written; did you mean "p4d"?',
+        f'{where}[0]: unknown instance family "pd4", kept as written; did you mean "p4d"?',
         f'{where}[1]: unknown instance family "zz9", kept as written',
     ]
-    assert policy_set.policies[0].require.machine.instance_families == InNotIn(not_in=("p44", "zz9"))
+    assert policy_set.policies[0].require.machine.instance_families == InNotIn(not_in=("pd4", "zz9"))
 
 
 def test_policy_that_does_nothing_warns(catalog: Catalog) -> None:
