@@ -38,7 +38,6 @@ MANY: dict[str, Raw] = {
     "8 of a DRA resource": gpus(8, DRA),
     "8 of a DRA resource, requested alone": {"requests": {DRA: "8"}},
     "8 of a DRA resource, 1 of them requested": {"requests": {DRA: "1"}, "limits": {DRA: "8"}},
-    "8 of a name from before device plugins": gpus(8, OLD),
 }
 
 
