@@ -173,7 +173,7 @@ def _would_be_moved(claims: list[Raw]) -> bool:
 
 
 def test_a_grace_above_the_nodepools_is_cut(shop: Shop) -> None:
-    """30 minutes become the ten that the NodePool's terminationGracePeriod leaves; that is the platform team's to read, not the author's."""
+    """30 minutes become the ten that the NodePool's terminationGracePeriod leaves; that is the platform team's to read."""
     reply = shop.replies["grace-cut"]
     assert reply.body["spec"]["terminationGracePeriodSeconds"] == 600
     assert not any("BERTH-211" in said for said in reply.warnings)

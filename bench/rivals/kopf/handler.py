@@ -27,8 +27,12 @@ CAPACITY = "karpenter.sh/capacity-type"
 MACHINE = "karpenter.k8s.aws/instance-"
 TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
 TRAINING = [
-    {"key": f"{MACHINE}gpu-name", "operator": "In", "values": ["a100", "b200", "b300", "h100", "h200"]},
-    {"key": f"{MACHINE}gpu-memory", "operator": "In", "values": ["81920", "144384", "183359", "275040"]},
+    {"key": f"{MACHINE}family", "operator": "Exists"},
+    {
+        "key": f"{MACHINE}family",
+        "operator": "NotIn",
+        "values": ["g3", "g3s", "g4dn", "g5", "g5g", "g6", "g6e", "g7", "g7e", "gr6", "p2", "p3", "p3dn", "p4d"],
+    },
 ]
 SMALL = [{"key": f"{MACHINE}gpu-name", "operator": "In", "values": ["l4"]}]
 WHOLE = [
@@ -105,7 +109,7 @@ def _affinity(spec: kopf.Spec, require: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _raise_grace(spec: kopf.Spec, patch: kopf.Patch, seconds: int) -> None:
     former = spec.get("terminationGracePeriodSeconds", 30)
-    if former >= seconds:
+    if former != 30:  # written by somebody
         return
     patch.spec["terminationGracePeriodSeconds"] = seconds
     if any(probe in container for container in spec["containers"] for probe in ("livenessProbe", "startupProbe")):

@@ -29,8 +29,10 @@ const Note = `[{"by":["ClusterGPUPolicy/berth-default"],"rule":"tolerations","pa
 var (
 	Toleration = corev1.Toleration{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
 	training   = []corev1.NodeSelectorRequirement{
-		{Key: machine + "gpu-name", Operator: corev1.NodeSelectorOpIn, Values: []string{"a100", "b200", "b300", "h100", "h200"}},
-		{Key: machine + "gpu-memory", Operator: corev1.NodeSelectorOpIn, Values: []string{"81920", "144384", "183359", "275040"}},
+		{Key: machine + "family", Operator: corev1.NodeSelectorOpExists},
+		{Key: machine + "family", Operator: corev1.NodeSelectorOpNotIn, Values: []string{
+			"g3", "g3s", "g4dn", "g5", "g5g", "g6", "g6e", "g7", "g7e", "gr6", "p2", "p3", "p3dn", "p4d",
+		}},
 	}
 	small    = []corev1.NodeSelectorRequirement{{Key: machine + "gpu-name", Operator: corev1.NodeSelectorOpIn, Values: []string{"l4"}}}
 	onDemand = corev1.NodeSelectorRequirement{Key: capacity, Operator: corev1.NodeSelectorOpIn, Values: []string{"on-demand", "reserved"}}
@@ -100,7 +102,7 @@ func (w *Wanted) grace(pod *corev1.Pod, seconds int64) {
 	if pod.Spec.TerminationGracePeriodSeconds != nil {
 		w.Former = *pod.Spec.TerminationGracePeriodSeconds
 	}
-	if w.Former < seconds {
+	if w.Former == corev1.DefaultTerminationGracePeriodSeconds { // another was written by somebody
 		w.Grace = seconds
 	}
 }
