@@ -124,7 +124,7 @@ def test_bad_input_says_what_to_type_next(run: Run, case: str) -> None:
     assert sentence in err
 
 
-@pytest.mark.parametrize(("name", "known"), [("CronJob", "as those of a Job"), ("TrainJob", "by no sign")])
+@pytest.mark.parametrize(("name", "known"), [("CronJob", "as those of a Job"), ("TrainJob", "as those of a Job")])
 def test_a_workload_whose_pods_do_not_carry_its_name_is_said(run: Run, name: str, known: str) -> None:
     """Policies that name it match no pod, which nobody would guess."""
     code, _, err = run(*files("-n", "web", "--workload", name))
