@@ -11,19 +11,41 @@ from policies.catalog import MigProfile
 from policies.policy import Machine, Policy
 from tests.reference import pods
 from tests.reference.known_nodes import KnownNodes
-from tests.reference.nodes import Node, in_capacity, in_machine
+from tests.reference.nodes import Node, Table, in_capacity, in_machine
 from tests.reference.placing import Inside, every
 from tests.reference.tolerations import tolerates, toleration
 
 Raw = dict[str, Any]
+PLAIN = {"topology.kubernetes.io/zone", "topology.kubernetes.io/region", *(f"kubernetes.io/{what}" for what in ("os", "arch", "hostname"))}
+POSITIVE = ("In", "Exists", "Gt", "Lt")
 
 
 class Choosing(KnownNodes):
     def chosen_by_all(self) -> set[str]:
         """Templates and slices, then the other defaults; refusals of what the author names and cannot have."""
+        self.unread = any(self.is_unread(term, expression) for term in self.terms for expression in term)
         codes = self.choose_template() | self.choose_slice()
         self.choose_rest()
         return codes
+
+    def is_unread(self, term: list[Raw], expression: Raw) -> bool:
+        """Of nodes, and on a key that no table has and no template that the term demands, or with a value that nobody knows."""
+        key, tables = expression["key"], self.atlas.tables.values()
+        if key in PLAIN:
+            return False
+        if not any(key in table.keys for table in tables):
+            return key not in {k for t in self.atlas.templates.values() if self.demands(term, t.labels) for k, _ in t.labels}
+        return any(self.atlas.undecided(table, expression) for table in tables if not self.of_others(term, table))
+
+    def demands(self, term: list[Raw], labels: tuple[tuple[str, str], ...]) -> bool:
+        only = [(e["key"], set(map(str, e.get("values") or ()))) for e in term if e["operator"] == "In"]
+        return all((key, {value}) in only for key, value in labels)
+
+    def of_others(self, term: list[Raw], table: Table) -> bool:
+        """Whether the term names what only other platforms' nodes have."""
+        others = [other for other in self.atlas.tables.values() if other is not table]
+        named = [e["key"] for e in term if e["operator"] in POSITIVE and e["key"] not in table.keys]
+        return any(key in other.keys for key in named for other in others)
 
     def choose_template(self) -> set[str]:
         allowed = {n for p in self.certain if p.namespace is None for n in p.allow.node_templates}
@@ -36,7 +58,7 @@ class Choosing(KnownNodes):
             impossible = not self.platforms_left(lambda n: True, self.now, self.terms)
             self.template_by = [p for p in self.certain if said in p.allow.node_templates]
             return set() if self.take_template(said, by_default=False) or impossible else {"BERTH-152"}
-        wish = self.speaker(lambda p: p.default.node_template) if self.silent("template") and self.row.chooses else None
+        wish = self.speaker(lambda p: p.default.node_template) if self.silent("template") and self.row.chooses and not self.unread else None
         own = any(p.namespace is not None and p.default.node_template for p in self.certain)
         self.template_by = [p for p in self.certain if p.default.node_template and (p.namespace is not None or not own)]
         if wish is not None and not (own and wish not in allowed):
@@ -77,7 +99,7 @@ class Choosing(KnownNodes):
             return None
         if said is not None and said.endswith("gb") and said[:-2].isdigit():
             return int(said[:-2]), None
-        wish = self.speaker(lambda p: p.default.mig) if said != "none" else None
+        wish = self.speaker(lambda p: p.default.mig) if said != "none" and not self.unread else None
         return None if wish is None else (wish.slice_gb, wish.usable_mib)
 
     def names_shared(self) -> bool:
@@ -139,7 +161,7 @@ class Choosing(KnownNodes):
 
     def choose_rest(self) -> None:
         machine = self.speaker(lambda p: None if p.default.machine == Machine() else p.default.machine, self.same_machines)
-        if not self.row.chooses:
+        if not self.row.chooses or self.unread:
             return
         if machine is not None and self.silent("machine"):
             before = self.chosen, self.axes
