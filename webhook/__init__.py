@@ -8,6 +8,7 @@ log), kept -> ``metrics`` with ``outcomes``, and ``logs`` with ``log_fields``, s
 ``advise``, a claim's through ``claim_review``.
 
 ``serve`` puts the process together: ``settings`` and ``limits``, the two ports with ``health`` on the second, ``upkeep`` with
-``following`` for what changes, read by ``sources`` and ``files`` (``yaml_text``). ``registration`` makes the webhook configurations that
-send calls here of ``entries``, with the ``match_conditions`` that keep all other pods away; ``registered`` tells whether they are in force.
+``following`` for what changes, read by ``sources`` and ``files`` (``yaml_text``, ``json_text``). ``registration`` makes the webhook
+configurations that send calls here of ``entries``, with the ``match_conditions`` that keep all other pods away, and ``match_places`` for
+workloads without pod templates; ``registered`` tells whether they are in force.
 """

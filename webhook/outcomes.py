@@ -25,7 +25,7 @@ _SAID: Mapping[int, Word | None] = {
     204: "skipped",  # nothing is left of a default
     205: "inexpressible",  # the platform's nodes do not tell it: neither written nor judged
     206: None,  # the author's label comes too late
-    208: None,  # nothing is known about the accelerator's nodes: it is no policy's doing, and names none
+    208: "skipped",  # nothing is known of the accelerator's nodes: a requirement of them is not judged as it is meant
     209: "inexpressible",  # too many terms to say it on more than one platform
     210: "skipped",  # no slice
     211: None,  # the grace period is set, and something else ends the pod sooner
@@ -39,6 +39,7 @@ _SAID: Mapping[int, Word | None] = {
     220: None,  # a slice was chosen: the edit is counted
     221: None,  # nodes were chosen: the edit is counted
     222: None,  # the grace period was raised: the edit is counted
+    230: "skipped",  # nothing is known of the accelerator: a requirement of it is not judged as it is meant
 }
 REMARKS: Mapping[str, Word | None] = {f"BERTH-{number}": word for number, word in _SAID.items()}
 """What a remark says of the policies that it names; None: nothing."""

@@ -52,5 +52,5 @@ def on_line(lines: list[str]) -> str | None:
     """What to say where these lines can't be read as YAML because of a placeholder, or of a merge that nobody finished."""
     if any(line.startswith(("<<<<<<< ", ">>>>>>> ")) for line in lines):
         return "found the marks of a merge conflict; settle it, and remove them"
-    found = next((line for line in lines if _OPENING in line or "{%" in line), None)
+    found = next((line for line in reversed(lines) if _OPENING in line or "{%" in line), None)
     return None if found is None else f"found a line of a template: {found.strip()[:60]}; {_HINT}"

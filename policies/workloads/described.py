@@ -15,6 +15,7 @@ from policies.edit_tree import set_at
 from policies.verdict import Path
 from policies.workloads.made import Raw
 from policies.workloads.parts import Part, Parts
+from policies.workloads.parts import at as place_of
 from policies.workloads.shape import list_at, map_at
 from policies.workloads.strategic import merged
 from policies.workloads.templates import expand, steps
@@ -188,10 +189,18 @@ class _Reader:
                 if name is not None:
                     named[word] = name[0]
         for word, at, amount in found:
-            pod: Path = ("spec", "containers", self._container(one.container), "resources", one.side, word)
+            number = self._container(one.container)
+            self._expect_amounts(number, one.side)
+            pod: Path = ("spec", "containers", number, "resources", one.side, word)
             self._put(pod, at, None, amount)
             if word in named:
                 self.parts.append(Part(pod, named[word], None))
+
+    def _expect_amounts(self, number: int, side: str) -> None:
+        """Raises InputError where a container that is there has something else than amounts."""
+        where = place_of(("spec", "containers", number, "resources"), self.parts) or self.at
+        resources = map_at(self.document, self.spec["containers"][number].get("resources"), where)
+        map_at(self.document, resources.get(side), (*where, side))
 
     def _container(self, name: str) -> int:
         """The number of the container of that name, which is there from now on."""
@@ -209,7 +218,7 @@ class _Reader:
             names = [name for _, name in expand(self.document, value, steps(patch.of), around)] if patch.of else []
             if names and patch.only not in names:
                 continue
-            for at, words in expand(self.document, value, steps(patch.path), around):
+            for at, words in expand(self.document, value, steps(joined("", patch.path)), around):
                 template = {**template, "spec": self._spec_patched(template["spec"], at, words)}
         return template
 
@@ -239,7 +248,7 @@ def _named(document: Document, at: Path, value: Any, default: str) -> Raw:
 def _leaves(spec: Raw, patch: Raw) -> Iterator[Path]:
     """Where in the patched spec the amounts and fields of a patch are."""
     for key, value in patch.items():
-        if key not in ("containers", "initContainers"):
+        if key not in ("containers", "initContainers") or value is None:
             yield (key,)
             continue
         names = [container.get("name") for container in spec[key]]

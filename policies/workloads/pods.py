@@ -128,7 +128,10 @@ def _based(
         return
     for base in _of(under, catalog, around.texts):
         if place.base.place in (None, base.place):
-            yield bases.laid(base, one, replaced=bool(place.resources)), ""
+            try:
+                yield bases.laid(base, one, replaced=bool(place.resources)), ""
+            except ValueError as error:
+                raise document.error(one.at, str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)

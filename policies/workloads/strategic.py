@@ -20,18 +20,17 @@ def merged(spec: Raw, over: Raw) -> Raw:
         if value is None:
             out.pop(key, None)
         elif key in _BY_NAME:
-            out[key] = _by_name(key, spec.get(key) or [], value)
+            out[key] = _by_name(key, spec.get(key), value)
         else:
             out[key] = _deep(spec.get(key), value)
     return out
 
 
 def _by_name(key: str, under: Any, over: Any) -> list[Any]:
-    items: list[Any] = over if isinstance(over, list) else [over]
-    if not all(_has_a_name(item) for item in items):
+    if not _is_named(over):
         raise ValueError(f"wants {key} to be a list of maps, each with its name")
-    out: list[Any] = [*under]
-    for item in items:
+    out: list[Any] = [*under] if isinstance(under, list) else []
+    for item in over:
         place = next((number for number, one in enumerate(out) if isinstance(one, dict) and one.get("name") == item["name"]), None)
         if place is None:
             out.append(item)
@@ -40,8 +39,8 @@ def _by_name(key: str, under: Any, over: Any) -> list[Any]:
     return out
 
 
-def _has_a_name(item: object) -> bool:
-    return isinstance(item, dict) and isinstance(item.get("name"), str)
+def _is_named(items: object) -> bool:
+    return isinstance(items, list) and all(isinstance(item, dict) and isinstance(item.get("name"), str) for item in items)
 
 
 def _deep(under: Any, over: Any) -> Any:

@@ -6,8 +6,11 @@ that anew: read the difference.
 
 from __future__ import annotations
 
+import fcntl
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -17,7 +20,8 @@ from cli import said
 from cli.diff import unified
 from cli.judge import judge
 from cli.manifests import read
-from policies.document import Document
+from policies.document import Document, InputError
+from policies.edit_tree import set_at
 from policies.snapshot import Snapshot, build
 from policies.workloads.pods import Around
 from tests import golden
@@ -79,10 +83,16 @@ def test_a_manifest_is_judged_and_shown(case: tuple[Path, int, dict[str, Any]], 
 
 
 def write(path: Path, number: int, found: dict[str, Any]) -> None:
-    whole = yaml.safe_load(path.read_text())
-    whole[number] |= found
-    head = "".join(line for line in path.read_text().splitlines(keepends=True) if line.startswith("#"))
-    path.write_text(head + yaml.safe_dump(whole, sort_keys=False, width=150, allow_unicode=True))
+    """Under a lock: cases of one file may be written by several workers at once."""
+    with path.open("r+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        text = file.read()
+        whole = yaml.safe_load(text)
+        whole[number] |= found
+        head = "".join(line for line in text.splitlines(keepends=True) if line.startswith("#"))
+        file.seek(0)
+        file.truncate()
+        file.write(head + yaml.safe_dump(whole, sort_keys=False, width=150, allow_unicode=True))
 
 
 def test_every_kind_has_its_manifest() -> None:
@@ -96,3 +106,42 @@ def test_every_kind_has_its_manifest() -> None:
         and not any((v.rpartition("/")[0], w.kind or w.name) in written for v in w.api_version)
     ]
     assert lacking == []
+
+
+WRONG: tuple[Any, ...] = (None, 7, True, "x", [], {}, [1], {"a": 1}, [None], [{}])
+
+
+@pytest.mark.parametrize("case", cases(), ids=title)
+def test_a_wrong_type_anywhere_is_bad_input_or_judged(case: tuple[Path, int, dict[str, Any]], snapshot: Snapshot) -> None:
+    """Nothing that a manifest may hold ends `try`."""
+    random = Random(case[1])
+    beside = around(case[2])
+    for path in list(paths(case[2]["manifest"])):
+        for wrong in random.sample(WRONG, 4):
+            value = set_at(case[2]["manifest"], path, wrong)
+            if not isinstance(value.get("apiVersion"), str) or value.get("kind") == "AdmissionReview":
+                continue
+            assert told_or_wrong(value, beside, snapshot)
+
+
+def told_or_wrong(value: Any, beside: Around, snapshot: Snapshot) -> list[str]:
+    try:
+        outcome = judge(read(Document(file="f", value=value), CATALOG, "team", around=beside), snapshot)
+    except InputError as error:
+        return [str(error)]
+    return [*said.lines(outcome), *said.of_platform(outcome)]
+
+
+def paths(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield (*at, key)
+        yield from paths(inner, (*at, key))
+
+
+def test_words_that_cannot_be_laid_over_a_runtime_are_told() -> None:
+    """A container without a name could be any."""
+    case = next(values for path, _, values in cases() if path.stem == "kserve" and values.get("others"))
+    value = set_at(case["manifest"], ("spec", "predictor", "containers"), [{"image": "i"}])
+    with pytest.raises(InputError, match=r"spec\.predictor: wants containers to be a list of maps, each with its name"):
+        read(Document(file="f", value=value), CATALOG, "team", around=around(case))

@@ -51,8 +51,10 @@ def treewise(random: Random, body: bytes) -> bytes:
 def schemawise(random: Random, body: bytes) -> bytes:
     """Another pod, or a workload around one, in a review like ``body`` but for its object; mutated half of the time."""
     document: Any
-    if random.random() < 0.15:
+    if random.random() < 0.1:
         document = donors.workload_review(random, random.choice(donors.KINDS))
+    elif random.random() < 0.1:
+        document = donors.manifest_review(random, random.choice(donors.written()))
     else:
         document = donors.review_of(random, schema.pod(random))
     return encoded(random, trees.mutate(random, document, random.choice((0, 0, 1, 2, 3))))

@@ -9,6 +9,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import yaml
+
 from tests.fuzz.worlds import worlds
 from tests.random_cluster import NAMESPACES
 from tests.random_oddities import odd_pod
@@ -18,6 +20,7 @@ from tests.webhook.workload_manifests import WORKLOADS, template_of, with_templa
 
 Raw = dict[str, Any]
 REVIEWS = sorted((Path(__file__).parent.parent / "reviews").glob("*.json"))
+WRITTEN = sorted((Path(__file__).parent.parent / "kinds").glob("*.yaml"))
 KINDS = tuple(WORKLOADS)
 PODS = 600
 """random pods among the donors: each value that a rule knows comes up in some of them"""
@@ -53,7 +56,8 @@ def seeds() -> tuple[bytes, ...]:
     """Bodies to begin with: every recorded review, one of each kind of workload, and a pod for each of many shapes."""
     random = Random(6)
     drawn = [review_of(random, pods()[i]) for i in range(0, PODS, 10)]
-    every = (*recorded(), *drawn, *(workload_review(random, name) for name in WORKLOADS))
+    described = (manifest_review(random, manifest) for manifest in written())
+    every = (*recorded(), *drawn, *(workload_review(random, name) for name in WORKLOADS), *described)
     return tuple(json.dumps(review, separators=(",", ":")).encode() for review in every)
 
 
@@ -81,12 +85,23 @@ def workload_review(random: Random, name: str) -> Raw:
     manifest = with_templates(
         workload, random.choice(workload.api_version), [template_of(random.choice(_whole_pods())) for _ in range(random.randint(1, 3))]
     )
+    return manifest_review(random, manifest, workload.resource)
+
+
+@cache
+def written() -> tuple[Raw, ...]:
+    """Manifests of kinds that say in other fields than templates what their pods are like, as their authors write them."""
+    return tuple(case["manifest"] for path in WRITTEN for case in yaml.safe_load(path.read_text()))
+
+
+def manifest_review(random: Random, manifest: Raw, resource: str = "") -> Raw:
+    """A review of a workload's manifest."""
     group, _, plain = manifest["apiVersion"].rpartition("/")
     review = review_of(random, manifest)
     review["request"] |= {
         "operation": random.choice(("CREATE", "UPDATE")),
         "kind": {"group": group, "version": plain, "kind": manifest["kind"]},
-        "resource": {"group": group, "version": plain, "resource": workload.resource},
+        "resource": {"group": group, "version": plain, "resource": resource or f"{manifest['kind'].lower()}s"},
     }
     return review
 

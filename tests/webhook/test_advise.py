@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -215,6 +216,17 @@ def test_kinds_without_templates_are_advised_on(number: str) -> None:
     refusals = [one for one in told if "its pods will be refused" in one]
     assert len(refusals) == (number in said)
     assert all(said[number] in one for one in refusals)
+
+
+def test_no_wrong_type_in_kinds_without_templates_is_an_error() -> None:
+    """Whatever an operator's schema lets pass: the workload is allowed, with at most a sentence."""
+    random = Random(3)
+    for file in sorted(KINDS_FOLDER.glob("*.yaml")):
+        for case in yaml.safe_load(file.read_text()):
+            value = case["manifest"]
+            for path in [("spec",), *(("spec", key) for key in value.get("spec", {}))]:
+                one = set_at(value, path, random.choice(WRONG))
+                assert isinstance(advise(asked(value["apiVersion"], value["kind"], one), WORLD), tuple)
 
 
 def test_an_amount_that_is_not_filled_in_is_told_without_a_policy() -> None:
