@@ -224,9 +224,9 @@ class Catalog:
     misspellings: Mapping[str, str]
     """wrong resource name -> right one"""
     not_accelerators: tuple[str, ...]
+    """names and globs that look like accelerators and are not: nvidia.com/gpumem"""
     measures: tuple[Measure, ...]
     """first match wins"""
-    """names and globs that look like accelerators and are not: nvidia.com/gpumem"""
     taints: tuple[AcceleratorTaint, ...]
     spot_taints: tuple[AcceleratorTaint, ...]
     never_tolerate: tuple[str, ...]
