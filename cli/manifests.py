@@ -187,8 +187,7 @@ def _makes_no_pods(api_version: str, catalog: Catalog) -> bool:
 
 def _meant(catalog: Catalog, api_version: str, kind: str) -> str:
     """The kind that was probably meant: one of another case."""
-    versions = [*catalog.workloads]
-    near = next(((w.kind or w.name) for w in versions if api_version in w.api_version and (w.kind or w.name).lower() == kind.lower()), None)
+    near = next((w.kind for w in catalog.workloads if api_version in w.api_version and w.kind.lower() == kind.lower()), None)
     return f"there is no kind {kind}; write {near}" if near is not None else ""
 
 

@@ -11,6 +11,7 @@ from cli.judge import Judged, Outcome
 from policies import lookalikes
 from policies.document import Document, path_text
 from policies.verdict import Edit, Verdict, Would
+from policies.wording import cut
 from policies.workloads import parts
 from policies.workloads.held import Held
 from webhook import audience
@@ -121,8 +122,7 @@ def _details(pod: Judged) -> Iterator[str]:
 
 def _flow(value: Any) -> str:
     """On one line, and not too long a one."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _MOST_FLOW else f"{text[: _MOST_FLOW - 3]}..."
+    return cut(json.dumps(value, ensure_ascii=False), _MOST_FLOW)
 
 
 def _placed(text: str, pod: Judged | None) -> str:

@@ -17,7 +17,7 @@ Reading order, as one request goes:
 - one decision per pod: ``engine``, ``plan`` (with ``devices``, ``count``, ``actor``, ``author``, ``demands``, ``wishes``, ``placement``),
   ``choose`` (with ``silence``, ``slices``)
 - written down or refused: ``rules``, ``terms``, ``sayable``, ``render``, ``known_node``, ``refusal`` (with ``smallest_group``,
-  ``slice_names``, ``nearest``), ``patch``, ``applied``
+  ``slice_names``, ``nearest``, ``wording``), ``patch``, ``applied``
 - one decision per claim that is made: ``claims``
 - told: ``chosen`` (what defaults chose for a pod), ``lookalikes`` (names of resources that stand in no list), ``findings`` (what an
   object's status has to say), ``effective`` (what policies make of a namespace)

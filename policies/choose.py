@@ -26,30 +26,16 @@ from policies.wishes import grants
 
 def choose(plan: Plan) -> None:
     """Fill in the defaults of the plan, in order."""
-    plan.unread = unread(plan)
+    choosing = tuple(c.policy.id for scope in plan.demands.scopes for c in scope if _chooses_nodes(c))
+    plan.unread = unread(plan) if choosing else None
     _template(plan)
     choose_slice(plan)
-    if plan.unread is not None:
-        _say_left_alone(plan, plan.unread)
-    elif not speaks(plan, plan.snapshot.vocabulary.machine):
-        _keep(plan, "machine", lambda c: c.machine or None, key=lambda c: tuple((x.field, *sorted(x.rows.items())) for x in c.machine))
-    silent = plan.unread is None and not any(cell.of_twins for cell in plan.space.cells if cell.renamed)
-    if silent and not speaks(plan, plan.snapshot.vocabulary.capacity):
-        _keep(
-            plan,
-            "capacity",
-            lambda c: _capacity(plan, c),
-            key=lambda c: tuple((*sorted(x.rows.items()),) for x in _capacity(plan, c) or ()),
-        )
+    if plan.unread is None:
+        _machine_and_capacity(plan)
+    else:
+        text = f"defaults about nodes do not act: {plan.unread} is about nodes, and no platform in force knows it"
+        plan.remark("BERTH-204", text, "node_affinity", choosing)
     plan.spot = _who_named_spot(plan)
-
-
-def _say_left_alone(plan: Plan, said: placement.Said) -> None:
-    """Which defaults would choose nodes, and don't beside words that nobody here understands."""
-    names = tuple(c.policy.id for scope in plan.demands.scopes for c in scope if _chooses_nodes(c))
-    if names:
-        text = f"defaults about nodes do not act: {said} is about nodes, and no platform in force knows it"
-        plan.remark("BERTH-204", text, "node_affinity", names)
 
 
 def _chooses_nodes(compiled: Compiled) -> bool:
@@ -58,6 +44,19 @@ def _chooses_nodes(compiled: Compiled) -> bool:
 
 
 # --- machine and capacity ----------------------------------------------------------------------------------------------
+
+
+def _machine_and_capacity(plan: Plan) -> None:
+    if not speaks(plan, plan.snapshot.vocabulary.machine):
+        _keep(plan, "machine", lambda c: c.machine or None, key=lambda c: tuple((x.field, *sorted(x.rows.items())) for x in c.machine))
+    elsewhere = any(cell.of_twins for cell in plan.space.cells if cell.renamed)
+    if not elsewhere and not speaks(plan, plan.snapshot.vocabulary.capacity):
+        _keep(
+            plan,
+            "capacity",
+            lambda c: _capacity(plan, c),
+            key=lambda c: tuple((*sorted(x.rows.items()),) for x in _capacity(plan, c) or ()),
+        )
 
 
 def _capacity(plan: Plan, compiled: Compiled) -> tuple[Constraint, ...] | None:

@@ -14,6 +14,7 @@ from policies.plan import Plan
 from policies.pod import asks, dotted
 from policies.render import value_among
 from policies.sayable import sayable
+from policies.wording import cut
 
 SLICE, PLACE, FLOOR = "BERTH-220", "BERTH-221", "BERTH-222"
 OF_EDITS = frozenset({SLICE, PLACE, FLOOR})
@@ -81,7 +82,7 @@ def say_place(plan: Plan) -> None:
     narrowing = [c for c in plan.chosen if c.axis == "machine" and c.narrows]
     lost = next(_lost(plan, narrowing), None) if narrowing else None
     if lost is not None:
-        what = " and ".join(_cut(c.text) for c in narrowing)
+        what = " and ".join(cut(c.text, MOST_TEXT) for c in narrowing)
         text = f"the pod names no GPU, so it goes to {what} alone; for another write {_label(*lost)}"
         plan.remark(PLACE, f"{text}{_by(narrowing[0].by)}", "node_affinity", narrowing[0].by)
 
@@ -106,10 +107,6 @@ def _label(cell: Cell, lost: int, wanted: int) -> str:
     key = cell.table.platform.machine_keys[0][0]
     value = value_among(cell.table, key, lost, wanted)
     return f"spec.nodeSelector {key}: {value}" if value is not None else f"spec.nodeSelector {key}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MOST_TEXT else f"{text[: MOST_TEXT - 3]}..."
 
 
 def _by(policies: Sequence[str]) -> str:

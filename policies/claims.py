@@ -26,6 +26,7 @@ from policies.policy import Machine, Policy, TolerationPattern
 from policies.rules.tolerations import tolerates
 from policies.snapshot import Facts
 from policies.verdict import Verdict, Violation, Would
+from policies.wording import cut
 
 COUNTS, NODES, TOLERATIONS = "device_counts", "node_affinity", "tolerations"
 """the rules of pods under which the same is found of claims"""
@@ -180,11 +181,11 @@ def _inside(vendor: str, machine: Machine, catalog: Catalog) -> bool:
 
 
 def _outside(part: _Part, device_class: str, text: str, policy: str) -> Violation:
-    wanted = _cut(text, 48)
+    wanted = cut(text, 48)
     if part.vendor:
-        fact, detail = f'{part.where}: no device of the class "{_cut(device_class, 48)}" meets {wanted}', ""
+        fact, detail = f'{part.where}: no device of the class "{cut(device_class, 48)}" meets {wanted}', ""
     else:
-        fact = f'{part.where}: nobody knows which devices the class "{_cut(device_class, 40)}" has, so it does not meet {wanted}'
+        fact = f'{part.where}: nobody knows which devices the class "{cut(device_class, 40)}" has, so it does not meet {wanted}'
         detail = NOBODY_KNOWS
     fix = "ask for a class that is allowed here"
     return Violation(code="BERTH-126", fact=fact, fix=fix, detail=f"Required: {text}. {detail}".rstrip(), rule=NODES, policies=(policy,))
@@ -214,7 +215,3 @@ def _forbidden(part: _Part, i: int, pattern: TolerationPattern, policy: str) -> 
         rule=TOLERATIONS,
         policies=(policy,),
     )
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 3]}..."

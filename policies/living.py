@@ -7,7 +7,6 @@ batches give the same decisions as ``snapshot.build`` of what is there in the en
 
 from __future__ import annotations
 
-import itertools
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
@@ -257,7 +256,7 @@ class Living:
         prefix = f"GPUPolicy/{namespace}/"
         first = bisect_left(self._ids, prefix)
         last = bisect_left(self._ids, f"GPUPolicy/{namespace}0")  # "0" follows "/"
-        if own := own_acting(itertools.islice(self._compiled, first, last)):
+        if own := own_acting(self._compiled[first:last]):
             self._own[namespace] = own
         else:
             self._own.pop(namespace, None)

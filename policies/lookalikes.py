@@ -37,7 +37,7 @@ def looks_like_one(name: str, catalog: Catalog) -> bool:
 
 
 _PART = re.compile(r"(?:mem|memory|cores?|percentage|percent|ratio)$")
-"""How the names of amounts of a part of a device end: ``aliyun.com/gpu-mem: 8`` are gibibytes, ``koordinator.sh/gpu-core: 50`` percent"""
+"""How the names of amounts of a part of a device end, where no list measures them (``Catalog.measures``): ``acme.example/gpu-mem: 8``"""
 UNKNOWN = "BERTH-230"
 
 

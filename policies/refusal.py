@@ -17,6 +17,7 @@ from policies.render import natural
 from policies.slice_names import nearest_slice, on_no_machine
 from policies.smallest_group import smallest
 from policies.verdict import Violation
+from policies.wording import cut
 
 RULE = "node_affinity"
 
@@ -35,7 +36,7 @@ def contradiction(plan: Plan) -> Violation:
     wishes = [i for i in inputs if i.constraint is None]
     policies = who(demands)
     if not wishes:
-        named = " and ".join(_cut(f"{c.by[0].rpartition('/')[2]} ({c.text})", 98 // len(demands) - 5) for c in demands)
+        named = " and ".join(cut(f"{c.by[0].rpartition('/')[2]} ({c.text})", 98 // len(demands) - 5) for c in demands)
         fact = f"{named} {'leaves' if len(demands) == 1 else 'leave'} no GPU: this is a policy conflict, not your pod"
         return Violation(
             code="BERTH-122", fact=fact, fix="ask the platform team to mend it", detail=required(demands), rule=RULE, policies=policies
@@ -59,12 +60,8 @@ class _Input(NamedTuple):
         return self.constraint.text if self.constraint is not None else self.text or str(self.said)
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 3]}..."
-
-
 def joined(constraints: Sequence[Constraint]) -> str:
-    return " and ".join(_cut(c.text, 48) for c in constraints)
+    return " and ".join(cut(c.text, 48) for c in constraints)
 
 
 def required(constraints: Sequence[Constraint]) -> str:
@@ -192,21 +189,21 @@ def outside(plan: Plan, cell: Cell, axis: Axis) -> Violation:
     """The final pod still selects what the policies leave out."""
     constraints = [c for c in plan.constraints if c.axis == axis]
     where = "the pod has no required node affinity, so it" if cell.term.index is None else f"nodeSelectorTerms[{cell.term.index}]"
-    applied = str(plan.pod.annotations.get(APPLIED, ""))
-    ours = f'"{RULE}"' in applied or applied.startswith("{")  # counts alone: it may have been among them
-    likely = (
-        "another webhook removed the node affinity that Berth wrote"
-        if ours
-        else "the policies changed while the pod was being created, or Berth was not called before"
-    )
     return Violation(
         code="BERTH-123",
         fact=f"{where} selects nodes outside {joined(constraints)}",
         fix="create the pod again (controllers do so by themselves)",
-        detail=f"Likely: {likely}.",
+        detail=likely(plan, RULE, "another webhook removed the node affinity that Berth wrote"),
         rule=RULE,
         policies=who(constraints),
     )
+
+
+def likely(plan: Plan, rule: str, undone: str) -> str:
+    """Why the final pod lacks what a rule writes: ``undone``, by somebody else, where Berth's record says that it was written."""
+    applied = str(plan.pod.annotations.get(APPLIED, ""))
+    written = f'"{rule}"' in applied or applied.startswith("{")  # counts alone: it may have been among them
+    return f"Likely: {undone if written else 'the policies changed while the pod was being created, or Berth was not called before'}."
 
 
 MOST_KNOWN = 20

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from policies.compiled import Compiled
-from policies.placement import POSITIVE, Cell, Said, demands
+from policies.placement import POSITIVE, Cell, Said, Term, demands
 from policies.plan import Plan
+from policies.snapshot import Snapshot
 
 T = TypeVar("T")
 
@@ -25,8 +26,8 @@ PLAIN = frozenset(
         "kubernetes.io/hostname",
     }
 )
-"""Labels that say nothing of what a node is for (k8s.io/api core/v1 well_known_labels.go; older keys are
-read as these): who names a zone has not chosen a machine."""
+"""Labels that say nothing of what a node is for (k8s.io/api core/v1 well_known_labels.go; older keys are read as these): who names a zone
+has not chosen a machine."""
 
 
 def unread(plan: Plan) -> Said | None:
@@ -34,15 +35,19 @@ def unread(plan: Plan) -> Said | None:
     label of a node template all of whose labels are required; a value that no table knows. None: all of it is understood."""
     snapshot = plan.snapshot
     for term in plan.terms:
-        templated = {key for t in snapshot.templates.values() if demands(term, t) for key, _ in t.template.labels}
         for said in term.said:
-            if (
-                said.key not in PLAIN
-                and templated.isdisjoint((said.key, said.alias))
-                and not any(said.key in t.values for t in snapshot.tables.values())
-            ):
+            known = said.key in PLAIN or any(said.key in table.values for table in snapshot.tables.values())
+            if not known and not _of_a_template(snapshot, term, said):
                 return said
     return next((said for cell in plan.space.cells for said in cell.undecided if said.key not in PLAIN), None)
+
+
+def _of_a_template(snapshot: Snapshot, term: Term, said: Said) -> bool:
+    """Whether it is a label of a node template all of whose labels the term requires."""
+    return any(
+        demands(term, template) and any(key in (said.key, said.alias) for key, _ in template.template.labels)
+        for template in snapshot.templates.values()
+    )
 
 
 def speaks(plan: Plan, keys: frozenset[str]) -> bool:

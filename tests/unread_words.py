@@ -6,8 +6,9 @@ import copy
 from random import Random
 from typing import Any, NamedTuple
 
+from tests.random_terms import REQUIRED
+
 Raw = dict[str, Any]
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 class Word(NamedTuple):
@@ -46,7 +47,7 @@ def with_word(pod: Raw, word: Word, random: Random) -> Raw:
         spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), word.key: word.values[0]}
         return out
     affinity = spec.setdefault("affinity", {}).setdefault("nodeAffinity", {})
-    terms = affinity.setdefault(_REQUIRED, {"nodeSelectorTerms": []})["nodeSelectorTerms"]
+    terms = affinity.setdefault(REQUIRED, {"nodeSelectorTerms": []})["nodeSelectorTerms"]
     chosen = random.choice(terms) if terms and random.random() < 0.8 else {}
     if not any(chosen is term for term in terms):
         terms.append(chosen)

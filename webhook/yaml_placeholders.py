@@ -13,6 +13,7 @@ from yaml import events as on
 
 from policies.document import Document, InputError
 from policies.verdict import Path
+from policies.wording import cut
 
 Placeholders = list[tuple[Path, int | None, str]]
 """path, line and text of each"""
@@ -43,9 +44,8 @@ def unfilled(document: Document, found: Placeholders) -> tuple[InputError, ...]:
 
 
 def _told(placeholder: str, more: int) -> str:
-    shown = placeholder if len(placeholder) <= 40 else f"{placeholder[:37]}..."
     others = f" and {more} more" if more else ""
-    return f"found the placeholder {shown}{others}; {_HINT}"
+    return f"found the placeholder {cut(placeholder, 40)}{others}; {_HINT}"
 
 
 def on_line(lines: list[str]) -> str | None:

@@ -20,7 +20,7 @@ def workload(entry: Fields) -> Workload:
     """One line of the section ``workloads``."""
     return Workload(
         name=entry.text("name"),
-        kind=entry.maybe_text("kind") or "",
+        kind=entry.maybe_text("kind") or entry.text("name"),
         owners=_kinds(entry, "owners"),
         labels=entry.texts("labels"),
         service=entry.flag("service"),

@@ -102,8 +102,8 @@ class Workload:
 
     name: str
     """as in match.workloads: ``Job``, ``PyTorchJob``, ``Notebook``"""
-    kind: str = ""
-    """of its manifest, where that is another word: Volcano's and Knative's kinds are called as others are"""
+    kind: str
+    """of its manifest: Volcano's and Knative's are called as others are"""
     owners: tuple[tuple[str, str], ...] = ()
     """(API group, kind) of a controlling owner reference, e.g. ("batch", "Job")"""
     labels: tuple[str, ...] = ()

@@ -26,11 +26,12 @@ from policies.findings.exclusions import Exclusions
 from policies.findings.platforms import inexpressible
 from policies.findings.reach import Namespaces, Reach
 from policies.findings.sets import Graces, Offers, counts_of, offers_of
-from policies.findings.words import MOST_LINE, cut, sentences, what, what_template, where
+from policies.findings.words import MOST_LINE, sentences, what, what_template, where
 from policies.nearest import hint
 from policies.policy import Allow, Require
 from policies.snapshot import MOST_OWN, MOST_OWN_TOLERATIONS, Snapshot
 from policies.stored import Entry, Key, id_of
+from policies.wording import cut
 
 TEMPLATE = "GPUNodeTemplate"
 KINDS = ("ClusterGPUPolicy", "GPUPolicy", TEMPLATE)

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from policies.compiled import Compiled
 from policies.findings.reach import Reach
-from policies.findings.words import MOST_NAMED, cut, named
+from policies.findings.words import MOST_NAMED, named
 from policies.policy import MigDefault
 from policies.slices import fits
 from policies.snapshot import Snapshot
+from policies.wording import cut
 
 Quotas = Mapping[str, Sequence[Mapping[str, str]]]
 """namespace -> ``spec.hard`` of each of its ResourceQuotas"""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from policies import duration
 from policies.compiled import Compiled, CompiledTemplate
 from policies.policy import Allow, Bounds, Default, LabelSelector, LongRuns, Match, Require, TolerationPattern
+from policies.wording import cut
 
 MOST_MESSAGE = 2_000
 """characters of a condition's message: the API allows 32,768, nobody reads them, and ten thousand objects are held by every watcher"""
@@ -32,11 +33,6 @@ def sentences(parts: Sequence[str], end: str = "", most: int = MOST_MESSAGE) -> 
     rest = len(parts) - len(shown)
     text = "; ".join([*shown, *([f"and {rest} more"] if rest else [])])
     return f"{text}{'' if text.endswith(('?', '.')) else '.'} {end}" if text and end else text or end
-
-
-def cut(text: str, most: int) -> str:
-    """At most so many characters."""
-    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def named(names: Iterable[str], count: int) -> str:

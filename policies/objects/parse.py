@@ -21,6 +21,7 @@ from policies.objects.shape import Kind
 from policies.objects.shape_read import Reader
 from policies.policy import API_VERSION, GROUP, NodeTemplate, Policy, PolicySet
 from policies.verdict import Path
+from policies.wording import cut
 
 _ENVELOPE = ("apiVersion", "kind", "metadata", "spec", "status")
 MOST_TOLD = 100
@@ -100,14 +101,10 @@ def understand(value: Mapping[str, Any], kind: Kind, names: Names) -> Understood
         name=found.name,
         policy=_policy(found) if found.sound and kind != "GPUNodeTemplate" else None,
         template=_template(found) if found.sound and kind == "GPUNodeTemplate" else None,
-        errors=tuple(_cut(f"{path_text(error.path)}: {error.message}") for error in said.errors),
-        warnings=tuple(_cut(warning.removeprefix("berth: warning: , ")) for warning in said.warnings),
+        errors=tuple(cut(f"{path_text(error.path)}: {error.message}", LONGEST_TOLD) for error in said.errors),
+        warnings=tuple(cut(warning.removeprefix("berth: warning: , "), LONGEST_TOLD) for warning in said.warnings),
         templates=tuple((path_text(path), name) for path, name in found.templates),
     )
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_TOLD else f"{text[: LONGEST_TOLD - 3]}..."
 
 
 def _policy(one: _Found) -> Policy:

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from policies import duration
-from policies.applied import APPLIED
+from policies import duration, refusal
 from policies.author import OPT_OUT
 from policies.chosen import FLOOR, MOST_TEXT
 from policies.plan import Plan
@@ -24,6 +23,7 @@ from policies.pod import GRACE, PROBES, dotted, mapping_at
 from policies.request import Request
 from policies.verdict import Edit, Path, Violation
 from policies.wishes import Limit
+from policies.wording import cut
 
 NAME = "checkpoint_grace"
 DEFAULT = 30
@@ -189,10 +189,10 @@ def _below(request: Request, plan: Plan) -> Iterator[Violation]:
 
 def _conflict(floor: Limit, limit: Limit) -> Violation:
     least, most = f"gracePeriod.min {duration.text(floor.value)}", f"gracePeriod.max {duration.text(limit.value)}"
-    one, other = (names[0].rpartition("/")[2] for names in (floor.policies, limit.policies))
+    one, other = (cut(names[0].rpartition("/")[2], MOST_TEXT // 2) for names in (floor.policies, limit.policies))
     return Violation(
         code="BERTH-133",
-        fact=f"{_cut(one)} ({least}) and {_cut(other)} ({most}) leave no grace period: this is a policy conflict, not your pod",
+        fact=f"{one} ({least}) and {other} ({most}) leave no grace period: this is a policy conflict, not your pod",
         fix="ask the platform team to mend it",
         detail=f"Required: {floor.policies[0]} spec.require.{least} and {limit.policies[0]} spec.require.{most}.",
         rule=NAME,
@@ -200,23 +200,13 @@ def _conflict(floor: Limit, limit: Limit) -> Violation:
     )
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= MOST_TEXT // 2 else f"{text[: MOST_TEXT // 2 - 3]}..."
-
-
 def _too_short(plan: Plan, floor: Limit) -> Violation:
-    ours = f'"{NAME}"' in str(plan.pod.annotations.get(APPLIED, ""))
-    likely = (
-        "another webhook lowered what Berth wrote"
-        if ours
-        else "the policies changed while the pod was being created, or Berth was not called before"
-    )
     service = f" A service may opt out: {OPT_OUT}: grace." if plan.actor.floor == "opt-out" else ""
     return Violation(
         code="BERTH-133",
         fact=f"{dotted(_PATH)} is {_grace(plan)}, below the minimum of {floor.value} s here",
         fix=f"set {dotted(_PATH)} to at least {floor.value}",
-        detail=f"Likely: {likely}.{service}",
+        detail=f"{refusal.likely(plan, NAME, 'another webhook lowered what Berth wrote')}{service}",
         rule=NAME,
         policies=floor.policies,
     )

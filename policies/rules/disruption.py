@@ -19,6 +19,7 @@ from policies.pod import Pod
 from policies.request import Request
 from policies.verdict import Edit, Violation
 from policies.wishes import FOREVER, Limit
+from policies.wording import cut
 
 NAME = "disruption"
 _Seconds = Fraction | int
@@ -111,12 +112,12 @@ _SHOWN = 20
 
 def _violation(plan: Plan, protection: Protection, limit: Limit) -> Violation:
     value = str(_written(plan.pod, protection)[protection.key])
-    cut = value if len(value) <= _SHOWN else f"{value[: _SHOWN - 3]}..."
+    shown = cut(value, _SHOWN)
     path = f'metadata.{protection.where}["{protection.key}"]'
     fix = f'set it to "{duration.text(limit.value)}" or remove it' if _knows_durations(plan, protection) else "remove it"
     return Violation(
         code="BERTH-142",
-        fact=f'{path} is "{cut}", which protects for longer than the maximum of {duration.text(limit.value)} here',
+        fact=f'{path} is "{shown}", which protects for longer than the maximum of {duration.text(limit.value)} here',
         fix=fix,
         rule=NAME,
         policies=limit.policies,

@@ -19,6 +19,7 @@ from policies.quantity import QuantityError, parse
 from policies.request import Request
 from policies.snapshot import Snapshot
 from policies.verdict import Edit, Path, Violation
+from policies.wording import cut
 
 NAME = "requests_match_limits"
 
@@ -129,17 +130,13 @@ def _resources(container: Container) -> Path:
     return (*container.path, "resources")
 
 
-def _short(text: object, most: int) -> str:
-    return str(text) if len(str(text)) <= most else f"{str(text)[: most - 3]}..."
-
-
 def _container(container: Container) -> str:
-    return f'container "{_short(container.name, 20)}"'
+    return f'container "{cut(str(container.name), 20)}"'
 
 
 def _no_count(container: Container, name: str, wrong: tuple[str, Any], policies: tuple[str, ...]) -> Violation:
     side, value = wrong
-    fact = f'{_container(container)}: "{_short(value, 12)}" of {name} is no whole number'
+    fact = f'{_container(container)}: "{cut(str(value), 12)}" of {name} is no whole number'
     return Violation(
         code="BERTH-102", fact=fact, fix=_fix(fact, _resources(container), side, name, "a whole number"), rule=NAME, policies=policies
     )
@@ -148,12 +145,12 @@ def _no_count(container: Container, name: str, wrong: tuple[str, Any], policies:
 def _mismatch(container: Container, name: str, policies: tuple[str, ...]) -> Iterator[Violation]:
     limit, asked = container.limits.get(name), container.requests.get(name)
     if limit is None:
-        fact = f"{_container(container)} requests {_short(asked, 12)} {name} and sets no limit"
+        fact = f"{_container(container)} requests {cut(str(asked), 12)} {name} and sets no limit"
         yield Violation(
             code="BERTH-101", fact=fact, fix=_fix(fact, _resources(container), "limits", name, asked), rule=NAME, policies=policies
         )
     elif asked is not None and not _equal(limit, asked):
-        fact = f"{_container(container)} requests {_short(asked, 12)} {name} but its limit is {_short(limit, 12)}"
+        fact = f"{_container(container)} requests {cut(str(asked), 12)} {name} but its limit is {cut(str(limit), 12)}"
         side, value = ("requests", limit) if parse(limit) else ("limits", asked)
         fix = _fix(fact, _resources(container), side, name, value)
         yield Violation(code="BERTH-101", fact=fact, fix=fix, detail="Devices can't be overcommitted.", rule=NAME, policies=policies)
@@ -163,21 +160,21 @@ def _cpu_and_memory(plan: Plan, wrong: Iterable[Shortfall]) -> Iterator[Violatio
     for short in wrong:
         at, name = short.level, short.name
         limit, asked = at.limits.get(name), at.requests.get(name)
-        who = f'container "{_short(at.who, 20)}"' if at.path != POD_LEVEL else "spec.resources"
+        who = f'container "{cut(str(at.who), 20)}"' if at.path != POD_LEVEL else "spec.resources"
         have = f"request {_said(asked)}, limit {_said(limit)}"
         fact = f"{who}: {name} has {have}; GPU pods here must be of QoS class Guaranteed"
         side, value = ("requests", limit) if at.limit(name) else ("limits", asked if at.request(name) else "an amount")
         yield Violation(
             code="BERTH-103",
             fact=fact,
-            fix=_fix(fact, at.path, side, name, _short(value, 12)),
+            fix=_fix(fact, at.path, side, name, cut(str(value), 12)),
             rule=NAME,
             policies=plan.wishes.equal["cpuAndMemory"],
         )
 
 
 def _said(value: object) -> str:
-    return "none" if value is None else _short(value, 12)
+    return "none" if value is None else cut(str(value), 12)
 
 
 def check_update(request: Request, plan: Plan) -> Iterator[Violation]:

@@ -15,15 +15,8 @@ _BY_NAME = ("containers", "initContainers", "resourceClaims")
 def merged(spec: Raw, over: Raw) -> Raw:
     """``spec`` with ``over`` laid over it; both stay as they were. Raises ValueError where a list that is merged by name has an item
     without one."""
-    out = dict(spec)
-    for key, value in over.items():
-        if value is None:
-            out.pop(key, None)
-        elif key in _BY_NAME:
-            out[key] = _by_name(key, spec.get(key), value)
-        else:
-            out[key] = _deep(spec.get(key), value)
-    return out
+    lists = {key: _by_name(key, spec.get(key), over[key]) for key in _BY_NAME if over.get(key) is not None}
+    return _maps(spec, {**over, **lists})
 
 
 def _by_name(key: str, under: Any, over: Any) -> list[Any]:
@@ -44,9 +37,12 @@ def _is_named(items: object) -> bool:
 
 
 def _deep(under: Any, over: Any) -> Any:
-    """Maps key by key; null removes a key; all else is replaced. Patches are as deep as their text, which is bounded where it is read."""
-    if not isinstance(under, dict) or not isinstance(over, dict):
-        return over
+    """Maps key by key; all else is replaced. Patches are as deep as their text, which is bounded where it is read."""
+    return _maps(under, over) if isinstance(under, dict) and isinstance(over, dict) else over
+
+
+def _maps(under: Raw, over: Raw) -> Raw:
+    """Null removes a key."""
     out = dict(under)
     for key, value in over.items():
         if value is None:

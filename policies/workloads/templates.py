@@ -21,7 +21,7 @@ def workload_of(catalog: Catalog, api_version: str, kind: str) -> Workload | Non
     """
     group = group_of(api_version)
     grouped = [w for w in catalog.workloads if any(group_of(version) == group for version in w.api_version)]
-    named = [w for w in grouped if (w.kind or w.name) == kind] or [w for w in grouped if (group, kind) in w.owners]
+    named = [w for w in grouped if w.kind == kind] or [w for w in grouped if (group, kind) in w.owners]
     return named[0] if named else None
 
 

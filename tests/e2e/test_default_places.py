@@ -21,6 +21,7 @@ from tests.e2e import differential_nodes as nodes
 from tests.e2e.conftest import control_plane
 from tests.e2e.differential_forms import renamed, selecting
 from tests.e2e.differential_nodes import BY_NAME, FLEET, FleetNode
+from tests.random_terms import REQUIRED
 from tests.testcluster.berth import SCOPE, create_namespace, registered
 from tests.testcluster.cluster import Cluster, Options
 from tests.unread_words import WORDS, Word, with_word
@@ -133,7 +134,7 @@ def _pod(random: Random, name: str) -> Raw:
             {"key": "karpenter.sh/capacity-type", "operator": "NotIn", "values": ["reserved"]},
         ]
         terms = [{"matchExpressions": [one]} for one in random.sample(known, random.choice((1, 2)))]
-        spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+        spec["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 

@@ -184,12 +184,12 @@ def test_warn_lets_the_pod_through_and_tells_who_typed_it(world: Modes) -> None:
 
 
 IN_ENFORCE = "(its pods will be refused): spec.template.spec.nodeSelector"
-IN_WARN = "(pods from {} would be refused, were ClusterGPUPolicy/warned in Enforce): spec.nodeSelector"
+IN_WARN = "(would be refused, were ClusterGPUPolicy/warned in Enforce): {}.spec.nodeSelector"
 ADVISED = {
     ("Deployment", "enforce"): IN_ENFORCE,
     ("StatefulSet", "enforce"): IN_ENFORCE,
     ("Job", "enforce"): IN_ENFORCE,
-    ("CronJob", "enforce"): "(spec.jobTemplate.spec.template): spec.nodeSelector",  # whole within what a warning may have
+    ("CronJob", "enforce"): "(its pods will be refused): spec.jobTemplate.spec.template.spec.nodeSelector",
     ("Job", "warn"): IN_WARN.format("spec.template"),
     ("CronJob", "warn"): IN_WARN.format("spec.jobTemplate.spec.template"),
 }

@@ -194,7 +194,7 @@ def test_a_recorded_deployment_with_a_mismatch_is_told_where() -> None:
 @pytest.mark.parametrize(("workload", "path"), TEMPLATED, ids=[f"{w.name}-{path}" for w, path in TEMPLATED])
 def test_every_template_of_the_catalog_is_advised_on(workload: Workload, path: str) -> None:
     """Each kind, at each place: a mismatch is told with the path that leads to it, a template that fits is told nothing."""
-    kind = workload.kind or workload.name
+    kind = workload.kind
     for api_version in workload.api_version:
         wrong, at = placed(path, template(limit="2"))
         assert advise(asked(api_version, kind, wrong), WORLD) == (mismatch(at),)

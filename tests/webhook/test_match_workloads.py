@@ -152,8 +152,10 @@ def test_an_update_may_come_with_any_null() -> None:
 
 def test_a_workload_of_a_thousand_containers_is_within_the_budget() -> None:
     """Spread over its templates, with resources that are no accelerators."""
-    templates: list[Raw | None] = [template_of(pod_with(100, ["cpu", "memory", "a.example/x", "b.example/x", "c.example/x"]))] * 10
-    asked = [asked_for(w, with_templates(w, w.api_version[0], templates), cost=True) for w in WORKLOADS.values()]
+    template = template_of(pod_with(100, ["cpu", "memory", "a.example/x", "b.example/x", "c.example/x"]))
+    asked = [
+        asked_for(w, with_templates(w, w.api_version[0], [template] * (10 // len(w.templates))), cost=True) for w in WORKLOADS.values()
+    ]
     _, told = judge(asked)
     assert [(one.called, dict(one.errors)) for one in told] == [(NOTHING, {})] * len(asked)
     assert max(cost for one in told for cost in one.cost.values()) < LIMIT_OF_ONE / 3

@@ -16,7 +16,7 @@ BUILT_IN = ("apps", "batch", "")
 
 def with_templates(workload: Workload, version: str, templates: list[Raw | None]) -> Raw:
     """A manifest with one of ``templates`` at each path in turn; all of them, where a path has a star."""
-    found: Raw = {"apiVersion": version, "kind": workload.kind or workload.name, "metadata": {"name": "w"}}
+    found: Raw = {"apiVersion": version, "kind": workload.kind, "metadata": {"name": "w"}}
     for number, path in enumerate(workload.templates):
         here = templates if "*" in path else [templates[number % len(templates)]]
         put(found, [str(step) for step in steps(path)], list(here))

@@ -260,7 +260,7 @@ def test_workloads_have_well_formed_signatures() -> None:
     names = [workload.name for workload in CATALOG.workloads]
     assert len(set(names)) == len(names)
     assert {"Job", "CronJob", "Deployment", "StatefulSet", "DaemonSet", "PyTorchJob", "RayCluster", "JobSet", "Notebook"} <= set(names)
-    kinds = [(version, workload.kind or workload.name) for workload in CATALOG.workloads for version in workload.api_version]
+    kinds = [(version, workload.kind) for workload in CATALOG.workloads for version in workload.api_version]
     assert len(set(kinds)) == len(kinds)
     for workload in CATALOG.workloads:
         assert all(kind for _, kind in workload.owners), workload.name
@@ -271,7 +271,7 @@ def test_workloads_have_well_formed_signatures() -> None:
 
 def test_every_workload_that_describes_pods_has_its_resource() -> None:
     """As its CRD is named: ``<resource>.<group>``. Two kinds may share a word, in different groups."""
-    resources = {workload.kind or workload.name: workload.resource for workload in CATALOG.workloads}
+    resources = {workload.kind: workload.resource for workload in CATALOG.workloads}
     assert all(resources.values())
     odd = {kind: resource for kind, resource in resources.items() if resource != f"{kind.lower()}s"}
     assert odd == {"ModelWarmup": "modelwarmups"} or odd == {}
