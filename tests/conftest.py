@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -46,6 +48,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if "fuzz" in item.path.parts or getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker(pytest.mark.no_cover)
     items.sort(key=_rank, reverse=not hasattr(config, "workerinput"))
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Nothing is traced while a test passes uncounted. pytest-cov stops the tracer that it started last; in a worker of several it has
+    started two (as the one who tells the workers what to do, and as one of them), and the other one goes on."""
+    if item.get_closest_marker("no_cover") is None:
+        return (yield)
+    tracer, of_threads = sys.gettrace(), threading.gettrace()
+    sys.settrace(None)
+    threading.settrace(None)
+    try:
+        return (yield)
+    finally:
+        threading.settrace(of_threads)
+        sys.settrace(tracer)
 
 
 def _rank(item: pytest.Item) -> int:

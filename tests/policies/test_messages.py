@@ -42,6 +42,7 @@ def remarks() -> Iterator[Remark]:
         yield from (r for would in verdict.would for r in would.remarks)
 
 
+@pytest.mark.no_cover
 def test_code_fact_and_fix_come_first() -> None:
     """Every refusal says what is wrong and what to type within its first 200 characters."""
     long = [(len(text), text) for v in violations() if len(text := f"{v.code}: {v.fact}; {v.fix}.") > AUTHOR_READS]

@@ -286,13 +286,14 @@ def test_an_update_is_judged_only_where_something_that_is_judged_changed() -> No
     assert sum(answer.called == CHANGED for answer in told) > 0.1 * len(told)
 
 
-@pytest.mark.parametrize(("where", "key"), MARKS, ids=[key for _, key in MARKS])
-def test_each_mark_of_protection_is_judged_when_it_is_added_later(where: str, key: str) -> None:
+def test_each_mark_of_protection_is_judged_when_it_is_added_later() -> None:
     """Of a pod with a device; a plain pod may have what it likes."""
-    plain = pod_with(1, ["cpu"])
-    marked = [{**pod, "metadata": {"name": "p", where: {key: "true"}}} for pod in (GPU_POD, plain)]
-    asked = [Asked(object=new, old=old, operation="UPDATE") for new, old in zip(marked, (GPU_POD, plain), strict=True)]
-    assert [one.called for one in judge(asked)[1]] == [CHANGED, NOTHING]
+    before = [(where, key, pod) for where, key in MARKS for pod in (GPU_POD, pod_with(1, ["cpu"]))]
+    marked = [{**pod, "metadata": {"name": "p", where: {key: "true"}}} for where, key, pod in before]
+    _, told = judge([Asked(object=new, old=old, operation="UPDATE") for new, (_, _, old) in zip(marked, before, strict=True)])
+    assert [(mark, one.called) for mark, one in zip(before, told, strict=True)] == [
+        (mark, CHANGED if mark[2] is GPU_POD else NOTHING) for mark in before
+    ]
 
 
 def test_amounts_that_are_changed_while_a_pod_runs_are_judged() -> None:

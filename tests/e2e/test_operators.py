@@ -1,0 +1,75 @@
+"""Kinds of operators, by the definitions that their authors publish: who applies one reads at once what its pods will meet."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from policies.catalog import Workload
+from tests.counts import count
+from tests.e2e.judged import Judged, judged
+from tests.random_worlds import catalog
+from tests.testcluster import operators
+from tests.testcluster.cluster import Cluster, Options
+from tests.testcluster.fixtures import control_plane
+from tests.testcluster.operators import Definition
+from tests.webhook.calls_wanted import NOTHING
+from tests.webhook.kind_manifests import FOUND, Raw, calls
+
+LARGEST = count(120_000, 10_000_000)
+"""bytes of a definition: the API server takes the small ones in a second, and all of them in half a minute"""
+
+
+@pytest.fixture(scope="module")
+def world(request: pytest.FixtureRequest) -> Iterator[Judged]:
+    """A control plane with all definitions, and a policy that lets none of the manifests' pods pass."""
+    with control_plane(request.session, Options(kubelets=False, controllers="namespace-controller")) as cluster:
+        defined = operators.definitions(catalog(), LARGEST)
+        define(cluster, defined)
+        with judged(cluster, "operators", namespaces={"enforce": {"mode": "enforce"}}, known="namespaces") as found:
+            yield found
+
+
+def define(cluster: Cluster, defined: list[Definition]) -> None:
+    """Served from now on. No operator runs, so none converts: what is stored is what was sent."""
+    files = [word for one in defined for word in ("-f", str(one.file))]
+    subprocess.run(cluster.kubectl("apply", "--server-side", *files), check=True, capture_output=True)
+    for one in defined:
+        definition = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": one.name}}
+        cluster.api.patch(definition, {"spec": {"conversion": {"strategy": "None", "webhook": None}}})
+    names = [f"crd/{one.name}" for one in defined]
+    subprocess.run(cluster.kubectl("wait", "--for=condition=Established", *names), check=True, capture_output=True)
+
+
+def served(cluster: Cluster, value: Raw) -> bool:
+    try:
+        return bool(cluster.api.kind(value["apiVersion"], value["kind"]))
+    except LookupError:
+        return False
+
+
+def test_who_applies_a_workload_of_an_operator_reads_what_its_pods_will_meet(world: Judged) -> None:
+    """Every manifest whose pods ask for an accelerator is stored, with the refusal as a warning; every other one with none."""
+    tried = [(workload, value) for workload, value in FOUND if workload.name not in BUILT_IN and served(world.cluster, value)]
+    tried = [(workload, value) for workload, value in tried if "podTemplateOverrides" not in value["spec"]]  # gone since Trainer 2.2
+    wrong = [found for workload, value in tried if (found := wrongly_told(world, workload, value)) is not None]
+    assert not wrong, "\n".join(wrong)
+    assert len({value["kind"] for _, value in tried}) >= count(5, 20)
+
+
+BUILT_IN = {"ReplicationController", "Deployment", "StatefulSet"}
+
+
+def wrongly_told(world: Judged, workload: Workload, value: Raw) -> str | None:
+    """What kubectl printed, where that is not what it should be."""
+    word = "apply" if "name" in value["metadata"] else "create"
+    command = world.cluster.kubectl(word, "-n", world["enforce"], "-f", "-")
+    done = subprocess.run(command, input=json.dumps(value), capture_output=True, text=True, check=False)
+    told = [line for line in done.stderr.splitlines() if line.startswith("Warning: BERTH-112 ") and " will be refused): " in line]
+    if "name" in value["metadata"]:
+        world.cluster.api.delete({**value, "metadata": {**value["metadata"], "namespace": world["enforce"]}})
+    right = done.returncode == 0 and bool(told) == (calls(workload, value) != NOTHING)
+    return None if right else f"{value['kind']} {value['metadata']}: {done.stdout}{done.stderr}"
