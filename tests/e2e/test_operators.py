@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from policies.catalog import Workload
+from policies.workloads.made import group_of
 from tests.counts import count
 from tests.e2e.judged import Judged, judged
 from tests.random_worlds import catalog
@@ -18,9 +19,12 @@ from tests.testcluster.fixtures import control_plane
 from tests.testcluster.operators import Definition
 from tests.webhook.calls_wanted import NOTHING
 from tests.webhook.kind_manifests import FOUND, Raw, calls
+from tests.webhook.workload_manifests import BUILT_IN
 
 LARGEST = count(120_000, 10_000_000)
-"""bytes of a definition: the API server takes the small ones in a second, and all of them in half a minute"""
+"""bytes of a definition: the API server takes the small ones in some seconds, and all of them in a minute"""
+GONE = {"podSpecOverrides", "podTemplateOverrides"}
+"""fields of a TrainJob in older releases of Trainer; these definitions are of 2.2"""
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +44,13 @@ def define(cluster: Cluster, defined: list[Definition]) -> None:
     for one in defined:
         definition = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": one.name}}
         cluster.api.patch(definition, {"spec": {"conversion": {"strategy": "None", "webhook": None}}})
-    names = [f"crd/{one.name}" for one in defined]
-    subprocess.run(cluster.kubectl("wait", "--for=condition=Established", *names), check=True, capture_output=True)
+    names = {one.name for one in defined}
+    command = cluster.kubectl("api-resources", "--cached=false", "-o", "name")
+    cluster.wait_for(lambda: names.issubset(printed(command).split()), "every definition to be served")
+
+
+def printed(command: list[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
 def served(cluster: Cluster, value: Raw) -> bool:
@@ -53,16 +62,11 @@ def served(cluster: Cluster, value: Raw) -> bool:
 
 def test_who_applies_a_workload_of_an_operator_reads_what_its_pods_will_meet(world: Judged) -> None:
     """Every manifest whose pods ask for an accelerator is stored, with the refusal as a warning; every other one with none."""
-    tried = [(workload, value) for workload, value in FOUND if workload.name not in BUILT_IN and served(world.cluster, value)]
-    tried = [(workload, value) for workload, value in tried if GONE.isdisjoint(value["spec"])]
+    custom = [(workload, value) for workload, value in FOUND if group_of(value["apiVersion"]) not in BUILT_IN]
+    tried = [(workload, value) for workload, value in custom if served(world.cluster, value) and GONE.isdisjoint(value["spec"])]
     wrong = [found for workload, value in tried if (found := wrongly_told(world, workload, value)) is not None]
     assert not wrong, "\n".join(wrong)
     assert len({value["kind"] for _, value in tried}) >= count(5, 20)
-
-
-GONE = {"podSpecOverrides", "podTemplateOverrides"}
-"""fields of a TrainJob in older releases of Trainer; these definitions are of 2.2"""
-BUILT_IN = {"ReplicationController", "Deployment", "StatefulSet"}
 
 
 def wrongly_told(world: Judged, workload: Workload, value: Raw) -> str | None:

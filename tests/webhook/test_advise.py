@@ -22,10 +22,10 @@ from policies.snapshot import Snapshot
 from policies.workloads.templates import steps
 from tests import golden
 from tests.strategies import examples
+from tests.webhook.kind_manifests import KINDS as KIND_MANIFESTS
 from webhook.advise import MOST_TEMPLATES, Advised, advise, answer, from_document, parse
 from webhook.review import WARNING_LENGTH, ReviewError
 
-KINDS_FOLDER = Path(__file__).parent.parent / "kinds"
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent.parent / "reviews" / "deployments-create-vllm-server.json").read_text())
 CATALOG = golden.catalog_with()
 TEMPLATED = [(w, path) for w in CATALOG.workloads for path in w.templates]
@@ -210,7 +210,7 @@ def test_kinds_without_templates_are_advised_on(number: str) -> None:
         "trainer": 'set spec.trainer.resourcesPerNode.limits["nvidia.com/gpu"] to 4',
     }
     told: list[str] = []
-    for case in yaml.safe_load((KINDS_FOLDER / f"{number}.yaml").read_text()):
+    for case in yaml.safe_load((KIND_MANIFESTS / f"{number}.yaml").read_text()):
         value = case["manifest"]
         told += advise(asked(value["apiVersion"], value["kind"], value), WORLD)
     refusals = [one for one in told if "its pods will be refused" in one]
@@ -221,7 +221,7 @@ def test_kinds_without_templates_are_advised_on(number: str) -> None:
 def test_no_wrong_type_in_kinds_without_templates_is_an_error() -> None:
     """Whatever an operator's schema lets pass: the workload is allowed, with at most a sentence."""
     random = Random(3)
-    for file in sorted(KINDS_FOLDER.glob("*.yaml")):
+    for file in sorted(KIND_MANIFESTS.glob("*.yaml")):
         for case in yaml.safe_load(file.read_text()):
             value = case["manifest"]
             for path in [("spec",), *(("spec", key) for key in value.get("spec", {}))]:

@@ -6,19 +6,14 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from policies.catalog import Workload
 from policies.edit_tree import set_at, value_at
 from policies.workloads.made import group_of
 from policies.workloads.templates import workload_of
 from tests.random_worlds import catalog
-from tests.webhook.api_server import Asked, judge
+from tests.webhook.api_server import judge
 from tests.webhook.calls_wanted import NOTHING
 from tests.webhook.kind_manifests import FOUND, Raw, calls
-
-
-def asked(workload: Workload, value: Raw, **more: Any) -> Asked:
-    group, _, version = value["apiVersion"].rpartition("/")
-    return Asked(object=value, resource=(group, version, workload.resource), typed=group == "", **more)
+from tests.webhook.workload_manifests import asked_for
 
 
 def without_devices(value: Raw) -> Raw:
@@ -31,7 +26,7 @@ def without_devices(value: Raw) -> Raw:
 def test_what_asks_for_an_accelerator_is_sent() -> None:
     """To one webhook; what asks for none is not, unless a text says something that may be one."""
     both = [(workload, value) for workload, one in FOUND for value in (one, without_devices(one))]
-    _, told = judge([asked(workload, value) for workload, value in both])
+    _, told = judge([asked_for(workload, value) for workload, value in both])
     assert [dict(one.errors) for one in told] == [{}] * len(told)
     for (workload, value), one in zip(both, told, strict=True):
         assert one.called == calls(workload, value) or ("podSpecPatch" in str(value) and one.called > calls(workload, value)), value
@@ -42,7 +37,7 @@ def test_an_update_of_anything_but_the_spec_is_not() -> None:
     """Labels, annotations of the object itself and a status change no pod."""
     old = [(w, v) for w, v in FOUND if calls(w, v) != NOTHING]
     quiet = [{**v, "metadata": {**v["metadata"], "labels": {"a": "b"}}, "status": {"ready": True}} for _, v in old]
-    _, told = judge([asked(w, new, operation="UPDATE", old=v) for (w, v), new in zip(old, quiet, strict=True)])
+    _, told = judge([asked_for(w, new, operation="UPDATE", old=v) for (w, v), new in zip(old, quiet, strict=True)])
     assert [(one.called, dict(one.errors)) for one in told] == [(NOTHING, {})] * len(told)
 
 
@@ -67,7 +62,7 @@ def paths(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 def test_nothing_on_the_way_need_be_there() -> None:
     """An operator's schema may let null pass anywhere: no condition errors, and what is called for is never less than what is judged."""
     variants = [(workload, value) for workload, full in FOUND if workload.places for value in hollowed(full)]
-    _, told = judge([asked(workload, value) for workload, value in variants])
+    _, told = judge([asked_for(workload, value) for workload, value in variants])
     for (workload, value), one in zip(variants, told, strict=True):
         assert dict(one.errors) == {}, value
         assert one.called >= calls(workload, value), value
@@ -87,6 +82,6 @@ def test_a_manifest_of_a_thousand_containers_is_within_the_budget() -> None:
     workload = workload_of(catalog(), "tekton.dev/v1", "Pipeline")
     assert workload is not None
     assert group_of("tekton.dev/v1") == "tekton.dev"
-    _, (told,) = judge([asked(workload, pipeline, cost=True)])
+    _, (told,) = judge([asked_for(workload, pipeline, cost=True)])
     assert (told.called, dict(told.errors)) == (NOTHING, {})
     assert max(told.cost.values()) < 400_000
