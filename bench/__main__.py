@@ -1,6 +1,6 @@
 """``make bench``: what Berth costs, beside what others cost. The tables go into bench/RESULTS.md.
 
-    python -m bench [all | engine holds servers policies memory giant handshakes openloop live endtoend] [--quick] [--results FILE]
+    python -m bench [all | engine holds servers policies memory giant handshakes openloop live endtoend sizing] [--quick] [--results FILE]
 
 Needs Linux, two cores, Go and wrk (or BERTH_WRK=/path/to/wrk). All of it takes some half an hour, after rivals are built.
 """
@@ -14,9 +14,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from bench import endtoend, engine, giant, handshakes, holds, live, machine, memory, openloop, page, policies, servers
-from bench.machine import BenchError
-from bench.setting import FULL, QUICK, Setting, prepared
+from bench.creations import endtoend
+from bench.following import live, sizing
+from bench.handlers import giant, handshakes, memory, openloop, policies, servers
+from bench.in_process import engine, holds
+from bench.measuring.setting import FULL, QUICK, Setting, prepared
+from tests.support import machine, results_page
+from tests.support.machine import BenchError
 
 PARTS: dict[str, tuple[str, Callable[[Setting], Iterable[str]]]] = {
     "engine": ("The engine, in process", engine.run),
@@ -29,6 +33,7 @@ PARTS: dict[str, tuple[str, Callable[[Setting], Iterable[str]]]] = {
     "openloop": ("Calls at fixed times, and where the time goes", openloop.run),
     "live": ("A cluster that is followed", live.run),
     "endtoend": ("Pods created on a real control plane", endtoend.run),
+    "sizing": ("How many replicas", sizing.run),
 }
 
 
@@ -37,12 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description="What Berth costs, beside what others cost.")
     parser.add_argument("parts", nargs="*", metavar="PART", default=["all"], help=f"of {', '.join(PARTS)}, all (the default)")
     parser.add_argument("--quick", action="store_true", help="tiny counts, only what is built already, nothing recorded: does it work?")
-    parser.add_argument("--results", type=Path, help=f"the page to record in; default: {page.RESULTS.name} beside this program")
+    parser.add_argument("--results", type=Path, help=f"the page to record in; default: {results_page.RESULTS.name} beside this program")
     given = parser.parse_args(arguments)
     names = list(PARTS) if "all" in given.parts else given.parts
     if unknown := [name for name in names if name not in PARTS]:
         parser.error(f"there is no part {' or '.join(unknown)}; give of {', '.join(PARTS)}")
-    results: Path | None = given.results or (None if given.quick else page.RESULTS)
+    results: Path | None = given.results or (None if given.quick else results_page.RESULTS)
     try:
         with prepared(QUICK if given.quick else FULL, _drawings(results)) as setting:
             os.sched_setaffinity(0, {setting.cores.load})
@@ -61,16 +66,16 @@ def _drawings(results: Path | None) -> Path:
 
 def _measure(name: str, setting: Setting, results: Path | None) -> None:
     title, run = PARTS[name]
-    begun, said = time.monotonic(), machine.described()
+    begun, machine_text = time.monotonic(), machine.described()
     lines = [f"## {title}", ""]
     print(f"\n## {title}\n", flush=True)
     for line in run(setting):
         print(line, flush=True)
         lines.append(line)
-    lines += ["", f"`python -m bench {name}`: {said}; took {time.monotonic() - begun:.0f} s."]
+    lines += ["", f"`python -m bench {name}`: {machine_text}; took {time.monotonic() - begun:.0f} s."]
     print(lines[-1], flush=True)
     if results is not None:
-        page.write(f"bench {name}", lines, results)
+        results_page.write(f"bench {name}", lines, results)
 
 
 if __name__ == "__main__":

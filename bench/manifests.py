@@ -17,9 +17,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import page
-from bench.candidates import LIBRARY
+from bench.measuring.candidates import LIBRARY
 from cli import main as berth
+from tests.support import results_page
 
 _CODE = re.compile(r"BERTH-1\d\d")
 _WARNED = re.compile(r"warning: (BERTH-2\d\d)")
@@ -43,11 +43,11 @@ def tried(folder: Path, platforms: str) -> Iterator[Tried]:
 
 
 def _one(file: Path, repository: str, path: str, platforms: str) -> Tried:
-    said = io.StringIO()
+    errors = io.StringIO()
     words = ["try", "--policies", str(LIBRARY), "--platforms", platforms, "--namespace", "team", "--output", "yaml", str(file)]
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
         code = berth.main(words)
-    text = said.getvalue()
+    text = errors.getvalue()
     refused = ", ".join(sorted(set(_CODE.findall(text))))
     outcome = {0: "admitted", 1: f"refused: {refused}", 2: "bad input"}[code]
     return Tried(repository, path, outcome, tuple(sorted(set(_WARNED.findall(text)))))
@@ -69,12 +69,14 @@ def _page(found: Sequence[Tried], platforms: str) -> Iterator[str]:
     yield f"`berth try` with the shipped policies and `--platforms {platforms}` over {len(found)} manifests that others wrote."
     yield "Where an index names a file by its number alone, nobody could say which repository it is of."
     yield ""
-    yield from page.table(("outcome", "files"), [(what, str(n)) for what, n in Counter(one.outcome for one in found).most_common()])
+    yield from results_page.table(("outcome", "files"), [(what, str(n)) for what, n in Counter(one.outcome for one in found).most_common()])
     yield ""
-    yield from page.table(("warning", "files"), [(w, str(n)) for w, n in Counter(w for one in found for w in one.warnings).most_common()])
+    yield from results_page.table(
+        ("warning", "files"), [(w, str(n)) for w, n in Counter(w for one in found for w in one.warnings).most_common()]
+    )
     yield ""
     rows = [(one.repository, one.path, one.outcome, " ".join(one.warnings)) for one in found]
-    yield from page.table(("repository", "file", "outcome", "warnings"), rows)
+    yield from results_page.table(("repository", "file", "outcome", "warnings"), rows)
 
 
 if __name__ == "__main__":

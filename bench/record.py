@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib.metadata import version
 
-from bench import page
+from tests.support import results_page
 
 PACKAGES = ("cryptography", "httptools", "hypothesis", "orjson", "prometheus-client", "uvloop")
 
@@ -25,8 +25,8 @@ def main() -> int:
         for line in process.stdout:
             print(line, end="", flush=True)
             lines.append(line.rstrip())
-    page.write("prove", section(lines, datetime.now(UTC)))
-    print(f"recorded in {page.RESULTS.name}")
+    results_page.write("prove", section(lines, datetime.now(UTC)))
+    print(f"recorded in {results_page.RESULTS.name}")
     return process.returncode
 
 

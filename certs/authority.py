@@ -1,7 +1,7 @@
 """A certificate authority of two functions: make a CA, issue a serving certificate from it.
 
-Pure: the time is an argument, nothing is read or written. Keys are P-256: a full handshake costs about a fifth
-less than with RSA-2048, and every client that speaks TLS 1.2 knows the curve.
+Pure: the time is an argument, nothing is read or written. Keys are P-256: a full handshake costs about a
+fifth less than with RSA-2048, and every client that speaks TLS 1.2 knows the curve.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from certs.names import normal
 
 BACKDATE = timedelta(hours=1)
-"""notBefore lies this far back, so that a caller whose clock is up to an hour slow accepts a fresh certificate."""
+"""notBefore lies this far back, so that a caller whose clock is up to an hour slow accepts a fresh
+certificate."""
 
 CA_LIFE = timedelta(days=365)
-"""A year: a new CA must reach every caller before the old one goes, so it changes rarely."""
+"""One year: a new CA must reach every caller before the old one expires, so it changes rarely."""
 
 LEAF_LIFE = timedelta(days=7)
-"""A week: a leaked key is worth little, and with a third of the life left at renewal (2 days 8 hours) a weekend
-passes before anybody has to act."""
+"""One week: a leaked key is worth little, and with a third of the lifetime left at renewal (2 days 8 hours) a
+weekend passes before anybody has to act."""
 
 
-NAME_TOLD = 80
-"""Characters of a name that is refused, in the message; more would hide the rest of it."""
+MOST_SHOWN = 80
+"""Characters of a refused name that the message quotes; more would hide the rest of the message."""
 
 
 class CertificateError(Exception):
@@ -56,17 +57,20 @@ class KeyPair:
 
     @property
     def key_pem(self) -> bytes:
-        """PKCS #8, not encrypted: for a file of mode 0600 or a Secret, nothing else."""
+        """The private key as unencrypted PKCS #8: for a file of mode 0600 or a Secret, nothing else."""
         return self.key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Subject alternative names, DNS names and IP addresses, sorted."""
+        """Return the subject alternative names (DNS names and IP addresses), sorted."""
         return names_of(self.certificate)
 
 
 def make_ca(now: datetime, *, name: str = "berth", life: timedelta = CA_LIFE) -> KeyPair:
-    """A self-signed CA that can only issue leaves. Its subject holds its serial number: two CAs of a rotation differ."""
+    """Make a self-signed CA that can only issue leaf certificates.
+
+    Its subject contains its serial number, so that the two CAs of a rotation differ.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     serial = x509.random_serial_number()
     subject = _common_name(f"{name} CA {serial & 0xFFFFFFFF:08x}")
@@ -77,7 +81,7 @@ def make_ca(now: datetime, *, name: str = "berth", life: timedelta = CA_LIFE) ->
 
 
 def issue(ca: KeyPair, names: Sequence[str], now: datetime, *, life: timedelta = LEAF_LIFE) -> KeyPair:
-    """A serving certificate for ``names`` (DNS names and IP addresses), which never outlives its CA.
+    """Issue a serving certificate for ``names`` (DNS names and IP addresses); it never outlives its CA.
 
     Raises CertificateError as ``checked_names`` does, and when the CA has expired.
     """
@@ -97,12 +101,13 @@ def issue(ca: KeyPair, names: Sequence[str], now: datetime, *, life: timedelta =
 
 
 def checked_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Each once, in the order given, as a certificate holds them.
+    """Return each name once, in the order given, in the form in which a certificate holds it.
 
-    Raises CertificateError without names (the API server ignores the common name) and with all that are no DNS name or IP address.
+    Raises CertificateError when there are no names (the API server ignores the common name), or when some are
+    neither a DNS name nor an IP address; the message lists all of those.
     """
     found = {name: normal(name) for name in names}
-    wrong = ", ".join(json.dumps(name[:NAME_TOLD]) for name, form in found.items() if form is None)
+    wrong = ", ".join(json.dumps(name[:MOST_SHOWN]) for name, form in found.items() if form is None)
     if wrong:
         raise CertificateError(
             f"a certificate cannot be issued for {wrong}: no DNS name (labels of letters, digits and inner hyphens, with a dot between)"
@@ -114,7 +119,11 @@ def checked_names(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def load(certificate_pem: bytes, key_pem: bytes) -> KeyPair:
-    """A pair from PEM. Raises CertificateError: unreadable, not an elliptic curve key, or not the certificate's key."""
+    """Load a pair from PEM.
+
+    Raises CertificateError when either is unreadable, the key is not an elliptic curve key, or it is not the
+    certificate's key.
+    """
     try:
         certificate = x509.load_pem_x509_certificate(certificate_pem)
     except ValueError:
@@ -131,7 +140,7 @@ def load(certificate_pem: bytes, key_pem: bytes) -> KeyPair:
 
 
 def names_of(certificate: x509.Certificate) -> tuple[str, ...]:
-    """Subject alternative names, DNS names and IP addresses, sorted."""
+    """Return the subject alternative names (DNS names and IP addresses), sorted."""
     try:
         san = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -140,10 +149,10 @@ def names_of(certificate: x509.Certificate) -> tuple[str, ...]:
     return tuple(sorted([*san.get_values_for_type(x509.DNSName), *addresses]))
 
 
-def issued_by(leaf: KeyPair, ca: KeyPair) -> bool:
-    """Whether this CA signed this leaf."""
+def signed(leaf: x509.Certificate, ca: x509.Certificate) -> bool:
+    """Return whether the key of this CA certificate signed this leaf."""
     try:
-        leaf.certificate.verify_directly_issued_by(ca.certificate)
+        leaf.verify_directly_issued_by(ca)
     except (ValueError, TypeError, InvalidSignature):
         return False
     return True

@@ -1,7 +1,8 @@
-"""A serving certificate from anywhere, as PEM: can callers use it, and if not, what is wrong and what to do, in words.
+"""Checks of a serving certificate of any origin, given as PEM: whether callers can use it, and if not, what
+is wrong and how to fix it.
 
-Pure: bytes and the time in, values out. Unlike the certificates that ``authority`` makes, these may have an RSA or Ed25519 key and
-intermediates. Whoever calls puts the file's name before the sentence.
+Pure: takes bytes and the time, returns values. Unlike the certificates that ``authority`` makes, these may
+have an RSA or Ed25519 key and intermediates. The caller prefixes the file's name to the message.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ Chain: TypeAlias = tuple[x509.Certificate, ...]
 """The serving certificate first, then its intermediates, as in the file."""
 
 CURVES = ("secp256r1", "secp384r1", "secp521r1")
-"""What Go's crypto/tls, in which the API server calls, can verify."""
+"""The curves that Go's crypto/tls, the API server's TLS stack, can verify."""
 
 SERVING = {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE}
 
 
 def parse_chain(pem: bytes) -> Chain:
-    """All certificates of a file. Raises CertificateError."""
+    """Parse all certificates of a file. Raises CertificateError."""
     if b"-----BEGIN CERTIFICATE-----" not in pem:
         held = "a key and no certificate" if b"PRIVATE KEY-----" in pem else "no PEM certificate"
         raise CertificateError(f"there is {held} in it; give the certificate that starts with -----BEGIN CERTIFICATE-----")
@@ -39,11 +40,11 @@ def parse_chain(pem: bytes) -> Chain:
 
 
 def parse_key(pem: bytes) -> PrivateKey:
-    """The private key of a file. Raises CertificateError."""
+    """Parse the private key of a file. Raises CertificateError."""
     if b"PRIVATE KEY-----" not in pem:
         raise CertificateError("there is no PEM key in it; give the key that starts with -----BEGIN PRIVATE KEY-----")
     with _damage("key"):
-        # The full check of an RSA key takes 33 ms for 2048 bits and 240 ms for 4096; a handshake proves more in a tenth of it.
+        # Without the full check of an RSA key (33 ms for 2048 bits, 240 for 4096): a handshake proves more.
         key = serialization.load_pem_private_key(pem, password=None, unsafe_skip_rsa_key_validation=True)
     if isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.name not in CURVES:
         raise CertificateError(f"callers do not speak the curve {key.curve.name}; give a key on P-256")
@@ -53,7 +54,10 @@ def parse_key(pem: bytes) -> PrivateKey:
 
 
 def place_of(key: PrivateKey, chain: Chain) -> int | None:
-    """Which certificate is the key's own, from 0. Raises CertificateError for one whose key is of an unknown kind."""
+    """Return the index (from 0) of the certificate that belongs to the key, or None.
+
+    Raises CertificateError for a certificate whose key is of an unknown kind.
+    """
     with _damage("certificate"):
         public = [certificate.public_key() for certificate in chain]
     own = key.public_key()
@@ -61,7 +65,10 @@ def place_of(key: PrivateKey, chain: Chain) -> int | None:
 
 
 def check(certificate: x509.Certificate, now: datetime) -> None:
-    """Raises CertificateError: expired, not valid yet, without names, or not for servers."""
+    """Check that the certificate can serve now.
+
+    Raises CertificateError when it is expired, not valid yet, without names, or not for servers.
+    """
     start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if now >= end:
         raise CertificateError(f"it expired on {end:%Y-%m-%d %H:%M}Z; put a renewed one in its place")
@@ -78,7 +85,7 @@ def check(certificate: x509.Certificate, now: datetime) -> None:
 
 
 def to_pem(chain: Chain, key: PrivateKey) -> bytes:
-    """Certificates and key in one text, the key not encrypted: never for a file."""
+    """Return certificates and key in one PEM text, the key unencrypted: never write it to a file."""
     private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     return b"".join([*(certificate.public_bytes(serialization.Encoding.PEM) for certificate in chain), private])
 
@@ -93,7 +100,7 @@ def _for_servers(certificate: x509.Certificate) -> bool:
 
 @contextmanager
 def _damage(what: str) -> Iterator[None]:
-    """What the parser says of a broken file is about its own insides, so it is left out."""
+    """Turn parser errors into CertificateError, without the parser's text about its own internals."""
     try:
         yield
     except TypeError:

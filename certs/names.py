@@ -1,6 +1,6 @@
-"""What a certificate can be issued for: DNS names and IP addresses, in the form in which certificates hold them.
+"""The names a certificate can be issued for: DNS names and IP addresses, in the form that certificates hold.
 
-Pure. Names come from options, where a typing error would else be found only by the first caller.
+Pure. Names come from options, where a typing error would otherwise be found only by the first caller.
 """
 
 from __future__ import annotations
@@ -9,17 +9,20 @@ import ipaddress
 import re
 
 LONGEST = 253
-"""Characters of a DNS name: RFC 1035 section 2.3.4 allows 255 bytes on the wire, of which two are a length and the root."""
+"""The most characters of a DNS name: RFC 1035 section 2.3.4 allows 255 bytes on the wire, of which two are a
+length and the root."""
 
 _LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
 """RFC 1123 section 2.1: letters, digits and inner hyphens, at most 63."""
 _DNS_NAME = re.compile(rf"(?:\*\.)?{_LABEL}(?:\.{_LABEL})*")
 _NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)+")
-"""``10.0.0.256``: every label would do, but RFC 1123 leaves this form to addresses."""
+"""Matches names such as ``10.0.0.256``: every label is valid, but RFC 1123 reserves this form for addresses.
+"""
 
 
 def normal(name: str) -> str | None:
-    """The name as a certificate holds it (``0::1`` as ``::1``, an address without its zone), or None where it is no name or address.
+    """Return the name as a certificate holds it (``0::1`` as ``::1``, an address without its zone), or None
+    if it is neither a DNS name nor an IP address.
 
     The first label may be ``*``: callers let it stand for exactly one label (RFC 6125 section 6.4.3).
     """

@@ -1,7 +1,8 @@
-"""Files that others write while we read them: whole contents, and whether they changed.
+"""Reading of files that others write at the same time: whole contents, and detection of changes.
 
-Contents are compared, not what stat says: reading and hashing four small files takes some 20 microseconds, and no rewrite can hide from it,
-neither one within a tick of the file's clock and of the same size, nor one behind a symlink that now leads elsewhere.
+Contents are compared, not stat results: reading and hashing four small files takes some 20 microseconds, and
+no rewrite escapes it, neither one within a tick of the file's clock and of the same size, nor one behind a
+symlink that now leads elsewhere.
 """
 
 from __future__ import annotations
@@ -16,24 +17,25 @@ from pathlib import Path
 from certs.authority import CertificateError
 
 LIMIT = 64 * 1024
-"""Bytes of one file: ten certificates of RSA-4096 keys in PEM form take 25 KB. What is read is parsed on the event loop."""
+"""The most bytes of one file: ten certificates of RSA-4096 keys in PEM form take 25 KB. The content is parsed
+on the event loop."""
 
-_NO_LOCKS = "give a folder on a file system that has locks"
 _ADVICE = {
     errno.EMFILE: "raise this process's limit of open files (ulimit -n)",
     errno.ENFILE: "raise this machine's limit of open files (sysctl fs.file-max)",
     errno.ENOSPC: "make room on its file system",
     errno.EDQUOT: "make room on its file system, or raise the quota",
     errno.EFBIG: "raise this process's limit of file sizes (ulimit -f)",
-    errno.ENOLCK: _NO_LOCKS,
-    errno.ENOSYS: _NO_LOCKS,
-    errno.EOPNOTSUPP: _NO_LOCKS,
 }
-"""Where the error alone tells what to do."""
+"""Advice by errno, for errors that tell by themselves what to do."""
 
 
 def read(path: Path) -> bytes:
-    """The whole content. Raises CertificateError with the path: not there, not ours to read, no regular file, over 64 KiB."""
+    """Return the whole content.
+
+    Raises CertificateError with the path: the file does not exist, may not be read, is no regular file, or is
+    over 64 KiB.
+    """
     try:
         return whole(path)
     except OSError as error:
@@ -41,7 +43,10 @@ def read(path: Path) -> bytes:
 
 
 def whole(path: Path) -> bytes:
-    """The whole content. Raises OSError, and CertificateError as ``read`` does: no regular file, over 64 KiB."""
+    """Return the whole content.
+
+    Raises OSError, and CertificateError as ``read`` does: no regular file, or over 64 KiB.
+    """
     content = _content(path)
     if content is None:
         raise CertificateError(f"{path}: cannot be read: not a regular file; give one, which can be read again to see whether it changed")
@@ -51,17 +56,19 @@ def whole(path: Path) -> bytes:
 
 
 def reason_of(error: OSError, otherwise: str) -> str:
-    """What is wrong, and what to do about it: ``otherwise`` where the error does not tell."""
+    """Return what is wrong and what to do about it: ``otherwise`` if the error itself does not tell."""
     return f"{error.strerror or error}; {_ADVICE.get(error.errno or 0, otherwise)}"
 
 
 def fingerprint(paths: Iterable[Path]) -> bytes:
-    """The same as long as every file has the same content, or stays unreadable for the same reason."""
+    """Return a digest that stays the same while every file has the same content, or is unreadable for the
+    same reason."""
     return digest(_content_or_reason(path) for path in paths)
 
 
 def digest(contents: Iterable[bytes]) -> bytes:
-    """SHA-256 over the contents, each with its length: bytes that move from one file to the next are a change."""
+    """Return SHA-256 over the contents, each with its length: bytes that move from one file to the next are a
+    change."""
     total = hashlib.sha256()
     for content in contents:
         total.update(b"%d:" % len(content))
@@ -77,7 +84,10 @@ def _content_or_reason(path: Path) -> bytes:
 
 
 def _content(path: Path) -> bytes | None:
-    """At most one byte over the limit; None for a folder, pipe or device, of which a pipe would else hold up the whole server."""
+    """Return the content, at most one byte over the limit; None for a folder, pipe or device.
+
+    Reading a pipe would otherwise block the whole server.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -1,4 +1,4 @@
-"""When a certificate is due: one function, which answers with the reason."""
+"""The renewal rule: one function, which returns the reason for a renewal."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from certs.names import normal
 
 
 def renewal_reason(pair: KeyPair, names: Iterable[str], now: datetime, *, latest: datetime | None = None) -> str | None:
-    """Why ``pair`` must be made anew, or None. Due when a third of its life is left, not yet valid, or a name is missing.
+    """Return the reason why ``pair`` must be made anew, or None.
 
-    A CA is asked with no names. ``latest`` is when a new one would end at the latest, with its CA: where nothing is gained a
-    short rest is no reason, or the last days of a CA would bring one leaf after the other.
+    It is due when less than a third of its lifetime is left, when it is not yet valid, or when a name is
+    missing. For a CA, pass no names. ``latest`` is the latest possible expiry of a new certificate, that of
+    its CA: where renewal gains nothing, a short remaining lifetime is no reason, or the last days of a CA
+    would bring one leaf after the other.
     """
     start, end = pair.certificate.not_valid_before_utc, pair.certificate.not_valid_after_utc
     if now >= end:

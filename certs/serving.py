@@ -1,7 +1,9 @@
-"""What is served: a TLS context from two files, checked and tried out, and the one that the socket holds while those change.
+"""The serving side: a TLS context made from two files, checked and tried out, and the socket's own context,
+which follows their changes.
 
-A context that serves is never touched: loading a certificate into it from another thread ends the process (a segfault after some
-thousand loads under handshakes), and on the event loop a handshake could still meet a certificate and the key of another.
+A context in use is never modified: loading a certificate into it from another thread ends the process (a
+segfault after some thousand loads under handshakes), and on the event loop a handshake could still get a
+certificate with the key of another.
 """
 
 from __future__ import annotations
@@ -20,11 +22,11 @@ from certs.authority import CertificateError, KeyPair, names_of
 from certs.chain import Chain, PrivateKey, check, parse_chain, parse_key, place_of, to_pem
 from certs.reading import digest, read, reason_of
 
-NAMES_TOLD = 5
-"""of a certificate's names, in a log line"""
+MOST_NAMES_SHOWN = 5
+"""The most names of a certificate that a log line lists."""
 
 ROUNDS = 3
-"""TLS 1.2 takes three turns of each side, TLS 1.3 two."""
+"""The most turns of each side in a handshake: TLS 1.2 takes three, TLS 1.3 two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,45 +37,78 @@ class Serving:
     expires: datetime
     serial: int
     names: tuple[str, ...]
-    """DNS names and IP addresses, sorted"""
+    """DNS names and IP addresses, sorted."""
     digest: bytes = field(repr=False)
-    """``reading.fingerprint`` of the two files when they were read"""
+    """``reading.digest`` of the two files as read: the value of ``reading.fingerprint`` until one of them
+    changes."""
 
     def __str__(self) -> str:
-        more = f" and {len(self.names) - NAMES_TOLD} more" if len(self.names) > NAMES_TOLD else ""
-        return f"serial {_hex(self.serial)}, for {', '.join(self.names[:NAMES_TOLD])}{more}, until {self.expires:%Y-%m-%d %H:%M}Z"
+        more = f" and {len(self.names) - MOST_NAMES_SHOWN} more" if len(self.names) > MOST_NAMES_SHOWN else ""
+        return f"serial {_hex(self.serial)}, for {', '.join(self.names[:MOST_NAMES_SHOWN])}{more}, until {self.expires:%Y-%m-%d %H:%M}Z"
 
 
 class LiveContext:
-    """What the listening socket holds for ever. Each handshake takes the pair that is served when its ClientHello comes.
+    """The context that the listening socket keeps for ever; each handshake uses the pair current at its
+    ClientHello.
 
-    One reference leads to certificate and key together, so a handshake has both of one write. Connections that are open keep theirs.
+    One reference leads to certificate and key together, so a handshake has both from the same write. Open
+    connections keep theirs. ``callers``: CA certificates in PEM, one of which must have issued the caller's
+    certificate; if empty, a caller needs no certificate.
     """
 
-    def __init__(self, serving: Serving) -> None:
-        self._serving = serving
-        self.context = _bare_context()  # has no certificate: nothing but the pair of today can ever be served
+    def __init__(self, serving: Serving, callers: str = "") -> None:
+        self._callers = callers
+        self.context = _bare_context()  # has no certificate: only the current pair can ever be served
         self.context.sni_callback = self._choose
+        _verify(self.context, callers)
+        self.replace(serving)
 
     @property
     def serving(self) -> Serving:
         return self._serving
 
     def replace(self, serving: Serving) -> None:
-        """Serve this from the next handshake on. May be called from any thread."""
+        """Serve this pair from the next handshake on. May be called from any thread."""
+        _verify(serving.context, self._callers)  # OpenSSL takes the verify mode from one context and the CAs from the other
         self._serving = serving
 
     def _choose(self, connection: ssl.SSLObject | ssl.SSLSocket, _name: str | None, _context: ssl.SSLContext) -> None:
-        """OpenSSL calls this also for a caller that gives no name, as one does that dials an IP address."""
+        """Switch the connection to the current context.
+
+        OpenSSL calls this also for a caller without a server name, such as one that dials an IP address.
+        """
         connection.context = self._serving.context
 
 
-def load_serving(certificate: Path, key: Path, now: datetime) -> Serving:
-    """The pair in two PEM files: any intermediates after the certificate, the key RSA, P-256, P-384, P-521 or Ed25519.
+def read_callers(ca: Path) -> str:
+    """Read the CA certificates, in PEM form, by which callers are verified. Raises CertificateError."""
+    text = read(ca).decode("ascii", "replace")
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=text)
+    except (ssl.SSLError, ValueError):
+        raise CertificateError(f"{ca}: no CA certificates in PEM form; give those that issue the API server's client certificate") from None
+    return text
 
-    Raises CertificateError, one line with the file, what is wrong and what to do.
+
+def _verify(context: ssl.SSLContext, callers: str) -> None:
+    if callers:
+        context.load_verify_locations(cadata=callers)
+        context.verify_mode = ssl.CERT_REQUIRED
+
+
+def load_serving(certificate: Path, key: Path, now: datetime) -> Serving:
+    """Load the pair from two PEM files.
+
+    Intermediates may follow the certificate; the key is RSA, P-256, P-384, P-521 or Ed25519. Raises
+    CertificateError, one line with the file, what is wrong and what to do.
     """
-    contents = read(certificate), read(key)
+    return serving_of_pem((read(certificate), read(key)), (certificate, key), now)
+
+
+def serving_of_pem(contents: tuple[bytes, bytes], places: tuple[Path, Path], now: datetime) -> Serving:
+    """Return the Serving for a certificate and a key in PEM form. ``places``: where messages say that they
+    are. Raises CertificateError as ``load_serving`` does."""
+    certificate, key = places
     with _about(certificate):
         chain = parse_chain(contents[0])
     with _about(key):
@@ -90,9 +125,10 @@ def load_serving(certificate: Path, key: Path, now: datetime) -> Serving:
 
 
 def serving_of(pair: KeyPair, origin: Path, now: datetime) -> Serving:
-    """A pair that was read from ``origin``, or written there. Raises CertificateError as ``load_serving`` does.
+    """Return the Serving for a pair that was read from ``origin`` or written there.
 
-    Its files are not read again: by now another process may have put another pair there.
+    Its files are not read again: another process may have put another pair there meanwhile. Raises
+    CertificateError as ``load_serving`` does.
     """
     with _about(origin):
         check(pair.certificate, now)
@@ -105,17 +141,19 @@ def _serving(chain: Chain, key: PrivateKey, origin: bytes) -> Serving:
 
 
 def _hex(serial: int) -> str:
-    """As openssl shows it: upper case, whole bytes."""
+    """Return the serial number as openssl prints it: upper case, whole bytes."""
     digits = f"{serial:X}"
     return digits.zfill(len(digits) + len(digits) % 2)
 
 
 def _bare_context() -> ssl.SSLContext:
-    """TLS 1.2 or later, HTTP/1.1 by ALPN (what the API server speaks to webhooks), no tickets.
+    """Return a context without a certificate: TLS 1.2 or later, HTTP/1.1 by ALPN (what the API server uses
+    for webhooks), no session tickets.
 
-    With a ticket a client goes on with the certificate that it once saw, across swaps, for two hours (measured). The API server never
-    resumes, and without tickets a TLS 1.3 handshake takes 200 us of CPU instead of 230. What is left is a TLS 1.2 client that gives a
-    session's number: Python cannot switch that memory off. It lasts two hours and holds at most 20,480 sessions of 1.1 KiB.
+    With a ticket a client resumes with the certificate of its first handshake, across swaps, for two hours
+    (measured). The API server never resumes, and without tickets a TLS 1.3 handshake takes 200 us of CPU
+    instead of 230. What remains is a TLS 1.2 client that resumes by session ID: Python cannot switch that
+    cache off. It lasts two hours and holds at most 20,480 sessions of 1.1 KiB.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -142,10 +180,11 @@ def _context(chain: Chain, key: PrivateKey) -> ssl.SSLContext:
 
 
 def _try_out(context: ssl.SSLContext) -> None:
-    """One handshake in memory, in which the client checks the signature: a damaged key that still parses shows here, not at a caller."""
+    """Do one handshake in memory, in which the client checks the signature: a damaged key that still parses
+    fails here, not at a caller."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     caller = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    caller.check_hostname, caller.verify_mode = False, ssl.CERT_NONE  # whom callers trust is not known here
+    caller.check_hostname, caller.verify_mode = False, ssl.CERT_NONE  # the trust anchors of callers are not known here
     client = caller.wrap_bio(to_client, to_server)
     server = context.wrap_bio(to_server, to_client, server_side=True)
     for _ in range(ROUNDS):
@@ -155,7 +194,7 @@ def _try_out(context: ssl.SSLContext) -> None:
 
 
 def _stepped(side: ssl.SSLObject) -> bool:
-    """Whether this side's handshake is done."""
+    """Advance this side's handshake; return whether it is done."""
     try:
         side.do_handshake()
     except ssl.SSLWantReadError:
@@ -165,7 +204,10 @@ def _stepped(side: ssl.SSLObject) -> bool:
 
 @contextmanager
 def _path_of(content: bytes) -> Iterator[str]:
-    """A path to these bytes: ssl loads only from paths, and at the files' own there may be other bytes by now than were checked."""
+    """Yield a path to these bytes.
+
+    ``ssl`` loads only from paths, and the original files may have changed since the bytes were checked.
+    """
     if sys.platform == "linux":
         with open(os.memfd_create("serving"), "wb", buffering=0) as file:  # in memory: a container's file system may be read-only
             file.write(content)

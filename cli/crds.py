@@ -9,21 +9,21 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from cli import yaml_lines
+from cli.output import yaml_writer
 from policies.objects.crd import NAMES, crd
 from policies.objects.definition import KINDS
-from policies.objects.shape import Kind
+from policies.objects.field_types import Kind
 from policies.policy import GROUP
 
 FOLDER = Path(__file__).parent.parent / "deploy" / "crds"
 HEAD = """\
-# Berth's kinds of object. Made by `berth crds` from the definition of the policies (policies/objects/definition.py), not by hand.
+# Berth's kinds of object. Made by `berth crds` from the definition of the policies (policies/objects/definition/), not by hand.
 # kubectl apply -f FILE adds or updates them; deleting one deletes every object of its kind.
 """
 
 
 def add_parser(subparsers: Any) -> None:
-    """Adds ``crds`` to the command's subparsers."""
+    """Add ``crds`` to the command's subparsers."""
     subparsers.add_parser(
         "crds",
         help="Berth's kinds of object for a cluster, as YAML",
@@ -32,22 +32,22 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints all three."""
-    print(HEAD + "".join(f"---\n{yaml_lines.text(crd(kind))}" for kind in KINDS), end="")
+    """Print all three definitions."""
+    print(HEAD + "".join(f"---\n{yaml_writer.text(crd(kind))}" for kind in KINDS), end="")
     return 0
 
 
 def files() -> dict[str, str]:
-    """name -> text of each file of deploy/crds/."""
+    """Return name -> text of each file of deploy/crds/."""
     return {f"{GROUP}_{NAMES[kind].plural}.yaml": _file(kind) for kind in KINDS}
 
 
 def _file(kind: Kind) -> str:
-    return f"{HEAD}---\n{yaml_lines.text(crd(kind))}"
+    return f"{HEAD}---\n{yaml_writer.text(crd(kind))}"
 
 
 def main(folder: Path = FOLDER) -> None:
-    """Rewrites the files; those of kinds that are no more go."""
+    """Rewrite the files, and delete those of kinds that no longer exist."""
     folder.mkdir(exist_ok=True)
     written = files()
     for file in folder.glob("*.yaml"):

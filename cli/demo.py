@@ -1,7 +1,8 @@
-"""``make run``: a server with the shipped policies, and a recorded GPU Job admitted before your eyes.
+"""``make run``: a server with the shipped policies that admits a pod of a recorded GPU Job.
 
-Starts ``berth serve`` as a process of its own, sends it a review that kube-apiserver 1.36 really sent, over TLS that is
-verified, and shows what came back. Then the server stays until Ctrl-C (with BERTH_RUN_ONCE=1 it stops at once).
+It starts ``berth serve`` as a separate process, sends it a review recorded from kube-apiserver 1.36 over
+verified TLS, and shows the answer. Then the server runs until Ctrl-C (with BERTH_RUN_ONCE=1 it stops at
+once).
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from cli.diff import coloured, unified
-from cli.shown import wants_colour
-from policies.edit_tree import apply_patch
+from cli.judging.patch_applier import apply_patch
+from cli.output.diff import coloured, unified
+from cli.output.manifests import wants_colour
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = Path("tests/reviews/pods-create-train-llama.json")
@@ -35,19 +36,22 @@ TLS = Path(".berth/tls")
 PLATFORM = "karpenter-aws"
 PORT = 8443
 CALL_TIMEOUT = 10
-"""Seconds, the API server's own default for a webhook."""
+"""Timeout in seconds: the API server's default for a webhook."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """Where the demo's server listens."""
+    """The address of the demo's server."""
 
     host: str
     port: int
     ca: Path
 
     def post(self, path: str, review: dict[str, Any]) -> dict[str, Any]:
-        """The ``response`` of the answer, over TLS verified with the CA. Raises OSError and http.client's errors."""
+        """Send a review over TLS verified with the CA, and return the ``response`` of the answer.
+
+        Raises OSError and http.client's errors.
+        """
         context = ssl.create_default_context(cafile=str(self.ca))
         connection = http.client.HTTPSConnection(self.host, self.port, context=context, timeout=CALL_TIMEOUT)
         try:
@@ -63,9 +67,10 @@ class Server:
 
 
 def main() -> int:
-    """Run the demo from the project's folder; 0 once stopped, the server's own code when it could not start."""
+    """Run the demo from the project's folder; 0 once stopped, the server's own code when it could not
+    start."""
     os.chdir(ROOT)
-    for number in (signal.SIGTERM, signal.SIGINT):  # SIGINT too: a shell starts its background jobs deaf to it
+    for number in (signal.SIGTERM, signal.SIGINT):  # SIGINT too: shells start background jobs with it ignored
         signal.signal(number, _interrupt)
     port = free_port(PORT)
     if port != PORT:
@@ -93,7 +98,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def _serving(port: int) -> Iterator[subprocess.Popen[str]]:
-    """The server's process, ended on leaving."""
+    """Run the server's process, and end it on exit of the context."""
     listen = ["--listen", f"127.0.0.1:{port}", "--health", "127.0.0.1:0"]
     command = ["serve", "--policies", str(LIBRARY), "--platforms", PLATFORM, "--self-signed", str(TLS), *listen]
     print(f"$ berth {shlex.join(command)}", flush=True)
@@ -102,12 +107,16 @@ def _serving(port: int) -> Iterator[subprocess.Popen[str]]:
         yield process
     finally:
         if process.poll() is None:
-            process.send_signal(signal.SIGINT)  # at once: SIGTERM would have it wait for callers to go elsewhere
+            process.send_signal(signal.SIGINT)  # stops at once: on SIGTERM it would wait for callers to go elsewhere
         process.wait()
 
 
 def _ready(process: subprocess.Popen[str]) -> dict[str, Any] | None:
-    """The event that says where it serves, once it does; None when it ends before. What else it logs is passed on, now and later."""
+    """Wait for the log event with the server's addresses and return it; return None if the server ends
+    before.
+
+    All other log lines are passed on, now and later.
+    """
     assert process.stderr is not None
     for line in process.stderr:
         event = _event(line)
@@ -119,7 +128,7 @@ def _ready(process: subprocess.Popen[str]) -> dict[str, Any] | None:
 
 
 def _event(line: str) -> dict[str, Any]:
-    """A log line's fields; none for a line that is no log."""
+    """Return the fields of a log line; none for any other line."""
     try:
         event = json.loads(line)
     except ValueError:
@@ -133,7 +142,7 @@ def _pass_on(lines: Iterable[str]) -> None:
 
 
 def free_port(wanted: int) -> int:
-    """``wanted`` if nothing listens there on the loopback address, else any free port."""
+    """Return ``wanted`` if nothing listens on that port of the loopback address, else any free port."""
     for port in (wanted, 0):
         try:
             with socket.create_server(("127.0.0.1", port)) as listener:
@@ -144,7 +153,7 @@ def free_port(wanted: int) -> int:
 
 
 def show(server: Server) -> None:
-    """Post the sample as the API server would, to both paths, and print what came of it."""
+    """Post the sample to both paths as the API server would, and print the result."""
     review = json.loads(SAMPLE.read_text())
     pod = review["request"]["object"]
     mutate = server.post("/mutate", review)
@@ -161,13 +170,13 @@ def show(server: Server) -> None:
 
 
 def _shown(pod: dict[str, Any]) -> dict[str, Any]:
-    """The pod without managedFields, which nobody reads."""
+    """Return the pod without managedFields, which nobody reads."""
     metadata = {key: value for key, value in pod["metadata"].items() if key != "managedFields"}
     return {**pod, "metadata": metadata}
 
 
 def outcome(mutate: dict[str, Any], validate: dict[str, Any]) -> Iterator[str]:
-    """The warnings of both answers, each once, and whether the pod is created."""
+    """Yield the warnings of both answers, each once, and a line that says whether the pod is admitted."""
     warnings = dict.fromkeys([*mutate.get("warnings", ()), *validate.get("warnings", ())])
     yield from (f"warning: {text}" for text in warnings)
     for path, response in (("/mutate", mutate), ("/validate", validate)):

@@ -10,7 +10,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 
 def main() -> None:
-    """Rewrites docs/reference.md."""
+    """Rewrite docs/reference.md."""
     (DOCS / "reference.md").write_text(reference_markdown(), encoding="utf-8")
 
 

@@ -1,6 +1,8 @@
-"""`berth effective`: what the policies make of a namespace, field by field: from files, or from a cluster as it is now.
+"""`berth effective`: the effect of the policies in a namespace, field by field, from files or from a cluster
+as it is now.
 
-Standard output has the answer as a table, JSON or YAML. Exit code 0: answered; 2: bad input, with what to type next.
+Standard output has the answer as a table, JSON or YAML. Exit code 0: answered; 2: bad input, with advice what
+to type.
 """
 
 from __future__ import annotations
@@ -10,30 +12,32 @@ import json
 import os
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from cli import effective_shown, yaml_lines
 from cli.options import add_snapshot_options, snapshot_from, sources_from
+from cli.output import effective_output, stderr, yaml_writer
 from cli.try_ import DEFAULT_PLATFORM
 from policies import duration
 from policies.catalog import Catalog
 from policies.document import InputError
 from policies.duration import DurationError
-from policies.effective import effective
-from policies.effective_probe import Kind, known_as, workload_named
-from policies.living import AUTO
+from policies.explain.effective import effective
+from policies.explain.effective_probe import Kind, known_as, workload_named
 from policies.nearest import hint
-from policies.snapshot import Snapshot
-from webhook.sources import options
+from policies.state.objects import Entry
+from policies.state.snapshot import Snapshot
+from policies.state.updater import AUTO
+from webhook.reload.sources import options
 
 _KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
-"""a label's key and value (k8s.io/apimachinery pkg/util/validation)"""
+"""The form of a label's key and value (k8s.io/apimachinery pkg/util/validation)."""
 
 
 def add_parser(subcommands: Any) -> None:
-    """Adds `effective` to the command's subparsers."""
+    """Add `effective` to the command's subparsers."""
     parser: argparse.ArgumentParser = subcommands.add_parser(
         "effective",
         help="what policies make of a namespace, field by field",
@@ -75,20 +79,20 @@ def _seconds(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the answer. Raises InputError and SourcesError for what cannot be answered."""
+    """Print the answer. Raises InputError and SourcesError if there is none."""
     snapshot, namespace, wrong = _of_files(args) if args.policies else _of_cluster(args)
     kind = Kind(workload=_workload(args.workload, snapshot.catalog), labels=args.pod_labels, gpus=args.gpus, seconds=args.duration)
     answer = effective(snapshot.facts_for(namespace), kind)
     if args.output == "table":
-        sys.stdout.write(effective_shown.table(answer, wrong, _width()))
+        sys.stdout.write(effective_output.table(answer, wrong, _width()))
     else:
-        value = effective_shown.value(answer, wrong)
-        sys.stdout.write(yaml_lines.text(value) if args.output == "yaml" else json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+        value = effective_output.value(answer, wrong)
+        sys.stdout.write(yaml_writer.text(value) if args.output == "yaml" else json.dumps(value, indent=2, ensure_ascii=False) + "\n")
     return 0
 
 
-_Found = tuple[Snapshot, str, tuple[effective_shown.Wrong, ...]]
-"""what is known, which namespace is meant, and what is not accepted"""
+_Found = tuple[Snapshot, str, Sequence[Entry]]
+"""The snapshot, the namespace, and the objects that are not accepted."""
 
 
 def _of_files(args: argparse.Namespace) -> _Found:
@@ -104,13 +108,16 @@ def _of_files(args: argparse.Namespace) -> _Found:
 
 
 def _assumed() -> tuple[str, ...]:
-    print(f"berth: assuming --platforms {DEFAULT_PLATFORM}", file=sys.stderr)
+    stderr.say(f"assuming --platforms {DEFAULT_PLATFORM}")
     return (DEFAULT_PLATFORM,)
 
 
 def _of_cluster(args: argparse.Namespace) -> _Found:
-    """Platforms and the MIG strategy as the servers find them, from nodes; who may not read nodes is told what is assumed."""
-    from cli import from_cluster
+    """Read from a cluster. Platforms and the MIG strategy are detected from nodes, as by the servers.
+
+    If nodes may not be read, a platform is assumed and printed.
+    """
+    from cli.given import from_cluster
 
     if args.facts:
         raise InputError(file="--facts", message="facts of files go with policies of files: add --policies PATH, or leave it out")
@@ -121,8 +128,8 @@ def _of_cluster(args: argparse.Namespace) -> _Found:
         chosen = replace(chosen, platforms=_assumed())
         found = from_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, chosen)
     elif not found.snapshot.placed:
-        print("berth: no node tells the platform: placement is judged and not written; give --platforms", file=sys.stderr)
-    return found.snapshot, found.namespace, tuple(map(_wrong, found.not_accepted))
+        stderr.say("no node tells the platform: placement is judged and not written; give --platforms")
+    return found.snapshot, found.namespace, found.not_accepted
 
 
 def _workload(name: str | None, catalog: Catalog) -> str | None:
@@ -132,19 +139,13 @@ def _workload(name: str | None, catalog: Catalog) -> str | None:
         names = known_as(name, catalog)
         if name not in names:
             known = f"as those of a {' and a '.join(names)}" if names else "by no sign"
-            print(f"berth: pods of a {name} are known {known}: policies that name {name} do not match them", file=sys.stderr)
+            stderr.say(f"pods of a {name} are known {known}: policies that name {name} do not match them")
         return name
     raise InputError(file="--workload", message=f'"{name}" is no kind of workload{hint(name, [w.name for w in catalog.workloads])}')
 
 
-def _wrong(entry: Any) -> effective_shown.Wrong:
-    generation = entry.last_good.get("generation") if entry.stale and entry.last_good else None
-    name = "/".join(part for part in entry.key if part)
-    return effective_shown.Wrong(id=name, errors=entry.understood.errors, stale=entry.stale, generation=generation)
-
-
 def _width() -> int:
-    """Columns of the terminal, between 80 and 120; 100 where there is none."""
+    """Return the columns of the terminal, between 80 and 120; 100 without a terminal."""
     try:
         columns = os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 100
     except (OSError, ValueError):

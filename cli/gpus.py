@@ -1,18 +1,20 @@
-"""`berth gpus`: what the catalog knows, as plain tables; with a model, everything about it that a policy or a pod can name.
+"""`berth gpus`: the catalog as plain tables; with a model, everything about it that a policy or a pod can
+name.
 
-Prices are indicative (where and when stands under the table); a figure that no primary source gives is a dash, never a guess.
+Prices are indicative (their place and date are given under the table); a figure without a primary source is a
+dash, never a guess.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from cli.output import stderr
+from documents.files import read_catalog
 from policies.catalog import Catalog, Gpu, MachineType, MigProfile, Platform
 from policies.nearest import hint
-from webhook.files import read_catalog
 
 BAD_INPUT = 2
 NONE = "-"
@@ -21,7 +23,7 @@ Row = Sequence[str]
 
 
 def add_parser(subparsers: Any) -> None:
-    """Adds `gpus` to the command's subparsers."""
+    """Add `gpus` to the command's subparsers."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "gpus",
         help="the catalog as a table",
@@ -32,21 +34,22 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the table, or the model; exit code 2 for one that the catalog does not have. Raises CatalogFilesError."""
+    """Print the table, or the model; exit code 2 for one that the catalog does not have. Raises
+    CatalogFilesError."""
     catalog = read_catalog([args.catalog] if args.catalog else [])
     if args.model is None:
         print("\n".join(_overview(catalog)))
         return 0
     found = _named(catalog, args.model)
     if not found:
-        print(f'berth: no GPU "{args.model}" in the catalog{hint(args.model, catalog.model_names, catalog.codes)}', file=sys.stderr)
+        stderr.say(f'no GPU "{args.model}" in the catalog{hint(args.model, catalog.model_names, catalog.codes)}')
         return BAD_INPUT
     print("\n\n".join("\n".join(_detail(catalog, gpu)) for gpu in found))
     return 0
 
 
 def _named(catalog: Catalog, name: str) -> tuple[Gpu, ...]:
-    """The model or group of that name; letter case does not count here (it does in policies)."""
+    """Return the models of that name or group; letter case is ignored here (it counts in policies)."""
     names = {known.casefold(): known for known in catalog.model_names}
     return catalog.models(names.get(name.casefold(), name))
 
@@ -63,12 +66,13 @@ def _overview(catalog: Catalog) -> Iterator[str]:
 
 
 def _slices(gpu: Gpu) -> str:
-    """``1g.10gb(7) 1g.20gb(4)``: the plain profiles; those with attributes stand on the model's own page."""
+    """Return ``1g.10gb(7) 1g.20gb(4)``: the plain profiles; those with attributes are on the model's own
+    page."""
     return " ".join(f"{profile.name}({profile.count})" for profile in gpu.mig if profile.attribute is None) or NONE
 
 
 def _cheapest(catalog: Catalog, gpu: Gpu) -> MachineType | None:
-    """The machine with the lowest price of one GPU of this model, among those with a price."""
+    """Return the machine with the lowest price per GPU of this model, among those with a price."""
     priced = [machine for machine in catalog.machines if machine.model == gpu.model and _per_gpu(machine) is not None]
     return min(priced, key=lambda machine: _per_gpu(machine) or 0.0, default=None)
 
@@ -108,7 +112,7 @@ def _labels(catalog: Catalog, gpu: Gpu) -> list[str]:
 
 
 def _values(catalog: Catalog, platform: Platform, gpu: Gpu) -> Iterator[tuple[str, list[str]]]:
-    """The labels that tell this model on the platform, with every value that a node of it may have."""
+    """Yield the labels that identify this model on the platform, with every value that its nodes may have."""
     machines = [machine for machine in catalog.machines if _is_made(machine, gpu, platform)]
     if not machines and platform.cloud is not None:
         return
@@ -124,7 +128,7 @@ def _is_made(machine: MachineType, gpu: Gpu, platform: Platform) -> bool:
 
 
 def _attribute(name: str, gpu: Gpu, machines: Iterable[MachineType]) -> Iterator[str | None]:
-    """What nodes of this model show for an attribute (``Platform.labels``)."""
+    """Yield the values that nodes of this model have for an attribute (``Platform.labels``)."""
     of_gpu = {"product": gpu.products, "gpuFamily": (gpu.family,), "vendor": (gpu.vendor,)}
     if name in of_gpu:
         yield from of_gpu[name]
@@ -177,6 +181,6 @@ def _mebibytes(number: int | None) -> str:
 
 
 def table(head: Row, rows: Sequence[Row]) -> list[str]:
-    """Columns aligned with spaces, the last one ragged; no trailing blanks."""
+    """Return lines with columns aligned by spaces, the last one ragged; no trailing blanks."""
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (head, *rows)]

@@ -1,4 +1,5 @@
-"""``berth``: finds the subcommand, imports only its module, and turns bad input into lines and exit code 2."""
+"""``berth``, also ``kubectl berth``: finds the subcommand, imports only its module, and turns bad input into lines and exit code
+2."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from cli import VERSION
+from cli.output import stderr
 
 SUBCOMMANDS = {
     "serve": ("cli.serve", "answer admission reviews over HTTPS"),
@@ -17,22 +19,24 @@ SUBCOMMANDS = {
     "effective": ("cli.effective", "what policies make of a namespace, field by field"),
     "crds": ("cli.crds", "Berth's kinds of object for a cluster, as YAML"),
     "webhooks": ("cli.webhooks", "the webhook configurations for a cluster, as YAML"),
+    "certs": ("cli.certs", "the certificates of an installation"),
 }
 BAD_INPUT = 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one subcommand and return its exit code; argparse itself exits with 2 on options it does not know."""
+    """Run one subcommand and return its exit code; argparse itself exits with 2 on options it does not
+    know."""
     words = list(sys.argv[1:] if argv is None else argv)
     args = _parser(words).parse_args(words)
     module = importlib.import_module(SUBCOMMANDS[args.command][0])
     try:
         code: int = module.run(args)
-        if sys.stdout is not None:  # closed by who started us
+        if sys.stdout is not None:  # it is None if the parent process closed it
             sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # the reader, such as head, has seen enough
+    except BrokenPipeError:  # the reader, such as head, has stopped reading
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
@@ -44,21 +48,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
+def plugin() -> int:
+    """Run as kubectl's plugin, from whatever file it was started: the PEX unpacks itself to another one."""
+    sys.argv[0] = stderr.PLUGIN
+    return main()
+
+
 def _bad_input(error: Exception) -> list[str] | None:
-    """The lines to print for input that cannot be used; None for anything else, which is ours to mend."""
+    """Return the lines to print for unusable input; None for any other error, which is a bug of Berth."""
+    from documents.files import CatalogFilesError
     from policies.document import InputError
-    from webhook.files import CatalogFilesError
-    from webhook.sources import SourcesError
+    from webhook.reload.sources import SourcesError
 
     if isinstance(error, SourcesError | CatalogFilesError):
-        return [str(one) for one in error.errors]
-    return [str(error)] if isinstance(error, InputError) else None
+        return [stderr.line(one) for one in error.errors]
+    return [stderr.line(error)] if isinstance(error, InputError) else None
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """The root parser; only the named subcommand is imported, the others show their one line of help."""
+    """Return the root parser. Only the named subcommand is imported, the others show their one line of
+    help."""
     parser = argparse.ArgumentParser(
-        prog="berth", description="Typed GPU policies for Kubernetes, applied before the scheduler sees a pod."
+        prog=stderr.name(), description="Typed GPU policies for Kubernetes, applied before the scheduler sees a pod."
     )
     parser.add_argument("--version", action="version", version=f"berth {VERSION}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

@@ -1,19 +1,22 @@
-"""The options that ``try`` and ``serve`` share: what a snapshot is built from."""
+"""The options that subcommands share: the sources from which a snapshot is built."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 
-from policies.snapshot import Snapshot
+from cli.output import stderr
+from policies.state.snapshot import Snapshot
 from policies.verdict import MODES
-from webhook.sources import MIG_STRATEGIES, QUEUES, Sources, load
+from webhook.reload.sources import MIG_STRATEGIES, QUEUES, Sources, load
 
 
 def add_snapshot_options(parser: argparse.ArgumentParser) -> None:
-    """``--policies`` to ``--max-mode``. Options that name files take one each and may be repeated: with several values
-    ``berth try --policies DIR FILE`` would take the manifest for a policy."""
+    """Add ``--policies`` to ``--max-mode``.
+
+    Options that name files take one each and may be repeated: with several values ``berth try --policies DIR
+    FILE`` would take the manifest for a policy.
+    """
     group = parser.add_argument_group("policies and facts")
     add = group.add_argument
     add("--policies", action="append", default=[], metavar="PATH", help="policy file or folder; may be repeated; default: berth-default")
@@ -33,7 +36,7 @@ def add_snapshot_options(parser: argparse.ArgumentParser) -> None:
 
 
 def sources_from(args: argparse.Namespace) -> Sources:
-    """Where to read from, as given; nothing is checked yet."""
+    """Return the sources that the options name; nothing is checked yet."""
     return Sources(
         policies=tuple(args.policies),
         facts=tuple(args.facts),
@@ -46,16 +49,18 @@ def sources_from(args: argparse.Namespace) -> Sources:
 
 
 def snapshot_from(args: argparse.Namespace, given: Sequence[object] = ()) -> Snapshot:
-    """The snapshot that the options ask for. ``given``: objects that are facts as those of --facts are. Warnings go to standard error.
+    """Build the snapshot from the options, and print warnings to standard error.
+
+    ``given``: objects that are facts in addition to those of --facts.
 
     Raises SourcesError with every InputError; the command then exits with 2.
     """
     loaded = load(sources_from(args), given)
     for line in loaded.warnings:
-        print(line, file=sys.stderr)
+        stderr.say(line)
     return loaded.snapshot
 
 
 def names(text: str) -> tuple[str, ...]:
-    """``a,b`` as a tuple, each once."""
+    """Return ``a,b`` as a tuple, each name once."""
     return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import fields
 from typing import Any
 
 from cli import VERSION
 from cli.options import add_snapshot_options, names, sources_from
-from webhook.limits import BOUNDS, Limits, flag
-from webhook.settings import DEFAULT_HEALTH, DEFAULT_LEASE, DEFAULT_LISTEN, DEFAULT_WATCH
+from cli.output import stderr
+from webhook.server.limits import BOUNDS, Limits, flag
+from webhook.settings import DEFAULT_HEALTH, DEFAULT_LEASE, DEFAULT_LISTEN, DEFAULT_SECRET, DEFAULT_WATCH
+
+CERTIFICATE_LIVES = {
+    "--ca-life": "how long a CA of --cert-secret lives (default: 8760h); the next one is made when a third is left",
+    "--leaf-life": "how long its serving certificates live (default: 168h); renewed when a third is left",
+    "--ca-overlap": "how long an old and a new CA are trusted side by side (default: 1h)",
+}
 
 
 def add_parser(subcommands: Any) -> None:
-    """Adds ``serve`` to the command's subparsers."""
+    """Add ``serve`` to the command's subparsers."""
     parser: argparse.ArgumentParser = subcommands.add_parser(
         "serve",
         help="answer admission reviews over HTTPS",
@@ -28,10 +34,20 @@ def add_parser(subcommands: Any) -> None:
         group.add_argument(option, metavar="HOST:PORT", default=address, help=f"default: {address}; port 0: any free one")
     group.add_argument("--tls-cert", metavar="FILE", help="serving certificate, PEM")
     group.add_argument("--tls-key", metavar="FILE", help="its key, PEM, without a passphrase")
-    group.add_argument("--self-signed", metavar="DIR", help="make a CA and a certificate, keep them in DIR and renew the certificate")
+    group.add_argument("--self-signed", metavar="DIR", help="for development: make a CA, keep it in DIR and serve certificates of it")
+    help_ = f"share a CA and a certificate with the other replicas in this Secret, and publish the CA; such as {DEFAULT_SECRET}"
+    group.add_argument("--cert-secret", metavar="NAMESPACE/NAME", help=help_)
+    help_ = "ours: Berth makes and renews what is in that Secret (the default); theirs: cert-manager or a person does, Berth only reads it"
+    group.add_argument("--cert-source", choices=("ours", "theirs"), default="ours", help=help_)
     group.add_argument(
         "--names", type=names, default=(), metavar="NAME,...", help="more names of that certificate, such as berth.berth-system.svc"
     )
+    for option, meaning in CERTIFICATE_LIVES.items():
+        group.add_argument(option, metavar="DURATION", help=meaning)
+    help_ = "answer only callers with a client certificate of these CAs, PEM; default: anybody who reaches the port"
+    group.add_argument("--client-ca", metavar="FILE", help=help_)
+    help_ = "and with one of these names in it, common or alternative; default: any"
+    group.add_argument("--client-names", type=names, default=(), metavar="NAME,...", help=help_)
     _add_limits(parser)
 
 
@@ -50,12 +66,12 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("limits")
     for field in fields(Limits):
         bound = BOUNDS[field.name]
-        told = f"{bound.unit} that {bound.what} ({bound.least} to {bound.most}; default: {field.default})"
-        group.add_argument(flag(field.name), metavar="N", help=f"{told}: {bound.reason}")
+        meaning = f"{bound.unit} that {bound.what} ({bound.least} to {bound.most}; default: {field.default})"
+        group.add_argument(flag(field.name), metavar="N", help=f"{meaning}: {bound.reason}")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serves; returns the exit code."""
+    """Serve until stopped, and return the exit code."""
     from webhook import serve
     from webhook.settings import Settings, SettingsError
 
@@ -63,6 +79,6 @@ def run(args: argparse.Namespace) -> int:
         settings = Settings.from_args(args, sources_from(args), VERSION)
     except SettingsError as error:
         for line in str(error).splitlines():
-            print(f"berth: {line}", file=sys.stderr)
+            stderr.say(line)
         return serve.BAD_INPUT
     return serve.run(settings)

@@ -1,7 +1,8 @@
-"""`berth try`: what the policies make of manifests, without a cluster.
+"""`berth try`: judges manifests by the policies, without a cluster.
 
-Standard output has the manifests (a diff, YAML, JSON) or the AdmissionReview answers; standard error has one line per object and
-what its author should know. Exit code 0: all admitted; 1: something refused; 2: bad input (what could be read is still judged).
+Standard output has the manifests (a diff, YAML, JSON) or the AdmissionReview answers; standard error has one
+line per object, with violations and warnings for its author. Exit code 0: all admitted; 1: something refused;
+2: bad input (everything that could be read is still judged).
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TextIO
 
-from cli import said, shown
-from cli.inputs import Inputs
-from cli.judge import Outcome, judge
-from cli.manifests import read
+from cli.given.inputs import Inputs
+from cli.given.manifests import read
+from cli.judging.judge import Outcome, judge
 from cli.options import add_snapshot_options, snapshot_from
-from policies.compiled import Compiled
+from cli.output import manifests, report, stderr
 from policies.document import Document, InputError, objects
-from policies.snapshot import Snapshot
+from policies.offers.constraints import Compiled
+from policies.state.snapshot import Snapshot
 from policies.verdict import MODES, Mode
 
 DEFAULT_PLATFORM = "karpenter-aws"
@@ -28,7 +29,7 @@ ADMITTED, REFUSED, BAD_INPUT = 0, 1, 2
 
 
 def add_parser(subcommands: Any) -> None:
-    """Adds `try` to the command's subparsers."""
+    """Add `try` to the command's subparsers."""
     parser: argparse.ArgumentParser = subcommands.add_parser(
         "try",
         help="show what the policies make of manifests",
@@ -55,29 +56,29 @@ def _labels(text: str) -> dict[str, str]:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Judges and prints; returns the exit code. Raises InputError for policies, facts or a catalog that cannot be read."""
+    """Judge, print and return the exit code. Raises InputError for unreadable policies, facts or catalog."""
     if not args.platforms:
         args.platforms = (DEFAULT_PLATFORM,)
-        print(f"berth: assuming --platforms {DEFAULT_PLATFORM}", file=sys.stderr)
+        stderr.say(f"assuming --platforms {DEFAULT_PLATFORM}")
     inputs = Inputs(args.files, args.namespace)
     trial = Trial(
         snapshot=_supposed(snapshot_from(args, inputs.facts), args),
         inputs=inputs,
         as_served=args.output == "review",
-        out=shown.output(args.output, sys.stdout),
+        out=manifests.output(args.output, sys.stdout),
         err=sys.stderr,
     )
     try:
         code = trial.run()
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as head, has seen enough
+    except BrokenPipeError:  # the reader, such as head, has stopped reading
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return trial.code
     return code
 
 
 def _supposed(snapshot: Snapshot, args: argparse.Namespace) -> Snapshot:
-    """The snapshot with what --as and --namespace-labels suppose."""
+    """Return the snapshot with the modes of --as and the labels of --namespace-labels."""
     if args.as_mode:
         snapshot = snapshot.with_policies(_in_mode(snapshot, args.as_mode))
     if args.namespace_labels:
@@ -93,17 +94,17 @@ def _in_mode(snapshot: Snapshot, mode: Mode) -> Iterator[Compiled]:
 
 @dataclass(slots=True, kw_only=True)
 class Trial:
-    """One run over all files: where it prints, and what it found so far."""
+    """One run over all files, with its output and its results so far."""
 
     snapshot: Snapshot
     inputs: Inputs
     as_served: bool
-    """reviews are read as the server reads them"""
-    out: shown.Output
+    """True if reviews are read as the server reads them."""
+    out: manifests.Output
     err: TextIO
     code: int = field(default=ADMITTED)
     platform: dict[str, None] = field(default_factory=dict)
-    """what is for the platform team, each line once, in order"""
+    """The lines for the platform team, each once, in order."""
 
     def run(self) -> int:
         for found in self.inputs.found:
@@ -116,7 +117,7 @@ class Trial:
         return self.code
 
     def _document(self, document: Document) -> None:
-        """Judges each object of a document; one that cannot be judged passes through as it is."""
+        """Judge each object of a document; one that cannot be judged is passed through unchanged."""
         outcomes = []
         for item in objects(document):
             try:
@@ -134,12 +135,15 @@ class Trial:
         manifest = read(item, catalog, namespace, as_served=self.as_served, around=self.inputs.around)
         outcome = judge(manifest, self.snapshot)
         self.code = max(self.code, REFUSED if outcome.refused else ADMITTED)
-        self.err.write("".join(f"{line}\n" for line in said.lines(outcome)))
-        self.platform.update(dict.fromkeys(said.of_platform(outcome)))
+        self.err.write("".join(f"{line}\n" for line in report.lines(outcome)))
+        self.platform.update(dict.fromkeys(report.of_platform(outcome)))
         return outcome
 
     def _unfilled(self, item: Document) -> Iterator[InputError]:
-        """A template's placeholders in an object. One in place of an accelerator's amount is judged as the amount that it is not."""
+        """Yield an error for each unfilled template placeholder in an object.
+
+        A placeholder in place of an accelerator's amount is left out: it is judged, as an invalid amount.
+        """
         for error in item.unfilled:
             inside = error.path[: len(item.path)] == item.path
             amount = error.path[-2:-1] in (("limits",), ("requests",)) and self.snapshot.resource(str(error.path[-1])) is not None
@@ -148,4 +152,4 @@ class Trial:
 
     def _tell(self, error: InputError) -> None:
         self.code = BAD_INPUT
-        self.err.write(f"{error}\n")
+        self.err.write(f"{stderr.line(error)}\n")

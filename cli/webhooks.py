@@ -1,10 +1,10 @@
-"""`berth webhooks`: the two webhook configurations as YAML, made from the catalog; nothing is sent anywhere."""
+"""`berth webhooks`: the two webhook configurations as YAML, made from the catalog; nothing is sent
+anywhere."""
 
 from __future__ import annotations
 
 import argparse
 import re
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,21 +15,21 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from certs.authority import CertificateError
 from certs.chain import Chain, parse_chain
-from cli import webhooks_scope as scope
-from cli import yaml_lines
+from cli.given import webhooks_scope as scope
+from cli.output import stderr, yaml_writer
+from documents.files import read_catalog
 from policies.catalog import Catalog
-from policies.catalog.reader import shown
+from policies.catalog.parse.reader import shown
 from policies.document import InputError
-from webhook.entries import CLAIMS, Chosen
-from webhook.files import read_catalog
-from webhook.re2 import PatternError
-from webhook.registration import Manifest, Service, Url, manifests
+from registration.configurations import Manifest, Service, Url, manifests
+from registration.entries import CLAIMS, Chosen
+from registration.re2 import PatternError
 
 if TYPE_CHECKING:
-    from cli.names_found import Found
+    from cli.given.names_found import Found
 
 _SERVICE = re.compile(r"(?P<namespace>[a-z0-9]([-a-z0-9]*[a-z0-9])?)/(?P<name>[a-z]([-a-z0-9]*[a-z0-9])?)(:(?P<port>[0-9]{1,5}))?")
-"""NAMESPACE/NAME[:PORT], the names as DNS labels"""
+"""NAMESPACE/NAME[:PORT], with DNS labels as names."""
 _LAST_PORT = 65535
 
 HEAD = """\
@@ -44,7 +44,7 @@ NO_CA = """\
 
 
 def add_parser(subparsers: Any) -> None:
-    """Adds ``webhooks`` to the command's subparsers."""
+    """Add ``webhooks`` to the command's subparsers."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "webhooks",
         help="the webhook configurations for a cluster, as YAML",
@@ -68,7 +68,8 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints both manifests. Raises InputError and CatalogFilesError, which the command turns into exit code 2."""
+    """Print both manifests. Raises InputError and CatalogFilesError, which the command turns into exit code
+    2."""
     target = _url(args.url) if args.url is not None else _service(args.service) if args.service is not None else Service()
     ca = None if args.ca is None else certificates(args.ca, datetime.now(UTC))
     catalog = read_catalog([args.catalog] if args.catalog else [])
@@ -78,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     except PatternError as error:
         raise InputError(file=args.catalog or "catalog", message=str(error)) from None
     for sentence in found.unread if found is not None else ():
-        print(f"berth: {sentence}", file=sys.stderr)
+        stderr.say(sentence)
     print(document(made, without_ca=ca is None, head=scope.head(catalog, chosen, found)), end="")
     return 0
 
@@ -101,14 +102,14 @@ def _found(args: argparse.Namespace, catalog: Catalog) -> Found | None:
         raise InputError(file="--context", message="is of a kubeconfig; give --kubeconfig FILE with it")
     if not args.in_cluster and args.kubeconfig is None:
         return None
-    from cli.names_found import read  # with the client of Kubernetes, which takes half a second
+    from cli.given.names_found import read  # imports the Kubernetes client, which takes half a second
 
     return read(args.kubeconfig, args.context, catalog)
 
 
 def document(found: tuple[Manifest, Manifest], *, without_ca: bool, head: str = "") -> str:
-    """Both manifests as one YAML file, with what to do with it on top."""
-    return HEAD + (NO_CA if without_ca else "") + head + "".join(f"---\n{yaml_lines.text(manifest)}" for manifest in found)
+    """Return both manifests as one YAML file, with instructions at the top."""
+    return HEAD + (NO_CA if without_ca else "") + head + "".join(f"---\n{yaml_writer.text(manifest)}" for manifest in found)
 
 
 def _service(text: str) -> Service:
@@ -120,7 +121,8 @@ def _service(text: str) -> Service:
 
 
 def _url(text: str) -> Url:
-    """The API server adds the path, calls only over TLS, and takes no user name, query or fragment."""
+    """Parse a base URL. The API server adds the path, calls only over TLS, and accepts no user name, query or
+    fragment."""
     wrong = _wrong(text)
     if wrong:
         raise InputError(file="--url", message=f"{shown(text)} {wrong}; give https://HOST:PORT")
@@ -143,9 +145,10 @@ def _wrong(text: str) -> str:
 
 
 def certificates(path: str, now: datetime) -> bytes:
-    """The certificates of a PEM file and nothing else of it.
+    """Return the certificates of a PEM file and nothing else of it.
 
-    Raises InputError: unreadable, none in it, a key beside them, or none that other certificates can be checked against at ``now``.
+    Raises InputError if the file is unreadable, has no certificate, contains a private key, or has no
+    certificate that can verify others at ``now``.
     """
     try:
         raw = _bytes(path)
@@ -159,7 +162,8 @@ def certificates(path: str, now: datetime) -> bytes:
 
 
 def _bytes(path: str) -> bytes:
-    """From a pipe too: ``kubectl get secret ... | berth webhooks --ca /dev/stdin``. Raises CertificateError."""
+    """Read a file, or a pipe: ``kubectl get secret ... | berth webhooks --ca /dev/stdin``. Raises
+    CertificateError."""
     try:
         return Path(path).read_bytes()
     except OSError as error:
@@ -167,7 +171,11 @@ def _bytes(path: str) -> bytes:
 
 
 def _check_anchors(found: Chain, now: datetime) -> None:
-    """While a CA is replaced, one that has expired may lie beside its successor. Raises CertificateError."""
+    """Check that one of the CAs is valid. While a CA is being replaced, an expired one may be beside its
+    successor.
+
+    Raises CertificateError.
+    """
     anchors = [one for one in found if is_anchor(one)]
     if not anchors:
         raise CertificateError(
@@ -179,7 +187,11 @@ def _check_anchors(found: Chain, now: datetime) -> None:
 
 
 def is_anchor(certificate: x509.Certificate) -> bool:
-    """A CA, or self-issued. Go's crypto/x509, by which the API server checks, takes any other only for the server's very certificate."""
+    """Return whether a certificate is a CA, or self-issued.
+
+    Go's crypto/x509, with which the API server verifies, accepts any other only as the server's own
+    certificate.
+    """
     try:
         if certificate.subject == certificate.issuer:
             return True

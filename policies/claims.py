@@ -1,12 +1,14 @@
-"""A claim judged where it is made: ResourceClaims and ResourceClaimTemplates, apart from the pods that will rest on them.
+"""The verdict on a claim at its creation: ResourceClaims and ResourceClaimTemplates, apart from the pods that
+will use them.
 
-Whoever may delete a claim and make it anew changes what a waiting pod gets, and no pod is asked again. So what a pod may not have,
-a claim may not ask for, whoever makes it: the controller that makes claims from templates is judged as everybody is. The spec of both
-kinds can't be changed (k8s.io/kubernetes pkg/apis/resource/validation, ValidateResourceClaimUpdate), so creations are all there is.
+Whoever may delete a claim and create it anew changes what a waiting pod gets, and no pod is reviewed again.
+So what a pod may not have, a claim may not ask for, whoever creates it: the controller that makes claims from
+templates is judged like everybody else. The spec of both kinds is immutable (k8s.io/kubernetes
+pkg/apis/resource/validation, ValidateResourceClaimUpdate), so only creations are judged.
 
-Reads   the requests of one claim, the policies of its namespace
-Judges  counts, ``adminAccess``, tolerations of device taints, classes that nobody knows
-Never   edits; judges by policies that choose pods by labels or workload, whose turn comes with the pod
+Input: the requests of one claim and the policies of its namespace. Judged: counts, ``adminAccess``,
+tolerations of device taints, unknown classes. Nothing is edited, and policies that choose pods by labels or
+workload are left to the review of the pod.
 """
 
 from __future__ import annotations
@@ -16,44 +18,45 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from policies.catalog import Catalog
-from policies.cluster_facts import Choice, Claim
-from policies.compiled import Compiled
-from policies.devices import of_claim
 from policies.engine import MOST_AUDITED
-from policies.machine_fields import in_machine
-from policies.offers import Host
+from policies.messages import phrase
+from policies.objects.wording import cut
+from policies.offers.constraints import Compiled
+from policies.offers.machine_fields import in_machine
+from policies.offers.table import Host
+from policies.planning.devices import of_claim
 from policies.policy import Machine, Policy, TolerationPattern
 from policies.rules.tolerations import tolerates
-from policies.snapshot import Facts
+from policies.state.cluster_facts import Choice, Claim
+from policies.state.snapshot import Facts
 from policies.verdict import Verdict, Violation, Would
-from policies.wording import cut
 
 COUNTS, NODES, TOLERATIONS = "device_counts", "node_affinity", "tolerations"
-"""the rules of pods under which the same is found of claims"""
+"""The rules under which the same is found of pods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimRequest:
-    """One claim or template that is made."""
+    """One claim or template that is being created."""
 
     user: str = ""
     claim: Claim
     path: str = "spec.devices.requests"
-    """where the requests stand; of a template ``spec.spec.devices.requests``"""
+    """The path of the requests; of a template ``spec.spec.devices.requests``."""
 
 
 class _Part(NamedTuple):
-    """One way to meet one request, of an accelerator."""
+    """One alternative for one request, of an accelerator."""
 
     where: str
     """``spec.devices.requests[0]``, or ``spec.devices.requests[0].firstAvailable[1]``"""
     choice: Choice
     vendor: str
-    """"" where nobody knows the class"""
+    """"" if the class is unknown."""
 
 
 def judge(request: ClaimRequest, facts: Facts) -> Verdict:
-    """The verdict on one claim; not judged where all that it asks for is known to be no accelerator."""
+    """Return the verdict on one claim; not judged if all that it asks for is known to be no accelerator."""
     parts = tuple(_parts(request, facts))
     if not parts:
         return Verdict(judged=False)
@@ -63,12 +66,12 @@ def judge(request: ClaimRequest, facts: Facts) -> Verdict:
     softer = [c for c in matched if c.mode != "Enforce"]
     asked = _Asked(parts, count.most, any(len(choices) > 1 for choices in request.claim), facts.snapshot.catalog)
     refused = tuple(_violations(asked, enforced))
-    known = {(v.code, v.fact) for v in refused}
+    known = {v.key for v in refused}
     would = [
         Would(
             policy=one.policy.id,
             mode=one.mode,
-            violations=tuple(v for v in _violations(asked, [*enforced, one]) if (v.code, v.fact) not in known),
+            violations=tuple(v for v in _violations(asked, [*enforced, one]) if v.key not in known),
         )
         for one in softer[:MOST_AUDITED]
     ]
@@ -81,7 +84,7 @@ def judge(request: ClaimRequest, facts: Facts) -> Verdict:
 
 
 def _parts(request: ClaimRequest, facts: Facts) -> Iterator[_Part]:
-    """Every way to meet every request, but those by devices that are no accelerators."""
+    """Yield every alternative of every request, except those by devices that are no accelerators."""
     for i, choices in enumerate(request.claim):
         for j, choice in enumerate(choices):
             if facts.snapshot.counts(choice.device_class):
@@ -90,7 +93,8 @@ def _parts(request: ClaimRequest, facts: Facts) -> Iterator[_Part]:
 
 
 def _may_match(policy: Policy, least: int) -> bool:
-    """Whether a pod with this claim, and with whatever else, can be one that the policy is for. Its labels and workload are not known."""
+    """Return whether a pod with this claim, and with whatever else, can match the policy. Its labels and
+    workload are not known."""
     match = policy.match
     if match.pod_selector is not None or match.workloads:
         return False
@@ -99,17 +103,17 @@ def _may_match(policy: Policy, least: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What is judged."""
+    """The parts of the claim that are judged."""
 
     parts: tuple[_Part, ...]
     most: int | None
     several: bool
-    """a request may be met in several ways"""
+    """True if a request has several alternatives."""
     catalog: Catalog
 
 
 def _violations(asked: _Asked, policies: Sequence[Compiled]) -> Iterator[Violation]:
-    """Under these policies together."""
+    """Yield the violations under these policies together."""
     if not policies:
         return
     yield from _too_many(asked, policies)
@@ -131,32 +135,30 @@ def _too_many(asked: _Asked, policies: Sequence[Compiled]) -> Iterator[Violation
 
 def _more_than(asked: _Asked, most: int, code: str, policies: tuple[str, ...]) -> Iterator[Violation]:
     if asked.most is not None:
-        fact = f"the claim asks for {asked.most} GPUs, more than the {most} that one pod may have here"
-        fix = f"ask for at most {most}, or split the work over more pods" if most else "ask the platform team which counts are allowed"
-        yield Violation(code=code, fact=fact, fix=fix, detail=ANY_WAY if asked.several else "", rule=COUNTS, policies=policies)
+        found = phrase("claim has more", count=asked.most, most=most)
+        advice = phrase("ask for fewer", most=most) if most else phrase("ask for allowed")
+        more = (phrase("any way"),) if asked.several else ()
+        yield Violation(code=code, found=found, advice=advice, more=more, rule=COUNTS, policies=policies)
         return
     for part in asked.parts:
         if part.choice.most is None:
-            fact = f"{part.where} asks for as many devices as there are, and one pod may have {most} here"
-            fix = f"write allocationMode: ExactCount and a count of at most {most}"
-            yield Violation(code=code, fact=fact, fix=fix, rule=COUNTS, policies=policies)
-
-
-ANY_WAY = "Of the ways that firstAvailable lists, the one with the most counts."
+            found, advice = phrase("claim asks for all", request=part.where, most=most), phrase("write a count", most=most)
+            yield Violation(code=code, found=found, advice=advice, rule=COUNTS, policies=policies)
 
 
 def _admins(asked: _Asked, policies: Sequence[Compiled]) -> Iterator[Violation]:
-    """Devices that others hold are outside of every count, and of whoever is to have a GPU alone."""
+    """Yield a violation per request with ``adminAccess``: devices that others hold are in no count, and
+    break exclusive use of a GPU."""
     by = tuple(sorted(c.policy.id for c in policies if c.policy.require.gpus_per_pod or c.policy.require.sharing))
     for part in asked.parts if by else ():
         if part.choice.admin:
-            fact = f"{part.where} asks for adminAccess: devices that others hold, past the counts and the sharing that are required here"
-            fix = f"remove adminAccess from {part.where}"
-            yield Violation(code="BERTH-116", fact=fact, fix=fix, rule=COUNTS, policies=by)
+            found, advice = phrase("fact", request=part.where), phrase("fix", request=part.where)
+            yield Violation(code="BERTH-116", found=found, advice=advice, rule=COUNTS, policies=by)
 
 
 def _classes(asked: _Asked, policies: Sequence[Compiled]) -> Iterator[Violation]:
-    """One violation for each class and policy: what is known of the class's devices lies outside of what is required, or nothing is."""
+    """Yield one violation for each class and policy if the class's known devices are outside of what is
+    required, or nothing is known of them."""
     for compiled in policies:
         machine = _machine(compiled.policy.require.machine)
         if machine == Machine():
@@ -169,36 +171,31 @@ def _classes(asked: _Asked, policies: Sequence[Compiled]) -> Iterator[Violation]
 
 
 def _machine(machine: Machine) -> Machine:
-    """As far as it is about devices. A claim says nothing of instance families."""
+    """Return the device fields of a machine. A claim specifies nothing of instance families."""
     return Machine(families=machine.families, models=machine.models, gpu_memory=machine.gpu_memory)
 
 
 def _inside(vendor: str, machine: Machine, catalog: Catalog) -> bool:
-    """Whether any device of the vendor is, one that the catalog lacks among them. "" is nobody's."""
+    """Return whether any device of the vendor is inside the machine fields, including one that the catalog
+    lacks. "" is no vendor."""
     models = [*(gpu for gpu in catalog.gpus if gpu.vendor == vendor), None]
     hosts = (Host(vendor=vendor, gpu=gpu, family=None, count=None, resource="", attributes={}, name="") for gpu in models)
     return bool(vendor) and any(in_machine(host, machine, catalog) for host in hosts)
 
 
 def _outside(part: _Part, device_class: str, text: str, policy: str) -> Violation:
-    wanted = cut(text, 48)
+    wanted, more = cut(text, 48), [phrase("wanted", wanted=text)]
     if part.vendor:
-        fact, detail = f'{part.where}: no device of the class "{cut(device_class, 48)}" meets {wanted}', ""
+        found = phrase("class outside", request=part.where, device_class=cut(device_class, 48), wanted=wanted)
     else:
-        fact = f'{part.where}: nobody knows which devices the class "{cut(device_class, 40)}" has, so it does not meet {wanted}'
-        detail = NOBODY_KNOWS
-    fix = "ask for a class that is allowed here"
-    return Violation(code="BERTH-126", fact=fact, fix=fix, detail=f"Required: {text}. {detail}".rstrip(), rule=NODES, policies=(policy,))
-
-
-NOBODY_KNOWS = (
-    'A class is known by the driver in its selectors (device.driver == "..."), or by its own name; one that nobody knows is inside no'
-    " in and outside no notIn. The platform team adds a driver with --catalog (draDrivers, otherDrivers)."
-)
+        found = phrase("class unknown", request=part.where, device_class=cut(device_class, 40), wanted=wanted)
+        more.append(phrase("nobody knows"))
+    return Violation(code="BERTH-126", found=found, advice=phrase("ask for class"), more=tuple(more), rule=NODES, policies=(policy,))
 
 
 def _tolerations(asked: _Asked, policies: Sequence[Compiled]) -> Iterator[Violation]:
-    """One for each toleration and pattern, as on pods. Taints of devices have the grammar of those of nodes (k8s.io/api/resource/v1)."""
+    """Yield one violation for each toleration and pattern, as on pods. Taints of devices have the grammar
+    of those of nodes (k8s.io/api/resource/v1)."""
     forbidden = [(pattern, c.policy.id) for c in policies for pattern in c.policy.require.forbid_tolerations]
     for part in asked.parts:
         for i, toleration in enumerate(map(dict, part.choice.tolerations if forbidden else ())):
@@ -206,12 +203,10 @@ def _tolerations(asked: _Asked, policies: Sequence[Compiled]) -> Iterator[Violat
 
 
 def _forbidden(part: _Part, i: int, pattern: TolerationPattern, policy: str) -> Violation:
-    value = "" if pattern.value is None else f"={pattern.value}"
-    taint = f"{pattern.key}{value}" + (f":{pattern.effect}" if pattern.effect else "")
     return Violation(
         code="BERTH-131",
-        fact=f"tolerations[{i}] of {part.where} tolerates the device taint {taint}, which is forbidden here",
-        fix="remove that toleration",
+        found=phrase("of claim", index=i, request=part.where, taint=str(pattern)),
+        advice=phrase("remove that"),
         rule=TOLERATIONS,
         policies=(policy,),
     )

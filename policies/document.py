@@ -1,6 +1,7 @@
-"""What a file said, before it means anything: documents, and the one form in which bad input is told.
+"""Documents of a file, before they are interpreted, and the one form in which bad input is reported.
 
-Nothing here reads a file or knows YAML: ``webhook.yaml_text`` makes Documents, whoever judges them makes InputErrors.
+Nothing here reads a file or knows YAML: ``documents.yaml_reader`` makes Documents; whoever judges them makes
+InputErrors.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ class Document:
     """One YAML or JSON document of a file."""
 
     file: str
-    """as the user named it; ``-`` is standard input"""
+    """The file as the user named it; ``-`` is standard input."""
     index: int = 1
     """1-based, as the documents of the file are separated, empty ones counted"""
     value: Any
     only: bool = True
     """False where the file has several documents that are not empty: messages then say which"""
     path: Path = ()
-    """where in the document ``value`` is: ``("items", 0)`` for an item of a List"""
+    """The path of ``value`` in the document: ``("items", 0)`` for an item of a List."""
     unfilled: tuple[InputError, ...] = ()
-    """a template's placeholders in the document, where its reader asked for such documents too"""
+    """A template's placeholders in the document, if its reader asked for such documents too."""
 
     def error(self, path: Path, message: str, *, line: int | None = None) -> InputError:
-        """What is wrong at ``path`` of ``value``."""
+        """Return the error at ``path`` of ``value``."""
         number = None if self.only else self.index
         return InputError(file=self.file, document=number, path=self.path + path, line=line, message=message)
 
@@ -77,7 +78,8 @@ def _step(step: str | int) -> str:
 
 
 def kind_of(value: object) -> str:
-    """What a value is, in the words of messages: ``the text "hopper"``, ``a list``, ``nothing (null)``."""
+    """Return the kind of a value in the words of messages: ``the text "hopper"``, ``a list``, ``nothing
+    (null)``."""
     match value:
         case None:
             return "nothing (null)"
@@ -93,7 +95,8 @@ def kind_of(value: object) -> str:
 
 
 def objects(document: Document) -> Iterator[Document | InputError]:
-    """The Kubernetes objects in a document: itself, or the items of a List (``kubectl get -o yaml``); what is none is told."""
+    """Yield the Kubernetes objects in a document: itself, or the items of a List (``kubectl get -o
+    yaml``); an InputError for what is no object."""
     value = document.value
     if not isinstance(value, dict):
         yield document.error((), f"wants an object, a map with apiVersion and kind; found {kind_of(value)}")

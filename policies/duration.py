@@ -1,11 +1,12 @@
 """Durations in Go's grammar (time.ParseDuration): ``2h``, ``1h30m``, ``90s``.
 
-A policy's own fields take whole seconds, and nothing that looks odd (``seconds``). What others read is read as they do
-(``read``): to the nanosecond, with every spelling that Go takes.
+A policy's own fields take whole seconds, and no odd spelling (``seconds``). Durations that other programs
+read are read as they read them (``read``): to the nanosecond, with every spelling that Go takes.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from fractions import Fraction
 
@@ -18,9 +19,9 @@ _SECONDS = {
 PATTERN = r"^([0-9]+(\.[0-9]+)?(h|m|s|ms|us|µs|ns))+$"
 """for JSON schemas; Go also reads ``.5h`` and ``+1h``, which nobody writes in a policy and we refuse there"""
 IN_ORDER = r"^([0-9]{1,4}([.][0-9]{1,3})?h)?([0-9]{1,6}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,3})?s)?$"
-"""For CRDs: hours, minutes, seconds, each at most once. The parser takes them in any order, and ms, us and ns too. Here nothing can
-overflow in Go's duration (292 years), and three decimals are exact in its nanoseconds, which cuts off further ones where the parser does
-not."""
+"""For CRDs: hours, minutes, seconds, each at most once. The parser takes them in any order, and ms, us and
+ns too. Here nothing can overflow in Go's duration (292 years), and three decimals are exact in its
+nanoseconds, which cuts off further ones where the parser does not."""
 _WHOLE = re.compile(PATTERN, re.ASCII)
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|us|µs|ns|h|m|s)", re.ASCII)
 _DAYS = re.compile(r"([0-9]{1,4})\s*d(?:ays?)?", re.ASCII)
@@ -59,9 +60,9 @@ _GO = re.compile(r"([+-]?)((?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|\u00b5s|\u03b
 _GO_PART = re.compile(r"([0-9]*)\.?([0-9]*)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)", re.ASCII)
 _INT64 = 2**63
 LONGEST = Fraction(_INT64 - 1, 10**9)
-"""seconds: 292 years, where Go's durations end"""
+"""In seconds: 292 years, where Go's durations end."""
 _MOST_READ = 1000
-"""characters of a duration that are read; bounds the work for each"""
+"""The most characters of a duration that are read; bounds the work for each."""
 
 
 def read(value: object) -> Fraction | None:
@@ -75,8 +76,11 @@ def read(value: object) -> Fraction | None:
     """
     if not isinstance(value, str):
         return None
-    if len(value) > _MOST_READ:
-        return LONGEST
+    return LONGEST if len(value) > _MOST_READ else _read(value)
+
+
+@functools.lru_cache(maxsize=1024)
+def _read(value: str) -> Fraction | None:
     match = _GO.fullmatch(value)
     if match is None:
         return None
@@ -92,7 +96,8 @@ def read(value: object) -> Fraction | None:
 
 
 def _nanoseconds(whole: str, decimals: str, unit: int) -> int:
-    """One number with its unit. The fraction is worked out in floating point, as Go does."""
+    """Return one number with its unit, in nanoseconds. The fraction is computed in floating point, as Go
+    does."""
     numerator, scale = 0, 1.0
     for digit in decimals:
         longer = numerator * 10 + int(digit)
@@ -114,7 +119,7 @@ def _advice(value: object) -> str:
 
 
 def text(value: int) -> str:
-    """Seconds as people write them: 5400 is ``1h30m``."""
+    """Return seconds in the usual spelling: 5400 is ``1h30m``."""
     hours, rest = divmod(value, 3600)
     minutes, left = divmod(rest, 60)
     parts = ((hours, "h"), (minutes, "m"), (left, "s"))

@@ -1,53 +1,52 @@
-"""``evaluate``: one request against one namespace's facts. The plan is made once, then the rules run in order.
+"""``evaluate``: one request against one namespace's facts. The plan is made once, then the rules run in
+order.
 
-Edits come only from policies in Enforce. Each Audit or Warn policy is evaluated alone on top of the enforced set, on
-the pod as it came: what it would have done is the difference.
+Edits come only from policies in Enforce. Each Audit or Warn policy is evaluated alone on top of the enforced
+set, on the pod as it arrived: the difference is what it would have done.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from itertools import islice
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from policies import applied, choose, chosen, devices, plan, work
-from policies.actor import Placement, annotated_fraction
-from policies.compiled import Compiled
-from policies.extract import extract
-from policies.plan import Plan, Subject
-from policies.pod import Pod, Raw
+from policies import messages, work_budget
+from policies.messages import OF_EDITS, phrase
+from policies.offers.constraints import Compiled
+from policies.patch import applied
+from policies.planning import defaults, plan
+from policies.planning.plan import Plan, Subject
+from policies.pods.permissions import annotated_fraction
+from policies.pods.projection import extract
+from policies.pods.view import Pod, Raw
 from policies.request import Request
 from policies.rules import RULES
 from policies.rules.device_counts import UNCOUNTED
-from policies.snapshot import Facts
+from policies.state.snapshot import Facts
 from policies.verdict import Edit, Path, Remark, Verdict, Violation, Would
 
 __all__ = ["Request", "evaluate"]
 
 MOST_AUDITED = 16
-"""Audit and Warn policies evaluated per pod: each costs a whole evaluation; the rest are counted (design section 2)"""
+"""Audit and Warn policies evaluated per pod: each costs a whole evaluation; the rest are only counted
+(design section 2)."""
 MOST_FOUND = 50
-"""refusals of one pod that are told: an answer holds twenty, and a pod can be made that each of a hundred policies forbids hundreds of
-times. It is refused all the same"""
+"""The most violations of one pod that are reported: an answer holds twenty, and a pod can be made that
+each of a hundred policies forbids hundreds of times. It is refused all the same."""
 FEW = 8
-"""policies under which each item costs about as much as under none"""
+"""The number of policies under which each item costs about as much as under none."""
 LARGE = 30
-"""items (``policies.work``) of the largest pod on which all sixteen are tried: six containers with a GPU and a term of six"""
+"""Items (``policies.work_budget``) of the largest pod on which all sixteen are tried: six containers with
+a GPU and a term of six."""
 ON_UPDATE = {rule.name: rule.check_update for rule in RULES if rule.check_update is not None}
-"""what an update is judged by: what it may change of a pod is in ``policies.rules``"""
-_PLACEMENT: Mapping[Placement, frozenset[str]] = {
-    "none": frozenset(),
-    "left": frozenset({"BERTH-121", "BERTH-122"}),
-    "node": frozenset({"BERTH-124"}),
-    "all": frozenset({"BERTH-121", "BERTH-122", "BERTH-123", "BERTH-124", "BERTH-125"}),
-}
-"""which refusals of a placement an actor may meet (design section 4); all others hold whoever writes the pod"""
+"""The checks of an update: what it may change of a pod is in ``policies.rules``."""
 
 
-def evaluate(request: Request, facts: Facts) -> Verdict:
-    """The verdict on one pod. Raises PodError where the pod is not shaped like one."""
-    pod = Pod(extract(request.pod, facts.reads))
+def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict:
+    """Return the verdict on one pod. ``read``: its projection (``projection.extract``), if that was made
+    before. Raises PodError if the pod is not shaped like one."""
+    pod = Pod(extract(request.pod, facts.reads) if read is None else read)
     about = plan.subject(request, facts, pod)
     if not (about.devices.asked or pod.claims or annotated_fraction(pod) or _misspelt(pod, facts)):
         return Verdict(judged=False)
@@ -77,14 +76,15 @@ def _misspelt(pod: Pod, facts: Facts) -> bool:
 
 
 def _standing(facts: Facts, about: Subject, enforced: tuple[Compiled, ...]) -> list[applied.Entry]:
-    """What the pod brings of ``berth.dev/applied`` and the policies in force write themselves."""
+    """Return the entries of ``berth.dev/applied`` that the pod arrives with and that the policies in force
+    write themselves."""
     pod, request = about.pod, about.request
     if applied.APPLIED not in pod.annotations or request.phase != "mutate" or request.operation == "UPDATE":
         return []
 
     def write(raw: Raw) -> tuple[Edit, ...]:
         before = Pod(raw)
-        return _one(facts, replace(about, pod=before, devices=devices.read(before, facts)), enforced)[0]
+        return _one(facts, plan.subject(request, facts, before)._replace(possible=about.possible, certain=about.certain), enforced)[0]
 
     def whole(name: str) -> str | None:
         slice_ = facts.snapshot.resource(name)
@@ -101,7 +101,7 @@ def _patch(
     violations: tuple[Violation, ...],
     standing: list[applied.Entry],
 ) -> tuple[dict[str, object], ...]:
-    """Nothing for a pod that is refused, or only updated."""
+    """Return the patch; empty for a pod that is refused, or only updated."""
     if violations or request.operation == "UPDATE":
         return ()
     came = pod.annotations.get(applied.APPLIED)
@@ -113,46 +113,82 @@ def _patch(
 def _one(
     facts: Facts, about: Subject, policies: tuple[Compiled, ...]
 ) -> tuple[tuple[Edit, ...], tuple[Violation, ...], tuple[Remark, ...]]:
-    """Edits, violations and remarks under one set of policies."""
-    if not policies:
+    """Return edits, violations and remarks under one set of policies."""
+    if not policies or about.actor.mirror:
         return (), (), ()
-    request, made = about.request, plan.make(facts, about, policies)
-    if made.actor.mirror:
-        return (), (), ()
-    if request.operation == "UPDATE":
+    if about.request.operation == "UPDATE":
         # whoever the pod is: most that are updated have a node by now, and no controller adds such a toleration later
-        violations = tuple(violation for check in ON_UPDATE.values() for violation in check(request, made))
-        return (), violations, tuple(r for r in made.remarks if r.rule in ON_UPDATE)
-    edits: tuple[Edit, ...] = ()
+        made = plan.make(facts, about, policies)
+        return (), tuple(violation for check in ON_UPDATE.values() for violation in check(about.request, made)), ()
+    found = judge(facts, about, policies)
+    remarks = found.remarks if about.request.phase == "mutate" else ()
+    if found.violations:  # nothing is edited then
+        return (), found.violations, tuple(remark for remark in remarks if remark.code not in OF_EDITS)
+    return found.edits, (), remarks
+
+
+class Judged(NamedTuple):
+    """What one set of policies finds in a pod that is to be created."""
+
+    plan: Plan
+    """With the defaults that were chosen, in the mutate phase."""
+    edits: tuple[Edit, ...]
+    """None of them is made if there are violations."""
+    violations: tuple[Violation, ...]
+    remarks: tuple[Remark, ...]
+
+
+def judge(facts: Facts, about: Subject, policies: tuple[Compiled, ...]) -> Judged:
+    """Make the plan, and let every rule write and judge by it."""
+    request, made = about.request, plan.make(facts, about, policies)
+    edits: list[Edit] = []
     if request.phase == "mutate":
-        choose.choose(made)
-        edits = tuple(edit for rule in RULES for edit in rule.mutate(request, made))
-    violations = tuple(islice(_check(request, made), MOST_FOUND))
-    if violations:  # nothing is edited then
-        edits = ()
-        made.remarks = dict.fromkeys(remark for remark in made.remarks if remark.code not in chosen.OF_EDITS)
-    return edits, violations, tuple(made.remarks) if request.phase == "mutate" else ()
+        made = defaults.choose(made)
+    remarks = dict.fromkeys(made.remarks)  # in order, each once
+    for one in (one for rule in RULES for one in rule.mutate(request, made)) if request.phase == "mutate" else ():
+        if isinstance(one, Edit):
+            edits.append(one)
+        else:
+            remarks.setdefault(one)
+    violations: list[Violation] = []
+    for found in _check(request, made):
+        if isinstance(found, Remark):
+            remarks.setdefault(found)
+        else:
+            violations.append(found)
+            if len(violations) == MOST_FOUND:
+                break
+    return Judged(made, tuple(edits), tuple(violations), tuple(remarks))
 
 
-def _check(request: Request, made: Plan) -> Iterator[Violation]:
-    """Every violation that this actor may be refused for; the others, of its placement, are said as remarks."""
-    spared = _PLACEMENT["all"] - _PLACEMENT[made.actor.placement]
+def _check(request: Request, made: Plan) -> Iterator[Violation | Remark]:
+    """Yield every violation that this actor may be refused for; the others, about its placement, become
+    remarks."""
+    spared = messages.spared(made.actor.placement)
     for rule in RULES:
-        for violation in rule.check(request, made):
-            if violation.code not in spared:
-                yield violation
-            else:
-                text = f"{violation.fact}; {violation.fix} (not refused: it is {' and '.join(made.actor.names)})"
-                made.remark(violation.code, text, violation.rule, violation.policies)
+        for found in rule.check(request, made):
+            yield _spared(found, made) if isinstance(found, Violation) and found.code in spared else found
+
+
+def _spared(violation: Violation, made: Plan) -> Remark:
+    return Remark(
+        code=violation.code,
+        found=phrase("spared", fact=violation.found, fix=violation.advice, actor=made.actor.names),
+        rule=violation.rule,
+        policies=violation.policies,
+        about=violation.about,
+        fields=violation.fields,
+    )
 
 
 def _would(
     facts: Facts, about: Subject, edits: tuple[Edit, ...], violations: tuple[Violation, ...], standing: list[applied.Entry]
 ) -> tuple[tuple[Would, ...], int]:
-    """Each Audit or Warn policy alone on top of the enforced ones."""
+    """Return the outcome of each Audit or Warn policy alone on top of the enforced ones, and the number
+    that were not evaluated."""
     matched, pod = about.possible, about.pod
     softer = [c for c in matched if c.mode != "Enforce"]
-    done, refused = {_deed(e) for e in edits}, {(v.code, v.fact) for v in violations}
+    done, refused = {_deed(e) for e in edits}, {v.key for v in violations}
     most = _most_audited(pod, len(matched) - len(softer)) if softer else 0
     out = []
     for compiled in softer[:most]:
@@ -163,7 +199,7 @@ def _would(
                 policy=compiled.policy.id,
                 mode=compiled.mode,
                 edits=tuple(e for e in more_edits if _deed(e) not in done),
-                violations=tuple(v for v in more_violations if (v.code, v.fact) not in refused),
+                violations=tuple(v for v in more_violations if v.key not in refused),
                 remarks=tuple(r for r in remarks if compiled.policy.id in r.policies),
                 patch=_patch(about.request, facts, pod, more_edits, more_violations, standing),
             )
@@ -172,11 +208,12 @@ def _would(
 
 
 def _most_audited(pod: Pod, enforced: int) -> int:
-    """Fewer for a pod that is large, or under many policies: sixteen evaluations of it would hold up everybody else's."""
-    size = work.items(pod.raw) * max(FEW, enforced) // FEW
+    """Return how many Audit and Warn policies are evaluated: fewer for a pod that is large, or under many
+    policies, since sixteen evaluations of it would delay all other requests."""
+    size = work_budget.items(pod.raw) * max(FEW, enforced) // FEW
     return MOST_AUDITED if size <= LARGE else max(1, MOST_AUDITED * LARGE // size)
 
 
 def _deed(edit: Edit) -> tuple[str, Path, str]:
-    """What an edit does, whoever asks for it."""
+    """Return what an edit does, whoever asks for it."""
     return edit.op, edit.path, json.dumps(edit.value, sort_keys=True)

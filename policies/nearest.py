@@ -1,4 +1,4 @@
-"""The nearest right name, for messages. A hint never makes another GPU of the one that was named."""
+"""The nearest known name, for messages. A hint never suggests another GPU than the one that was named."""
 
 from __future__ import annotations
 
@@ -12,46 +12,50 @@ _MOST_LISTED = 20
 
 
 _LONGEST = 128
-"""characters of a name that is looked for: twice the longest that is known; to compare a megabyte takes a quarter of a second"""
+"""The most characters of a name that is looked up: twice the longest known one; to compare a megabyte
+takes a quarter of a second."""
 _WORD = re.compile(r"[a-z0-9]+")
 _SIZE = re.compile(r"\d+gb")
 _VERSION = re.compile(r"v\d")
 """of Azure's sizes: it tells models apart (NC24rs_v2, NC24rs_v3), and names none"""
 _LOOKALIKES = str.maketrans("oil", "011")
 _FORM = 3
-"""letters at least of what is written on to a model's name without a dash: h100sxm5, h100pcie. One or two make another model: l40s, p5en"""
+"""The least number of letters in a suffix written to a model's name without a dash: h100sxm5, h100pcie.
+One or two make another model: l40s, p5en."""
 
 
 def nearest(name: str, known: Iterable[str], codes: frozenset[str] = frozenset()) -> str | None:
-    """The known name that ``name`` was probably meant to be, or None. Case never keeps names apart.
+    """Return the known name that ``name`` was probably meant to be, or None. Case is ignored.
 
-    ``codes``: words that tell models apart (``Catalog.codes``). A hint has those that the name has, and no other, unless a character of
-    it was left out, or letters changed places: H100-SXM4 is not A100-SXM4. Nor has it another memory, where both say how much.
+    ``codes``: words that distinguish models (``Catalog.codes``). A hint has those that the name has, and no
+    other, unless a character of it was left out, or letters changed places: H100-SXM4 is not A100-SXM4. Nor
+    has it another memory size, if both name one.
     """
     return None if len(name) > _LONGEST else _nearest(name, frozenset(known), codes)
 
 
 @functools.lru_cache(maxsize=2048)
 def _nearest(name: str, known: frozenset[str], codes: frozenset[str]) -> str | None:
-    """A pod is judged several times over, on each platform: the comparison, a millisecond with two hundred names, is made once."""
+    """Cached, because a pod is judged several times over, on each platform: the comparison takes a
+    millisecond with two hundred names."""
     folded = {candidate.lower(): candidate for candidate in sorted(known, reverse=True) if not codes or _alike(name, candidate, codes)}
     found = get_close_matches(name.lower(), sorted(folded), n=1, cutoff=0.6)
     return folded[found[0]] if found else None
 
 
 def of_model(name: str, known: Iterable[str], codes: frozenset[str]) -> list[str]:
-    """The known names of the model that the name tells, sorted; none where it tells none."""
-    told = frozenset(code for code in _codes(name, codes) if not _VERSION.fullmatch(code)) if len(name) <= _LONGEST else frozenset()
-    return sorted(candidate for candidate in known if told and told <= _codes(candidate, codes))
+    """Return the known names of the model that the name identifies, sorted; none if it identifies none."""
+    named = frozenset(code for code in _codes(name, codes) if not _VERSION.fullmatch(code)) if len(name) <= _LONGEST else frozenset()
+    return sorted(candidate for candidate in known if named and named <= _codes(candidate, codes))
 
 
 def _alike(name: str, candidate: str, codes: frozenset[str]) -> bool:
-    told, theirs = _codes(name, codes), _codes(candidate, codes)
+    named, theirs = _codes(name, codes), _codes(candidate, codes)
     sizes = [{word for word in _WORD.findall(one.lower()) if _SIZE.fullmatch(word)} for one in (name, candidate)]
     if all(sizes) and sizes[0].isdisjoint(sizes[1]):
         return False
     slips = [word for word in _WORD.findall(name.lower()) if word not in codes]
-    return told <= theirs and all(any(_slip(word, code) for word in slips) for code in theirs - told)
+    return named <= theirs and all(any(_slip(word, code) for word in slips) for code in theirs - named)
 
 
 def _codes(name: str, codes: frozenset[str]) -> frozenset[str]:
@@ -65,8 +69,8 @@ def _in(word: str, codes: frozenset[str]) -> Iterable[str]:
 
 
 def _slip(word: str, code: str) -> bool:
-    """Whether ``word`` is ``code`` with two characters in each other's place, a letter for the digit that looks like it, or one of its
-    digits left out."""
+    """Return whether ``word`` is ``code`` with two characters swapped, a letter for the digit that looks
+    like it, or one of its digits left out."""
     word, code = word.translate(_LOOKALIKES), code.translate(_LOOKALIKES)
     if len(word) == len(code):
         return sorted(word) == sorted(code)
@@ -74,7 +78,7 @@ def _slip(word: str, code: str) -> bool:
 
 
 def hint(name: str, known: Iterable[str], codes: frozenset[str] = frozenset()) -> str:
-    """``; did you mean "hopper"?``, else the known names: ``; known: ampere, hopper``."""
+    """Return ``; did you mean "hopper"?``, else the known names: ``; known: ampere, hopper``."""
     names = sorted(known)
     near = nearest(name, names, codes)
     if near is not None:
@@ -83,7 +87,7 @@ def hint(name: str, known: Iterable[str], codes: frozenset[str] = frozenset()) -
 
 
 def listed(names: Iterable[str]) -> str:
-    """``a, b, c``, cut after the twentieth with a count of the rest."""
+    """Return ``a, b, c``, cut after the twentieth with a count of the rest."""
     shown = list(names)
     rest = len(shown) - _MOST_LISTED
     return ", ".join(shown[:_MOST_LISTED]) + (f" and {rest} more" if rest > 0 else "")

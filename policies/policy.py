@@ -1,6 +1,7 @@
-"""The three kinds of object, typed: what a policy says, before it meets a catalog or a pod.
+"""The three kinds of object as types: the content of a policy, before any catalog or pod is considered.
 
-Types only: ``definition`` says which fields there are, ``policy_parse`` makes these from documents.
+``policies.objects.definition`` defines the fields; ``policies.objects.parse`` makes these objects from
+documents.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Sharing = Literal["Exclusive", "MIG", "TimeSliced"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InNotIn:
-    """``{in: [...]}`` or ``{notIn: [...]}`` or both; an empty tuple is 'not given'."""
+    """``{in: [...]}`` or ``{notIn: [...]}`` or both. An empty tuple means that the field is absent."""
 
     in_: tuple[str, ...] = ()
     not_in: tuple[str, ...] = ()
@@ -28,7 +29,7 @@ class InNotIn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """``{min: 40, max: 80}``, whole numbers, both inclusive; None is 'not given'."""
+    """``{min: 40, max: 80}``: whole numbers, both inclusive. None means that the field is absent."""
 
     min: int | None = None
     max: int | None = None
@@ -50,6 +51,12 @@ class LabelExpression:
                 return self.key in labels
         return self.key not in labels
 
+    def __str__(self) -> str:
+        """Return ``team in (a, b)``, ``team`` or ``!team``, in the syntax of ``kubectl -l``."""
+        if self.operator in ("Exists", "DoesNotExist"):
+            return f"{'' if self.operator == 'Exists' else '!'}{self.key}"
+        return f"{self.key} {self.operator.lower()} ({', '.join(self.values)})"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelSelector:
@@ -60,33 +67,40 @@ class LabelSelector:
 
     @property
     def keys(self) -> frozenset[str]:
-        """Labels that it looks at."""
+        """The label keys that the selector uses."""
         return frozenset((*(key for key, _ in self.match_labels), *(expression.key for expression in self.match_expressions)))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """As apimachinery's labels.Selector: NotIn and DoesNotExist hold where the key is missing."""
+        """Return whether the labels match, as apimachinery's labels.Selector does: NotIn and DoesNotExist
+        hold if the key is missing."""
         return all(labels.get(key) == value for key, value in self.match_labels) and all(
             expression.holds(labels) for expression in self.match_expressions
         )
 
+    def __str__(self) -> str:
+        """Return ``team=research,environment notin (dev),!tier``, in the syntax of ``kubectl -l``;
+        ``anything`` for an empty selector."""
+        return ",".join([*(f"{key}={value}" for key, value in self.match_labels), *map(str, self.match_expressions)]) or "anything"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TolerationPattern:
-    """A toleration to add, to forbid or to allow: None is 'any' in forbid and allow, absent in tolerate."""
+    """A toleration to add, to forbid or to allow. None means any value or effect in ``forbid`` and ``allow``,
+    and an absent field in ``tolerate``."""
 
     key: str
     value: str | None = None
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
 
     def __str__(self) -> str:
-        """``team=other:NoSchedule``, as kubectl writes taints."""
+        """Return ``team=other:NoSchedule``, as kubectl writes taints."""
         value = f"={self.value}" if self.value is not None else ""
         return f"{self.key}{value}" + (f":{self.effect}" if self.effect else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongRuns:
-    """``over`` in seconds."""
+    """The capacity types for runs longer than ``over`` seconds."""
 
     over: int
     capacity: tuple[Capacity, ...]
@@ -101,7 +115,8 @@ class DeviceLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigDefault:
-    """Exactly one of the two. ``slice_gb``: nominal GB of the profile name. ``usable_mib``: at least, strict."""
+    """A MIG slice by size; exactly one of the two is set. ``slice_gb``: the nominal GB in the profile name.
+    ``usable_mib``: the least usable memory in MiB, which a profile without a known amount never satisfies."""
 
     slice_gb: int | None = None
     usable_mib: int | None = None
@@ -130,17 +145,18 @@ class Machine:
 class Require:
     machine: Machine = Machine()
     capacity: tuple[Capacity, ...] = ()
-    """As written; ``on-demand`` includes reserved, which ``offers`` knows."""
+    """As written. ``on-demand`` also admits reserved capacity, which ``policies.offers`` takes into
+    account."""
     long_runs: LongRuns | None = None
     sharing: tuple[Sharing, ...] = ()
     gpus_per_pod: DeviceLimit | None = None
     requests_equal_limits: tuple[Literal["accelerators", "cpuAndMemory"], ...] = ()
     grace_min: int | None = None
-    """seconds: a floor, to which /mutate raises"""
+    """In seconds: the minimum, to which /mutate raises the pod's grace period."""
     grace_max: int | None = None
-    """seconds"""
+    """In seconds."""
     protection_max: int | None = None
-    """seconds"""
+    """In seconds."""
     forbid_tolerations: tuple[TolerationPattern, ...] = ()
 
 
@@ -153,9 +169,9 @@ class Default:
     long_runs: LongRuns | None = None
     mig: MigDefault | None = None
     grace: int | None = None
-    """seconds, at least"""
+    """In seconds. The pod's grace period is raised to it, never lowered."""
     protect_for: int | Literal["Always"] | None = None
-    """seconds, or Always"""
+    """In seconds, or ``Always``."""
     tolerate: tuple[TolerationPattern, ...] = ()
     repair: tuple[Literal["accelerators"], ...] = ()
 
@@ -181,7 +197,7 @@ class Policy:
 
     @property
     def id(self) -> str:
-        """``ClusterGPUPolicy/training`` or ``GPUPolicy/ml-team/own``: how it is named in messages."""
+        """The id in messages: ``ClusterGPUPolicy/training`` or ``GPUPolicy/ml-team/own``."""
         return f"ClusterGPUPolicy/{self.name}" if self.namespace is None else f"GPUPolicy/{self.namespace}/{self.name}"
 
 
@@ -191,16 +207,21 @@ class Taint:
     value: str = ""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = "NoSchedule"
 
+    def __str__(self) -> str:
+        """Return ``pool=a100:NoSchedule``, as ``kubectl taint`` writes it."""
+        return f"{self.key}{f'={self.value}' if self.value else ''}:{self.effect}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTemplate:
-    """A GPUNodeTemplate: as a bit set ``gpus`` AND ``capacity``; chosen, its labels are written, its taints tolerated."""
+    """A GPUNodeTemplate. Its offers are those that have both its GPUs and its capacity; if it is chosen, its
+    labels are written and its taints tolerated."""
 
     name: str
     vendors: tuple[str, ...] = ()
     machine: Machine = Machine()
     sharing: tuple[Sharing, ...] = ()
-    """What its nodes share: the way to say that a platform which makes no sliced or time-sliced nodes has them here."""
+    """How its nodes share GPUs: this declares sliced or time-sliced nodes on a platform that creates none."""
     mig_profiles: tuple[str, ...] = ()
     """Profiles that its nodes carry (``1g.10gb``), with ``sharing`` MIG."""
     capacity: tuple[Capacity, ...] = ()
@@ -210,7 +231,7 @@ class NodeTemplate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySet:
-    """Everything that was understood, sorted by kind, namespace and name."""
+    """All valid objects, sorted by kind, namespace and name."""
 
     policies: tuple[Policy, ...] = ()
     templates: tuple[NodeTemplate, ...] = field(default=())

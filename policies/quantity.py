@@ -17,16 +17,21 @@ _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 """powers of two"""
 _QUANTITY = re.compile(r"([+-]?)([0-9]*)(\.[0-9]*)?([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)?", re.ASCII)
 _NANO = 10**9
-"""what is finer is rounded away from zero to whole billionths"""
+"""Finer amounts are rounded away from zero to whole billionths."""
 _MOST_BINARY = Fraction(2**63 - 1)
 """an amount with a binary suffix is capped here (maxAllowed)"""
 _MOST_CHARACTERS = 4000
 """below the 4,300 digits at which Python refuses an int; bounds the work for each value. The API server writes no amount of a
 device that is longer: its validation needs it to fit an int64"""
 _REMEMBERED = 64
-"""characters of what is remembered: longer than any amount that means something (int64 in nano units has 20 digits)"""
+"""The most characters of an amount that is cached: longer than any meaningful amount (int64 in nano units
+has 20 digits)."""
 _MOST_EXPONENT = 999
-"""of ten, above which an amount is not worked out: no node has as much of anything"""
+"""The largest exponent of ten that is computed: no node has as much of anything."""
+
+
+_READ = frozenset({str, int, float})
+"""What JSON and YAML have for an amount; a boolean is none."""
 
 
 class QuantityError(ValueError):
@@ -40,7 +45,7 @@ def parse(value: object) -> Fraction:
     >>> parse("1000m") == parse(1) == parse("1e0")
     True
     """
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    if type(value) not in _READ:
         raise QuantityError(f"{value!r} is not a quantity")
     text = str(value).strip(" ")
     return _remembered(text) if len(text) <= _REMEMBERED else _parse(text)
@@ -69,7 +74,7 @@ _remembered = lru_cache(maxsize=4096)(_parse)
 
 
 def _exponent(digits: str, text: str) -> int:
-    """An int64, cut to its lower 32 bits."""
+    """Return the exponent: an int64, cut to its lower 32 bits. Raises QuantityError."""
     written = int(digits)
     if not -(2**63) <= written < 2**63:
         raise QuantityError(f"{text[:40]!r} has an exponent that is too large")
@@ -81,7 +86,8 @@ def _rounded(number: Fraction) -> Fraction:
 
 
 def whole(value: object) -> int | None:
-    """``value`` as a whole number of devices, or None when it is none (a fraction, negative, unreadable)."""
+    """Return ``value`` as a whole number of devices, or None if it is none (a fraction, negative,
+    unreadable)."""
     try:
         number = parse(value)
     except QuantityError:

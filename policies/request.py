@@ -16,7 +16,7 @@ class Request:
     namespace: str
     user: str = ""
     groups: tuple[str, ...] = ()
-    """of the user, as the API server authenticated them"""
+    """The groups of the user, as the API server authenticated them."""
     subresource: str = ""
     """``resize``; "" for the pod itself"""
     pod: dict[str, Any]

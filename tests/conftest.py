@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
-from tests.testcluster.fixtures import MISSED
-from webhook import logs
+import policies
+from tests.support import shared_tables
+from tests.testcluster.fixtures import MISSED, cluster, new_namespace
+from tests.testcluster.kubelets.fixtures import kubelets
+from webhook.telemetry import log
+
+__all__ = ["cluster", "kubelets", "new_namespace"]
+"""fixtures for everybody: one cluster a process, whichever folders its tests are of"""
 
 settings.register_profile("berth", settings.default, deadline=None)  # of an example: on a machine that does other things it says nothing
 settings.load_profile("berth")
+shared_tables.share()
 
-LONG = ("e2e", "bench", "testcluster", "cluster", "fuzz", "docs")
+COUNTED = tuple(Path(__file__).parent / folder for folder in ("policies", "cli"))
+"""Folders whose tests are to pass through every line of ``policies``"""
+LONG = ("e2e", "bench", "image", "testcluster", "cluster", "deploy", "fuzz", "docs")
 """Folders whose tests start servers or whole control planes, those that take longest first"""
 MOST_WORKERS = 8
 """Each may have two control planes at a time, of 0.7 GiB each"""
@@ -26,9 +39,9 @@ MOST_WORKERS = 8
 @pytest.fixture(autouse=True)
 def log_goes_where_it_went() -> Iterator[None]:
     """A test that sends the log elsewhere sends only its own there."""
-    before = logs._sink
+    before = log._sink
     yield
-    logs.to(before)
+    log.to(before)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -37,30 +50,63 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(2 * (os.cpu_count() or 1), MOST_WORKERS)
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """Under coverage, the lines that run when a module is imported are counted here; reading the tests themselves is not traced, which
+    would double what it takes in each worker."""
+    if session.config.pluginmanager.hasplugin("_cov"):
+        for module in pkgutil.walk_packages(policies.__path__, "policies."):
+            importlib.import_module(module.name)
+    with _untraced():
+        return (yield)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In one process what needs a whole cluster comes last: it is slow to say what a test of one function says at once. On several, each
-    of which takes file by file (``--dist loadfile``), it comes first, and what is short fills the cores at the end.
-
-    Which lines of ``policies`` were passed through is not counted by tests that try thousands of pods, since counting triples what they
-    take: the golden cases and a test of each part are to pass through nearly all of it."""
-    for item in items:
-        if "fuzz" in item.path.parts or getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
-            item.add_marker(pytest.mark.no_cover)
+    of which takes file by file (``--dist loadfile``), it comes first, and what is short fills the cores at the end."""
     items.sort(key=_rank, reverse=not hasattr(config, "workerinput"))
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
+    """Who only hands out tests to workers passes through nothing that counts."""
+    if hasattr(session.config, "workerinput") or not session.config.getoption("numprocesses", None):
+        return (yield)
+    with _untraced():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """The lines of ``policies`` are counted in its own tests and in those of the command, which reads every kind of workload; and in none
+    that tries hundreds of random pods, since tracing triples what a test takes: the golden cases and a test of each part are to pass
+    through nearly all of it."""
+    is_random = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+    if (any(map(item.path.is_relative_to, COUNTED)) and not is_random) or item.get_closest_marker("no_cover"):
+        return (yield)
+    with _untraced():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Nothing is traced while a test passes uncounted. pytest-cov stops the tracer that it started last; in a worker of several it has
-    started two (as the one who tells the workers what to do, and as one of them), and the other one goes on."""
+    """Of a test that says so itself, ``no_cover``, pytest-cov stops the tracer that it started last. In a worker of several it has started
+    two (as the one who tells the workers what to do, and as one of them), and the other one would go on."""
     if item.get_closest_marker("no_cover") is None:
         return (yield)
+    with _untraced():
+        return (yield)
+
+
+@contextmanager
+def _untraced() -> Iterator[None]:
+    """Coverage counts nothing within the block."""
     tracer, of_threads = sys.gettrace(), threading.gettrace()
     sys.settrace(None)
     threading.settrace(None)
     try:
-        return (yield)
+        yield
     finally:
         threading.settrace(of_threads)
         sys.settrace(tracer)
@@ -85,5 +131,6 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """What was not tried is said where everybody looks."""
     if missed := config.stash.get(MISSED, []):
-        terminalreporter.section("NOT TRIED ON A REAL CONTROL PLANE", sep="!", red=True, bold=True)
-        terminalreporter.line(missed[0])
+        terminalreporter.section("NOT TRIED HERE", sep="!", red=True, bold=True)
+        for reason in dict.fromkeys(missed):
+            terminalreporter.line(reason)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -10,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from cli import crds, effective, gpus, serve, try_, webhooks
+from cli import certs, crds, effective, gpus, serve, try_, webhooks
 from policies.rules import RULES
-from tests import golden, golden_claims
+from tests.support.cases import golden, golden_claims
+from tests.support.module_imports import LAYERS
 
 ROOT = Path(__file__).parent.parent
 CODES = ROOT / "docs" / "codes.md"
@@ -32,12 +34,12 @@ def sections() -> dict[str, str]:
 
 def codes_in_source() -> set[str]:
     """Every code in a string that is said, docstrings left out."""
-    said = re.compile(r'f?"(BERTH-\d{3})[":]')
+    quoted = re.compile(r'f?"(BERTH-\d{3})[":]')
     return {
         code
         for folder in ("policies", "webhook", "cli")
         for file in (ROOT / folder).rglob("*.py")
-        for code in said.findall(file.read_text())
+        for code in quoted.findall(file.read_text())
     }
 
 
@@ -90,7 +92,7 @@ def flags() -> list[str]:
     """Every long option of the subcommands."""
     parser = argparse.ArgumentParser()
     subcommands = parser.add_subparsers()
-    for module in (try_, serve, effective, gpus, crds, webhooks):
+    for module in (try_, serve, effective, gpus, crds, webhooks, certs):
         module.add_parser(subcommands)
     found = {option for sub in subcommands.choices.values() for action in sub._actions for option in action.option_strings}
     return sorted(option for option in found if option.startswith("--"))
@@ -100,3 +102,48 @@ def flags() -> list[str]:
 def test_every_flag_is_mentioned(flag: str) -> None:
     """In the README or under docs/."""
     assert re.search(rf"{re.escape(flag)}\b", documentation())
+
+
+SOURCE = sorted(file for room in LAYERS for file in (ROOT / room).rglob("*.py"))
+OURS = re.compile(rf"(?<![\w./-])(?:{'|'.join(LAYERS)})(?:[./][a-z_]\w*)+(?![\w/-])")
+"""``policies.state.snapshot``, ``policies/state/snapshot``, with ``.py`` or what a module has behind it"""
+ROOMS = {file.parent for file in SOURCE}
+
+
+def there(name: str) -> bool:
+    """Whether a dotted name or a path of ours is a room, a file, a module, or what a module defines."""
+    if (ROOT / name).exists():
+        return True
+    steps = name.removesuffix(".py").replace("/", ".").split(".")
+    for size in range(len(steps), 1, -1):
+        place = ROOT.joinpath(*steps[:size])
+        if (file := place.with_suffix(".py")).exists() or (file := place / "__init__.py").exists():
+            return size == len(steps) or re.search(rf"\b{re.escape(steps[size])}\b", file.read_text()) is not None
+        if size == len(steps) and place.exists():
+            return True
+    return ROOT.joinpath(*steps[:1]).exists() and len(steps) == 1
+
+
+@pytest.mark.parametrize("file", SOURCE, ids=lambda file: str(file.relative_to(ROOT)))
+def test_what_a_docstring_names_of_ours_exists(file: Path) -> None:
+    """Whoever follows a name in the documentation of a module, class or function finds it."""
+    nodes = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    texts = [ast.get_docstring(node) or "" for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, nodes)]
+    assert [name for text in texts for name in OURS.findall(text) if not there(name)] == []
+
+
+@pytest.mark.parametrize("room", sorted(ROOMS), ids=lambda room: str(room.relative_to(ROOT)))
+def test_what_a_room_says_is_in_it_is_in_it(room: Path) -> None:
+    """Each bare name in the docstring of a package is one of its modules or rooms, or a room or module beside them."""
+    names = re.findall(r"``([a-z_][a-z_0-9]*)``", ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or "")
+    folders = (room, *room.parents[: len(room.relative_to(ROOT).parts)])
+    known = {path.stem for folder in folders for path in folder.iterdir()} | {"kubernetes"}
+    assert [name for name in names if name not in known] == []
+
+
+def test_the_ways_through_the_code_name_what_is_there() -> None:
+    """Every room and module that docs/architecture.md names exists."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    named = [name for name in re.findall(r"`([^`]+)`", text) if OURS.fullmatch(name)]
+    assert len(named) > 20
+    assert [name for name in named if not there(name)] == []

@@ -1,41 +1,33 @@
-"""Who may import whom: read from the source, imports inside functions included."""
+"""Who may import whom, and how large files and rooms may be: read from the source, imports inside functions included."""
 
 from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-LAYERS = ("certs", "cli", "cluster", "policies", "webhook")
+from tests.support.module_imports import LAYERS, ROOT, Graph, files, imported, imported_when_run, modules
+
 MAY_IMPORT = {
     "policies": {"policies"},
     "certs": {"certs"},
     "cluster": {"cluster", "policies", "certs"},
-    "webhook": {"webhook", "policies", "certs", "cluster"},
-    "cli": {"cli", "webhook", "policies", "certs", "cluster"},
+    "documents": {"documents", "policies"},
+    "registration": {"registration", "policies"},
+    "webhook": {"webhook", "registration", "documents", "policies", "certs", "cluster"},
+    "cli": {"cli", "webhook", "registration", "documents", "policies", "certs", "cluster"},
 }
+MOST_LINES = 250
+MOST_FILES = 12
+"""besides ``__init__``"""
 IMPURE = {
     "asyncio", "datetime", "fcntl", "http", "io", "logging", "multiprocessing", "os", "pathlib", "random", "secrets", "select",
     "shutil", "signal", "socket", "ssl", "subprocess", "sys", "tempfile", "threading", "time", "urllib", "uuid",
 }  # fmt: skip
 """What a decision may not touch: clocks, files, the environment, chance, sockets, processes and logs."""
-
-
-def files(layer: str) -> list[Path]:
-    return sorted((ROOT / layer).rglob("*.py"))
-
-
-def imported(path: Path) -> Iterator[tuple[int, str]]:
-    """(line, full name) of each import; ``from a import b`` is ``a.b``."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
 
 
 def offences(layer: str, allowed: set[str]) -> list[str]:
@@ -47,6 +39,26 @@ def offences(layer: str, allowed: set[str]) -> list[str]:
         for line, name in imported(path)
         if name.partition(".")[0] in ours - allowed
     ]
+
+
+def circles(arrows: Graph) -> list[str]:
+    """One of the circles that each module is in, as ``a -> b -> a``; each circle once."""
+    found: dict[frozenset[str], str] = {}
+    done: set[str] = set()
+
+    def follow(way: list[str]) -> None:
+        for after in sorted(arrows.get(way[-1], ())):
+            if after in way:
+                circle = way[way.index(after) :]
+                found.setdefault(frozenset(circle), " -> ".join([*circle, after]))
+            elif after not in done:
+                follow([*way, after])
+        done.add(way[-1])
+
+    for module in sorted(arrows):
+        if module not in done:
+            follow([module])
+    return list(found.values())
 
 
 @pytest.mark.parametrize("layer", LAYERS)
@@ -89,8 +101,47 @@ def test_a_decision_opens_and_prints_nothing() -> None:
     assert called == []
 
 
+def test_no_modules_import_each_other() -> None:
+    """What is below can be read, tested and changed without what is above it; imports inside functions count."""
+    arrows = modules().imports
+    assert sum(map(len, arrows.values())) > 500, "the test reads imports"
+    assert circles(arrows) == []
+
+
+def test_the_server_knows_nothing_of_admission() -> None:
+    """HTTP, TLS and their limits could serve anything."""
+    rooms = ("webhook.admission", "webhook.reload", "policies", "registration", "cluster", "documents")
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path in files("webhook/server")
+        for line, name in imported(path)
+        if name.startswith(tuple(f"{room}." for room in rooms))
+    ]
+    assert wrong == []
+
+
+def test_a_room_has_at_most_a_dozen_files() -> None:
+    """So that a listing shows what is there."""
+    rooms = Counter(path.parent for path in modules().files.values() if path.name != "__init__.py")
+    assert {str(room.relative_to(ROOT)): number for room, number in rooms.items() if number > MOST_FILES} == {}
+
+
+def test_a_file_is_read_at_one_sitting() -> None:
+    """At most 250 lines."""
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in modules().files.values()}
+    assert {path: length for path, length in lengths.items() if length > MOST_LINES} == {}
+
+
 def test_the_reader_sees_imports_of_every_form(tmp_path: Path) -> None:
     """The test above would notice an import inside a function, and one of a submodule."""
     file = tmp_path / "x.py"
     file.write_text("import os.path\ndef f():\n    from webhook import app\n")
     assert list(imported(file)) == [(1, "os.path"), (3, "webhook.app")]
+
+
+def test_circles_are_found(tmp_path: Path) -> None:
+    """The test above would notice one of two and one of three modules, and takes no import for types for one."""
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"e", "a"}, "e": {"d"}, "f": {"a"}}) == ["a -> b -> c -> a", "d -> e -> d"]
+    file = tmp_path / "x.py"
+    file.write_text("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from webhook import app\nimport policies.policy\n")
+    assert list(imported_when_run(file)) == ["typing.TYPE_CHECKING", "policies.policy"]

@@ -6,13 +6,23 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.module_imports import imported
+from tests.test_layers import MOST_FILES
+
 ROOT = Path(__file__).parent.parent
-LOCKS = ("requirements.txt", "requirements-dev.txt", "tests/fuzz/requirements.txt", "tests/testcluster/requirements.txt")
+LOCKS = (
+    "requirements.txt", "requirements-dev.txt", "tests/fuzz/requirements.txt", "tests/testcluster/requirements.txt",
+    "deploy/release/requirements.txt", "deploy/image/build.txt", "deploy/image/sbom.txt", "deploy/image/audit.txt",
+)  # fmt: skip
+MAKES = (
+    "run", "test", "cluster", "prove", "bench", "image", "sbom", "audit", "crds", "chart", "wheel", "plugin", "lint", "clean",
+)  # fmt: skip
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)==([^ \\]+)", re.MULTILINE)
 
@@ -53,12 +63,13 @@ def test_a_lock_has_all_that_the_project_asks_for(name: str, wanted: list[str]) 
 def test_what_serves_needs_few_packages() -> None:
     """The server's image holds these and nothing for tests."""
     direct = {re.split(r"[<>=]", text)[0] for text in PROJECT["project"]["dependencies"]}
-    assert direct == {"aiohttp", "cryptography", "httptools", "kubernetes", "orjson", "prometheus-client", "PyYAML", "uvloop"}
+    serving, others = {"httptools", "starlette", "uvicorn", "uvloop"}, {"aiohttp", "kubernetes", "prometheus-client"}
+    assert direct == {*serving, *others, "cryptography", "jsonpatch", "orjson", "PyYAML"}
 
 
 def test_every_package_is_listed() -> None:
     """A new folder of code is named in pyproject.toml, or the wheel would lack it."""
-    top = {"certs", "cli", "cluster", "policies", "webhook"}
+    top = {"certs", "cli", "cluster", "documents", "policies", "registration", "webhook"}
     found = {".".join(path.parent.relative_to(ROOT).parts) for name in top for path in (ROOT / name).rglob("*.py")}
     assert found == set(PROJECT["tool"]["setuptools"]["packages"])
 
@@ -93,7 +104,7 @@ def test_the_licence_is_whole() -> None:
     assert all(part in text for part in ("Version 2.0, January 2004", "END OF TERMS AND CONDITIONS", "APPENDIX"))
 
 
-@pytest.mark.parametrize("target", ["run", "test", "cluster", "prove", "bench", "crds", "lint", "clean"])
+@pytest.mark.parametrize("target", MAKES)
 def test_make_has_the_targets_that_the_readme_names(target: str) -> None:
     """Each is there, and none is a file by accident."""
     makefile = (ROOT / "Makefile").read_text()
@@ -106,3 +117,25 @@ def test_a_build_machine_runs_make_test() -> None:
     script = ROOT / ".ci" / "run"
     assert script.stat().st_mode & 0o111
     assert script.read_text().splitlines()[-1] == "exec make test"
+
+
+def test_the_bench_and_the_tests_share_scaffolding_alone() -> None:
+    """The bench takes of the tests what is in tests/support and tests/testcluster, and only its own tests, in tests/bench, import it."""
+    allowed = {"bench": ("tests.support.", "tests.testcluster."), "tests": ()}
+    inside = [path for folder in allowed for path in (ROOT / folder).rglob("*.py") if not path.is_relative_to(ROOT / "tests" / "bench")]
+    crossing = [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path in inside
+        for line, name in imported(path)
+        for own, other in (("bench", "tests"), ("tests", "bench"))
+        if path.is_relative_to(ROOT / own) and name.partition(".")[0] == other and not name.startswith(allowed[own])
+    ]
+    assert len(inside) > 100
+    assert crossing == []
+
+
+@pytest.mark.parametrize("folder", ["bench", "tests/e2e", "tests/support", "tests/testcluster"])
+def test_a_room_has_at_most_a_dozen_modules(folder: str) -> None:
+    """So that its listing is read at a glance; tests beside the source have as many as the source."""
+    rooms = Counter(path.parent for path in (ROOT / folder).rglob("*.py") if path.name != "__init__.py")
+    assert {str(room.relative_to(ROOT)): number for room, number in rooms.items() if number > MOST_FILES} == {}

@@ -1,47 +1,32 @@
-"""The second port, without TLS: ``/livez``, ``/readyz`` and ``/metrics``, for a kubelet and Prometheus; ``/policies`` for a person.
+"""The second port, without TLS: ``/livez``, ``/readyz`` and ``/metrics``, for a kubelet and Prometheus;
+``/policies`` for a person.
 
-Alive means that the event loop turns: nothing outside, no API server and no disk, can make a live process be restarted. Ready
-means that a call would be judged: the first policies are in, the certificate has not expired, the server is not about to stop.
+Alive means that the event loop turns: nothing outside, no API server and no disk, can cause a restart of a
+live process. Ready means that a call would be judged: the first policies are loaded, the certificate has not
+expired, the server is not about to stop.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
-from policies.compiled import Compiled
-from policies.stored import Entry, Key, id_of
-from webhook.app import Replica
-from webhook.http import JSON, Answer, Call, Refusal, said, start
-from webhook.registered import Registered
-from webhook.watching import Watching, nothing
-
-
-@dataclass(slots=True, kw_only=True)
-class Condition:
-    """What ``/readyz`` tells beside the snapshot. Times are Unix seconds."""
-
-    replica: Replica
-    certificate_expires: float = 0
-    certificate_refused_at: float = 0
-    """when what is on disk was found wrong; 0: it is what is served"""
-    loaded_at: float = 0
-    """when the policies in force were read"""
-    refused_at: float = 0
-    """when a newer set was refused; 0: the policies in force are the newest"""
-    watching: Callable[[], Iterator[Watching]] = nothing
-    """the kinds that are followed in a cluster; none where policies are files"""
-    leading: Callable[[], bool] = lambda: False
-    """whether this replica writes statuses"""
-    registered: Registered = field(default_factory=Registered)
-    """whether the API server calls for all that is judged, as far as it is known"""
-    entries: Mapping[Key, Entry] = field(default_factory=dict)
-    """our objects in the cluster, as far as they are known"""
+from policies.offers.constraints import Compiled
+from policies.state.objects import id_of
+from webhook.reload.condition import Condition
+from webhook.server.answers import TOO_LONG
+from webhook.server.http import JSON, Answer, start, text_answer
+from webhook.server.limits import NO_PAGE_READS
+from webhook.server.routes import response_of, starlette
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,61 +41,46 @@ class Check:
         return f"[{'+' if self.ready else '-'}] {self.name}: {self.text}"
 
 
-NOT_FOUND = said(404, "ask for /livez, /readyz, /metrics or /policies")
-NOT_ALLOWED = said(405, "ask by GET", b"allow: GET, HEAD\r\n")
-TOO_LONG = said(413, "send no body", close=True)
+NOT_FOUND = text_answer(404, "ask for /livez, /readyz, /metrics or /policies")
+NOT_ALLOWED = text_answer(405, "ask by GET", b"allow: GET, HEAD\r\n")
+ALIVE, READY = "/livez", "/readyz"
+PROBES = frozenset({ALIVE.encode(), READY.encode()})
+"""A kubelet that gets no answer ends the process, so these are answered however many others call."""
 
 
-class Health:
-    """What is behind the second port. See ``http.Application``."""
+def starlette_of(condition: Condition) -> Starlette:
+    """Return the application of the second port."""
 
-    room = 0
-    most = 2**16
+    async def ready(request: Request) -> Response:
+        found = list(checks(condition, time.time()))
+        good = all(check.ready for check in found)
+        return _page(request, text_answer(200 if good else 503, "\n".join([*map(str, found), "ready" if good else "not ready"])))
 
-    def __init__(self, condition: Condition) -> None:
-        self._condition = condition
-        self._pages: dict[bytes, Callable[[Call], Answer]] = {
-            b"/livez": _alive,
-            b"/readyz": self._ready,
-            b"/metrics": self._metrics,
-            b"/policies": self._policies,
-        }
+    async def policies(request: Request) -> Response:
+        return _page(request, Answer(start(200, JSON), orjson.dumps(known(condition), option=orjson.OPT_INDENT_2)))
 
-    def begin(self, call: Call) -> Refusal | None:
-        """A body changes nothing here."""
-        return None
+    async def metrics(request: Request) -> Response:
+        body, content_type = condition.replica.metrics.exposition(request.headers.get("accept", ""))
+        return _page(request, Answer(start(200, b"content-type: %b\r\n" % content_type.encode()), body))
 
-    def lost(self, call: Call) -> None:
-        """Nobody counts these."""
+    pages = {ALIVE: _alive, READY: ready, "/metrics": metrics, "/policies": policies}
+    return starlette([Route(path, page) for path, page in pages.items()], {404: NOT_FOUND, 405: NOT_ALLOWED})
 
-    def answer(self, call: Call) -> Answer:
-        """A page, of the moment."""
-        page = self._pages.get(call.path)
-        if page is None:
-            return NOT_FOUND
-        if call.method not in (b"GET", b"HEAD"):
-            return NOT_ALLOWED
-        return TOO_LONG if max(call.size, call.declared) > self.most else page(call)
 
-    def _ready(self, call: Call) -> Answer:
-        found = list(checks(self._condition, time.time()))
-        ready = all(check.ready for check in found)
-        return said(200 if ready else 503, "\n".join([*map(str, found), "ready" if ready else "not ready"]))
+def _page(request: Request, answer: Answer) -> Response:
+    return response_of(TOO_LONG if int(request.headers.get("content-length", 0)) > NO_PAGE_READS else answer)
 
-    def _policies(self, call: Call) -> Answer:
-        return Answer(start(200, JSON), orjson.dumps(known(self._condition), option=orjson.OPT_INDENT_2))
 
-    def _metrics(self, call: Call) -> Answer:
-        body, content_type = self._condition.replica.metrics.exposition(call.headers.get(b"accept", b"").decode("latin-1"))
-        return Answer(start(200, b"content-type: %b\r\n" % content_type.encode()), body)
+async def _alive(request: Request) -> Response:
+    return _page(request, text_answer(200, "alive"))
 
 
 def checks(condition: Condition, now: float) -> Iterator[Check]:
-    """Each check, ready or not, with what an engineer on call wants to know of it."""
+    """Yield each check, ready or not, with the details that an engineer on call needs."""
     yield _policies(condition, now)
     yield from _cluster(condition)
-    if said_of := "; ".join(condition.registered.sentences()):
-        yield Check(name="registration", ready=True, text=said_of)
+    if problems := "; ".join(condition.registered.sentences()):
+        yield Check(name="registration", ready=True, text=problems)
     yield _certificate(condition, now)
     if condition.replica.draining:
         yield Check(name="stopping", ready=False, text="calls are still answered; new ones should go elsewhere")
@@ -122,6 +92,8 @@ def _certificate(condition: Condition, now: float) -> Check:
     text = f"valid until {until}" if now < expires else f"expired on {until}"
     if refused_at:
         text += f"; what is on disk was refused {now - refused_at:.0f} s ago (log: event=certificate_refused)"
+    if waiting := condition.certificate_waiting():
+        return Check(name="certificate", ready=False, text=waiting)
     return Check(name="certificate", ready=now < expires, text=text)
 
 
@@ -137,7 +109,8 @@ def _policies(condition: Condition, now: float) -> Check:
 
 
 def _cluster(condition: Condition) -> Iterator[Check]:
-    """One line; ready from the first time on that every kind was known: what was learned goes on acting, however old."""
+    """Yield one check; it is ready once every kind has been known: what was learned stays in force, however
+    old."""
     watching = list(condition.watching())
     if not watching:
         return
@@ -155,7 +128,8 @@ def _since(silent: float | None) -> str:
 
 
 def known(condition: Condition) -> dict[str, Any]:
-    """What this replica decides by, for ``/policies``: to be compared with the cluster's own objects, and between replicas."""
+    """Return the state that this replica decides by, for ``/policies``: to be compared with the cluster's own
+    objects, and between replicas."""
     snapshot = condition.replica.snapshot
     return {
         "loadedAt": condition.loaded_at or None,
@@ -178,7 +152,3 @@ def _stored(condition: Condition, compiled: Compiled) -> dict[str, Any]:
         return {}
     acting = entry.last_good.get("generation") if entry.last_good else None
     return {"generation": entry.generation, "acting": acting}
-
-
-def _alive(call: Call) -> Answer:
-    return said(200, "alive")

@@ -1,7 +1,9 @@
-"""The composition root of ``berth serve``: ports, certificates, two servers on one event loop, policies; start and stop.
+"""The composition root of ``berth serve``: ports, certificates, two servers on one event loop, policies;
+start and stop.
 
-In this order: both ports are taken and the certificate is read, or one line says why not; the ports answer (not ready, 503);
-the policies are read, or every error is listed and the server ends; from then on policies and certificates are kept up.
+The order at the start: both ports are bound and the certificate is read, or one line gives the reason why
+not; the ports answer (not ready, 503); the policies are read, or every error is listed and the server ends.
+From then on policies and certificates are followed.
 """
 
 from __future__ import annotations
@@ -20,27 +22,34 @@ import uvloop
 
 from certs.authority import CertificateError
 from certs.following import FollowedFiles, SelfSigned
-from cluster.failures import AccessError
-from policies.snapshot import Snapshot
-from webhook import logs
-from webhook.app import App, Replica
-from webhook.health import Condition, Health
-from webhook.limits import GOODBYE, HEALTH_CONNECTIONS
-from webhook.log_stream import LogStream
-from webhook.metrics import Metrics
-from webhook.servers import Server, StartError, listen, make_room
+from certs.serving import read_callers
+from cluster.client.errors import AccessError
+from policies.state.snapshot import Snapshot
+from webhook import health
+from webhook.admission.app import App, Replica, starlette_of
+from webhook.reload.condition import Condition
+from webhook.reload.file_watcher import CertificateWatcher, PolicyFileWatcher, every_second
+from webhook.reload.shared_certificate import CaCollector, SharedCertificate
+from webhook.reload.sources import SourcesError
+from webhook.server.limits import GOODBYE, HEALTH_CONNECTIONS
+from webhook.server.listener import StartError, listen, make_room
+from webhook.server.server import Server
 from webhook.settings import Settings, url
-from webhook.sources import SourcesError
-from webhook.upkeep import CertificateUpkeep, PolicyUpkeep, every_second
+from webhook.telemetry import log
+from webhook.telemetry.log_writer import LogWriter
+from webhook.telemetry.metrics import Metrics
 
 BAD_INPUT = 2
 SWITCH = 0.0005
-"""Seconds after which a thread that reads policies lets the event loop go on. A call waits for that up to four times; with Python's own
-5 ms it took up to 22 ms longer."""
+"""Seconds after which a thread that reads policies yields to the event loop.
+
+A call waits for that up to four times; with Python's default of 5 ms it took up to 22 ms longer.
+"""
 
 
 def run(settings: Settings) -> int:
-    """Serve until SIGTERM or SIGINT. Returns the exit code: 0, or 2 with one line per reason when it cannot start."""
+    """Serve until SIGTERM or SIGINT. Returns the exit code: 0, or 2 with one line per reason when it cannot
+    start."""
     try:
         process = Process(settings)
     except (StartError, CertificateError) as error:
@@ -57,7 +66,10 @@ def _cannot_start(reasons: str) -> int:
 
 
 class Process:
-    """One replica: what it serves, from what, and how it ends. Raises StartError and CertificateError before it serves."""
+    """One replica: its ports, its sources and its shutdown.
+
+    Raises StartError and CertificateError before it serves.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._limits = settings.limits
@@ -68,7 +80,13 @@ class Process:
         self._replica = Replica(limits=settings.limits, metrics=self._metrics)
         self._condition = Condition(replica=self._replica)
         source = _certificates(settings)
-        self._certificate = CertificateUpkeep(source, self._condition)
+        self._shared = source if isinstance(source, SharedCertificate) else None
+        if self._shared is not None:
+            self._condition.certificate_waiting = self._shared.waiting
+            self._metrics.also(CaCollector(self._shared.state))
+        callers = read_callers(settings.client_ca) if settings.client_ca else ""
+        self._client_names = frozenset(settings.client_names)
+        self._certificate = CertificateWatcher(source, self._condition, callers)
         self._from_files = settings.cluster is None
         self._policies = _policies(settings, self._condition)
         self._addresses = {  # taken now: a closed listener has none
@@ -77,45 +95,49 @@ class Process:
             "listen": _bound(self._listener),
             "listenHealth": _bound(self._health_listener),
             "ca": str(source.ca or ""),
+            "callers": "verified" if callers else "anyone",
         }
 
     async def serve(self) -> int:
-        """Answer on both ports until a signal comes. 2 where the first policies can't be used."""
+        """Answer on both ports until a signal arrives. Returns 2 where the first policies cannot be used."""
         stop, at_once = asyncio.Event(), asyncio.Event()
         _on_signals(stop, at_once)
-        calls, health = await self._answer()
-        logs.write("listening", **self._addresses)
+        calls, pages = await self._answer()
+        log.write("listening", **self._addresses)
         policies = asyncio.create_task(self._follow_policies())
         others: list[asyncio.Task[Any]] = [asyncio.create_task(stop.wait()), asyncio.create_task(every_second(self._certificate.look))]
+        if self._shared is not None:
+            others.append(asyncio.create_task(self._shared.run(), name="certificates"))
         await asyncio.wait([policies, *others], return_when=asyncio.FIRST_COMPLETED)
         code = policies.result() if policies.done() else await self._be_a_lame_duck(at_once)
         await calls.stop(self._limits.drain)
-        await health.stop(GOODBYE)  # last: a kubelet asks until the end
+        await pages.stop(GOODBYE)  # last: a kubelet asks until the end
         for task in (policies, *others):
             task.cancel()
         await self._policies.close()
-        logs.write("stopped", "error" if code else "info", code=code)
+        log.write("stopped", "error" if code else "info", code=code)
         return code
 
     async def _answer(self) -> tuple[Server, Server]:
-        """Both ports, from now on."""
+        """Start answering on both ports."""
         app = App(self._replica)
         app.overload.watch(asyncio.get_running_loop())
-        calls = Server(app, self._certificate.live.context, self._limits, self._metrics.cut)
+        calls = Server(starlette_of(app), self._certificate.live.context, self._limits, self._metrics.cut, names=self._client_names)
         await calls.start(self._listener)
-        health = Server(Health(self._condition), None, replace(self._limits, connections=HEALTH_CONNECTIONS), self._metrics.cut)
-        await health.start(self._health_listener)
-        return calls, health
+        few = replace(self._limits, connections=HEALTH_CONNECTIONS)
+        pages = Server(health.starlette_of(self._condition), None, few, self._metrics.cut, always=health.PROBES)
+        await pages.start(self._health_listener)
+        return calls, pages
 
     @contextlib.contextmanager
     def logging(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-        """Within it no line of the log holds up a call, wherever standard error leads."""
-        logs.take_from_libraries()
+        """Set up logging such that no log line delays a call, wherever standard error leads."""
+        log.take_from_libraries()
         if sys.stderr is None:
             yield
             return
-        stream = LogStream(sys.stderr.fileno(), loop, self._metrics.log_line_dropped, _tell_loss)
-        logs.to(stream.write)
+        stream = LogWriter(sys.stderr.fileno(), loop, self._metrics.log_line_dropped, _tell_loss)
+        log.to(stream.write)
         try:
             yield
         finally:
@@ -129,25 +151,25 @@ class Process:
             return _cannot_start(str(error))
         self._tell_ready(snapshot)
         gc.collect()
-        gc.freeze()  # what is loaded stays: without it a full collection pauses every call behind it by tens of milliseconds
+        gc.freeze()  # what is loaded stays: else a full collection pauses every call behind it by tens of milliseconds
         await self._policies.follow()
         return 0
 
     async def _be_a_lame_duck(self, at_once: asyncio.Event) -> int:
-        """Answer on, each answer closing its connection, until nobody sends calls here any more."""
+        """Go on answering, each answer closing its connection, until nobody sends calls here any more."""
         self._replica.draining = True
-        logs.write("stopping", lameDuckSeconds=0 if at_once.is_set() else self._limits.lame_duck)
+        log.write("stopping", lameDuckSeconds=0 if at_once.is_set() else self._limits.lame_duck)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(at_once.wait(), self._limits.lame_duck)
         return 0
 
     def _tell_ready(self, snapshot: Snapshot) -> None:
-        """One event; and a line for a person, where one looks."""
+        """Log one event; print a line for a person if standard output is a terminal."""
         number = len(snapshot.policies)
-        logs.write("serving", **self._addresses, policies=number, maxMode=snapshot.max_mode)
+        log.write("serving", **self._addresses, policies=number, maxMode=snapshot.max_mode)
         if not snapshot.placed:
             why = "no --platforms" if self._from_files else "no node or NodePool tells who makes GPU nodes here; --platforms can"
-            logs.write("policies_warning", "warning", text=f"{why}: placement is judged for contradictions, not written")
+            log.write("policies_warning", "warning", text=f"{why}: placement is judged for contradictions, not written")
         if sys.stdout is not None and sys.stdout.isatty():
             at = self._addresses
             print(f"serving {at['url']} (/mutate, /validate, /advise), {number} policies", flush=True)
@@ -155,45 +177,51 @@ class Process:
 
 
 def _tell_loss(lines: int) -> None:
-    logs.write("log_dropped", "error", lines=lines)
+    log.write("log_dropped", "error", lines=lines)
 
 
 class Policies(Protocol):
-    """Where policies come from: files, or a cluster."""
+    """A source of policies: files, or a cluster."""
 
     async def first(self) -> Snapshot:
-        """In force from then on. Raises SourcesError and AccessError with all that is wrong."""
+        """Activate the first policies. Raises SourcesError and AccessError with all that is wrong."""
 
     async def follow(self) -> None:
-        """Puts into force what is new, for ever."""
+        """Activate every change, for ever."""
 
     async def close(self) -> None:
-        """Lets go of everything."""
+        """Release everything."""
 
 
 def _policies(settings: Settings, condition: Condition) -> Policies:
     if settings.cluster is None:
-        return PolicyUpkeep(settings.sources, condition)
-    from webhook.live import ClusterUpkeep  # with the client of Kubernetes, which takes 40 MB and half a second
+        return PolicyFileWatcher(settings.sources, condition)
+    from webhook.reload.cluster_watcher import ClusterWatcher  # with the client of Kubernetes, which takes 40 MB and half a second
 
-    return ClusterUpkeep(settings.cluster, settings.sources, condition)
+    return ClusterWatcher(settings.cluster, settings.sources, condition)
 
 
-def _certificates(settings: Settings) -> FollowedFiles | SelfSigned:
+def _certificates(settings: Settings) -> FollowedFiles | SelfSigned | SharedCertificate:
     if settings.tls_files:
         return FollowedFiles(*settings.tls_files)
-    assert settings.self_signed is not None, "Settings has one of the two"
+    if settings.cert_secret is not None and settings.cluster is not None:
+        return SharedCertificate(settings.cluster, settings.cert_secret, settings.names)
+    assert settings.self_signed is not None, "Settings has one of the three"
     return SelfSigned(settings.self_signed, settings.names)
 
 
 def _bound(listener: socket.socket) -> str:
-    """``0.0.0.0:8443`` tells what a URL does not: whether others can reach it."""
+    """Return the bound address: unlike a URL, ``0.0.0.0:8443`` shows whether others can reach it."""
     host, port = listener.getsockname()[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _on_signals(stop: asyncio.Event, at_once: asyncio.Event) -> None:
-    """SIGTERM stops after the lame duck, a second one or Ctrl-C at once; calls in flight are answered either way."""
+    """Install the signal handlers.
+
+    SIGTERM stops the server after the lame-duck period, a second one or Ctrl-C at once; calls in flight are
+    answered either way.
+    """
 
     def terminate() -> None:
         (at_once if stop.is_set() else stop).set()
@@ -206,4 +234,4 @@ def _on_signals(stop: asyncio.Event, at_once: asyncio.Event) -> None:
     loop.add_signal_handler(signal.SIGTERM, terminate)
     loop.add_signal_handler(signal.SIGINT, interrupt)
     if sys.stdin is None or not sys.stdin.isatty():  # a terminal that is closed ends what runs in it
-        loop.add_signal_handler(signal.SIGHUP, lambda: logs.write("reload", text="nothing to do: policies and certificates are followed"))
+        loop.add_signal_handler(signal.SIGHUP, lambda: log.write("reload", text="nothing to do: policies and certificates are followed"))

@@ -1,4 +1,5 @@
-"""The server's settings: one frozen object, read from the command line in one place. ``limits`` has the numbers."""
+"""The server's settings: one frozen object, read from the command line in one place. ``limits`` has the
+numbers."""
 
 from __future__ import annotations
 
@@ -6,10 +7,15 @@ import argparse
 import ipaddress
 import re
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
+from typing import TypedDict
 
-from webhook.limits import BOUNDS, Limits, read
-from webhook.sources import Sources
+from certs.rotation import Lives
+from policies import duration
+from webhook.reload.shared_certificate import CertificateSecret
+from webhook.reload.sources import ClusterSource, Sources
+from webhook.server.limits import BOUNDS, Limits, read
 
 DEFAULT_LISTEN = "127.0.0.1:8443"
 DEFAULT_HEALTH = "127.0.0.1:8080"
@@ -18,22 +24,18 @@ WILDCARDS = ("", "0.0.0.0", "::")
 
 
 DEFAULT_WATCH, LEAST_WATCH, MOST_WATCH = 60, 5, 3600
-"""Seconds. The API server itself ends watches after 30 to 60 minutes (--min-request-timeout); silence is noticed only at the end of one."""
+"""Seconds of one watch. The API server itself ends watches after 30 to 60 minutes (--min-request-timeout);
+that nothing arrives any more is noticed only at the end of a watch."""
 DEFAULT_LEASE = "berth-system/berth"
+DEFAULT_SECRET = "berth-system/berth-certificates"
+LIVES = {"ca_life": "ca", "leaf_life": "leaf", "ca_overlap": "overlap"}
+"""Options, and the fields of ``Lives`` that they set."""
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterSource:
-    """The API server that policies and facts come from."""
-
-    kubeconfig: str | None
-    """None: by the account of the pod that Berth runs in"""
-    context: str | None
-    watch: int
-    """seconds that one watch lasts, and silence at most"""
-    lease: tuple[str, str]
-    """namespace and name of the Lease whose holder writes statuses"""
+class _Callers(TypedDict):
+    client_ca: Path | None
+    client_names: tuple[str, ...]
 
 
 class SettingsError(Exception):
@@ -42,33 +44,42 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Exactly one of ``tls_files`` (certificate, key) and ``self_signed`` (a folder) is given."""
+    """Exactly one of ``tls_files`` (certificate, key), ``self_signed`` (a folder) and ``cert_secret`` is
+    given."""
 
     host: str
     port: int
-    """0: any free one, which the ready line names"""
+    """The port; 0: any free one, which the ready line names."""
     health: tuple[str, int]
-    """host and port of /livez, /readyz and /metrics, without TLS: a kubelet and Prometheus ask there"""
+    """Host and port of /livez, /readyz and /metrics, without TLS, for a kubelet and Prometheus."""
     sources: Sources
     tls_files: tuple[Path, Path] | None = None
     self_signed: Path | None = None
+    cert_secret: CertificateSecret | None = None
+    """The Secret of the certificates that all replicas share."""
     more_names: tuple[str, ...] = ()
-    """of a self-signed certificate, beside those that ``names`` finds: ``berth.berth-system.svc`` behind a Service"""
+    """Names of a self-signed certificate, in addition to those that ``names`` finds:
+    ``berth.berth-system.svc`` behind a Service."""
+    client_ca: Path | None = None
+    """CA certificates that issue the client certificates of callers; None: anybody may call."""
+    client_names: tuple[str, ...] = ()
+    """Names of which a caller's certificate must have one; empty: any certificate of that CA will do."""
     cluster: ClusterSource | None = None
-    """where policies and facts come from, if not from files"""
+    """The cluster that policies and facts come from, if not from files."""
     limits: Limits = DEFAULT_LIMITS
     version: str = ""
-    """Berth's own, as /metrics tells it"""
+    """Berth's own version, as shown in /metrics."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What a self-signed certificate is made for: this machine's loopback names, where it listens, and what was given."""
+        """The names of a self-signed certificate: this machine's loopback names, the listening address, and
+        ``more_names``."""
         host = [] if self.host in WILDCARDS else [self.host]
         return tuple(dict.fromkeys(["localhost", "127.0.0.1", "::1", *host, *self.more_names]))
 
     @classmethod
     def from_args(cls, args: argparse.Namespace, sources: Sources, version: str) -> Settings:
-        """From the options of ``berth serve``. Raises SettingsError."""
+        """Return the settings from the options of ``berth serve``. Raises SettingsError."""
         host, port = listen_address(args.listen)
         health = listen_address(args.health, "--health", DEFAULT_HEALTH)
         common = cls(
@@ -79,16 +90,64 @@ class Settings:
             cluster=_cluster(args),
             limits=_limits(args),
             more_names=args.names,
+            **_callers(args),
             version=version,
         )
-        if args.tls_cert and args.tls_key and not args.self_signed:
-            return replace(common, tls_files=(Path(args.tls_cert), Path(args.tls_key)))
-        if args.self_signed and not (args.tls_cert or args.tls_key):
-            return replace(common, self_signed=Path(args.self_signed))
+        return replace(common, **_certificates(args, common))
+
+
+class _Certificates(TypedDict, total=False):
+    tls_files: tuple[Path, Path]
+    self_signed: Path
+    cert_secret: CertificateSecret
+
+
+def _certificates(args: argparse.Namespace, settings: Settings) -> _Certificates:
+    """Return the one source of the serving certificate that the options name. Raises SettingsError."""
+    files, given = args.tls_cert and args.tls_key, [args.tls_cert or args.tls_key, args.self_signed, args.cert_secret]
+    if len(list(filter(None, given))) != 1 or (given[0] and not files):
         raise SettingsError(
             "the API server calls only over TLS: give --tls-cert FILE and --tls-key FILE,"
-            " or --self-signed DIR for a certificate made and kept in DIR (one of the two, not both)"
+            " or --self-signed DIR for a certificate made and kept in DIR,"
+            " or in a cluster --cert-secret NAMESPACE/NAME for one that all replicas share (one of the three)"
         )
+    lives = _lives(args)
+    if args.cert_secret:
+        if settings.cluster is None:
+            raise SettingsError("--cert-secret names a Secret of a cluster: give --in-cluster or --kubeconfig FILE too")
+        if args.cert_source == "ours" and not args.names:
+            raise SettingsError("--cert-secret makes a certificate for the Service that callers dial: give --names NAME.NAMESPACE.svc too")
+        namespace, name = _object("--cert-secret", args.cert_secret, DEFAULT_SECRET)
+        return {"cert_secret": CertificateSecret(namespace=namespace, name=name, source=args.cert_source, lives=lives)}
+    if args.cert_source != "ours":
+        raise SettingsError("--cert-source is about a Secret: give --cert-secret NAMESPACE/NAME too")
+    return {"tls_files": (Path(args.tls_cert), Path(args.tls_key))} if files else {"self_signed": Path(args.self_signed)}
+
+
+def _lives(args: argparse.Namespace) -> Lives:
+    """Return the lives of certificates. Raises SettingsError."""
+    given = {name: _life(f"--{name.replace('_', '-')}", text) for name in LIVES if (text := getattr(args, name)) is not None}
+    if given and not args.cert_secret:
+        raise SettingsError(
+            f"--{next(iter(given)).replace('_', '-')} is about certificates of a Secret: give --cert-secret NAMESPACE/NAME too"
+        )
+    lives = Lives(**{LIVES[name]: value for name, value in given.items()})
+    if lives.ca < lives.leaf + 3 * lives.overlap:
+        raise SettingsError("--ca-life is too short: a CA lives for longer than a certificate and three overlaps together")
+    return lives
+
+
+def _life(option: str, text: str) -> timedelta:
+    try:
+        return timedelta(seconds=duration.seconds(text))
+    except duration.DurationError as error:
+        raise SettingsError(f"{option} {error}") from None
+
+
+def _callers(args: argparse.Namespace) -> _Callers:
+    if args.client_names and not args.client_ca:
+        raise SettingsError("--client-names are names in certificates of --client-ca: give --client-ca FILE too")
+    return {"client_ca": Path(args.client_ca) if args.client_ca else None, "client_names": args.client_names}
 
 
 def _cluster(args: argparse.Namespace) -> ClusterSource | None:
@@ -105,7 +164,9 @@ def _cluster(args: argparse.Namespace) -> ClusterSource | None:
         )
     if args.in_cluster and args.context:
         raise SettingsError("--context names a context of a kubeconfig: leave it out with --in-cluster")
-    return ClusterSource(kubeconfig=args.kubeconfig, context=args.context, watch=_watch(args.watch), lease=_lease(args.lease))
+    return ClusterSource(
+        kubeconfig=args.kubeconfig, context=args.context, watch=_watch(args.watch), lease=_object("--lease", args.lease, DEFAULT_LEASE)
+    )
 
 
 def _watch(text: str) -> int:
@@ -114,10 +175,10 @@ def _watch(text: str) -> int:
     return int(text)
 
 
-def _lease(text: str) -> tuple[str, str]:
+def _object(option: str, text: str, example: str) -> tuple[str, str]:
     namespace, slash, name = text.partition("/")
     if not (slash and _NAME.fullmatch(namespace) and _NAME.fullmatch(name)):
-        raise SettingsError(f'--lease "{text}" is not NAMESPACE/NAME; write for example --lease {DEFAULT_LEASE}')
+        raise SettingsError(f'{option} "{text}" is not NAMESPACE/NAME; write for example {option} {example}')
     return namespace, name
 
 
@@ -129,7 +190,7 @@ def _limits(args: argparse.Namespace) -> Limits:
 
 
 def listen_address(text: str, option: str = "--listen", example: str = DEFAULT_LISTEN) -> tuple[str, int]:
-    """``HOST:PORT``, ``[IPV6]:PORT`` or ``:PORT`` (all addresses). Raises SettingsError."""
+    """Parse ``HOST:PORT``, ``[IPV6]:PORT`` or ``:PORT`` (all addresses). Raises SettingsError."""
     wrong = SettingsError(f'{option} "{text}" is not HOST:PORT; write for example {option} {example}')
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
@@ -152,6 +213,6 @@ def _is_v6(host: str) -> bool:
 
 
 def url(scheme: str, host: str, port: int) -> str:
-    """``https://HOST:PORT`` with an IPv6 address in brackets; a wildcard as localhost."""
+    """Return ``https://HOST:PORT``, with an IPv6 address in brackets and a wildcard as localhost."""
     host = "localhost" if host in WILDCARDS else host
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"

@@ -1,4 +1,4 @@
-"""The words in names that tell one GPU model, or family of machines, from another."""
+"""Find the words in names that distinguish one GPU model, or family of machines, from another."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from collections.abc import Iterable
 
 _WORD = re.compile(r"[a-z0-9]+")
 _SIZE = re.compile(r"\d+gb")
-"""The memory in a name: A100-40GB and A100-80GB are told apart by it, and a slip in it is still one of an A100."""
+"""The memory in a name: it distinguishes A100-40GB from A100-80GB, but a name with a slip in it is still
+that of an A100."""
 _BRAND = frozenset({"rtx"})
-"""in the names of many models"""
+"""Words in the names of many models."""
 
 
 def codes_of(models: Iterable[str], families: Iterable[str]) -> frozenset[str]:
-    """Of models every word but sizes (``rtx-pro-6000``: pro, 6000), of instance families those with a digit (``p6-b200``: p6, b200)."""
+    """Return the distinguishing words of all names.
+
+    Of models these are all words but sizes (``rtx-pro-6000``: pro, 6000), of instance families the words with
+    a digit (``p6-b200``: p6, b200).
+    """
     of_models = {word for name in models for word in _WORD.findall(name.lower()) if not _SIZE.fullmatch(word)}
     of_families = {word for name in families for word in _WORD.findall(name.lower()) if not word.isalpha()}
     return frozenset((of_models | of_families) - _BRAND)

@@ -1,28 +1,31 @@
-"""What the catalog says that policies may name."""
+"""The catalog's names that policies may use."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from policies.catalog import Catalog, MigProfile
-from policies.objects.shape import Known
+
+if TYPE_CHECKING:
+    from policies.objects.field_types import Known
 
 
 class Names:
-    """The catalog's lists of names. One per parse: they are long, and asked for often."""
+    """The catalog's lists of names, each collected once per parse: they are long, and looked up often."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._lists: dict[Known, frozenset[str]] = {}
 
     def codes(self, known: Known) -> frozenset[str]:
-        """Words that a hint among the names of one list must keep."""
+        """Return the words that a hint among the names of one list must preserve."""
         return self._catalog.codes if known in ("models", "instanceFamilies") else frozenset()
 
     def of(self, known: Known) -> frozenset[str]:
-        """Every name of one list; of ``models`` the groups too."""
+        """Return every name of one list; ``models`` includes the groups."""
         if known not in self._lists:
             self._lists[known] = frozenset(self._collect(known))
         return self._lists[known]
@@ -46,18 +49,19 @@ class Names:
 
     @cached_property
     def slice_sizes(self) -> list[int]:
-        """Nominal GB of the profiles that a size may choose."""
+        """The nominal GB of the profiles that can be selected by size."""
         return sorted({profile.memory_gb for profile in self._by_size()})
 
     @cached_property
     def usable_mib(self) -> list[int]:
-        """The verified figures of the profiles that a size may choose."""
+        """The verified usable MiB of the profiles that can be selected by size."""
         return sorted({profile.usable_mib for profile in self._by_size() if profile.usable_mib is not None})
 
     def _by_size(self) -> Iterator[MigProfile]:
-        """Profiles with an attribute (``+me``) are chosen by name only."""
+        """Return the profiles that can be selected by size; one with an attribute (``+me``) is selected by
+        name only."""
         return (profile for gpu in self._catalog.gpus for profile in gpu.mig if profile.attribute is None)
 
     def never_tolerated(self, key: str) -> bool:
-        """Whether a taint key is one that no pod may be made to tolerate."""
+        """Return whether a taint key is one that no pod may be made to tolerate."""
         return any(fnmatchcase(key, pattern) for pattern in self._catalog.never_tolerate)

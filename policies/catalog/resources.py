@@ -1,4 +1,4 @@
-"""Resource names: what is read of one, and what the catalog knows them by."""
+"""Types for resource names: what is read from one, and the patterns by which the catalog knows them."""
 
 from __future__ import annotations
 
@@ -12,39 +12,40 @@ ResourceKind = Literal["gpu", "shared", "mig", "partition", "part", "dra", "othe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """What one resource name is, read from its name."""
+    """The facts about one resource name, read from the name."""
 
     name: str
     vendor: str
     kind: ResourceKind
-    """``other``: an accelerator that is no GPU (Neuron, TPU, Gaudi): counted, tolerated, never placed. ``part``: memory or cores of one, of
-    which a container asks for many"""
+    """``other``: an accelerator that is no GPU (Neuron, TPU, Gaudi): counted, tolerated, never placed.
+    ``part``: memory or cores of an accelerator, of which a container requests many."""
     profile: str | None = None
-    """MIG profile as in the name of the resource (``1g.10gb.me``), else None"""
+    """The MIG profile as in the name of the resource (``1g.10gb.me``), else None."""
     parts: tuple[int, ...] | None = None
-    """how many of it one GPU is divided into, as models differ; None: not told by the name"""
+    """The numbers of parts into which one GPU is divided, which differ by model; None: not in the name."""
     unit: int | None = None
-    """of a ``part``: how many of it one device has; None: a container's are all of one device"""
+    """Of a ``part``: how many of it one device has; None: all those of a container are of one device."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """A resource name, or a glob of names, by which containers ask for so much of a device and not for devices."""
+    """A resource name, or a glob of names, by which containers request an amount of a device rather than
+    devices."""
 
     name: str
     unit: int | None = None
-    """as ``Resource.unit``"""
+    """The same as ``Resource.unit``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourcePattern:
     pattern: re.Pattern[str]
-    """anchored; a group named ``profile`` gives Resource.profile"""
+    """The anchored pattern; its group named ``profile``, if any, becomes Resource.profile."""
     vendor: str
     kind: ResourceKind
     profile: str | None = None
-    """for a renamed resource: which profile it is"""
+    """The profile of a renamed resource."""
     name: str | None = None
-    """the literal name, where the data gives one instead of a pattern"""
+    """The literal name, if the data gives one instead of a pattern."""
     parts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """what the group named ``mode`` says -> Resource.parts"""
+    """Text of the group named ``mode`` -> Resource.parts."""

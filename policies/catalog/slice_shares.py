@@ -1,4 +1,4 @@
-"""Which part of a GPU each MIG slice is."""
+"""Compute the share of a GPU that each MIG slice takes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 
 def slice_shares(gpus: Iterable[Gpu]) -> dict[str, tuple[Fraction, Fraction]]:
-    """MIG profile as in a resource name -> (least, most) part of a GPU that it is, by compute or memory, over the models that have it."""
+    """Return MIG profile as in a resource name -> (least, most) share of a GPU, by compute or memory, over
+    the models that have it."""
     found: dict[str, list[Fraction]] = {}
     for gpu in gpus:
         compute, memory = max((p.compute for p in gpu.mig), default=1), max((p.memory_gb for p in gpu.mig), default=1)

@@ -1,6 +1,7 @@
-"""How the pods of a kind of workload are known, and where its manifest says what they are like: types.
+"""Types for how the pods of a kind of workload are recognized, and where its manifest describes them.
 
-Paths are names joined by dots; ``[*]`` is any item of a list, ``*`` any value of a map, as in ``spec.pytorchReplicaSpecs.*.template``.
+Paths are names joined by dots; ``[*]`` is any item of a list, ``*`` any value of a map, as in
+``spec.pytorchReplicaSpecs.*.template``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ FIELDS = (
     "terminationGracePeriodSeconds",
     "activeDeadlineSeconds",
 )
-"""of a pod's spec, as ``Place.fields`` may name them: all that rules read besides containers"""
+"""The fields of a pod's spec that ``Place.fields`` may name: all that rules read besides containers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,15 +28,15 @@ class Devices:
 
     container: str
     side: str = "limits"
-    """or ``requests``"""
+    """Either ``limits`` or ``requests``."""
     amount: str = ""
-    """path of the number"""
+    """The path of the number."""
     name: str = ""
-    """path of the resource's name"""
+    """The path of the resource's name."""
     default: str = ""
-    """the resource's name where there is none at that path"""
+    """The resource's name if nothing is at that path."""
     amounts: str = ""
-    """path of a map of names and numbers, in place of the three above"""
+    """The path of a map of names and numbers, in place of the three above."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,96 +44,98 @@ class Patch:
     """A strategic merge patch of the pod's spec: a map, or the text of one."""
 
     at: str = "."
-    """path of what holds it, of several such things too"""
+    """The path of what holds it; there may be several."""
     path: str
-    """of the patch in there"""
+    """The path of the patch within that."""
     of: str = ""
-    """path of the names of whom it is for; where it names anybody, others don't get it"""
+    """The path of the names of the pods that it is for; if there are any, other pods don't get it."""
     only: str = ""
-    """the name of these pods there"""
+    """The name by which these pods are listed there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Base:
-    """Another object, whose pods these are, with what this place says laid over them: the runtime that a TrainJob names."""
+    """Another object, whose pods these are, with what this place describes laid over them: the runtime
+    that a TrainJob names."""
 
     kinds: tuple[tuple[str, str], ...]
-    """(API group, kind), of which it is one"""
+    """The kinds that it may be of: (API group, kind)."""
     name: str
-    """path of its name"""
+    """The path of its name."""
     kind: str = ""
-    """path of its kind, where the manifest says which"""
+    """The path of its kind, if the manifest has it."""
     place: int | None = None
-    """which of its places is meant; all, where none is said"""
+    """The index of the place in it that is meant; None: all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a manifest that has no pod template says what pods are like.
+    """The place where a manifest that has no pod template describes its pods.
 
-    Paths start at ``at``, those with a leading ``/`` at ``root``. ``.`` is the place itself. Of several paths the first counts at
-    which something is; of containers all do, labels and annotations are put together.
+    Paths start at ``at``, those with a leading ``/`` at ``root``. ``.`` is the place itself. Of several paths
+    the first at which there is a value counts; of containers all do, labels and annotations are put together.
     """
 
     root: str = ""
-    """path of what holds it all"""
+    """The path of what holds it all."""
     at: tuple[str, ...]
-    """paths from ``root``, each to one kind of pod or to several of them"""
+    """Paths from ``root``, each to one kind of pod or to several of them."""
     spec: tuple[str, ...] = ()
-    """a pod's whole spec"""
+    """Paths of a pod's whole spec."""
     labels: tuple[str, ...] = ()
     annotations: tuple[str, ...] = ()
     containers: tuple[str, ...] = ()
-    """``NAME=PATH`` of one container, which has that name where the manifest gives none; ``PATH[*]`` of a list of them"""
+    """``NAME=PATH`` of one container, which has that name if the manifest gives none; ``PATH[*]`` of a
+    list of them."""
     init_containers: tuple[str, ...] = ()
     resources_as: str = "resources"
-    """the field of those containers that others call ``resources``"""
+    """The name of the field of those containers that is ``resources`` in others."""
     resources: tuple[str, ...] = ()
-    """``NAME=PATH`` of the resources of a container, of which the manifest says no more"""
+    """``NAME=PATH`` of the resources of a container of which the manifest has nothing else."""
     devices: tuple[Devices, ...] = ()
     fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """of ``FIELDS``, by name"""
+    """Paths of ``FIELDS``, by name."""
     patches: tuple[Patch, ...] = ()
     base: Base | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """How the pods of a kind of workload are known."""
+    """How the pods of a kind of workload are recognized, and where they are described."""
 
     name: str
-    """as in match.workloads: ``Job``, ``PyTorchJob``, ``Notebook``"""
+    """The name in match.workloads: ``Job``, ``PyTorchJob``, ``Notebook``."""
     kind: str
-    """of its manifest: Volcano's and Knative's are called as others are"""
+    """The kind of its manifest: Volcano's and Knative's are the same as those of others."""
     owners: tuple[tuple[str, str], ...] = ()
-    """(API group, kind) of a controlling owner reference, e.g. ("batch", "Job")"""
+    """(API group, kind) of a controlling owner reference, e.g. ("batch", "Job")."""
     labels: tuple[str, ...] = ()
-    """a pod label key, or key=value, that alone tells"""
+    """A pod label key, or key=value, that alone identifies the workload."""
     service: bool = False
-    """long-lived: grace and disruption only if the policy names the workload"""
+    """True if it is long-lived: grace and disruption apply only if the policy names the workload."""
     api_version: tuple[str, ...] = ()
-    """apiVersions of the workload's own manifest"""
+    """The apiVersions of the workload's own manifest."""
     resource: str = ""
-    """the kind in the API's paths, plural: ``deployments``; needed where there are templates or places"""
+    """The plural of the kind in the API's paths: ``deployments``; needed if there are templates or places."""
     cluster: bool = False
-    """its objects are in no namespace, so nobody can say in which one its pods will be"""
+    """True if its objects are in no namespace, so that the namespace of its pods cannot be known."""
     through: tuple[str, str] | None = None
-    """(API group, kind) of what stands between it and its pods, where that owns them: a CronJob's Job"""
+    """(API group, kind) of the object between it and its pods, if that owns them: a CronJob's Job."""
     scheduler: str = ""
-    """schedulerName that its operator writes where the template has none"""
+    """The schedulerName that its operator writes if the template has none."""
     templates: tuple[str, ...] = ()
-    """paths to its pod templates"""
+    """Paths to its pod templates."""
     places: tuple[Place, ...] = ()
-    """where it says what its pods are like, in other forms than a template's"""
+    """The places where it describes its pods in other forms than a template."""
     refers: tuple[Base, ...] = ()
-    """other objects that have the templates of its pods, and are judged by themselves"""
+    """Other objects that have the templates of its pods, and are judged by themselves."""
 
     @property
     def describes_pods(self) -> bool:
-        """Whether pods can be made from its manifest."""
+        """True if pods can be made from its manifest."""
         return bool(self.templates or self.places)
 
 
 def joined(start: str, path: str) -> str:
-    """``path`` after ``start``; ``.`` and nothing at all add nothing."""
+    """Return ``path`` after ``start``; ``.`` and an empty path add nothing."""
     return ".".join(part for part in (start, path) if part not in ("", "."))

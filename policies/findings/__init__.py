@@ -1,15 +1,20 @@
-"""What the status of each of our objects has to say, without times: worked out from one snapshot, written by ``cluster.statuses``.
+"""Compute the status of each of Berth's own objects from one snapshot, without timestamps
+(``cluster.status.writer`` writes it). The conditions are:
 
-Which conditions there are:
+- Accepted: always. False: ``Invalid`` with every error, ``TemplateNotFound``, or ``TooManyPolicies``.
+- Conflicted: always on policies. True: ``NothingOffered``, ``RequirementsExclude`` or ``DefaultsDiffer``, the
+  gravest of them.
+- Clipped: only while defaults are outside what others require or allow.
+- Inexpressible: only while a platform in force cannot express a field.
+- QuotaNotCovered: only while a slice is not limited by a ResourceQuota.
+- Ready: always, True while Accepted is, for who waits for objects to be in force (``kubectl wait``, Helm, Flux).
+- Stalled: True only while the object is ``Invalid``, which only a change of the object mends, so that who waits by
+  the rules of kstatus (sigs.k8s.io/cli-utils/pkg/kstatus) gives up at once. What other objects mend, such as a
+  template that is not there yet, is waited for.
 
-    Accepted         always. False: ``Invalid`` with every error, ``TemplateNotFound``, or ``TooManyPolicies``
-    Conflicted       always on policies. True: ``NothingOffered``, ``RequirementsExclude`` or ``DefaultsDiffer``, the gravest of them
-    Clipped          only while defaults are outside what others require or allow
-    Inexpressible    only while a platform in force can't say a field
-    QuotaNotCovered  only while a slice gets past a ResourceQuota
-
-Policies are compared whatever their mode, and those that are not enforced are named with it. The work goes by policies, never by policy
-and namespace, and is done in steps well under a millisecond, so that the event loop can go on in between.
+Policies are compared whatever their mode, and a mode other than Enforce is named with the policy. The work
+grows with the number of policies, not with policies times namespaces, and is done in steps well under a
+millisecond, so that the event loop can run in between.
 """
 
 from __future__ import annotations
@@ -18,38 +23,30 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from policies.compiled import Compiled, CompiledTemplate
 from policies.findings.clips import Clips
+from policies.findings.conditions import INVALID, Condition, for_waits, not_conflicted, only_true, too_many
 from policies.findings.covered import Covered, Quotas
 from policies.findings.differences import Differences
 from policies.findings.exclusions import Exclusions
 from policies.findings.platforms import inexpressible
 from policies.findings.reach import Namespaces, Reach
-from policies.findings.sets import Graces, Offers, counts_of, offers_of
-from policies.findings.words import MOST_LINE, sentences, what, what_template, where
+from policies.findings.sets import Graces, counts_of, offers_of
+from policies.findings.words import MOST_LINE, acting_instead, sentences, what, what_template, where
 from policies.nearest import hint
+from policies.objects.wording import cut
+from policies.offers.constraints import Compiled, CompiledTemplate
+from policies.planning.feasibility import everything
 from policies.policy import Allow, Require
-from policies.snapshot import MOST_OWN, MOST_OWN_TOLERATIONS, Snapshot
-from policies.stored import Entry, Key, id_of
-from policies.wording import cut
+from policies.state.objects import Entry, Key, id_of
+from policies.state.snapshot import Snapshot
 
 TEMPLATE = "GPUNodeTemplate"
 KINDS = ("ClusterGPUPolicy", "GPUPolicy", TEMPLATE)
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    type: str
-    status: str
-    """True or False"""
-    reason: str
-    message: str
-    """at most 2,000 characters"""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Of one object, in the generation that was looked at."""
+    """The status of one object, for the generation from which it was computed."""
 
     uid: str
     generation: int
@@ -57,11 +54,12 @@ class Finding:
     where: str
     what: str
     last_good: Mapping[str, Any] | None
-    """only while Accepted is False"""
+    """Set only while Accepted is False."""
 
 
 def findings(snapshot: Snapshot, entries: Mapping[Key, Entry], quotas: Quotas) -> dict[Key, Finding]:
-    """All at once. ``quotas``: namespace -> ``spec.hard`` of each of its ResourceQuotas; of policies with ``default.mig`` alone."""
+    """Return the findings on all objects in one call. ``quotas``: namespace -> ``spec.hard`` of each of its
+    ResourceQuotas, used only for policies with ``default.mig``."""
     steps = in_steps(snapshot, entries, quotas)
     while True:
         try:
@@ -72,7 +70,10 @@ def findings(snapshot: Snapshot, entries: Mapping[Key, Entry], quotas: Quotas) -
 
 
 def in_steps(snapshot: Snapshot, entries: Mapping[Key, Entry], quotas: Quotas) -> Generator[None, None, dict[Key, Finding]]:
-    """The same, as a generator that returns them. ``entries`` must stay as they are until it ends."""
+    """Compute the same as ``findings`` step by step, as a generator that returns the result.
+
+    ``entries`` must not change until it ends.
+    """
     compared = _Compared(snapshot, quotas)
     yield from compared.steps()
     found: dict[Key, Finding] = {}
@@ -99,12 +100,12 @@ class _Compared:
         self._limits_in: dict[str, list[Compiled]] = {}
         self._differences = Differences()
         self._named: dict[str, list[str]] = {}
-        """template -> policies that give it by default"""
+        """Template -> ids of the policies whose default it is."""
 
     def steps(self) -> Iterator[None]:
-        """Everything that takes more than one policy."""
+        """Do everything that involves more than one policy, step by step."""
         snapshot = self._snapshot
-        offers = Offers(snapshot)
+        offers = everything(snapshot)
         self._reach = reach = Reach(Namespaces(snapshot))
         yield from reach.steps(snapshot)
         self._clips = Clips(snapshot, reach, offers)
@@ -114,11 +115,11 @@ class _Compared:
             Exclusions(counts_of, "number of GPUs", reach),
             Exclusions(Graces(snapshot.policies).demand, "grace period", reach),
         )
-        yield from self._differences.steps(self._cluster, reach, offers)
+        yield from self._differences.steps(self._cluster, reach)
         for exclusions in self._exclusions:
             yield from exclusions.cluster_steps(self._cluster)
         for namespace, own in self._own.items():
-            yield from self._differences.steps(own, reach, offers)
+            yield from self._differences.steps(own, reach)
             for exclusions in self._exclusions:
                 yield from exclusions.own_steps(namespace, own)
         for compiled in snapshot.policies:
@@ -126,27 +127,27 @@ class _Compared:
                 self._named.setdefault(compiled.policy.default.node_template, []).append(compiled.policy.id)
 
     def policy(self, key: Key, entry: Entry, entries: Mapping[Key, Entry]) -> Finding:
-        """Of a ClusterGPUPolicy or a GPUPolicy."""
+        """Return the finding on a ClusterGPUPolicy or a GPUPolicy."""
         compiled = self._by_id.get(id_of(key))
         accepted = _accepted(entry, entries)
         if compiled is None or entry.acting is None:
-            return _finding(entry, (accepted, _not_conflicted()), where="", what=_idle(entry))
+            return _finding(entry, accepted, not_conflicted(), where="", what=_idle(entry))
         if entry.namespace and compiled not in self._snapshot.own.get(entry.namespace, ()):
-            return _finding(entry, (_too_many(), _not_conflicted()), where="", what=what(compiled))
+            return _finding(entry, too_many(), not_conflicted(), where="", what=what(compiled))
         constraints = (*compiled.require, *([compiled.require_long] if compiled.require_long else []))
         defaults = (*compiled.machine, *(c for c in (compiled.capacity,) if c))
-        conditions = (
-            accepted,
+        others = (
             self._conflicted(compiled),
-            _only_true("Clipped", "OutsideRequirements", self._clips.sentences(compiled, self._limiting(compiled))),
-            _only_true("Inexpressible", "NoSuchLabels", inexpressible(self._snapshot, constraints, defaults)),
-            _only_true("QuotaNotCovered", "SliceNotLimited", self._covered.sentences(compiled)),
+            only_true("Clipped", "OutsideRequirements", self._clips.sentences(compiled, self._limiting(compiled))),
+            only_true("Inexpressible", "NoSuchLabels", inexpressible(self._snapshot, constraints, defaults)),
+            only_true("QuotaNotCovered", "SliceNotLimited", self._covered.sentences(compiled)),
         )
         picked = self._reach.of[compiled].bit_count()
-        return _finding(entry, conditions, where=where(compiled, picked), what=what(compiled))
+        return _finding(entry, accepted, *others, where=where(compiled, picked), what=what(compiled))
 
     def _limiting(self, compiled: Compiled) -> Sequence[Compiled]:
-        """Policies that may clip it: with requirements or grants, in its scope and wider ones."""
+        """Return the policies that may clip this one: those in its scope or a wider one that require or
+        grant."""
         namespace = compiled.policy.namespace
         if namespace is None:
             return self._limits
@@ -162,65 +163,49 @@ class _Compared:
         platforms = f"{', '.join(self._snapshot.tables)}" if self._snapshot.placed else "any platform"
         by_reason = {
             "NothingOffered": [f"{text} leaves nothing on {platforms}: every pod that it matches is refused" for text in impossible],
-            "RequirementsExclude": [text for e in self._exclusions for text in e.said.get(compiled, ())],
-            "DefaultsDiffer": self._differences.said.get(compiled, []),
+            "RequirementsExclude": [text for e in self._exclusions for text in e.sentences.get(compiled, ())],
+            "DefaultsDiffer": self._differences.sentences.get(compiled, []),
         }
-        said = [text for texts in by_reason.values() for text in texts]
-        if said:
-            return Condition("Conflicted", "True", next(reason for reason, texts in by_reason.items() if texts), sentences(said))
+        conflicts = [text for texts in by_reason.values() for text in texts]
+        if conflicts:
+            return Condition("Conflicted", "True", next(reason for reason, texts in by_reason.items() if texts), sentences(conflicts))
         axes = [*filter(None, (found.unjudged.get(compiled) for found in (self._differences, *self._exclusions)))]
         if axes:
             return Condition("Conflicted", "Unknown", "TooManyPolicies", f"too many policies to compare each with each: {', '.join(axes)}")
-        return _not_conflicted()
+        return not_conflicted()
 
     def template(self, key: Key, entry: Entry, entries: Mapping[Key, Entry]) -> Finding:
-        """Of a GPUNodeTemplate: it conflicts with nothing, and says by its labels what no label of a platform does."""
+        """Return the finding on a GPUNodeTemplate, which conflicts with nothing."""
         compiled: CompiledTemplate | None = self._snapshot.templates.get(key[2])
         accepted = _accepted(entry, entries)
         if compiled is None or entry.acting is None:
-            return _finding(entry, (accepted,), where="", what=_idle(entry))
+            return _finding(entry, accepted, where="", what=_idle(entry))
         users = self._named.get(key[2], [])
         text = f"default of {len(users)} {'policy' if len(users) == 1 else 'policies'}"
-        return _finding(entry, (accepted,), where=text, what=what_template(compiled))
+        return _finding(entry, accepted, where=text, what=what_template(compiled.template))
 
 
 def _limits(compiled: Compiled) -> bool:
     return compiled.policy.require != Require() or compiled.policy.allow != Allow()
 
 
-def _finding(entry: Entry, conditions: tuple[Condition | None, ...], *, where: str, what: str) -> Finding:
+def _finding(entry: Entry, accepted: Condition, *others: Condition | None, where: str, what: str) -> Finding:
     return Finding(
         uid=entry.uid,
         generation=entry.generation,
-        conditions=tuple(c for c in conditions if c is not None),
+        conditions=(*(c for c in (accepted, *others) if c is not None), *for_waits(accepted)),
         where=where,
         what=what,
         last_good=entry.last_good if entry.stale else None,
     )
 
 
-def _not_conflicted() -> Condition:
-    return Condition("Conflicted", "False", "NoConflict", "")
-
-
-def _only_true(name: str, reason: str, said: tuple[str, ...]) -> Condition | None:
-    return Condition(name, "True", reason, sentences(said)) if said else None
-
-
-def _too_many() -> Condition:
-    text = (
-        f"of a namespace's GPUPolicies the first {MOST_OWN} by name act, with {MOST_OWN_TOLERATIONS} tolerations in all that they forbid or"
-        " add, and this is none of them: delete others, or put some together"
-    )
-    return Condition("Accepted", "False", "TooManyPolicies", text)
-
-
 def _accepted(entry: Entry, entries: Mapping[Key, Entry]) -> Condition:
     understood = entry.understood
     if understood.errors:
         count = len(understood.errors)
-        end = f"{count} error{'' if count == 1 else 's'}; {_instead(entry)}."
-        return Condition("Accepted", "False", "Invalid", sentences(understood.errors, end))
+        end = f"{count} error{'' if count == 1 else 's'}; {acting_instead(entry)}."
+        return Condition("Accepted", "False", INVALID, sentences(understood.errors, end))
     lacking = [text for path, name in understood.templates if (text := _lacking(path, name, entries))]
     if lacking:
         return Condition("Accepted", "False", "TemplateNotFound", sentences(lacking, "All else acts."))
@@ -228,15 +213,8 @@ def _accepted(entry: Entry, entries: Mapping[Key, Entry]) -> Condition:
 
 
 def _idle(entry: Entry) -> str:
-    """In the column that says what a policy does."""
+    """Return the text of the column ``what`` for an object that does nothing."""
     return cut(f"nothing: {entry.understood.errors[0]}", MOST_LINE) if entry.understood.errors else "nothing"
-
-
-def _instead(entry: Entry) -> str:
-    if not entry.stale:
-        return "it does not act"
-    generation = (entry.last_good or {}).get("generation")
-    return f"the form of generation {generation} goes on acting" if generation is not None else "its last good form goes on acting"
 
 
 def _lacking(path: str, name: str, entries: Mapping[Key, Entry]) -> str:

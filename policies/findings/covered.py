@@ -1,28 +1,30 @@
-"""Quotas that hold whole GPUs and not the slices that a policy puts in their place: a pod gets past them."""
+"""Find quotas that limit whole GPUs but not the slices that a policy puts in their place, so that a pod
+gets past them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from policies.compiled import Compiled
 from policies.findings.reach import Reach
 from policies.findings.words import MOST_NAMED, named
+from policies.objects.wording import cut
+from policies.offers.constraints import Compiled
+from policies.planning.mig_slice import fits
 from policies.policy import MigDefault
-from policies.slices import fits
-from policies.snapshot import Snapshot
-from policies.wording import cut
+from policies.state.snapshot import Snapshot
 
 Quotas = Mapping[str, Sequence[Mapping[str, str]]]
-"""namespace -> ``spec.hard`` of each of its ResourceQuotas"""
+"""Namespace -> ``spec.hard`` of each of its ResourceQuotas."""
 WHOLE_GPU = "nvidia.com/gpu"
 WHOLE = f"requests.{WHOLE_GPU}"
-"""Of extended resources quotas hold ``requests.`` alone (Kubernetes, resource quotas: they can't be overcommitted)."""
+"""Quotas on extended resources limit ``requests.`` alone (Kubernetes, resource quotas: they can't be
+overcommitted)."""
 MOST_NAMES = 400
-"""characters of the names that a quota lacks"""
+"""Characters of the list of names that a quota lacks."""
 
 
 class Covered:
-    """The quotas on whole GPUs, and the names of slices."""
+    """The quotas that limit whole GPUs, and the names of the slices that may replace them."""
 
     def __init__(self, snapshot: Snapshot, reach: Reach, quotas: Quotas) -> None:
         self._snapshot = snapshot
@@ -35,7 +37,7 @@ class Covered:
         self._names: dict[MigDefault, frozenset[str]] = {}
 
     def sentences(self, compiled: Compiled) -> tuple[str, ...]:
-        """One, or none where no quota is got past."""
+        """Return one sentence, or none if the policy's slices get past no quota."""
         mig = compiled.policy.default.mig
         if mig is None or not self._limited:
             return ()
@@ -56,7 +58,8 @@ class Covered:
 
 
 def slice_names(snapshot: Snapshot, mig: MigDefault) -> Iterator[str]:
-    """Resource names that ``slices.choose_slice`` may put in place of ``nvidia.com/gpu``."""
+    """Yield the resource names that ``policies.planning.mig_slice`` may put in place of
+    ``nvidia.com/gpu``."""
     for table in snapshot.tables.values():
         for offer in table.offers:
             gpu = offer.host.gpu

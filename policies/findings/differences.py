@@ -1,27 +1,28 @@
-"""Defaults of one scope that differ on an axis for the same pod: there neither acts (``silence.spoken``)."""
+"""Find defaults of one scope that differ on an axis for the same pod, so that neither applies
+(``policies.planning.precedence``)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from policies.author import is_long
-from policies.compiled import Compiled
 from policies.findings.reach import Reach
-from policies.findings.sets import Offers
 from policies.findings.words import MOST_NAMED, named
+from policies.offers.constraints import Compiled
+from policies.pods.annotations import is_long
 from policies.policy import LongRuns
 from policies.verdict import Mode
 
 MOST_PAIRS = 200_000
-"""that are compared on one axis in one scope: six hundred policies that all say another thing, in a tenth of a second"""
+"""Pairs that are compared on one axis in one scope: six hundred policies that all differ, in a tenth of a
+second."""
 STEP = 200
-"""pairs between two steps: 0.2 ms"""
+"""Pairs between two steps: 0.2 ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Capacity:
-    """What a policy says of capacity: it depends on how long a run takes."""
+    """The capacity that one policy sets by default, which depends on how long a run takes."""
 
     short: int | None
     long: int | None
@@ -34,52 +35,52 @@ class _Capacity:
 @dataclass(frozen=True, slots=True)
 class _Axis:
     name: str
-    value: Callable[[Compiled, Offers], Hashable | None]
-    """None: the policy is silent"""
+    value: Callable[[Compiled], Hashable | None]
+    """Returns None if the policy sets no default on this axis."""
     fields: Callable[[Compiled], str]
 
 
-def _capacity(compiled: Compiled, offers: Offers) -> _Capacity | None:
+def _capacity(compiled: Compiled) -> _Capacity | None:
     if compiled.capacity is None and compiled.capacity_long is None:
         return None
-    short = None if compiled.capacity is None else offers.joined(compiled.capacity.rows)
-    long = short if compiled.capacity_long is None else offers.joined(compiled.capacity_long.rows)
+    short = None if compiled.capacity is None else compiled.capacity.rows
+    long = short if compiled.capacity_long is None else compiled.capacity_long.rows
     return _Capacity(short, long, compiled.policy.default.long_runs)
 
 
-def _machine(compiled: Compiled, offers: Offers) -> Hashable | None:
-    return tuple((c.field, offers.joined(c.rows)) for c in compiled.machine) or None
+def _machine(compiled: Compiled) -> Hashable | None:
+    return tuple((c.field, c.rows) for c in compiled.machine) or None
 
 
 AXES = (
-    _Axis("nodeTemplate", lambda c, _: c.policy.default.node_template, lambda c: "spec.default.nodeTemplate"),
-    _Axis("mig", lambda c, _: c.policy.default.mig, lambda c: "spec.default.mig"),
+    _Axis("nodeTemplate", lambda c: c.policy.default.node_template, lambda c: "spec.default.nodeTemplate"),
+    _Axis("mig", lambda c: c.policy.default.mig, lambda c: "spec.default.mig"),
     _Axis("machine", _machine, lambda c: " and ".join(one.field for one in c.machine)),
     _Axis("capacity", _capacity, lambda c: f"spec.default.{'capacity' if c.capacity is not None else 'longRuns'}"),
 )
 
 
 def _differ(one: Hashable, other: Hashable) -> bool:
-    """Whether two that speak say another thing of the same pod."""
+    """Return whether two values, neither of which is None, differ for some pod that both policies match."""
     if not isinstance(one, _Capacity) or not isinstance(other, _Capacity):
         return one != other
     turns = [runs.over for runs in (one.runs, other.runs) if runs is not None]
-    said = ((one.at(seconds), other.at(seconds)) for seconds in (None, 0, *turns, *(turn + 1 for turn in turns)))
-    return any(mine is not None and theirs is not None and mine != theirs for mine, theirs in said)
+    pairs = ((one.at(seconds), other.at(seconds)) for seconds in (None, 0, *turns, *(turn + 1 for turn in turns)))
+    return any(mine is not None and theirs is not None and mine != theirs for mine, theirs in pairs)
 
 
 @dataclass(slots=True)
 class _Alike:
-    """Policies that say the same to the same pods."""
+    """Policies that set the same default for the same pods."""
 
     value: Hashable
     members: list[Compiled] = field(default_factory=list)
     against: list[Compiled] = field(default_factory=list)
-    """the first that differ"""
+    """The first of the policies that differ."""
     count: int = 0
-    """of all that differ"""
+    """How many policies differ in all."""
     shared: int = 0
-    """namespaces of the first"""
+    """Bit set of the namespaces shared with the first policy that differs."""
 
     def meets(self, other: _Alike, shared: int) -> None:
         self.shared = self.shared or shared
@@ -89,18 +90,18 @@ class _Alike:
 
 @dataclass(slots=True)
 class Differences:
-    """Sentences by policy."""
+    """The sentences on differing defaults, by policy."""
 
-    said: dict[Compiled, list[str]] = field(default_factory=dict)
+    sentences: dict[Compiled, list[str]] = field(default_factory=dict)
     unjudged: dict[Compiled, str] = field(default_factory=dict)
-    """axes on which too many differ to compare all"""
+    """The axis on which too many policies differ to compare each with each."""
 
-    def steps(self, scope: Sequence[Compiled], reach: Reach, offers: Offers) -> Iterator[None]:
-        """Of the policies of one scope: all of the cluster, or all of one namespace."""
+    def steps(self, scope: Sequence[Compiled], reach: Reach) -> Iterator[None]:
+        """Compare the policies of one scope: all of the cluster, or all of one namespace."""
         for axis in AXES:
             groups: dict[Hashable, _Alike] = {}
             for compiled in scope:
-                value = axis.value(compiled, offers)
+                value = axis.value(compiled)
                 if value is not None:
                     groups.setdefault((value, *reach.like(compiled)), _Alike(value)).members.append(compiled)
             alike = list(groups.values())
@@ -113,7 +114,7 @@ class Differences:
         for one in alike:
             for compiled in one.members:
                 if one.count:
-                    self.said.setdefault(compiled, []).append(_sentence(axis.fields(compiled), one, reach))
+                    self.sentences.setdefault(compiled, []).append(_sentence(axis.fields(compiled), one, reach))
                 elif not all_compared:
                     self.unjudged[compiled] = axis.name
 
@@ -140,5 +141,6 @@ def _sentence(fields: str, one: _Alike, reach: Reach) -> str:
 
 
 def with_mode(name: str, mode: Mode) -> str:
-    """``ClusterGPUPolicy/training (Audit)``: that which does not act yet is said to."""
+    """Return ``ClusterGPUPolicy/training (Audit)``: a policy that is not enforced yet is named with its
+    mode."""
     return name if mode == "Enforce" else f"{name} ({mode})"

@@ -1,7 +1,9 @@
-"""Requirements that leave nothing together: every pod that matches them is refused, whatever its author writes.
+"""Find requirements that leave nothing together, so that every pod that matches them is refused, whatever its
+author writes.
 
-A policy of the cluster is told only of others of the cluster: a team that requires something odd in its own namespace neither spoils
-nor touches the status of a guardrail. The team's own policy says with whom it disagrees.
+The status of a policy of the cluster names only other policies of the cluster: a team that requires something
+odd in its own namespace neither spoils nor touches the status of a guardrail. The team's own policy names
+those that it excludes.
 """
 
 from __future__ import annotations
@@ -9,36 +11,37 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from policies.compiled import Compiled
 from policies.findings.differences import MOST_PAIRS, STEP, with_mode
 from policies.findings.reach import Reach
 from policies.findings.sets import Demand, emptied_by, excluding
 from policies.findings.words import MOST_NAMED, named
+from policies.offers.constraints import Compiled
 from policies.policy import LabelSelector
 
 MOST_BLOCKS = 20_000
-"""groups of namespaces with the same requirements that are looked at: one each in the largest cluster"""
+"""Groups of namespaces with the same requirements that are examined: in the largest cluster, one per
+namespace."""
 
 
 @dataclass(slots=True)
 class Exclusions:
-    """Sentences by policy, of one thing that is required: offers, numbers of GPUs, or grace periods."""
+    """Sentences by policy on one thing that is required: offers, numbers of GPUs, or grace periods."""
 
     demand: Callable[[Compiled], Demand | None]
     thing: str
-    """``GPU``"""
+    """The noun for messages: ``GPU``."""
     reach: Reach
-    said: dict[Compiled, list[str]] = field(default_factory=dict)
+    sentences: dict[Compiled, list[str]] = field(default_factory=dict)
     impossible: dict[Compiled, str] = field(default_factory=dict)
-    """what leaves nothing by itself"""
+    """Policies whose requirements leave nothing by themselves, with the text of these."""
     unjudged: dict[Compiled, str] = field(default_factory=dict)
-    """where there are too many to compare all"""
+    """Policies that were not compared with all others, because there are too many."""
     _cluster: list[Demand] = field(default_factory=list)
     _by_mask: dict[int, int] = field(default_factory=dict)
-    """namespaces -> what the cluster's policies that act just there leave"""
+    """Bit set of namespaces -> what is left by the policies of the cluster that apply in exactly these."""
 
     def cluster_steps(self, policies: Sequence[Compiled]) -> Iterator[None]:
-        """Of the cluster's policies; done before ``own_steps``."""
+        """Compare the cluster's policies; must be done before ``own_steps``."""
         yield from self._read(policies, self._cluster)
         for demand in self._cluster:
             where = self.reach.of[demand.by]
@@ -55,13 +58,14 @@ class Exclusions:
         for compiled in policies:
             demand = self.demand(compiled)
             if demand is not None and not demand.inside:
-                self.impossible[compiled] = " and ".join(text for text, _ in demand.parts)
+                self.impossible[compiled] = demand.text
             elif demand is not None:
                 into.append(demand)
             yield
 
     def _blocks(self, empty: list[int]) -> Iterator[None]:
-        """Groups of namespaces in which all that the cluster's policies require leaves nothing, were a pod to match them all."""
+        """Add to ``empty`` the groups of namespaces in which all cluster policies leave nothing to a pod
+        that matches them all."""
         blocks = {self.reach.namespaces.all: -1}
         for where, inside in self._by_mask.items():
             yield
@@ -71,7 +75,7 @@ class Exclusions:
         empty.extend(block for block, left in blocks.items() if not left)
 
     def own_steps(self, namespace: str, own: Sequence[Compiled]) -> Iterator[None]:
-        """Of one namespace's own policies."""
+        """Compare one namespace's own policies with each other and with those of the cluster."""
         mine: list[Demand] = []
         yield from self._read(own, mine)
         here = self.reach.namespaces.bit[namespace]
@@ -84,7 +88,7 @@ class Exclusions:
             others = [d for d in self._cluster if self.reach.of[d.by] & here]
             yield from self._pairs(mine, [*others, *mine])
             for demand in mine:
-                if demand.by not in self.said:
+                if demand.by not in self.sentences:
                     self._groups([demand, *others, *(d for d in mine if d is not demand and _takes_all(d))], of=demand.by)
                     yield
 
@@ -104,7 +108,7 @@ class Exclusions:
             if against:
                 self._say_pair(demand, against, count, shared)
             if done >= 2 * MOST_PAIRS:
-                self.unjudged.update(dict.fromkeys((d.by for d in demands if d.by not in self.said), "require"))
+                self.unjudged.update(dict.fromkeys((d.by for d in demands if d.by not in self.sentences), "require"))
                 return
 
     def _say_pair(self, demand: Demand, against: Sequence[Demand], count: int, shared: int) -> None:
@@ -113,7 +117,8 @@ class Exclusions:
         self._say(demand.by, f"no {self.thing} is inside this {mine} and what is required by {others}", shared)
 
     def _groups(self, demands: Sequence[Demand], of: Compiled | None = None) -> None:
-        """Three and more that leave nothing only together, for a pod of each number of GPUs from which on a policy matches."""
+        """Find three or more that leave nothing only together, for each number of GPUs from which on a
+        policy matches."""
         for gpus in sorted({_least(d) for d in demands}):
             group = sorted(emptied_by([d for d in demands if _takes(d, gpus)]), key=lambda d: d.by.policy.id)
             if len(group) < 3 or (of is not None and of not in [d.by for d in group]):
@@ -123,20 +128,17 @@ class Exclusions:
                 shared = self.reach.of[demand.by]
                 for d in others:
                     shared &= self.reach.of[d.by]
-                text = named(
-                    (f"{with_mode(d.by.policy.id, d.by.mode)} ({' and '.join(t for t, _ in d.parts)})" for d in others), len(others)
-                )
-                mine = " and ".join(t for t, _ in demand.parts)
-                if shared and demand.by not in self.said:
-                    self._say(demand.by, f"no {self.thing} is inside this {mine} and what is required by {text} together", shared)
+                text = named((f"{with_mode(d.by.policy.id, d.by.mode)} ({d.text})" for d in others), len(others))
+                if shared and demand.by not in self.sentences:
+                    self._say(demand.by, f"no {self.thing} is inside this {demand.text} and what is required by {text} together", shared)
 
     def _say(self, compiled: Compiled, text: str, shared: int) -> None:
         example = self.reach.namespaces.first(shared)
-        self.said.setdefault(compiled, []).append(f"{text}, as in namespace {example}: a pod that matches all of them is refused")
+        self.sentences.setdefault(compiled, []).append(f"{text}, as in namespace {example}: a pod that matches all of them is refused")
 
 
 def _takes_all(demand: Demand) -> bool:
-    """Whether the policy looks at nothing but the number of GPUs."""
+    """Return whether the policy matches pods by nothing but the number of GPUs."""
     match = demand.by.policy.match
     return not match.workloads and match.pod_selector in (None, LabelSelector())
 

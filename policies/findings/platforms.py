@@ -1,18 +1,22 @@
-"""What the platforms in force can't say: their nodes lack the label, or no list of values selects exactly what is wanted."""
+"""Find what the platforms in force can't express: their nodes lack the label, or no list of values selects
+exactly what is wanted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from policies.compiled import Constraint
-from policies.offers import AXES, Table
-from policies.render import renderings
-from policies.snapshot import Snapshot
+from policies.offers.constraints import Constraint
+from policies.offers.selectors import renderings
+from policies.offers.table import AXES, Table
+from policies.state.snapshot import Snapshot
 
 
 def inexpressible(snapshot: Snapshot, *groups: Sequence[Constraint]) -> tuple[str, ...]:
-    """Sentences by platform and field. ``groups``: constraints that act together: what is required, what is default. Nothing
-    without --platforms, when no placement is written at all."""
+    """Return one sentence per platform and field.
+
+    ``groups``: constraints that apply together: what is required, what is default. Nothing is found without
+    --platforms, when no placement is written at all.
+    """
     if not snapshot.placed:
         return ()
     tables = snapshot.tables.values()
@@ -28,14 +32,15 @@ def _on(snapshot: Snapshot, table: Table, constraints: Sequence[Constraint]) -> 
         group = [c for c in constraints if c.axis == axis and platform not in c.inexpressible]
         rows = table.all
         for constraint in group:
-            rows &= constraint.rows[platform]
-        if group and (how := _said(snapshot, table, axis, rows)):
+            rows &= constraint.rows
+        if group and (how := _inexpressible(snapshot, table, axis, rows)):
             fields = " and ".join(f"{c.field} ({c.text})" for c in group)
             yield f"{platform}: {fields} {how}"
 
 
-def _said(snapshot: Snapshot, table: Table, axis: str, rows: int) -> str:
-    """For the devices of one vendor at a time, as a pod asks for them. "" where all can be said."""
+def _inexpressible(snapshot: Snapshot, table: Table, axis: str, rows: int) -> str:
+    """Return what cannot be expressed for the devices of one vendor at a time, as a pod asks for them; ""
+    if all can be."""
     worst = ""
     for universe in table.by_vendor.values():
         found = renderings(snapshot.catalog, table, next(a for a in AXES if a == axis), rows, universe)

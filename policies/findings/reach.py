@@ -1,7 +1,8 @@
-"""Which policies can meet: in which namespaces each acts, and whether one pod can match two of them.
+"""Which policies can meet: in which namespaces each applies, and whether one pod can match two of them.
 
-A set of namespaces is a Python integer, bit i for namespace i, so that a thousand policies in a thousand namespaces are a thousand
-numbers, not a million look-ups. Nothing here is kept in the snapshot, which may be out of force before the work is done.
+A set of namespaces is a Python integer, bit i for namespace i, so that a thousand policies in a thousand
+namespaces are a thousand numbers, not a million look-ups. Nothing here is stored in the snapshot, which may
+be out of force before the work is done.
 """
 
 from __future__ import annotations
@@ -9,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from policies.compiled import Compiled
+from policies.offers.constraints import Compiled
 from policies.policy import LabelExpression, LabelSelector, Match
-from policies.snapshot import NAMESPACE_LABEL, Snapshot
+from policies.state.snapshot import NAMESPACE_LABEL, Snapshot
 
 MOST_PAIRS = 1_000_000
-"""pairs of matches whose answer is remembered: 100 MB would be more than a replica may take; each is 100 bytes"""
+"""Pairs of matches whose answer is cached: each takes 100 bytes, and more than 100 MB is too much for a
+replica."""
 
 
 class Namespaces:
-    """All of them, and for each label those that carry it, once ``steps`` are done."""
+    """All namespaces of a snapshot, and for each label those that carry it, once ``steps`` are done."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         labels = snapshot.cluster.namespaces
@@ -31,7 +33,7 @@ class Namespaces:
         self._labels = labels
 
     def steps(self) -> Iterator[None]:
-        """Fills in; done piece by piece."""
+        """Index the namespaces by label, one per step."""
         for name in self.names:
             for key, value in {**self._labels.get(name, {}), NAMESPACE_LABEL: name}.items():
                 self._pairs[key, value] = self._pairs.get((key, value), 0) | self.bit[name]
@@ -39,7 +41,7 @@ class Namespaces:
             yield
 
     def picked(self, selector: LabelSelector | None) -> int:
-        """Those that a selector picks."""
+        """Return the bit set of the namespaces that a selector selects."""
         rows = self.all
         if selector is not None:
             for pair in selector.match_labels:
@@ -58,23 +60,24 @@ class Namespaces:
         return rows if expression.operator in ("Exists", "In") else self.all & ~rows
 
     def first(self, rows: int) -> str:
-        """The first by name of a set that is not empty."""
+        """Return the first namespace, by name, of a bit set that is not empty."""
         return self.names[(rows & -rows).bit_length() - 1]
 
 
 @dataclass(slots=True)
 class Reach:
-    """Of every policy of a snapshot."""
+    """The namespaces in which each policy of a snapshot applies, and which policies can match the same
+    pod."""
 
     namespaces: Namespaces
     of: dict[Compiled, int] = field(default_factory=dict)
-    """the namespaces in which it acts"""
+    """Bit set of the namespaces in which a policy applies."""
     _number: dict[Match, int] = field(default_factory=dict)
     _match: dict[Compiled, int] = field(default_factory=dict)
     _meet: dict[tuple[int, int], bool] = field(default_factory=dict)
 
     def steps(self, snapshot: Snapshot) -> Iterator[None]:
-        """Fills in; done piece by piece."""
+        """Fill in the indexes, piece by piece."""
         yield from self.namespaces.steps()
         for compiled in snapshot.policies:
             policy = compiled.policy
@@ -84,11 +87,11 @@ class Reach:
             yield
 
     def like(self, compiled: Compiled) -> tuple[int, int]:
-        """The same for policies that match the same pods of the same namespaces."""
+        """Return a key that is equal for policies that match the same pods of the same namespaces."""
         return self._match[compiled], self.of[compiled]
 
     def together(self, one: Compiled, other: Compiled) -> int:
-        """The namespaces in which one pod can match both."""
+        """Return the bit set of the namespaces in which one pod can match both."""
         shared = self.of[one] & self.of[other]
         return shared if shared and self._may_meet(one, other) else 0
 
@@ -103,7 +106,7 @@ class Reach:
 
 
 def may_meet(one: Match, other: Match) -> bool:
-    """Whether one pod can match both, namespaces aside. True where that can't be told."""
+    """Return whether one pod can match both, namespaces aside; True if that cannot be decided."""
     if one.gpus is not None and other.gpus is not None:
         least = max(one.gpus.min or 0, other.gpus.min or 0)
         if any(bounds.max is not None and bounds.max < least for bounds in (one.gpus, other.gpus)):
@@ -116,10 +119,13 @@ def may_meet(one: Match, other: Match) -> bool:
 
 
 def _exclude(one: LabelSelector, other: LabelSelector) -> bool:
-    """Whether no set of labels satisfies both, though each can be: some key can have no value, and can't be missing either."""
+    """Return whether no set of labels satisfies both selectors, though each can be satisfied alone.
+
+    That is so if there is a key that can have no value that both accept, and can't be missing either.
+    """
     shared = one.keys & other.keys
-    said = [*_expressions(one), *_expressions(other)] if shared else []
-    return any(not _possible([e for e in said if e.key == key]) for key in shared)
+    expressions = [*_expressions(one), *_expressions(other)] if shared else []
+    return any(not _possible([e for e in expressions if e.key == key]) for key in shared)
 
 
 def _expressions(selector: LabelSelector) -> Iterator[LabelExpression]:
@@ -128,9 +134,12 @@ def _expressions(selector: LabelSelector) -> Iterator[LabelExpression]:
     yield from selector.match_expressions
 
 
-def _possible(said: Sequence[LabelExpression]) -> bool:
-    """Whether a label can satisfy all of these, which speak of one key. Of values that none of them names there is always one more."""
-    key = said[0].key
-    named = {value for expression in said for value in expression.values}
-    fresh = f"{''.join(sorted(named))}-"  # longer than each
-    return any(all(e.holds(labels) for e in said) for labels in ({}, *({key: value} for value in (*sorted(named), fresh))))
+def _possible(expressions: Sequence[LabelExpression]) -> bool:
+    """Return whether one label can satisfy all of these expressions, which share one key.
+
+    There is always one more value than those that they name.
+    """
+    key = expressions[0].key
+    named = {value for expression in expressions for value in expression.values}
+    fresh = f"{''.join(sorted(named))}-"  # longer than each, so equal to none
+    return any(all(e.holds(labels) for e in expressions) for labels in ({}, *({key: value} for value in (*sorted(named), fresh))))

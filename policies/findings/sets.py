@@ -1,53 +1,43 @@
-"""What policies require, as sets that can be met whole, each in one integer: offers of all platforms, numbers of GPUs, grace periods."""
+"""The requirements of policies, as sets of which each is one integer and can be intersected: offers of all
+platforms, numbers of GPUs, grace periods."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from policies import duration
-from policies.compiled import Compiled, Constraint
+from policies.objects.wording import phrase
+from policies.offers.constraints import Compiled, Constraint
 from policies.policy import DeviceLimit
-from policies.snapshot import Snapshot
 
 MOST_GPUS = 1024
-"""Numbers of GPUs above are taken for this one: no machine has as many."""
-
-
-class Offers:
-    """The rows of all platforms, side by side."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._offset: dict[str, int] = {}
-        self.all = 0
-        for name, table in snapshot.tables.items():
-            self._offset[name] = self.all.bit_length()
-            self.all |= table.all << self._offset[name]
-
-    def joined(self, rows: Mapping[str, int]) -> int:
-        """One set of what is a set for each platform."""
-        found = 0
-        for name, offset in self._offset.items():
-            found |= rows[name] << offset
-        return found
+"""Larger numbers of GPUs are treated as this one: no machine has as many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What one policy requires of one thing: of offers, or of the number of GPUs."""
+    """The requirement of one policy on one thing: offers, numbers of GPUs, or grace periods."""
 
     by: Compiled
     parts: tuple[tuple[str, int], ...]
-    """(``families in [hopper]``, what is inside)"""
+    """Pairs of a text (``families in [hopper]``) and the bit set of what is inside."""
     inside: int
-    """of all parts"""
+    """The intersection of all parts."""
+
+    @property
+    def text(self) -> str:
+        """Return all parts in words."""
+        return " and ".join(text for text, _ in self.parts)
 
 
-def offers_of(compiled: Compiled, offers: Offers) -> Demand | None:
-    """None: anything goes. The capacity of long runs counts: where a run is long, all of it holds."""
+def offers_of(compiled: Compiled, offers: int) -> Demand | None:
+    """Return what the policy requires of all these ``offers``, or None if all are allowed.
+
+    The capacity of long runs counts: if a run is long, all of it holds.
+    """
     constraints = [c for c in (*compiled.require, compiled.require_long) if c is not None]
-    return _demand(compiled, [(_text(c), offers.joined(c.rows)) for c in constraints], offers.all)
+    return _demand(compiled, [(_text(c), c.rows) for c in constraints], offers)
 
 
 def _text(constraint: Constraint) -> str:
@@ -55,39 +45,46 @@ def _text(constraint: Constraint) -> str:
 
 
 def counts_of(compiled: Compiled) -> Demand | None:
-    """None: any number goes."""
+    """Return what the policy requires of the number of GPUs, or None if any number is allowed."""
     limit = compiled.policy.require.gpus_per_pod
     return None if limit is None else _demand(compiled, list(_counts(limit)), (1 << MOST_GPUS) - 1)
 
 
 def _counts(limit: DeviceLimit) -> Iterable[tuple[str, int]]:
-    """Bit i is i + 1 GPUs."""
+    """Yield the parts of one limit, in which bit i stands for i + 1 GPUs."""
     if limit.max is not None:
-        yield f"gpusPerPod max {limit.max}", (1 << min(limit.max, MOST_GPUS)) - 1
+        yield f"gpusPerPod {phrase('spec.require.gpusPerPod.max', limit.max)}", (1 << min(limit.max, MOST_GPUS)) - 1
     if limit.one_of:
         numbers = {min(number, MOST_GPUS) for number in limit.one_of}
-        yield f"gpusPerPod of {list(limit.one_of)}", sum(1 << (number - 1) for number in numbers if number > 0)
+        yield (
+            f"gpusPerPod {phrase('spec.require.gpusPerPod.oneOf', limit.one_of)}",
+            sum(1 << (number - 1) for number in numbers if number > 0),
+        )
 
 
 class Graces:
-    """Grace periods that tell which bounds have one in common: what any policy requires at least, and 0. Where bounds have something in
-    common, the longest minimum is in it."""
+    """The grace periods that suffice to decide which bounds have one in common: every minimum that a policy
+    requires, and 0.
+
+    Where bounds have something in common, the longest minimum is in it.
+    """
 
     def __init__(self, policies: Iterable[Compiled]) -> None:
         self._points = sorted({0, *(least for c in policies if (least := c.policy.require.grace_min) is not None)})
         self._everything = (1 << len(self._points)) - 1
 
     def demand(self, compiled: Compiled) -> Demand | None:
-        """None: any period goes, or only one that is not too long where nothing is too short."""
+        """Return None if any period is allowed, or if there is only a maximum while no policy sets a
+        minimum."""
         least, most = compiled.policy.require.grace_min, compiled.policy.require.grace_max
         if len(self._points) == 1 or (least is None and most is None):
             return None
         parts = []
         if least is not None:
             shorter = (1 << bisect_left(self._points, least)) - 1
-            parts.append((f"gracePeriod min {duration.text(least)}", self._everything & ~shorter))
+            parts.append((f"gracePeriod {phrase('spec.require.gracePeriod.min', least)}", self._everything & ~shorter))
         if most is not None:
-            parts.append((f"gracePeriod max {duration.text(most)}", (1 << bisect_right(self._points, most)) - 1))
+            parts.append((f"gracePeriod {phrase('spec.require.gracePeriod.max', most)}", (1 << bisect_right(self._points, most)) - 1))
         return _demand(compiled, parts, self._everything)
 
 
@@ -101,20 +98,18 @@ def _demand(compiled: Compiled, parts: Sequence[tuple[str, int]], everything: in
 
 
 def excluding(one: Demand, other: Demand) -> tuple[str, str]:
-    """The parts of two that have nothing in common; all of them where only together they have nothing."""
+    """Return the parts of two demands that have nothing in common; all parts, where only all together have
+    nothing."""
     for mine, inside in one.parts:
         for theirs, beside in other.parts:
             if not inside & beside:
                 return mine, theirs
-    return _all(one), _all(other)
-
-
-def _all(demand: Demand) -> str:
-    return " and ".join(text for text, _ in demand.parts)
+    return one.text, other.text
 
 
 def emptied_by(demands: Sequence[Demand]) -> tuple[Demand, ...]:
-    """A few that have nothing in common, none of which can be left out; () where all have something."""
+    """Return a few demands that have nothing in common, none of which can be left out; () if all have
+    something."""
     found: list[Demand] = []
     common, candidates = -1, list(demands)
     while common:

@@ -1,7 +1,8 @@
-"""The three CustomResourceDefinitions, from ``definition``: what an API server needs to store and judge our objects itself.
+"""Build the three CustomResourceDefinitions from ``definition``, so that an API server can store and validate
+our objects itself.
 
-Unknown fields: a structural schema prunes them, so ``spec.requires`` of a client that asks for no validation is dropped with a
-warning. kubectl asks for strict validation and is refused.
+A structural schema prunes unknown fields, so ``spec.requires`` of a client that asks for no validation is
+dropped with a warning. kubectl asks for strict validation, and its request is refused.
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ from typing import Any
 
 from policies.objects import definition
 from policies.objects.crd_schema import plain, spec_schema
-from policies.objects.shape import Kind
+from policies.objects.field_types import Kind
 from policies.policy import API_VERSION, GROUP
 
 Raw = dict[str, Any]
+UNSEEN = -1
+"""``observedGeneration`` of an object that Berth has not looked at yet: no object has this generation."""
 CATEGORY = "gpu"
-"""``kubectl get gpu -A`` lists all three kinds"""
+"""The category by which ``kubectl get gpu -A`` lists all three kinds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """What a kind is called on the command line."""
+    """The names of a kind on the command line."""
 
     plural: str
     short: str
@@ -35,7 +38,8 @@ NAMES: dict[Kind, Names] = {
 
 
 def crd(kind: Kind) -> Raw:
-    """The CustomResourceDefinition of ``kind``: one version, served and stored, with a status of its own."""
+    """Return the CustomResourceDefinition of ``kind``: one version, served and stored, with a status
+    subresource."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -70,7 +74,8 @@ def _names(kind: Kind) -> Raw:
 
 
 def _columns(kind: Kind) -> list[Raw]:
-    """What ``kubectl get`` shows: what is enforced, where, and whether it was understood."""
+    """Return the columns of ``kubectl get``: what is enforced, where, and whether Berth understood the
+    object."""
     mode = _column("Mode", ".spec.mode", "What the policy does: Audit, Warn or Enforce; the server's --max-mode caps it.")
     where = _column("Where", ".status.where", "The namespaces that it is for.")
     conflicted = _condition(
@@ -96,7 +101,8 @@ def _condition(name: str, about: str) -> Raw:
 
 
 def _schema(kind: Kind) -> Raw:
-    """Kubernetes itself describes and judges apiVersion, kind and metadata."""
+    """Return the schema of an object; Kubernetes itself describes and validates apiVersion, kind and
+    metadata."""
     return {
         "type": "object",
         "description": plain(definition.ABOUT[kind]),
@@ -106,15 +112,28 @@ def _schema(kind: Kind) -> Raw:
 
 
 def _status() -> Raw:
-    """What Berth writes. Bounded by who writes it, not here: a status that is refused helps nobody."""
+    """Return the schema of the status that Berth writes.
+
+    Its sizes are bounded by the writer, not here: a status that is refused helps nobody. An object that Berth has not
+    looked at yet has observedGeneration -1 by default: who waits by the rules of kstatus takes one without any status
+    for one that is in force.
+    """
+    return {**_properties_of_status(), "default": {"observedGeneration": UNSEEN}}
+
+
+def _properties_of_status() -> Raw:
     return _map(
         "What Berth makes of the object. Written by Berth alone.",
-        observedGeneration=_number("The metadata.generation that this status is about."),
+        observedGeneration={
+            **_number("The metadata.generation that this status is about; -1 until Berth has looked at the object."),
+            "minimum": UNSEEN,
+        },
         where=_word("The namespaces that it is for: all of them, or a selector and how many it picks now."),
         what=_word("What it does, in one line."),
         conditions={
             "type": "array",
-            "description": "Accepted, Conflicted, Clipped, Inexpressible, QuotaNotCovered. kubectl wait --for=condition=Accepted gpup/NAME",
+            "description": "Accepted, Conflicted, Clipped, Inexpressible, QuotaNotCovered; Ready and Stalled for who waits:"
+            " kubectl wait --for=condition=Ready gpup/NAME",
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["type"],
             "items": _condition_schema(),
@@ -128,7 +147,7 @@ def _status() -> Raw:
 
 
 def _condition_schema() -> Raw:
-    """As metav1.Condition has it."""
+    """Return the schema of one condition, with the fields of metav1.Condition."""
     return {
         **_map(
             "One thing that holds, or does not.",

@@ -1,8 +1,10 @@
-"""The schema that a CRD takes for a spec: ``schema``'s, with every rule that JSON Schema would refuse without a word of help said in CEL.
+"""Build the schema that a CRD takes for a spec: that of ``json_schema``, with CEL for each rule whose message
+in JSON Schema would not help.
 
-A pattern's own message shows a regular expression, and ``anyOf``'s shows nothing. So patterns and choices between fields are CEL
-here, each with a message that names the wanted form, as Berth's parser does; and each description ends with an example, for
-``kubectl explain``. What is accepted here is a subset of what the parser accepts, but for names that only the catalog knows.
+The API server's message on a pattern shows a regular expression, and its message on ``anyOf`` shows nothing.
+So patterns and choices between fields are CEL here, each with a message that names the wanted form, as
+Berth's parser does; and each description ends with an example, for ``kubectl explain``. What is accepted here
+is a subset of what the parser accepts, except for names that only the catalog knows.
 """
 
 from __future__ import annotations
@@ -12,18 +14,21 @@ from collections.abc import Iterator
 from typing import Any
 
 from policies import duration
-from policies.objects import between_fields, definition
+from policies.objects import definition, validation
 from policies.objects import parts as part
-from policies.objects.schema import Schema, json_schema
-from policies.objects.shape import Cel, Choice, Field, Items, Kind, Labels, Shape, SliceSize, Span, Struct, Text, UsableMemory
+from policies.objects.field_types import Cel, Choice, Field, Items, Kind, Labels, Shape, SliceSize, Span, Struct, Text, UsableMemory
+from policies.objects.json_schema import Schema, json_schema
 
 Raw = dict[str, Any]
 MOST_LABELS = 256
-"""of one map; as many as items of a list. What a rule may cost is bounded, and estimated from the most there can be."""
+"""Labels of one map; as many as items of a list. The cost of a rule is bounded, and estimated from the
+largest possible object."""
 MOST_NESTED = 64
-"""items of a list whose items hold lists: the parser takes 256 there too, whose 65,536 values are too many to judge"""
+"""Items of a list whose items hold lists: the parser takes 256 there too, whose 65,536 values are too many
+to judge."""
 _CHARACTERS = 32
-"""of a duration, as the parser has it (``duration``), of a size; no more than 64 of a quantity (``quantity``)"""
+"""Characters of a duration, as in the parser (``policies.duration``), and of a size; a quantity may have
+64 (``policies.quantity``)."""
 _SECONDS = "duration(self) >= duration('1s') && duration(self) <= duration('8784h')"
 _WHOLE_SECONDS = "duration(self).getMilliseconds() % 1000 == 0"
 _ABOUT_SPEC: dict[Kind, str] = {
@@ -34,14 +39,18 @@ _ABOUT_SPEC: dict[Kind, str] = {
 
 
 def spec_schema(kind: Kind) -> Schema:
-    """``properties.spec`` of the CRD of ``kind``: a structural schema, with ``x-kubernetes-validations``."""
+    """Return ``properties.spec`` of the CRD of ``kind``: a structural schema, with
+    ``x-kubernetes-validations``."""
     spec = definition.SPECS[kind]
     given: Schema = json_schema(kind)["properties"]["spec"]
     return {"description": _ABOUT_SPEC[kind], **_schema(given, spec, kind, "")}
 
 
 def _schema(given: Schema, shape: Shape, kind: Kind, example: str) -> Schema:
-    """``given``, the plain schema of ``shape``, as a CRD has it. ``example``: what to write, ``in: [hopper]``."""
+    """Return the CRD's form of ``given``, the plain schema of ``shape``.
+
+    ``example``: what to write, ``in: [hopper]``.
+    """
     match shape:
         case Struct():
             return _struct(given, shape, kind)
@@ -78,13 +87,16 @@ def _struct(given: Schema, shape: Struct, kind: Kind) -> Schema:
 
 
 def described(field: Field) -> str:
-    """What ``kubectl explain`` shows of a field, as plain text; of a list it shows no enum, of text no form."""
-    default = "" if field.default is None else f" Default: {'true' if field.default is True else field.default}."
-    return f"{plain(field.about)}{_form(field.shape)}{default}\nExample: {field.written()}"
+    """Return the text of a field for ``kubectl explain``, which shows no enum of a list's items and no
+    form of a text."""
+    return f"{plain(field.about)}{_form(field.shape)}{plain(field.default_note)}\nExample: {field.written()}"
 
 
 def plain(markdown: str) -> str:
-    """Without backticks, which a terminal shows as they are; words that belong together, ``berth gpus``, in quotes."""
+    """Return the text without backticks, which a terminal shows as they are.
+
+    Quotes replace those around words that belong together, ``berth gpus``.
+    """
     return re.sub(r"`([^` ]*)`", r"\1", markdown).replace("`", "'")
 
 
@@ -98,14 +110,14 @@ def _form(shape: Shape) -> str:
 
 
 def rules(shape: Struct, kind: Kind) -> Iterator[Cel]:
-    """What must hold between the fields of ``shape`` in objects of ``kind``."""
+    """Yield the rules between the fields of ``shape`` in objects of ``kind``."""
     fields = {field.name: field for field in shape.fields}
     if shape.any_of:
         yield _any_of(shape.any_of, fields[shape.any_of[0]])
     if shape.one_of:
         yield _one_of(shape.one_of, fields[shape.one_of[0]])
     for rule in shape.rules:
-        yield from (cel for cel in between_fields.IN_CEL[rule] if not cel.kinds or kind in cel.kinds)
+        yield from (cel for cel in validation.IN_CEL[rule] if not cel.kinds or kind in cel.kinds)
 
 
 def _any_of(names: tuple[str, ...], first: Field) -> Cel:
@@ -120,11 +132,14 @@ def _one_of(names: tuple[str, ...], first: Field) -> Cel:
     neither = f"wants {' or '.join(names)}; write {first.written()}"
     both = f"wants only one of {' and '.join(names)}; remove one"
     there = [f"has(self.{_escaped(name)})" for name in names]
-    return Cel(rule=f"[{', '.join(there)}].exists_one(there, there)", message=neither, said=f"{there[0]} ? '{both}' : '{neither}'")
+    return Cel(
+        rule=f"[{', '.join(there)}].exists_one(there, there)", message=neither, message_expression=f"{there[0]} ? '{both}' : '{neither}'"
+    )
 
 
 def _escaped(name: str) -> str:
-    """CEL has ``in`` for itself; the API server offers such a field under another name."""
+    """Return a field's name in CEL: ``in`` is a reserved word, for which the API server offers another
+    name."""
     return f"__{name}__" if name == "in" else name
 
 
@@ -140,7 +155,7 @@ def _keys(text: Text, example: str) -> Cel:
 
 
 def _quoted(text: Text) -> str:
-    """The pattern as a raw string of CEL, where a backslash stands for itself."""
+    """Return the pattern as a raw string of CEL, where a backslash stands for itself."""
     assert text.pattern is not None
     assert "'" not in text.pattern
     return f"r'{text.pattern}'"
@@ -157,7 +172,9 @@ def _span(span: Span) -> Cel:
 _SIZE = Cel(
     rule="self.matches('^[0-9]{1,4}gb$')",
     message="is no nominal size of a MIG slice; write slice: 10gb",
-    said="'is no nominal size of a MIG slice; write slice: ' + (self.find('[0-9]{1,4}gb') == '' ? '10gb' : self.find('[0-9]{1,4}gb'))",
+    message_expression=(
+        "'is no nominal size of a MIG slice; write slice: ' + (self.find('[0-9]{1,4}gb') == '' ? '10gb' : self.find('[0-9]{1,4}gb'))"
+    ),
 )
 
 
@@ -169,7 +186,8 @@ def _usable(pattern: str) -> Cel:
 
 
 def _word(given: Schema, cel: Cel, most: int) -> Schema:
-    """Text that a rule judges; a length, because the rule's cost is estimated from it."""
+    """Return the schema of text that a rule judges; it has a length, because the rule's cost is estimated
+    from it."""
     return {"type": given["type"], "maxLength": most, **_validations([cel])}
 
 
@@ -178,6 +196,6 @@ def _validations(cels: list[Cel]) -> Raw:
 
 
 def _validation(cel: Cel) -> Raw:
-    optional = {"messageExpression": cel.said, "fieldPath": cel.field, "reason": cel.reason}
+    optional = {"messageExpression": cel.message_expression, "fieldPath": cel.field, "reason": cel.reason}
     usual = ("", "FieldValueInvalid")
     return {"rule": cel.rule, "message": cel.message, **{name: value for name, value in optional.items() if value not in usual}}

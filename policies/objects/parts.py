@@ -6,19 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from policies import policy
-from policies.objects import between_fields as between
-from policies.objects.shape import (
-    Choice,
-    Field,
-    Flag,
-    Items,
-    Labels,
-    Name,
-    Span,
-    Struct,
-    Text,
-    Whole,
-)
+from policies.objects import validation as between
+from policies.objects.field_types import Choice, Field, Flag, Items, Labels, Name, Span, Struct, Text, Whole
 
 _DNS = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 DNS_LABEL = rf"^{_DNS}$"
@@ -52,6 +41,7 @@ _EXPRESSION = Struct(
 )
 SELECTOR = Struct(
     build=policy.LabelSelector,
+    text=str,
     fields=(
         Field(name="matchLabels", store="match_labels", shape=Labels(), about="Labels that must be so.", example="{team: research}"),
         Field(
@@ -66,7 +56,7 @@ SELECTOR = Struct(
 
 
 def names(name: Name, example: str) -> Struct:
-    """``{in: [...], notIn: [...]}`` of catalog names."""
+    """Return the shape of ``{in: [...], notIn: [...]}`` of catalog names."""
     lists = Items(of=name)
     return Struct(
         build=policy.InNotIn,
@@ -79,10 +69,34 @@ def names(name: Name, example: str) -> Struct:
     )
 
 
-def bounds(least: int, unit: str, example: tuple[int, int]) -> Struct:
+def gigabytes(bounds: policy.Bounds) -> str:
+    """Return bounds of memory in words: ``at least 40 GB and at most 80 GB``."""
+    return _ends(bounds, lambda number: f"{number} GB")
+
+
+def devices(bounds: policy.Bounds) -> str:
+    """Return bounds of a number of GPUs in words: ``8 GPUs``, ``at least 8 GPUs``."""
+    return _gpus(bounds.min) if bounds.min is not None and bounds.min == bounds.max else _ends(bounds, _gpus)
+
+
+def _ends(bounds: policy.Bounds, amount: Callable[[int], str]) -> str:
+    ends = (("at least", bounds.min), ("at most", bounds.max))
+    return " and ".join(f"{word} {amount(number)}" for word, number in ends if number is not None)
+
+
+def _gpus(number: int) -> str:
+    return f"{number} GPU{'' if number == 1 else 's'}"
+
+
+def bounds(least: int, unit: str, example: tuple[int, int], text: Callable[[policy.Bounds], str]) -> Struct:
+    """Return the shape of ``{min: 40, max: 80}``.
+
+    ``text``: renders the two bounds for a sentence.
+    """
     number = Whole(least=least, unit=unit)
     return Struct(
         build=policy.Bounds,
+        text=text,
         any_of=("min", "max"),
         rules=(between.min_below_max,),
         fields=(
@@ -95,7 +109,7 @@ def bounds(least: int, unit: str, example: tuple[int, int]) -> Struct:
 _FAMILIES = names(Name(noun="GPU family", known="families"), "hopper")
 _MODELS = names(Name(noun="GPU model", known="models"), "L4")
 _INSTANCE_FAMILIES = names(Name(noun="instance family", known="instanceFamilies", open=True), "p4d")
-_GPU_MEMORY = bounds(1, "GB", (40, 80))
+_GPU_MEMORY = bounds(1, "GB", (40, 80), gigabytes)
 
 _ABOUT_FAMILIES = (
     "GPU architectures, as in the label `nvidia.com/gpu.family`. `berth gpus` lists them. A default keeps models that are newer than the "
@@ -109,13 +123,14 @@ _ABOUT_INSTANCES = (
 
 
 def machine(memory: str) -> tuple[Field, ...]:
-    """The machine fields; in a template ``memory`` is the short name."""
+    """Return the machine fields; in a template ``memory`` is the short name."""
     return (
-        Field(name="families", shape=_FAMILIES, about=_ABOUT_FAMILIES, example="{in: [hopper]}"),
-        Field(name="models", shape=_MODELS, about=_ABOUT_MODELS, example="{notIn: [A100-40GB]}"),
+        Field(name="families", attribute="machine.families", shape=_FAMILIES, about=_ABOUT_FAMILIES, example="{in: [hopper]}"),
+        Field(name="models", attribute="machine.models", shape=_MODELS, about=_ABOUT_MODELS, example="{notIn: [A100-40GB]}"),
         Field(
             name="instanceFamilies",
             store="instance_families",
+            attribute="machine.instance_families",
             shape=_INSTANCE_FAMILIES,
             about=_ABOUT_INSTANCES,
             example="{notIn: [p4d]}",
@@ -123,6 +138,7 @@ def machine(memory: str) -> tuple[Field, ...]:
         Field(
             name=memory,
             store="gpu_memory",
+            attribute="machine.gpu_memory",
             shape=_GPU_MEMORY,
             about="Nominal memory of one GPU in GB, from the catalog; both bounds inclusive.",
             example="{min: 40}",
@@ -131,7 +147,7 @@ def machine(memory: str) -> tuple[Field, ...]:
 
 
 def with_machine(build: Callable[..., Any]) -> Callable[..., Any]:
-    """Gathers the machine fields, which are written beside the others, into one Machine."""
+    """Wrap ``build`` so that the machine fields, which are written beside the others, become one Machine."""
     names = [field.argument for field in machine("gpuMemory")]
 
     def made(**given: Any) -> Any:
@@ -144,6 +160,7 @@ def with_machine(build: Callable[..., Any]) -> Callable[..., Any]:
 def toleration(key: Text) -> Struct:
     return Struct(
         build=policy.TolerationPattern,
+        text=str,
         fields=(
             Field(name="key", shape=key, about="The taint's key.", example="team", required=True),
             Field(name="value", shape=VALUE, about="The taint's value; left out: any.", example="research"),
@@ -155,6 +172,7 @@ def toleration(key: Text) -> Struct:
 
 TAINT = Struct(
     build=policy.Taint,
+    text=str,
     fields=(
         Field(name="key", shape=TAINT_KEY, about="The taint's key.", example="pool", required=True),
         Field(name="value", shape=VALUE, about="The taint's value.", example="a100"),
@@ -184,14 +202,6 @@ LONG_RUNS = Struct(
 )
 
 
-def at_most(about: str, example: str) -> Struct:
-    """``{max: 1h}``, stored as its seconds."""
-    return Struct(
-        build=lambda most: most,
-        fields=(Field(name="max", store="most", shape=Span(), about=about, example=example, required=True),),
-    )
-
-
 GRANTED = "Never past what the platform grants (600 s with Cluster Autoscaler)."
 _UNBOUNDED = policy.Bounds()
 GRACE = Struct(
@@ -200,17 +210,18 @@ GRACE = Struct(
     rules=(between.shortest_below_longest,),
     fields=(
         Field(
-            name="min", shape=Span(), example="10m",
+            name="min", attribute="grace_min", merge="most", shape=Span(), example="10m",
             about="At least this long: what is shorter is raised, also where the author wrote it. Only a service opts out "
             "(`berth.dev/opt-out: grace`); DaemonSets' pods keep theirs.",
         ),
-        Field(name="max", shape=Span(), about="At most this long.", example="1h"),
+        Field(name="max", attribute="grace_max", merge="least", shape=Span(), about="At most this long.", example="1h"),
     ),
 )  # fmt: skip
 
 
 def with_grace(build: Callable[..., Any]) -> Callable[..., Any]:
-    """Takes the two bounds of ``gracePeriod`` apart: a floor is written, a maximum only judged."""
+    """Wrap ``build`` so that the two bounds of ``gracePeriod`` are split: a minimum is written into pods,
+    a maximum only judged."""
 
     def made(grace: policy.Bounds = _UNBOUNDED, **given: Any) -> Any:
         return build(grace_min=grace.min, grace_max=grace.max, **given)

@@ -1,11 +1,12 @@
-"""The reference page of our objects, from ``definition``, as Markdown. ``python -m cli.docs`` writes it to docs/reference.md."""
+"""Render the reference page of our objects, from ``definition``, as Markdown; ``python -m cli.docs``
+writes it to docs/reference.md."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from policies.objects import definition
-from policies.objects.shape import (
+from policies.objects.field_types import (
     Choice,
     Field,
     Flag,
@@ -27,7 +28,7 @@ from policies.policy import API_VERSION
 
 _HEAD = f"""# Reference: the objects of `{API_VERSION}`
 
-<!-- Written by `python -m cli.docs` from policies/objects/definition.py; a test compares the two. -->
+<!-- Written by `python -m cli.docs` from policies/objects/definition/; a test compares the two. -->
 
 Fields that are not listed are errors, as are empty lists where a value is wanted, and every message names the file, the document
 and the path. Durations are Go's: `2h`, `90s`, `1h30m`. GPU families, models, MIG profiles and workloads are the catalog's:
@@ -36,7 +37,7 @@ and the path. Durations are Go's: `2h`, `90s`, `1h30m`. GPU families, models, MI
 
 
 def reference_markdown() -> str:
-    """The whole page, ending with a newline."""
+    """Return the whole page, ending with a newline."""
     return "\n".join([_HEAD, *(line for kind in definition.KINDS for line in _kind(kind))])
 
 
@@ -67,7 +68,7 @@ def _fields(shape: Struct, path: str) -> Iterator[tuple[str, Field]]:
 
 
 def _rules(shape: Struct, path: str) -> Iterator[tuple[str, str]]:
-    """What must hold in each struct, once per rule: where it first applies."""
+    """Return the rules between fields, each once, with the path of the struct where it first applies."""
     first: dict[Rule, str] = {}
     for where, struct in [(path, shape), *_structs(shape, path)]:
         for rule in struct.rules:
@@ -84,8 +85,7 @@ def _structs(shape: Struct, path: str) -> Iterator[tuple[str, Struct]]:
 
 def _row(path: str, field: Field) -> str:
     notes = "**Required.** " if field.required else ""
-    default = "" if field.default is None else f" Default: `{'true' if field.default is True else field.default}`."
-    return f"| `{path}` | {_type(field.shape)} | `{field.written()}` | {notes}{field.about}{default} |"
+    return f"| `{path}` | {_type(field.shape)} | `{field.written()}` | {notes}{field.about}{field.default_note} |"
 
 
 def _type(shape: Shape) -> str:

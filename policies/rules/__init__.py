@@ -1,22 +1,29 @@
-"""The rules, in the order in which they edit and are read. A new rule is one file and one line here.
+"""The rules, in the order in which they write edits and report violations. A new rule is one file and one
+line here.
 
-Each is two pure functions in one file: ``mutate(request, plan)`` yields edits, ``check(request, plan)`` yields
-violations. The plan is made once; a rule writes it down or judges the pod against it, and never decides again.
+Each rule is two pure functions in one file: ``mutate(request, plan)`` yields edits, ``check(request,
+plan)`` yields violations, and both yield remarks. The plan is made once; a rule turns it into edits or
+checks the pod against it, and makes no decision of its own.
 
-A rule that judges something which an update may change has a third, ``check_update(request, plan)``: what a creation may not have,
-an update may not add; what the old pod had, or what is removed or shortened, passes. Of a pod an update may change
-(ValidatePodUpdate and ValidatePodResize in k8s.io/kubernetes pkg/apis/core/validation/validation.go, 1.36):
+A rule that checks something which an update may change has a third function, ``check_update(request,
+plan)``: what may not be created may not be added by an update either; what the old pod had, and whatever
+is removed or shortened, passes. An update may change these fields of a pod (ValidatePodUpdate and
+ValidatePodResize in k8s.io/kubernetes pkg/apis/core/validation/validation.go, 1.36):
 
-annotations, labels         protections are judged by ``disruption``. What else Berth reads of them decides where and how a pod is
-                            placed, which is done by then; a label that takes the pod out of a podSelector's policy could have been
-                            left out of the creation too.
-tolerations                 only added, or changed in tolerationSeconds: judged by ``tolerations``.
-activeDeadlineSeconds       only set or shortened, and the longer of two words counted when the pod was made.
-terminationGracePeriodSeconds  only from a negative value to 1.
-nodeSelector, nodeAffinity  of a gated pod, only narrowed: it selects fewer of the nodes that were judged.
-schedulingGates             only removed; a gated pod was judged when it was made, and its claims and its node are by themselves.
-image                       nothing reads it.
-cpu and memory              by ``/resize``: judged by ``requests_match_limits``. Accelerators can't be resized.
+annotations, labels         ``disruption`` checks protections. The others that Berth reads decide where and
+                            how a pod is placed, which has happened by then; a label that takes the pod out of
+                            a policy's podSelector could have been left out at creation too.
+tolerations                 can only be added, or changed in tolerationSeconds: checked by ``tolerations``.
+activeDeadlineSeconds       can only be set or shortened, and when the pod was created the longer of the two
+                            stated durations counted.
+terminationGracePeriodSeconds  can only change from a negative value to 1.
+nodeSelector, nodeAffinity  can only be narrowed, on a gated pod: it selects fewer of the nodes that were
+                            checked.
+schedulingGates             can only be removed; a gated pod was checked when it was created, and its claims
+                            and its node are checked by themselves.
+image                       is read by nothing.
+cpu and memory              change through ``/resize``: checked by ``requests_match_limits``. Accelerators
+                            can't be resized.
 ephemeral containers        have no resources.
 """
 
@@ -25,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from policies.plan import Plan
+from policies.planning.plan import Plan
 from policies.request import Request
 from policies.rules import (
     checkpoint_grace,
@@ -36,16 +43,16 @@ from policies.rules import (
     requests_match_limits,
     tolerations,
 )
-from policies.verdict import Edit, Violation
+from policies.verdict import Edit, Remark, Violation
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     name: str
-    mutate: Callable[[Request, Plan], Iterator[Edit]]
-    check: Callable[[Request, Plan], Iterator[Violation]]
+    mutate: Callable[[Request, Plan], Iterator[Edit | Remark]]
+    check: Callable[[Request, Plan], Iterator[Violation | Remark]]
     check_update: Callable[[Request, Plan], Iterator[Violation]] | None = None
-    """None: an update changes nothing that it judges"""
+    """None if an update can't change anything that the rule checks"""
 
 
 RULES = (

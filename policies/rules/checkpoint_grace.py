@@ -1,43 +1,49 @@
-"""Checkpoint grace: a pod that is told to stop has the time to write its checkpoint.
+"""Checkpoint grace: a pod that is being stopped has the time to write its checkpoint.
 
-Reads   spec.terminationGracePeriodSeconds, the probes, the annotation berth.dev/opt-out, NodePools' own grace
-Writes  spec.terminationGracePeriodSeconds, raised, never lowered: by ``default.gracePeriod`` only 30 or none (a written 30
-        can't be told from the API server's own, anything else was written by somebody), by ``require.gracePeriod.min``
-        whatever is shorter; the former value as terminationGracePeriodSeconds of liveness and startup probes that have
-        none, so that a hung server does not hold its GPU for as long
-Judges  ``require.gracePeriod.min`` on validate, of all but DaemonSets and services that opted out; ``require.gracePeriod.max``, of
-        the pod and of each probe
-Never   raises past the maximum; by default never past what the platform or a Karpenter NodePool grants (there a longer one is
-        deleted at drain start)
+Reads   spec.terminationGracePeriodSeconds, the probes, the annotation berth.dev/opt-out, and the grace of
+        Karpenter NodePools
+Writes  spec.terminationGracePeriodSeconds, raised, never lowered: ``default.gracePeriod`` only raises 30 or
+        an absent value (a written 30 looks like the API server's default; any other was chosen by somebody),
+        ``require.gracePeriod.min`` any shorter one. The former value is written as
+        terminationGracePeriodSeconds of liveness and startup probes that have none, so that a hung server
+        does not hold its GPU for as long
+Judges  ``require.gracePeriod.min`` on validate, except for DaemonSets and services that opted out;
+        ``require.gracePeriod.max``, of the pod and of each probe
+Never   raises past the maximum; a default also not past what the platform or a Karpenter NodePool grants (the
+        latter deletes a pod with a longer grace at the start of the drain)
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from policies import duration, refusal
-from policies.author import OPT_OUT
-from policies.chosen import FLOOR, MOST_TEXT
-from policies.plan import Plan
-from policies.pod import GRACE, PROBES, dotted, mapping_at
+from policies import duration
+from policies.messages import At, Phrase, phrase
+from policies.objects.wording import cut
+from policies.planning.merged_settings import Limit
+from policies.planning.plan import Plan
+from policies.pods.annotations import OPT_OUT
+from policies.pods.view import GRACE, PROBES, mapping_at
+from policies.reasons import refusal_messages
+from policies.reasons.choice_messages import FLOOR, MOST_TEXT
 from policies.request import Request
-from policies.verdict import Edit, Path, Violation
-from policies.wishes import Limit
-from policies.wording import cut
+from policies.verdict import Edit, Path, Remark, Violation
 
 NAME = "checkpoint_grace"
+CUT = "BERTH-211"
 DEFAULT = 30
-"""what the API server fills in (pkg/apis/core/v1/defaults.go)"""
+"""Seconds; the API server's default (pkg/apis/core/v1/defaults.go)."""
 _PATH: Path = ("spec", GRACE)
 
 
-def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
-    """Raise the pod's grace, then pin the former value on its probes."""
+def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
+    """Raise the pod's grace, then write the former value to its probes."""
     former = _grace(plan)
-    raised = _raised(plan, former)
+    raised, remarks = _raised(plan, former)
+    yield from remarks
     if raised is None:
         return
-    _say_caps(plan, raised)
+    yield from _caps(plan, raised)
     yield Edit(op="add", path=_PATH, value=raised.value, rule=NAME, policies=raised.policies)
     for container in plan.pod.containers:
         for probe in PROBES:
@@ -50,47 +56,46 @@ def _grace(plan: Plan) -> int:
     return DEFAULT if plan.pod.grace is None else plan.pod.grace
 
 
-def _raised(plan: Plan, former: int) -> Limit | None:
-    """To what, and who asks: a default that reaches the floor, else the floor; None where the pod's own is left."""
-    wish, floor = _default(plan), _floor(plan)
-    if former == DEFAULT and wish is not None and (floor is None or wish[0].value >= floor.value):
-        for code, text in wish[1]:
-            plan.remark(code, text, NAME, wish[0].policies)
-        return wish[0] if wish[0].value > former else None
+def _raised(plan: Plan, former: int) -> tuple[Limit | None, list[Remark]]:
+    """Return the value to raise to, with its policies, and the remarks on it: a default that reaches the
+    floor, else the floor. None: the pod's own value stays."""
+    default, floor = _default(plan), _floor(plan)
+    if former == DEFAULT and default is not None and (floor is None or default[0].value >= floor.value):
+        return default[0] if default[0].value > former else None, default[1]
     if floor is None or former >= floor.value:
-        return None
+        return None, []
     # 30 would pass for the API server's own on a second call, and a default raise it further.
-    value = floor.value + (floor.value == DEFAULT and wish is not None and wish[0].value > DEFAULT)
-    _say_floor(plan, former, value, floor)
-    return Limit(value, floor.policies)
+    value = floor.value + (floor.value == DEFAULT and default is not None and default[0].value > DEFAULT)
+    return Limit(value, floor.policies), [_to_floor(plan, former, value, floor)]
 
 
 # --- default.gracePeriod -------------------------------------------------------------------------------------------------
 
 
-def _default(plan: Plan) -> tuple[Limit, list[tuple[str, str]]] | None:
-    """What defaults leave 30 raised to, and (code, text) of what cut it."""
-    wish, limit = plan.wishes.grace, plan.wishes.grace_max
-    if wish is None or plan.author.opt_out_grace:
+def _default(plan: Plan) -> tuple[Limit, list[Remark]] | None:
+    """Return the value to which defaults raise 30, after all limits, and the remarks on what limited it."""
+    default, limit = plan.settings.grace, plan.settings.grace_max
+    if default is None or plan.author.opt_out_grace:
         return None
-    seconds, said = wish.value, []
+    seconds, cuts = default.value, []
     if limit is not None and limit.value < seconds:
-        said.append(("BERTH-203", f"default gracePeriod {seconds} s is clipped to the maximum {limit.value} s"))
+        cuts.append(("BERTH-203", phrase("grace", seconds=seconds, most=limit.value)))
         seconds = limit.value
     granted = _granted(plan)
     if granted is not None and granted[0] < seconds:
-        said.append(("BERTH-211", f"grace {seconds} s is cut to {granted[0]} s: {granted[1]} grants no more"))
+        cuts.append((CUT, phrase("cut", seconds=seconds, most=granted[0], by=granted[1])))
         seconds = granted[0]
     pool = _shortest_pool(plan)
     if pool is not None and pool[0] < seconds:
-        said.append(("BERTH-211", f"grace {seconds} s is cut to {pool[0]} s: {_of_pool(pool[1])}"))
+        cuts.append((CUT, phrase("cut by pool", seconds=seconds, most=pool[0], pool=pool[1])))
         seconds = pool[0]
-    return Limit(seconds, wish.policies), said
+    return Limit(seconds, default.policies), [Remark(code=code, found=found, rule=NAME, policies=default.policies) for code, found in cuts]
 
 
 def _granted(plan: Plan) -> tuple[int, str] | None:
-    """The most that is granted wherever the pod may land, and by what; None where some platform has no limit, or none is known. A spot
-    notice is none: whatever else stops a pod there waits for its grace."""
+    """Return the longest grace that platforms grant wherever the pod may land, in seconds, and its name. None
+    if some platform has no limit or none is known. Spot notices do not count: other interruptions wait for
+    the pod's grace even there."""
     caps = [cap for cap in plan.snapshot.catalog.grace_caps if cap.capacity is None]
     granted = [min(((cap.seconds, cap.name) for cap in caps if name in cap.platforms), default=None) for name in _platforms(plan)]
     known = [one for one in granted if one is not None]
@@ -98,87 +103,87 @@ def _granted(plan: Plan) -> tuple[int, str] | None:
 
 
 def _platforms(plan: Plan) -> Collection[str]:
-    """Where the pod may land, as far as it is known; all in force where nothing is, none where nobody knows which are."""
+    """Return the platforms on which the pod may land: all that are in force if that is unknown; none if no
+    platforms are known."""
     if not plan.snapshot.placed:
         return ()
     if len(plan.snapshot.tables) == 1 or not plan.space.wanted:
         return plan.snapshot.tables
-    return {cell.platform for cell in plan.space.cells if plan.space.leaves(cell, plan.inside)} or plan.snapshot.tables
+    return {cell.platform for cell in plan.space.cells if cell.leaves(plan.inside)} or plan.snapshot.tables
 
 
 def _shortest_pool(plan: Plan) -> tuple[int, str] | None:
-    """(seconds, name) of the NodePools that the pod may land on: the one it names, or the chosen template's, else all that may make GPU
-    nodes; None where none has a limit."""
+    """Return (seconds, name) of the shortest limit of the NodePools on which the pod may land: the one that
+    it or the chosen template names, else all that may make GPU nodes. None if none has a limit."""
     pools = dict(plan.snapshot.cluster.nodepool_grace)
+    if not pools:
+        return None
     labels = dict(plan.template.template.labels) if plan.template is not None else {}
     named = {labels.get("karpenter.sh/nodepool")}
-    named |= {v for term in plan.terms for said in term.said if said.key == "karpenter.sh/nodepool" for v in said.values}
+    named |= {v for term in plan.terms for authored in term.expressions if authored.key == "karpenter.sh/nodepool" for v in authored.values}
     here = named & pools.keys() or pools.keys() - plan.snapshot.pools_without_gpus
     return min(((grace, name) for name, grace in pools.items() if name in here and grace is not None), default=None)
 
 
-def _of_pool(name: str) -> str:
-    return f"NodePool {name} ends a node after its terminationGracePeriod, and deletes a pod that asks for more when draining starts"
-
-
-def _say_caps(plan: Plan, raised: Limit) -> None:
-    """Say which interruption gives less time: only those of a capacity that the pod may get. A floor is written past the platform's and a
-    NodePool's grant too."""
+def _caps(plan: Plan, raised: Limit) -> Iterator[Remark]:
+    """Yield a remark for each interruption that grants less time, among those of capacities that the pod may
+    get. A floor is written even past the grant of the platform or of a NodePool."""
     seconds, policies, platforms = raised.value, raised.policies, _platforms(plan)
     for cap in plan.snapshot.catalog.grace_caps:
         if seconds <= cap.seconds or not any(name in platforms for name in cap.platforms):
             continue
         if cap.capacity == "spot" and not plan.spot:
             continue
-        plan.remark("BERTH-211", f"grace {seconds} s is set, but {cap.name} gives {cap.seconds} s", NAME, policies)
+        yield Remark(
+            code=CUT, found=phrase("set past platform", seconds=seconds, by=cap.name, most=cap.seconds), rule=NAME, policies=policies
+        )
     pool = _shortest_pool(plan)
     if pool is not None and pool[0] < seconds:
-        plan.remark("BERTH-211", f"grace {seconds} s is set, and {pool[0]} s granted: {_of_pool(pool[1])}", NAME, policies)
+        yield Remark(code=CUT, found=phrase("set past pool", seconds=seconds, most=pool[0], pool=pool[1]), rule=NAME, policies=policies)
 
 
 # --- require.gracePeriod -------------------------------------------------------------------------------------------------
 
 
 def _floor(plan: Plan) -> Limit | None:
-    """The floor that holds for this pod; None also where a maximum excludes it."""
-    floor, limit = plan.wishes.grace_min, plan.wishes.grace_max
+    """Return the floor for this pod; None also if a maximum excludes it."""
+    floor, limit = plan.settings.grace_min, plan.settings.grace_max
     if floor is None or not _held(plan) or (limit is not None and limit.value < floor.value):
         return None
     return floor
 
 
 def _held(plan: Plan) -> bool:
-    """Whether a floor is for this pod: not for a DaemonSet's, nor for a service's whose author opted out."""
+    """Return whether floors apply to this pod: not to a DaemonSet's, nor to a service's whose author opted
+    out."""
     return plan.actor.floor == "yes" or (plan.actor.floor == "opt-out" and not plan.author.opt_out_grace)
 
 
-def _say_floor(plan: Plan, former: int, seconds: int, floor: Limit) -> None:
-    fix = f"write {seconds} or more there"
-    if plan.actor.floor == "opt-out":
-        fix += f", or annotate the pod {OPT_OUT}: grace"
-    elif plan.author.opt_out_grace:
-        fix += f"; {OPT_OUT}: grace is for services alone"
-    text = f"{dotted(_PATH)} {former} is raised to {seconds}: at least {floor.value} is required here; {fix}"
-    plan.remark(FLOOR, f"{text} (asked by {', '.join(floor.policies)})", NAME, floor.policies)
+def _to_floor(plan: Plan, former: int, seconds: int, floor: Limit) -> Remark:
+    variant = "service" if plan.actor.floor == "opt-out" else "opted out" if plan.author.opt_out_grace else "text"
+    amounts = {"former": former, "seconds": seconds, "least": floor.value}
+    found = phrase(variant, path=At(_PATH), **amounts, annotation=OPT_OUT, policies=floor.policies)
+    return Remark(code=FLOOR, found=found, rule=NAME, policies=floor.policies)
 
 
 def check(request: Request, plan: Plan) -> Iterator[Violation]:
-    """A grace below the minimum that was not raised, or above the maximum: the pod's, or a probe's own, which counts instead of it where
-    the probe fails (KEP-2238). A probe's own is held to the maximum alone: a server that hangs writes no checkpoint."""
-    limit, grace = plan.wishes.grace_max, plan.pod.grace
+    """Yield a violation for a grace below the minimum that was not raised, or above the maximum. A probe's
+    own grace, which replaces the pod's if the probe fails (KEP-2238), is held to the maximum alone: a server
+    that hangs writes no checkpoint."""
+    limit, grace = plan.settings.grace_max, plan.pod.grace
     yield from (v for v in plan.violations if v.rule == NAME)
     yield from _below(request, plan)
     if limit is None:
         return
     if grace is not None and grace > max(limit.value, DEFAULT if _defaulted(plan) else 0):
-        yield _too_long(_PATH, grace, limit, f'The annotation {OPT_OUT}: "grace" only stops Berth from raising it.')
+        yield _too_long(_PATH, grace, limit, phrase("opt out", annotation=OPT_OUT))
     for path, own in _of_probes(plan):
         if own > limit.value:
             yield _too_long(path, own, limit)
 
 
 def _below(request: Request, plan: Plan) -> Iterator[Violation]:
-    floor, limit = plan.wishes.grace_min, plan.wishes.grace_max
+    floor, limit = plan.settings.grace_min, plan.settings.grace_max
     if floor is None or not _held(plan):
         return
     if limit is not None and limit.value < floor.value:
@@ -188,32 +193,32 @@ def _below(request: Request, plan: Plan) -> Iterator[Violation]:
 
 
 def _conflict(floor: Limit, limit: Limit) -> Violation:
-    least, most = f"gracePeriod.min {duration.text(floor.value)}", f"gracePeriod.max {duration.text(limit.value)}"
+    bounds = {"least": duration.text(floor.value), "most": duration.text(limit.value)}
     one, other = (cut(names[0].rpartition("/")[2], MOST_TEXT // 2) for names in (floor.policies, limit.policies))
     return Violation(
         code="BERTH-133",
-        fact=f"{one} ({least}) and {other} ({most}) leave no grace period: this is a policy conflict, not your pod",
-        fix="ask the platform team to mend it",
-        detail=f"Required: {floor.policies[0]} spec.require.{least} and {limit.policies[0]} spec.require.{most}.",
+        found=phrase("conflict", one=one, other=other, **bounds),
+        advice=phrase("mend the policies"),
+        more=(phrase("both", one=floor.policies[0], other=limit.policies[0], **bounds),),
         rule=NAME,
         policies=tuple(sorted({*floor.policies, *limit.policies})),
     )
 
 
 def _too_short(plan: Plan, floor: Limit) -> Violation:
-    service = f" A service may opt out: {OPT_OUT}: grace." if plan.actor.floor == "opt-out" else ""
+    service = [phrase("opt out", annotation=OPT_OUT)] if plan.actor.floor == "opt-out" else []
     return Violation(
         code="BERTH-133",
-        fact=f"{dotted(_PATH)} is {_grace(plan)}, below the minimum of {floor.value} s here",
-        fix=f"set {dotted(_PATH)} to at least {floor.value}",
-        detail=f"{refusal.likely(plan, NAME, 'another webhook lowered what Berth wrote')}{service}",
+        found=phrase("fact", path=At(_PATH), seconds=_grace(plan), least=floor.value),
+        advice=phrase("fix", path=At(_PATH), least=floor.value),
+        more=(refusal_messages.likely(plan, NAME), *service),
         rule=NAME,
         policies=floor.policies,
     )
 
 
 def _of_probes(plan: Plan) -> Iterator[tuple[Path, int]]:
-    """Where a probe has a grace of its own, and how long."""
+    """Yield the path and the seconds of each probe's own grace."""
     for container in plan.pod.containers:
         for probe in PROBES:
             own = mapping_at(container.raw, probe, container.path).get(GRACE)
@@ -221,17 +226,18 @@ def _of_probes(plan: Plan) -> Iterator[tuple[Path, int]]:
                 yield (*container.path, probe, GRACE), own
 
 
-def _too_long(path: Path, seconds: int, limit: Limit, detail: str = "") -> Violation:
+def _too_long(path: Path, seconds: int, limit: Limit, *more: Phrase) -> Violation:
     return Violation(
         code="BERTH-141",
-        fact=f"{dotted(path)} is {seconds}, above the maximum of {limit.value} s here",
-        fix=f"set {dotted(path)} to at most {limit.value}" if len(path) == 2 else f"set it to at most {limit.value}, or remove it",
-        detail=detail,
+        found=phrase("fact", path=At(path), seconds=seconds, most=limit.value),
+        advice=phrase("fix", path=At(path), most=limit.value) if path == _PATH else phrase("of probe", most=limit.value),
+        more=more,
         rule=NAME,
         policies=limit.policies,
     )
 
 
 def _defaulted(plan: Plan) -> bool:
-    """A maximum below 30 s can't be meant for pods whose author wrote nothing: 30 may be the API server's own."""
+    """Return whether the grace may be the API server's default, 30 s, to which no shorter maximum is
+    applied."""
     return plan.pod.grace == DEFAULT

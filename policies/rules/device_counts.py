@@ -1,39 +1,43 @@
-"""Device counts: how many, of what, under which name.
+"""Device counts: how many devices a pod requests, of which kind, and under which resource name.
 
 Reads   the resource names and amounts of every container, readable resource claims
 Writes  nothing
-Judges  ``gpusPerPod``, by the most that it may be; fractions and devices of no known class under what is required of machines and
-        sharing; a whole GPU and a MIG slice in one container; a resource name that is a listed misspelling (the API server stores
-        nvdia.com/gpu, and the pod waits for ever); a slice that no model has
-Never   takes what can't be read for nothing
+Judges  ``gpusPerPod``, by the largest number that the pod may get; fractions and devices of no known class
+        against requirements on machines and sharing; a whole GPU and a MIG slice in one container; a resource
+        name that is a listed misspelling (the API server stores nvdia.com/gpu, and the pod stays pending for
+        ever); a slice that no model has
+Never   counts an unreadable amount as zero
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from policies import lookalikes, refusal
-from policies.actor import FRACTION_DEVICES, is_fraction
-from policies.compiled import who
-from policies.count import NONE, Count, of_amounts
-from policies.plan import Plan
-from policies.pod import Container, asks, dotted
+from policies.messages import At, Phrase, phrase
+from policies.offers.constraints import who
+from policies.planning import author_words
+from policies.planning.merged_settings import Limit, MergedSettings
+from policies.planning.plan import Plan
+from policies.pods import unlisted_accelerators
+from policies.pods.interval import NONE, Count, of_amounts
+from policies.pods.permissions import FRACTION_DEVICES, is_fraction
+from policies.pods.view import Container, asks
 from policies.policy import Sharing
+from policies.reasons import refusal_messages
+from policies.reasons.slice_suggestions import MOST_SAID, nearest_slice
 from policies.request import Request
-from policies.slice_names import MOST_SAID, nearest_slice
 from policies.verdict import Edit, Path, Violation
-from policies.wishes import Limit, Wishes
 
 NAME = "device_counts"
 
 
 def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
-    """This rule edits nothing."""
+    """Yield nothing: this rule makes no edits."""
     yield from ()
 
 
 def check(request: Request, plan: Plan) -> Iterator[Violation]:
-    """Each count or name that can't be right."""
+    """Yield a violation for each count or resource name that is wrong or not allowed."""
     yield from _per_pod(plan)
     yield from _shared(plan)
     yield from _of_no_known_class(plan)
@@ -46,64 +50,63 @@ UNCOUNTED = "BERTH-118"
 
 
 def _per_pod(plan: Plan) -> Iterator[Violation]:
-    wishes, count = plan.wishes, plan.devices.whole(plan.snapshot.catalog)
-    if wishes.gpus_max is None and wishes.one_of is None:
+    settings = plan.settings
+    if settings.gpus_max is None and settings.one_of is None:
         return
-    if wishes.gpus_max is not None and count.least > wishes.gpus_max.value:
-        yield _above(count, wishes.gpus_max)
+    count = plan.devices.whole(plan.snapshot.catalog)
+    if settings.gpus_max is not None and count.least > settings.gpus_max.value:
+        yield _above(count, settings.gpus_max)
     elif count.most is None:
-        yield _uncounted(plan, (*(wishes.gpus_max.policies if wishes.gpus_max else ()), *wishes.one_of_by))
-    elif wishes.gpus_max is not None and count.most > wishes.gpus_max.value:
-        yield _above(count, wishes.gpus_max)
-    elif wishes.one_of is not None and not _all_allowed(count, count.most, wishes.one_of):
-        yield _none_of(count, wishes)
+        yield _uncounted(plan, (*(settings.gpus_max.policies if settings.gpus_max else ()), *settings.one_of_by))
+    elif settings.gpus_max is not None and count.most > settings.gpus_max.value:
+        yield _above(count, settings.gpus_max)
+    elif settings.one_of is not None and not _all_allowed(count, count.most, settings.one_of):
+        yield _none_of(count, settings)
 
 
 def _all_allowed(count: Count, most: int, allowed: Collection[int]) -> bool:
-    """Whether every number that it may be is allowed, none apart. What lies between is possible too: ``firstAvailable`` may list it."""
+    """Return whether every possible count but zero is allowed; the counts in between may come from
+    ``firstAvailable``."""
     least = max(count.least, 1)
     return most - least < len(allowed) and all(number in allowed for number in range(least, most + 1))
 
 
 def _above(count: Count, limit: Limit) -> Violation:
-    fact = f"the pod asks for {count} GPUs, more than the {limit.value} allowed here"
-    fix = f"ask for at most {limit.value}, or split the work over more pods"
-    return Violation(code="BERTH-111", fact=fact, fix=fix, rule=NAME, policies=limit.policies)
+    found, advice = phrase("fact", count=str(count), most=limit.value), phrase("ask for fewer", most=limit.value)
+    return Violation(code="BERTH-111", found=found, advice=advice, rule=NAME, policies=limit.policies)
 
 
-def _none_of(count: Count, wishes: Wishes) -> Violation:
-    allowed = [n for n in wishes.one_of or () if wishes.gpus_max is None or n <= wishes.gpus_max.value]
+def _none_of(count: Count, settings: MergedSettings) -> Violation:
+    allowed = [n for n in settings.one_of or () if settings.gpus_max is None or n <= settings.gpus_max.value]
     more = next((n for n in allowed if n > count.least), max(allowed, default=0))
-    fact = f"the pod asks for {count} GPUs; allowed here: {', '.join(map(str, allowed)) or 'none, the policies contradict each other'}"
-    fix = f"ask for {more}" if more else "ask the platform team to mend the policies"
-    return Violation(code="BERTH-112", fact=fact, fix=fix, rule=NAME, policies=wishes.one_of_by)
+    found = phrase("fact", count=str(count), allowed=tuple(allowed)) if allowed else phrase("nothing", count=str(count))
+    advice = phrase("ask", number=more) if more else phrase("mend")
+    return Violation(code="BERTH-112", found=found, advice=advice, rule=NAME, policies=settings.one_of_by)
 
 
 def _uncounted(plan: Plan, policies: Iterable[str]) -> Violation:
-    """Nobody can say how many, and there is a limit: the worst is taken."""
-    fact, fix = _what_is_open(plan)
+    """Return the violation for a count that can't be bounded while there is a limit: the worst case is
+    assumed."""
+    found, advice = _what_is_open(plan)
     who = tuple(sorted(set(policies)))
-    return Violation(code=UNCOUNTED, fact=f"{fact}, and GPUs are limited here", fix=fix, rule=NAME, policies=who)
+    return Violation(code=UNCOUNTED, found=phrase("fact", open=found), advice=advice, rule=NAME, policies=who)
 
 
-def _what_is_open(plan: Plan) -> tuple[str, str]:
-    """The first thing that can't be counted, and what to write instead."""
+def _what_is_open(plan: Plan) -> tuple[Phrase, Phrase]:
+    """Return phrases for the first request that can't be counted, and for what to write instead."""
     for asked in plan.asked:
-        if lookalikes.is_part(asked.resource):
-            fact = f'container "{asked.containers[0].name}": {asked.resource.name} asks for a part of devices, of nobody knows how many'
-            return fact, "ask for devices by a resource name that is known here"
+        if unlisted_accelerators.is_part(asked.resource):
+            return phrase("part", container=asked.containers[0].name, name=asked.resource.name), phrase("ask by name")
         if asked.count.most is None:
             container = next((c for c in asked.containers if _unreadable(c, asked.resource.name)), asked.containers[0])
-            path = dotted((*container.path, "resources", "limits", asked.resource.name))
-            return f'container "{container.name}": the amount of {asked.resource.name} can\'t be read', f"set {path} to a whole number"
+            path = At((*container.path, "resources", "limits", asked.resource.name))
+            return phrase("amount", container=container.name, name=asked.resource.name), phrase("set whole", path=path)
     for claim in plan.devices.claimed:
         if not claim.found:
-            return f'{claim.kind} "{claim.name}" is not there', "create the claim first"
+            return phrase("claim missing", kind=claim.kind, claim=claim.name), phrase("create the claim")
         if claim.count.most is None:
-            return f'{claim.kind} "{claim.name}" asks for all devices, or a number that can\'t be read', (
-                "ask for a count, with allocationMode ExactCount"
-            )
-    return f'metadata.annotations["{FRACTION_DEVICES}"] is no number', "write a whole number"
+            return phrase("all", kind=claim.kind, claim=claim.name), phrase("ask for count")
+    return phrase("fraction", annotations=At(("metadata", "annotations")), name=FRACTION_DEVICES), phrase("write whole")
 
 
 def _unreadable(container: Container, name: str) -> bool:
@@ -111,68 +114,78 @@ def _unreadable(container: Container, name: str) -> bool:
 
 
 def _shared(plan: Plan) -> Iterator[Violation]:
-    """What is no whole device, or shares one, where every policy that speaks of sharing must admit it."""
+    """Yield a violation per way of sharing that some policy with ``require.sharing`` does not admit."""
     found = dict.fromkeys(_ways(plan))
     for way, words in found:
         policies = tuple(c.policy.id for c in plan.policies if c.policy.require.sharing and way not in c.policy.require.sharing)
         if policies:
             yield Violation(
                 code="BERTH-117",
-                fact=f"{words}: it counts as {way}, and only {' or '.join(_admitted(plan))} is allowed here",
-                fix="ask for a whole GPU",
+                found=phrase("fact", shared=words, way=way, admitted=tuple(_admitted(plan))),
+                advice=phrase("fix"),
                 rule=NAME,
                 policies=policies,
             )
 
 
 def _admitted(plan: Plan) -> list[str]:
-    """What every policy that speaks of sharing admits, else what the first does."""
-    said = [c.policy.require.sharing for c in plan.policies if c.policy.require.sharing]
-    return [way for way in said[0] if all(way in other for other in said)] or list(said[0])
+    """Return the ways that every policy with ``require.sharing`` admits; if there are none, those of the
+    first policy."""
+    required = [c.policy.require.sharing for c in plan.policies if c.policy.require.sharing]
+    return [way for way in required[0] if all(way in other for other in required)] or list(required[0])
 
 
-def _ways(plan: Plan) -> Iterator[tuple[Sharing, str]]:
-    """How the pod shares devices where no table of offers tells: fractions, names that no table lists, and those of a pod that is on a node
-    already or fits none by the tables: one whose slices somebody has cut by hand takes it all the same."""
+def _ways(plan: Plan) -> Iterator[tuple[Sharing, Phrase]]:
+    """Yield the ways in which the pod shares devices, where no table of offers decides it.
+
+    These are fractions, names that no table lists, and the names of a pod that is bound to a node already or
+    fits none according to the tables: a node whose slices were cut by hand runs it all the same.
+    """
     if plan.devices.fraction != NONE or is_fraction(plan.pod):
-        yield "TimeSliced", "the pod asks for a fraction of a GPU"
-    cells = plan.space.cells
-    if cells and all(cell.renamed and cell.cut is not None for cell in cells):
-        yield "MIG", f"{cells[0].cut} names GPUs that are cut into slices"
+        yield "TimeSliced", phrase("fraction")
+    cuts = [cell.cut if cell.renamed else None for cell in plan.space.cells]
+    if cuts and cuts[0] is not None and None not in cuts:
+        yield "MIG", phrase("cut", label=author_words.label(cuts[0]))
     for asked in plan.asked:
         resource = asked.resource
         if plan.snapshot.lists(resource.name) and plan.actor.affinity != "no" and plan.space.possible_anywhere():
             continue
         if resource.kind in ("shared", "part"):
-            yield "TimeSliced", f"the pod asks for {resource.name}{', a part of a device' if resource.kind == 'part' else ''}"
+            yield "TimeSliced", phrase("part" if resource.kind == "part" else "resource", name=resource.name)
         elif not resource.vendor:
-            yield "TimeSliced", f"nobody knows how {resource.name} is shared"
+            yield "TimeSliced", phrase("unknown", name=resource.name)
         elif resource.kind == "mig" or (resource.parts is not None and min(resource.parts) > 1):
-            yield "MIG", f"the pod asks for {resource.name}"
+            yield "MIG", phrase("resource", name=resource.name)
 
 
 def _of_no_known_class(plan: Plan) -> Iterator[Violation]:
-    """A device of a class that nobody knows, or of a claim that is not there, is inside no ``in`` and outside no ``notIn``."""
+    """Yield a violation for the first device of an unknown class or missing claim, if machines are
+    constrained.
+
+    Such a device satisfies no ``in`` and no ``notIn``.
+    """
     unknown = next(_unknown_classes(plan), None)
     demands = [c for c in plan.constraints if c.axis == "machine"]
     if unknown is not None and demands:
-        fact, fix = unknown
-        fact = f"{fact}, and {refusal.joined(demands)} is required here"
-        yield Violation(code="BERTH-126", fact=fact, fix=fix, detail=refusal.required(demands), rule=NAME, policies=who(demands))
+        found = phrase("open", open=unknown[0], demands=refusal_messages.joined(demands))
+        more = (refusal_messages.required(demands),)
+        yield Violation(code="BERTH-126", found=found, advice=unknown[1], more=more, rule=NAME, policies=who(demands))
 
 
-def _unknown_classes(plan: Plan) -> Iterator[tuple[str, str]]:
+def _unknown_classes(plan: Plan) -> Iterator[tuple[Phrase, Phrase]]:
     for asked in plan.asked:
         if asked.resource.vendor == "":
-            yield f"nobody knows what devices {asked.resource.name} stands for", "ask for GPUs by a resource name that is known here"
+            yield phrase("resource", name=asked.resource.name), phrase("ask by name")
     for claim in plan.devices.claimed:
         if not claim.found:
-            yield f'{claim.kind} "{claim.name}" is not there', "create the claim first"
+            yield phrase("claim missing", kind=claim.kind, claim=claim.name), phrase("create the claim")
         elif "" in claim.vendors:
-            yield f'{claim.kind} "{claim.name}" names a DeviceClass of no known driver', "name a class of a known driver"
+            yield phrase("driver", kind=claim.kind, claim=claim.name), phrase("name class")
 
 
 def _mixed(plan: Plan) -> Iterator[Violation]:
+    if len({one.resource.kind for one in plan.asked}) < 2:
+        return
     policies = tuple(c.policy.id for c in plan.policies)
     asked: dict[Path, dict[str, str]] = {}
     for one in plan.asked:
@@ -181,26 +194,25 @@ def _mixed(plan: Plan) -> Iterator[Violation]:
     for container in plan.pod.containers:
         kinds = asked.get(container.path, {})
         if "gpu" in kinds and "mig" in kinds:
-            both = f"{kinds['gpu']} and {kinds['mig']}"
             yield Violation(
                 code="BERTH-113",
-                fact=f'container "{container.name}" asks for {both} at once, which no container can use together',
-                fix=f"remove one of the two from {dotted((*container.path, 'resources'))}",
+                found=phrase("fact", container=container.name, whole=kinds["gpu"], slice=kinds["mig"]),
+                advice=phrase("fix", path=At((*container.path, "resources"))),
                 rule=NAME,
                 policies=policies,
             )
 
 
 def _misspelt(plan: Plan) -> Iterator[Violation]:
-    policies = tuple(c.policy.id for c in plan.policies)
+    policies, misspellings = tuple(c.policy.id for c in plan.policies), plan.snapshot.catalog.misspellings
     for container in plan.pod.containers:
         for name in container.resource_names:
-            right = plan.snapshot.catalog.misspellings.get(name)
+            right = misspellings.get(name)
             if right is not None and asks(container, name):
                 yield Violation(
                     code="BERTH-114",
-                    fact=f'container "{container.name}" asks for {name}, a resource that no node has',
-                    fix=f"write {right}",
+                    found=phrase("fact", container=container.name, name=name),
+                    advice=phrase("fix", right=right),
                     rule=NAME,
                     policies=policies,
                 )
@@ -220,6 +232,6 @@ def _no_such_slice(plan: Plan) -> Iterator[Violation]:
             continue
         hints += 1
         near = nearest_slice(plain, profiles) if hints <= MOST_SAID else None
-        fix = f"write {near}{name.removeprefix(plain)}" if near else "see `berth gpus` for the slices that exist"
-        fact = f'container "{asked.containers[0].name}" asks for {name}, a slice that no GPU model has'
-        yield Violation(code="BERTH-115", fact=fact, fix=fix, rule=NAME, policies=policies)
+        advice = phrase("write", right=f"{near}{name.removeprefix(plain)}") if near else phrase("look")
+        found = phrase("fact", container=asked.containers[0].name, name=name)
+        yield Violation(code="BERTH-115", found=found, advice=advice, rule=NAME, policies=policies)

@@ -1,10 +1,12 @@
-"""Disruption: autoscalers and upgrades leave a protected pod alone.
+"""Disruption: autoscalers and upgrades do not evict a protected pod.
 
 Reads   metadata.annotations and labels, ``default.protectFor``, ``require.protection.max``
-Writes  the catalog's protections for the platforms in use: karpenter.sh/do-not-disrupt (a duration only where Karpenter
-        understands it), safe-to-evict "false", CAST AI's, the GPU Operator's driver-upgrade skip label
-Judges  ``require.protection.max``: a protection that lasts longer, or for ever; on UPDATE one that is new or lasts longer than before
-Never   writes where the author said anything on that key; writes an endless protection where a maximum is in force
+Writes  the catalog's protections for the platforms in use: karpenter.sh/do-not-disrupt (a duration only where
+        Karpenter understands it), safe-to-evict "false", CAST AI's, the GPU Operator's driver-upgrade skip
+        label
+Judges  ``require.protection.max``: a protection that lasts longer, or for ever; on UPDATE one that is new or
+        lasts longer than before
+Never   writes a key that the author has set; never writes an endless protection where a maximum is in force
 """
 
 from __future__ import annotations
@@ -14,40 +16,40 @@ from fractions import Fraction
 
 from policies import duration
 from policies.catalog import Protection
-from policies.plan import Plan
-from policies.pod import Pod
+from policies.messages import At, phrase
+from policies.objects.wording import cut
+from policies.planning.merged_settings import FOREVER, Limit
+from policies.planning.plan import Plan
+from policies.pods.view import Pod
 from policies.request import Request
-from policies.verdict import Edit, Violation
-from policies.wishes import FOREVER, Limit
-from policies.wording import cut
+from policies.verdict import Edit, Remark, Violation
 
 NAME = "disruption"
 _Seconds = Fraction | int
 
 
-def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
-    """One annotation (or label) per platform's way to say it."""
-    wish, limit = plan.wishes.protect, plan.wishes.protect_max
-    if wish is None:
+def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
+    """Yield one annotation or label for each way in which the platforms in use mark a protected pod."""
+    default, limit = plan.settings.protect, plan.settings.protect_max
+    if default is None:
         return
-    seconds = min(wish.value, limit.value) if limit is not None else wish.value
+    seconds = min(default.value, limit.value) if limit is not None else default.value
     for protection in _here(plan):
         if protection.key in _written(plan.pod, protection):
             continue
         value = _value(plan, protection, seconds)
         if value is None:
             assert limit is not None
-            most = f"at most {duration.text(limit.value)} of protection is allowed"
-            plan.remark("BERTH-212", f"{protection.key} is not written: it knows no duration here, and {most}", NAME, wish.policies)
+            found = phrase("text", key=protection.key, most=duration.text(limit.value))
+            yield Remark(code="BERTH-212", found=found, rule=NAME, policies=default.policies)
             continue
-        yield Edit(op="add", path=("metadata", protection.where, protection.key), value=value, rule=NAME, policies=wish.policies)
+        yield Edit(op="add", path=("metadata", protection.where, protection.key), value=value, rule=NAME, policies=default.policies)
 
 
 def _here(plan: Plan) -> Iterator[Protection]:
-    """The protections of the platforms in use; all of them where the platforms are not known."""
+    """Yield the protections of the platforms in use, or all if the platforms are not known."""
     for protection in plan.snapshot.catalog.protections:
-        here = not protection.platforms or not plan.snapshot.placed or any(p in plan.snapshot.tables for p in protection.platforms)
-        if here and not protection.only_judged:
+        if not protection.only_judged and plan.snapshot.uses(protection.platforms):
             yield protection
 
 
@@ -56,31 +58,31 @@ def _written(pod: Pod, protection: Protection) -> Mapping[str, object]:
 
 
 def _value(plan: Plan, protection: Protection, seconds: int) -> str | None:
-    """The value to write; None where only an endless one could be, and a maximum is in force."""
+    """Return the value to write; None if it could only be an endless one and a maximum is in force."""
     if _knows_durations(plan, protection) and seconds < FOREVER:
         return duration.text(seconds)
-    return protection.value if plan.wishes.protect_max is None else None
+    return protection.value if plan.settings.protect_max is None else None
 
 
 def _knows_durations(plan: Plan, protection: Protection) -> bool:
-    """Whether a platform in use reads a duration in it."""
+    """Return whether a platform in use understands a duration as the value of this protection."""
     catalog, tables = plan.snapshot.catalog, plan.snapshot.tables
     return protection.durations and any(catalog.platforms[p].protect_durations for p in protection.platforms if p in tables)
 
 
 def check(request: Request, plan: Plan) -> Iterator[Violation]:
-    """A protection that lasts longer than the maximum."""
+    """Yield a violation for each protection that lasts longer than the maximum."""
     yield from _too_long(plan, {})
 
 
 def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
-    """The same of those that the old pod lacks, or that last longer than they did."""
+    """Yield the same for protections that the old pod lacks, or that last longer than they did."""
     old = Pod(request.old_pod or {})
     yield from _too_long(plan, {p: _standing_for(old, p) for p in plan.snapshot.catalog.protections})
 
 
 def _too_long(plan: Plan, before: Mapping[Protection, _Seconds]) -> Iterator[Violation]:
-    limit = plan.wishes.protect_max
+    limit = plan.settings.protect_max
     for protection in plan.snapshot.catalog.protections if limit is not None else ():
         seconds = _standing_for(plan.pod, protection)
         if limit is not None and seconds > max(limit.value, before.get(protection, 0)):
@@ -88,16 +90,17 @@ def _too_long(plan: Plan, before: Mapping[Protection, _Seconds]) -> Iterator[Vio
 
 
 def _standing_for(pod: Pod, protection: Protection) -> _Seconds:
-    """Seconds that the pod is protected for in this way; 0 if it is not."""
+    """Return for how many seconds the pod is protected in this way; 0 if it is not."""
     value = _written(pod, protection).get(protection.key)
     return 0 if value is None else lasts(protection, str(value))
 
 
 def lasts(protection: Protection, value: str) -> _Seconds:
-    """Seconds that this value protects for; 0 if whoever reads it certainly ignores it.
+    """Return for how many seconds this value protects; 0 if its reader certainly ignores it.
 
-    Karpenter (pkg/utils/pod/scheduling.go, 1.14) compares with "true", then reads a duration above zero; Cluster Autoscaler
-    (utils/drain/drain.go) and the GPU Operator's selector compare the text. How a closed program compares is not known.
+    Karpenter (pkg/utils/pod/scheduling.go, 1.14) compares with "true", then reads a duration above zero;
+    Cluster Autoscaler (utils/drain/drain.go) and the GPU Operator's selector compare the text. How
+    closed-source programs compare is not known.
     """
     if value == protection.value or (protection.any_value and value.strip().lower() not in _FALSE):
         return FOREVER
@@ -105,20 +108,19 @@ def lasts(protection: Protection, value: str) -> _Seconds:
 
 
 _FALSE = ("", "0", "f", "false", "no", "off", "n")
-"""what no program takes for true"""
+"""values that no program takes for true"""
 _SHOWN = 20
-"""characters of a value that a message repeats"""
+"""the most characters of a value that a message quotes"""
 
 
 def _violation(plan: Plan, protection: Protection, limit: Limit) -> Violation:
     value = str(_written(plan.pod, protection)[protection.key])
     shown = cut(value, _SHOWN)
-    path = f'metadata.{protection.where}["{protection.key}"]'
-    fix = f'set it to "{duration.text(limit.value)}" or remove it' if _knows_durations(plan, protection) else "remove it"
+    most = duration.text(limit.value)
     return Violation(
         code="BERTH-142",
-        fact=f'{path} is "{shown}", which protects for longer than the maximum of {duration.text(limit.value)} here',
-        fix=fix,
+        found=phrase("fact", path=At(("metadata", protection.where, protection.key)), value=shown, most=most),
+        advice=phrase("set or remove", most=most) if _knows_durations(plan, protection) else phrase("remove"),
         rule=NAME,
         policies=limit.policies,
     )

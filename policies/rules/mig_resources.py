@@ -1,31 +1,35 @@
-"""MIG resources: a container that asks for a whole GPU gets the slice that a policy or its author names.
+"""MIG resources: a container that requests a whole GPU gets the slice that a policy or its author names.
 
-Reads   resources of containers that ask for exactly one whole GPU, the slice that the plan chose
-Writes  the slice's resource name in requests and limits in place of the whole GPU's (--mig-strategy mixed). Where a
-        slice is chosen by label (single, GKE), ``node_affinity`` writes it into the terms under this rule's name
+Reads   resources of containers that request exactly one whole GPU, the slice that the plan chose
+Writes  the slice's resource name in requests and limits in place of the whole GPU's (--mig-strategy mixed).
+        Where a slice is chosen by label (single, GKE), ``node_affinity`` writes it into the terms under this
+        rule's name
 Judges  the annotation berth.dev/mig-slice
-Never   renames for a queue system, more than one GPU per container, or where no such node can be
+Never   renames for a queue system, more than one GPU per container, or where no such node can exist
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies import chosen
-from policies.plan import Plan
-from policies.pod import asks
+from policies.planning.plan import Plan
+from policies.pods.view import asks
+from policies.reasons import choice_messages
 from policies.request import Request
-from policies.verdict import Edit, Violation
+from policies.verdict import Edit, Remark, Violation
 
 NAME = "mig_resources"
 
 
-def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
-    """Per container: the new name in both, the old one out. The author is told, of a slice by label too."""
+def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
+    """Replace the old name by the new one in requests and limits of each container that requests it.
+
+    A remark tells the author of the slice, also of one that is chosen by label.
+    """
     slice_ = plan.slice
     if slice_ is None or (slice_.resource == slice_.old and not plan.snapshot.placed):
         return
-    chosen.say_slice(plan)
+    yield from choice_messages.of_slice(plan)
     if slice_.resource == slice_.old:
         return
     for container in plan.pod.containers:
@@ -39,5 +43,5 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
 
 
 def check(request: Request, plan: Plan) -> Iterator[Violation]:
-    """What the author's annotation asks for and can't have."""
+    """Yield the violations for what the author's annotation asks for and can't have."""
     yield from (v for v in plan.violations if v.rule == NAME)

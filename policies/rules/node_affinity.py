@@ -1,41 +1,48 @@
-"""Node affinity: a pod's required terms select only nodes whose offers lie inside R.
+"""Node affinity: a pod's required terms select only nodes whose offers lie inside R, the rows that policies
+allow.
 
-Reads   spec.nodeSelector, required and preferred node affinity, the plan's sets; for pinned pods the node's labels
-Writes  expressions into every existing non-empty required term, or one new term; with several platforms one copy of
-        each term per platform. A chosen template's labels and a slice's label stand in the same terms
-Judges  on mutate: nothing of ``require`` is left, or the author's expression and the one to write share no value; on
-        validate: what the stored terms still select outside R; for pinned pods a known node outside R
+Reads   spec.nodeSelector, required and preferred node affinity, the plan's sets; for pinned pods the node's
+        labels
+Writes  expressions into every existing non-empty required term, or one new term; with several platforms one
+        copy of each term per platform. The labels of a chosen template and of a slice go into the same terms
+Judges  on mutate: nothing of ``require`` is left, or the author's expression and the one to write share no
+        value; on validate: the stored terms still select rows outside R; for pinned pods: a known node is
+        outside R
 Never   edits a preferred term, an empty term or matchFields; never repeats what a term already implies
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Any
 
-from policies import chosen, known_node, lookalikes, refusal, slice_names
-from policies.catalog import Resource
-from policies.compiled import who
-from policies.offers import AXES
-from policies.placement import Cell, Said
-from policies.plan import Plan
-from policies.pod import TERMS, Raw
+from policies.messages import Phrase, phrase
+from policies.offers.constraints import fields, who
+from policies.offers.table import AXES, Axis
+from policies.planning.affinity_terms import Alternative, Written, held, term_plans
+from policies.planning.expressible import sayable
+from policies.planning.feasibility import Cell
+from policies.planning.plan import Plan
+from policies.pods import unlisted_accelerators
+from policies.pods.annotations import TEMPLATE
+from policies.pods.view import TERMS, Raw
+from policies.reasons import choice_messages, label_remarks, pinned_node, refusal_messages, slice_suggestions
 from policies.request import Request
-from policies.sayable import sayable
-from policies.terms import Alternative, Written, held, term_plans
-from policies.verdict import Edit, Path, Violation
+from policies.verdict import Edit, Path, Remark, Violation
 
 NAME = "node_affinity"
+INEXPRESSIBLE = "BERTH-205"
 
 
-def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
-    """Term by term; copies are inserted behind their original, so later indices move."""
+def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
+    """Yield the edits term by term; a copy is inserted behind its original, so later indices move."""
     if plan.actor.affinity != "write" or not plan.snapshot.placed or not plan.space.wanted:
         return
-    plans = [term for term in term_plans(plan) if term.alternatives]
+    found, remarks = term_plans(plan)
+    yield from remarks
+    plans = [term for term in found if term.alternatives]
     if plans:
-        chosen.say_place(plan)
+        yield from choice_messages.of_place(plan, all_written=not any(remark.code == INEXPRESSIBLE for remark in remarks))
     moved = 0
     for term in plans:
         if term.index is None:
@@ -48,8 +55,11 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
 
 
 def _split(added: Sequence[Written]) -> tuple[list[Written], list[Written]]:
-    """What makes a list or term that was not there, and what is appended to it: the label of a slice is always an edit of its own, by its
-    own rule, so that who wrote it never depends on what else the pod has. Where there is nothing else, it makes the list."""
+    """Split expressions into those that create a missing list or term and those that are appended to it.
+
+    The label of a slice is always an edit of its own under its own rule, so that the recorded rule never
+    depends on what else is in the pod. If there is nothing else, it creates the list.
+    """
     first = [w for w in added if w.rule == NAME] or list(added)
     return first, [w for w in added if w not in first]
 
@@ -82,8 +92,7 @@ def _appended(index: int, added: Sequence[Written]) -> Iterator[Edit]:
 
 
 def _edit(path: Path, value: Any, added: Sequence[Written]) -> Edit:
-    rules = {w.rule for w in added} or {NAME}
-    return Edit(op="add", path=path, value=value, rule=rules.pop(), policies=_who(added))
+    return Edit(op="add", path=path, value=value, rule=added[0].rule if added else NAME, policies=_who(added))
 
 
 def _raw(written: Written) -> Raw:
@@ -93,140 +102,139 @@ def _raw(written: Written) -> Raw:
 
 
 def _who(added: Sequence[Written]) -> tuple[str, ...]:
-    return tuple(sorted({name for w in added for name in w.policies}))
+    return added[0].policies if len(added) == 1 else tuple(sorted({name for w in added for name in w.policies}))
 
 
-# --- judging -----------------------------------------------------------------------------------------------------------
+# --- judging ------------------------------------------------------------------------------------------------
 
 
-def check(request: Request, plan: Plan) -> Iterator[Violation]:
-    """What the pod's own terms and the policies make impossible, or leave open."""
+def check(request: Request, plan: Plan) -> Iterator[Violation | Remark]:
+    """Yield violations for placement that the pod and the policies make impossible, and remarks on what they
+    leave open."""
     yield from (v for v in plan.violations if v.rule == NAME)
-    _remarks(plan)
+    yield from _remarks(plan)
     if plan.actor.affinity == "no":
-        yield from known_node.check(plan)
+        yield from pinned_node.check(plan)
         return
     if not plan.space.wanted:
         return
     if plan.constraints and plan.space.possible_anywhere() and not plan.space.left(plan.required):
-        yield refusal.contradiction(plan)
+        yield refusal_messages.contradiction(plan)
     elif request.phase == "mutate":
         yield from _clashes(plan)
+        yield from _divided(plan)
     elif plan.actor.affinity == "write" and plan.snapshot.placed:
         yield from _outside(plan)
 
 
-def _clashes(plan: Plan) -> Iterator[Violation]:
-    """Refused only where every term that is left names a value that the written expression on its key excludes."""
+def _clashes(plan: Plan) -> Iterator[Violation | Remark]:
+    """Yield a violation only if every remaining term names a value that the expression to write on its key
+    excludes."""
     if plan.actor.affinity != "write" or not plan.snapshot.placed or not any(cell.undecided for cell in plan.space.cells):
         return
-    alternatives = [a for term in term_plans(plan) for a in term.alternatives]
+    plans, remarks = term_plans(plan)
+    yield from remarks
+    alternatives = [a for term in plans for a in term.alternatives]
     found = [(a.cell, *a.clash) for a in alternatives if a.clash is not None]
     if found and not any(a.alive for a in alternatives) and len(plan.terms) == len({a.cell.term.index for a in alternatives}):
-        yield refusal.clash(plan, *found[0])
+        yield refusal_messages.clash(plan, *found[0])
+
+
+def _divided(plan: Plan) -> Iterator[Violation]:
+    """Yield a violation if the parts of the requirements that labels can express exclude each other.
+
+    Where labels can express only a part of what the cluster requires, that part is written whatever the
+    namespace adds (law 5). If it leaves nothing of what the namespace requires, the pod could run nowhere.
+    """
+    demands = plan.demands
+    axes = [axis for axis in AXES if demands.cluster[axis] and demands.own[axis]]
+    if not axes or plan.actor.affinity != "write" or not plan.snapshot.placed:
+        return
+    cells = [cell for cell in plan.space.cells if cell.possible]
+    for parts in (*((axis,) for axis in axes), axes):
+        if cells and not any(_told_apart(plan, cell, parts) for cell in cells):
+            yield refusal_messages.divided([c for axis in parts for c in (*demands.cluster[axis], *demands.own[axis])])
+            return
+
+
+def _told_apart(plan: Plan, cell: Cell, axes: Sequence[Axis]) -> bool:
+    """Return whether some rows of ``require`` remain after the expressions written for these axes."""
+    rows = plan.required
+    for axis in axes:
+        rendering = sayable(plan, cell, axis).rendering
+        rows &= rendering.rows if rendering.expressions else cell.table.all
+    return cell.leaves(rows)
 
 
 def _outside(plan: Plan) -> Iterator[Violation]:
     for cell in _unheld(plan):
-        yield refusal.outside(plan, cell, plan.constraints[0].axis)
+        yield refusal_messages.outside(plan, cell, plan.constraints[0].axis)
         return
     for cell in plan.space.cells:
         for axis in AXES:
-            said = sayable(plan, cell, axis)
-            if said.rendering.expressions and _selects_outside(plan, cell, said.rows):
-                yield refusal.outside(plan, cell, axis)
+            expressed = sayable(plan, cell, axis)
+            if expressed.rendering.expressions and cell.possible and not cell.lies_inside(expressed.rows):
+                yield refusal_messages.outside(plan, cell, axis)
                 return
 
 
 def _unheld(plan: Plan) -> Iterator[Cell]:
-    """Terms that are possible on one platform alone, and don't say so: nodes of another would do, of which nothing was judged."""
+    """Yield terms that are possible on one platform alone but do not select it.
+
+    Nodes of another platform, for which nothing was checked, would match them too.
+    """
     by_term: dict[int | None, list[Cell]] = {}
     for cell in plan.space.cells if plan.constraints and len(plan.snapshot.tables) > 1 else ():
-        if plan.space.possible(cell):
+        if cell.possible:
             by_term.setdefault(cell.term.index, []).append(cell)
     yield from (cells[0] for cells in by_term.values() if len(cells) == 1 and held(plan, cells[0]))
 
 
-def _selects_outside(plan: Plan, cell: Cell, inside: int) -> bool:
-    return plan.space.possible(cell) and any(offered & ~inside for offered in plan.space.offered(cell))
+# --- remarks ------------------------------------------------------------------------------------------------
 
 
-# --- remarks -----------------------------------------------------------------------------------------------------------
-
-
-MOST_UNKNOWN = 20
-"""unknown values of one pod that are told, each with the nearest known one: an answer holds some twenty warnings"""
-
-
-def _remarks(plan: Plan) -> None:
-    undecided = ((cell, said) for cell in plan.space.cells for said in cell.undecided)
-    for cell, said in islice(undecided, MOST_UNKNOWN):
-        plan.remark("BERTH-201", refusal.unknown_value(plan, cell, said) + _held_by(plan, cell, said), NAME)
-    for text in slice_names.lacking(plan):
-        plan.remark("BERTH-217", text, NAME)
+def _remarks(plan: Plan) -> Iterator[Remark]:
+    yield from label_remarks.unknown(plan)
+    for found in slice_suggestions.lacking(plan):
+        yield Remark(code="BERTH-217", found=found, rule=NAME)
     for asked in plan.asked:
         name = asked.resource.name
-        if lookalikes.is_unknown(asked.resource):
-            plan.remark(lookalikes.UNKNOWN, lookalikes.unknown(name), NAME, [c.policy.id for c in plan.policies])
-        elif plan.constraints and not slice_names.on_no_machine(plan, asked.resource) and not plan.snapshot.lists(name):
-            plan.remark("BERTH-208", _without_nodes(plan, asked.resource), NAME, who(plan.constraints))
+        if unlisted_accelerators.is_unknown(asked.resource):
+            yield unlisted_accelerators.unknown(name, NAME, tuple(c.policy.id for c in plan.policies))
+        elif plan.constraints and not slice_suggestions.on_no_machine(plan, asked.resource) and not plan.snapshot.lists(name):
+            yield _without_nodes(plan, phrase("unknown model" if plan.snapshot.places(asked.resource) else "not judged", name=name))
     if plan.constraints and any("" in claim.vendors for claim in plan.devices.claimed):
-        text = "a resource claim can't be read: where the pod may run is not judged"
-        plan.remark("BERTH-208", text, NAME, who(plan.constraints))
+        yield _without_nodes(plan, phrase("claim"))
     if plan.space.wanted and plan.space.cells and not plan.space.possible_anywhere():
-        plan.remark("BERTH-217", "no node type that is known here offers all that the pod asks for: it may stay Pending", NAME)
-    _unwritten(plan)
-    _after_boot(plan)
+        yield Remark(code="BERTH-217", found=phrase("nothing"), rule=NAME)
+    yield from _unwritten(plan)
+    yield from label_remarks.after_boot(plan)
     if plan.pod.preferred and plan.constraints:
-        refusal.preferred(plan)
+        yield from label_remarks.preferred(plan)
 
 
-def _held_by(plan: Plan, cell: Cell, said: Said) -> str:
-    """Where a machine is new to everybody, by what its nodes will be known to be what is required."""
-    platform = cell.table.platform
-    if platform.labels.get(said.key) != "type" or plan.actor.affinity != "write" or not plan.snapshot.placed:
-        return ""
-    key = next((e.key for e in sayable(plan, cell, "machine").rendering.expressions if e.key in platform.after_boot), None)
-    asked = refusal.joined([c for c in plan.constraints if c.axis == "machine"])
-    return f". {asked} is held by {key}, which its feature discovery sets" if key is not None else ""
+def _without_nodes(plan: Plan, found: Phrase) -> Remark:
+    return Remark(code="BERTH-208", found=found, rule=NAME, policies=who(plan.constraints))
 
 
-def _without_nodes(plan: Plan, resource: Resource) -> str:
-    what = "judged as a device of an unknown model" if plan.snapshot.places(resource) else "not judged"
-    return f"{resource.name} has no known nodes: where it may run is {what}"
+_TEMPLATE: Path = ("metadata", "annotations", TEMPLATE)
+"""the annotation by which an author requests nodes; the queue's flavors must then have their labels"""
 
 
-def _unwritten(plan: Plan) -> None:
-    """A queue's flavors place the pod: say what is not written. Only once something was chosen, on mutate."""
-    constraints = [c for axis in AXES for c in plan.on_axis(axis)]
-    if plan.actor.affinity == "judge" and plan.space.wanted and constraints:
-        names, texts = who(constraints), " and ".join(c.text for c in constraints)
-        plan.remark(
-            "BERTH-215",
-            f"it is {' and '.join(plan.actor.names)}: {texts} is judged and not written; the queue's flavors must carry it",
-            NAME,
-            names,
+def _unwritten(plan: Plan) -> Iterator[Remark]:
+    """Yield a remark with the constraints that are not written, because a queue's flavors place the pod.
+
+    It is given only once something was chosen, on mutate.
+    """
+    if plan.actor.affinity != "judge" or not plan.space.wanted:
+        return
+    if constraints := [c for axis in AXES for c in plan.on_axis(axis)]:
+        found = phrase("text", actor=plan.actor.names, constraints=tuple(c.text for c in constraints))
+        yield Remark(
+            code="BERTH-215",
+            found=found,
+            rule=NAME,
+            policies=who(constraints),
+            about=_TEMPLATE,
+            fields=fields(c for c in constraints if c in plan.constraints),
         )
-
-
-def _after_boot(plan: Plan) -> None:
-    for cell in plan.space.cells:
-        platform = cell.table.platform
-        new = any(platform.labels.get(said.key) == "type" for said in cell.undecided)  # of a machine that nobody knows it is the only word
-        for said in cell.term.said:
-            if (
-                not new
-                and said.key in platform.after_boot
-                and said.operator in ("In", "Exists", "Gt", "Lt")
-                and platform.creates_nodes
-                and plan.snapshot.placed
-            ):
-                _say_after_boot(plan, said, platform.name, platform.machine_keys[0][0])
-
-
-def _say_after_boot(plan: Plan, said: Said, platform: str, key: str) -> None:
-    plan.remark(
-        "BERTH-206",
-        f"{said.where}: {said.key} is set only after a node has booted, so {platform} makes no new node for this pod; use {key}",
-        NAME,
-    )

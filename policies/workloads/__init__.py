@@ -1,8 +1,10 @@
-"""Workloads as the pods that they will make: a Deployment, a Job, a PyTorchJob judged before any pod of it is there.
+"""Turn workloads into the pods that they will make: a Deployment, a Job, a PyTorchJob is judged before any
+pod of it exists.
 
-``templates`` finds the pod templates (where they are is catalog data), ``shape`` tells whether one can be read, ``made``
-builds the pod that the controller makes from it, and ``pods`` is all three for one workload. Where a kind has no templates, ``described``
-puts one together from the fields in which it says what its pods are like, ``bases`` lays it over the one of another object, as
-``strategic`` merges do, and ``parts`` knows where in the manifest each piece of it stands. ``held`` finds what asks for an accelerator in
-an object of any kind. What cannot be read is an ``InputError`` with its path, never a guess.
+``templates`` finds the pod templates (their paths are catalog data), ``pod_schema`` checks that one can be
+read, ``controllers`` builds the pod that the controller makes from it, and ``pods`` does all three for one
+workload. If a kind has no templates, ``described`` assembles one from the fields in which its manifest
+describes the pods, ``bases`` lays it over the template of another object, as ``strategic_merge`` merges do,
+and ``parts`` maps each piece of it to its place in the manifest. ``held`` finds what requests an accelerator
+in an object of any kind. What cannot be read is an ``InputError`` with its path, never a guess.
 """

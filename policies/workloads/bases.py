@@ -1,7 +1,8 @@
-"""Pods of two objects: a runtime or a task that has their template, and who names it and says something else of them.
+"""Pods of two objects: a runtime or a task that has their template, and an object that names it and sets
+other fields of them.
 
-Sources: kserve pkg/controller/v1beta1/inferenceservice/utils (MergeRuntimeContainers, MergePodSpec: strategic merge); kubeflow/trainer
-pkg/runtime/framework/plugins/jobset/builder.go (the node's resources are replaced).
+Sources: kserve pkg/controller/v1beta1/inferenceservice/utils (MergeRuntimeContainers, MergePodSpec: strategic
+merge); kubeflow/trainer pkg/runtime/framework/plugins/jobset/builder.go (the node's resources are replaced).
 """
 
 from __future__ import annotations
@@ -9,20 +10,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from policies.workloads.controllers import Raw
 from policies.workloads.described import Described
-from policies.workloads.made import Raw
 from policies.workloads.parts import Part, Parts
-from policies.workloads.strategic import merged
+from policies.workloads.strategic_merge import merged
 
 _GROUPS = ("containers", "initContainers")
 
 
 def laid(base: Described, over: Described, *, replaced: bool) -> Described:
-    """``over`` laid over ``base``, with the parts of ``over``. ``replaced``: its resources take the place of those of the container of that
-    name, and a pod without such a container has no use for them."""
+    """Return ``over`` laid over ``base``, with the parts of ``over``.
+
+    ``replaced``: its resources take the place of those of the container of that name, and a pod without such
+    a container has no use for them.
+    """
     spec, says = base.template.get("spec"), over.template["spec"]
     if not isinstance(spec, dict) or not all(_named(spec.get(group)) for group in _GROUPS):
-        return Described(at=over.at, template=base.template, parts=())  # what is wrong with it is told where it stands
+        return Described(at=over.at, template=base.template, parts=())  # reported where it stands
     if replaced:
         says = {**says, "containers": _those_of(spec, says)}
         spec = {**spec, "containers": [_without_resources(one, says) for one in spec.get("containers") or ()]}
@@ -47,14 +51,15 @@ def _without_resources(container: Raw, says: Raw) -> Raw:
 
 
 def _metadata(base: Described, over: Described) -> Raw:
-    """Labels and annotations of both; those that are laid over beat the others."""
+    """Return labels and annotations of both; those that are laid over win."""
     under, says = base.template.get("metadata") or {}, over.template.get("metadata") or {}
     found = {name: {**(under.get(name) or {}), **(says.get(name) or {})} for name in ("labels", "annotations")}
     return {name: values for name, values in found.items() if values}
 
 
 def _moved(over: Described, spec: Raw) -> Parts:
-    """The parts where they are now. Of a container that both have only the resources are the author's to write here."""
+    """Return the parts at their new places. Of a container that both have only the resources are the
+    author's to write here."""
     out = []
     for part in over.parts:
         if len(part.pod) < 3 or part.pod[1] not in _GROUPS:

@@ -1,6 +1,8 @@
-"""Pods of manifests that have no pod template: put together from the fields in which such a manifest says what they are like.
+"""Build pod templates for manifests that have none, from the fields in which such a manifest describes its
+pods.
 
-Which fields these are is catalog data (``catalog.workload.Place``). What comes out is a template, and where each part of it stands.
+Which fields these are is catalog data (``policies.catalog.workload``, ``Place``). The result is a template,
+and the place of each part of it in the manifest.
 """
 
 from __future__ import annotations
@@ -11,32 +13,32 @@ from typing import Any
 
 from policies.catalog.workload import FIELDS, Devices, Patch, Place, joined
 from policies.document import Document, InputError, kind_of
-from policies.edit_tree import set_at
+from policies.patch.json_tree import set_at
 from policies.verdict import Path
-from policies.workloads.made import Raw
+from policies.workloads.controllers import Raw
 from policies.workloads.parts import Part, Parts
 from policies.workloads.parts import at as place_of
-from policies.workloads.shape import list_at, map_at
-from policies.workloads.strategic import merged
+from policies.workloads.pod_schema import list_at, map_at
+from policies.workloads.strategic_merge import leaves, merged
 from policies.workloads.templates import expand, steps
 
 Texts = Callable[[str], Any]
-"""YAML or JSON text to its one value; None where it is none"""
+"""Parses YAML or JSON text into its one value; None if there is not exactly one."""
 _ALSO = ("resources",)
-"""fields of a pod's spec, beside those that a place may name and the containers, that rules read"""
+"""Fields of a pod's spec that rules read besides the containers and those that a place may name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """What one place of a manifest says of its pods."""
+    """The pods that one place of a manifest describes."""
 
     at: Path
     template: Raw
     parts: Parts
     place: int = 0
-    """which of the kind's places it is"""
+    """The index of the place among those of the kind."""
     unread: tuple[InputError, ...] = ()
-    """what is said in a form that can't be read, so that the pods may be otherwise"""
+    """Fields whose form can't be read, so that the real pods may differ."""
 
     @property
     def has_containers(self) -> bool:
@@ -45,7 +47,10 @@ class Described:
 
 
 def described(document: Document, number: int, place: Place, texts: Texts | None = None) -> Iterator[Described]:
-    """What ``document`` says at each spot of a place. Raises InputError where a path leads through what is no map or list."""
+    """Yield the pods described at each spot of a place.
+
+    Raises InputError if a path leads through what is no map or list.
+    """
     for text in place.at:
         for at, value in expand(document, document.value, steps(joined(place.root, text)), ()):
             map_at(document, value, at, null=False)
@@ -54,13 +59,13 @@ def described(document: Document, number: int, place: Place, texts: Texts | None
 
 @dataclass(slots=True)
 class _Reader:
-    """Of one spot."""
+    """Reads one spot."""
 
     document: Document
     place: Place
     at: Path
     value: Any
-    """what stands at ``at``"""
+    """The value at ``at``."""
     texts: Texts | None
     metadata: Raw = field(default_factory=dict)
     spec: Raw = field(default_factory=dict)
@@ -94,13 +99,13 @@ class _Reader:
     # --- ways in the manifest ---
 
     def _way(self, path: str) -> Path:
-        """Where a path leads, which has no star."""
+        """Return the place to which a path without stars leads."""
         if path.startswith("/"):
             return steps(joined(self.place.root, path[1:]))
         return (*self.at, *steps(joined("", path)))
 
     def _found(self, path: str) -> list[tuple[Path, Any]]:
-        """All that is at a path and not null."""
+        """Return every value at a path that is not null, with its place."""
         if path.startswith("/"):
             found = expand(self.document, self.document.value, steps(joined(self.place.root, path[1:])), ())
         else:
@@ -108,7 +113,7 @@ class _Reader:
         return [pair for pair in found if pair[1] is not None]
 
     def _first(self, paths: tuple[str, ...]) -> tuple[Path, Any] | None:
-        """The first of the paths at which something is: an empty map, list or text is nothing."""
+        """Return the first value at any of the paths; an empty map, list or text does not count."""
         return next((pair for path in paths for pair in self._found(path) if pair[1] not in ({}, [], "")), None)
 
     # --- parts of the pod ---
@@ -121,7 +126,7 @@ class _Reader:
             tree[str(rest[0])] = value if len(rest) == 1 else set_at(tree.get(str(rest[0])), tuple(rest[1:]), value)
 
     def _texts_by_key(self, name: str, paths: tuple[str, ...]) -> None:
-        """Labels, annotations: the first path beats the others, key by key, and is where edits go."""
+        """Read labels or annotations: the first path wins, key by key, and is where edits go."""
         if not paths:
             return
         own = self._way(paths[0])
@@ -138,7 +143,7 @@ class _Reader:
             self.metadata[name] = everything
 
     def _spec(self, whole: tuple[Path, Any] | None) -> None:
-        """The fields of a pod's spec that stand in one place, those that the kind reads from elsewhere excepted."""
+        """Read the fields of a whole pod spec, except those that the kind has elsewhere."""
         if not self.place.spec:
             return
         at, value = whole or (self._way(self.place.spec[0]), {})
@@ -153,7 +158,7 @@ class _Reader:
         self._put(("spec", name), at, own, value)
 
     def _containers(self, group: str, whole: tuple[Path, Any] | None, named: tuple[str, ...]) -> None:
-        """Those of the whole spec, then those that stand elsewhere."""
+        """Read the containers of the whole spec, then those that stand elsewhere."""
         found: list[tuple[Path, Any]] = []
         if whole is not None and group in whole[1]:
             found += _items(self.document, whole[1][group], (*whole[0], group))
@@ -168,7 +173,7 @@ class _Reader:
                 self._put(("spec", group, number, "resources"), (*at, other), (*at, other), container[other])
 
     def _resources(self, named: str) -> None:
-        """Of a container of which nothing else is said."""
+        """Read the resources of a container of which the manifest has nothing else."""
         name, _, path = named.rpartition("=")
         for at, value in self._found(path):
             number = self._container(name)
@@ -197,13 +202,13 @@ class _Reader:
                 self.parts.append(Part(pod, named[word], None))
 
     def _expect_amounts(self, number: int, side: str) -> None:
-        """Raises InputError where a container that is there has something else than amounts."""
+        """Raise InputError if the container's resources are something else than amounts."""
         where = place_of(("spec", "containers", number, "resources"), self.parts) or self.at
         resources = map_at(self.document, self.spec["containers"][number].get("resources"), where)
         map_at(self.document, resources.get(side), (*where, side))
 
     def _container(self, name: str) -> int:
-        """The number of the container of that name, which is there from now on."""
+        """Return the index of the container of that name, which is added if it is missing."""
         containers = self.spec.setdefault("containers", [])
         for number, container in enumerate(containers):
             if container.get("name") == name:
@@ -231,7 +236,7 @@ class _Reader:
         except ValueError as error:
             self.unread.append(self.document.error(at, str(error)))
             return spec
-        self.parts += [Part(("spec", *way), at, None, within=isinstance(words, str)) for way in _leaves(out, over)]
+        self.parts += [Part(("spec", *way), at, None, within=isinstance(words, str)) for way in leaves(out, over)]
         return out
 
 
@@ -240,20 +245,6 @@ def _items(document: Document, value: Any, at: Path) -> list[tuple[Path, Any]]:
 
 
 def _named(document: Document, at: Path, value: Any, default: str) -> Raw:
-    """A container with a name."""
+    """Return a container with a name."""
     container = map_at(document, value, at, null=False)
     return {**container, "name": default} if default and not container.get("name") else {**container}
-
-
-def _leaves(spec: Raw, patch: Raw) -> Iterator[Path]:
-    """Where in the patched spec the amounts and fields of a patch are."""
-    for key, value in patch.items():
-        if key not in ("containers", "initContainers") or value is None:
-            yield (key,)
-            continue
-        names = [container.get("name") for container in spec[key]]
-        for container in value:
-            number = names.index(container.get("name"))
-            resources = container.get("resources")
-            for side, amounts in resources.items() if isinstance(resources, dict) else ():
-                yield from ((key, number, "resources", side, name) for name in (amounts if isinstance(amounts, dict) else ()))

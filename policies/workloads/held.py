@@ -1,8 +1,10 @@
-"""Accelerators in any manifest, of whatever kind: by resource name, claim or annotation, wherever they stand.
+"""Find accelerators in any manifest, of whatever kind: by resource name, claim or annotation, wherever they
+stand.
 
-It is looked for what says that something asks for a device: a resource's name as the key of an amount, a resource claim, a fraction by
-annotation, a listed name beside a number (``gpu: {name: nvidia.com/gpu, quantity: 1}``), and a listed name as a key in a text that holds
-a manifest of its own. Labels, selectors and tolerations speak of nodes and are passed over.
+These count as requests for a device: a resource's name as the key of an amount, a resource claim, a fraction
+by annotation, a listed name beside a number (``gpu: {name: nvidia.com/gpu, quantity: 1}``), and a listed name
+as a key in a text that holds a manifest of its own. Labels, selectors and tolerations are about nodes and are
+skipped.
 """
 
 from __future__ import annotations
@@ -12,23 +14,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from policies.actor import FRACTIONS
+from policies.pods.permissions import FRACTIONS
 from policies.quantity import QuantityError, parse
-from policies.snapshot import Snapshot
+from policies.state.snapshot import Snapshot
 from policies.verdict import Path
 
 _NOT_AMOUNTS = frozenset(
     ("labels", "nodeSelector", "nodeLabels", "matchLabels", "matchExpressions", "selector", "labelSelector", "tolerations", "taints", "env")
 )
-"""fields whose keys and names are no resources, whatever they look like"""
+"""Fields whose keys and names are no resources, whatever they look like."""
 _AMOUNTS = re.compile(r"limit|request|resource|overhead|capacity|allocatable|custom|hard|default|^min$|^max$", re.IGNORECASE)
-"""in the name of a field: it may hold amounts, so that what looks like an accelerator's name in it is one"""
+"""Matches names of fields that may hold amounts, so that a name in them that looks like an accelerator's
+is one."""
 _KEY = re.compile(
     r"(?<![\w./-])([A-Za-z0-9][-A-Za-z0-9.]*/[A-Za-z0-9][-A-Za-z0-9._]*)[\"'\\]*\s*:\s*(?![\"'\\]*0[\"'\\]*(?:[\s,}]|$))[\"'\\]*[\d${<]"
 )
-"""a qualified name before a colon and a number or what will be one, in a text"""
+"""Matches, in a text, a qualified name before a colon and a number or a placeholder for one."""
 _MOST = 64
-"""found in one manifest: more than a few are never told"""
+"""The most that are found in one manifest; a message names only a few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +40,11 @@ class Held:
 
     path: Path
     name: str
-    """of the resource, the claim, the class or the annotation"""
+    """The name of the resource, the claim, the class or the annotation."""
     how: str = "holds"
-    """``holds``; ``holds ... in the text``"""
+    """Either ``holds`` or ``holds in the text``."""
     known: bool = True
-    """False for a name that stands in no list and looks like an accelerator's"""
+    """False for a name that is not listed but looks like an accelerator's."""
 
     @property
     def in_text(self) -> bool:
@@ -49,7 +52,7 @@ class Held:
 
 
 def held(value: Mapping[str, Any], snapshot: Snapshot) -> tuple[Held, ...]:
-    """What one object holds, in its order. Its status says what others do, so it is left out."""
+    """Return what one object holds, in its order. Its status is written by others, so it is left out."""
     found: list[Held] = []
     for one in _Search(snapshot).object(value):
         found.append(one)
@@ -70,8 +73,10 @@ class _Search:
                 yield from self._walk(inner, (key,))
 
     def _walk(self, top: Any, start: Path) -> Iterator[Held]:
-        """Depth first, in the order of the manifest, without recursion: what an operator's schema lets pass may be nested deeper than
-        Python calls."""
+        """Search depth first, in the order of the manifest.
+
+        This does not recurse: what an operator's schema lets pass may be nested deeper than Python calls.
+        """
         todo: list[tuple[Any, Path]] = [(top, start)]
         while todo:
             value, path = todo.pop()
@@ -98,7 +103,8 @@ class _Search:
         yield from self._beside_a_number(value, path)
 
     def _named(self, name: str, path: Path, around: str) -> Iterator[Held]:
-        """A resource's name as a key, with an amount. A quota's are led by what is counted."""
+        """Yield a resource's name that is the key of an amount. In a quota, a prefix tells what is
+        counted."""
         if around == "hard":
             name = name.removeprefix("requests.").removeprefix("limits.")
         resource = self.snapshot.resource(name) if "/" in name else None
@@ -111,7 +117,7 @@ class _Search:
             yield Held(path, name, known=False)
 
     def _beside_a_number(self, value: dict[str, Any], path: Path) -> Iterator[Held]:
-        """A listed name as the text of one field, and an amount in another one."""
+        """Yield a listed name that is the text of one field, if another field has an amount."""
         numbers = [key for key, inner in value.items() if _is_amount(inner) and str(inner).strip()[:1].isdigit()]
         for key, inner in value.items() if numbers else ():
             if isinstance(inner, str) and key not in ("key", "topologyKey") and self.snapshot.catalog.resource(inner) is not None:
@@ -132,7 +138,7 @@ def _fractions(metadata: Any, path: Path) -> Iterator[Held]:
 
 
 def _is_amount(value: object) -> bool:
-    """Whether a resource is asked for: zero of it is not, and what can't be read may be."""
+    """Return whether the value requests a resource: zero does not, and a value that can't be parsed may."""
     if value is None or isinstance(value, bool | dict | list):
         return False
     try:

@@ -1,4 +1,5 @@
-"""The pods of one workload, one per template or place: what ``berth try`` and /advise judge in its stead."""
+"""Build the pods of one workload, one per template or place: ``berth try`` and /advise judge these in its
+stead."""
 
 from __future__ import annotations
 
@@ -8,19 +9,20 @@ from dataclasses import dataclass, field, replace
 from policies.catalog import Catalog, Workload
 from policies.catalog.workload import Base, Place, joined
 from policies.document import Document, InputError
-from policies.edit_tree import value_at
+from policies.patch.json_tree import value_at
 from policies.verdict import Path
-from policies.workloads import bases, parts, shape
+from policies.workloads import bases, parts, pod_schema
+from policies.workloads.controllers import CONTROLLERS, Made, Raw, group_of, made_by, pod_of
 from policies.workloads.described import Described, Texts, described
-from policies.workloads.made import CONTROLLERS, Made, Raw, group_of, made_by, pod_of
 from policies.workloads.parts import Parts
 from policies.workloads.templates import expand, steps, templates, workload_of
 
 _QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 _PODSET = "kueue.x-k8s.io/podset"
-"""Kueue writes it on the pods of a workload that it admitted."""
+"""The annotation that Kueue writes on the pods of a workload that it admitted."""
 Find = Callable[[Sequence[tuple[str, str]], str, str], "Document | None"]
-"""Another object: (API group, kind) that it may be of, the namespace of who names it, its name -> the document that holds it"""
+"""Finds another object: ((API group, kind) that it may be of, the namespace of the object that names it,
+its name) -> the document that holds it."""
 
 
 def _nothing(kinds: Sequence[tuple[str, str]], namespace: str, name: str) -> Document | None:
@@ -29,11 +31,11 @@ def _nothing(kinds: Sequence[tuple[str, str]], namespace: str, name: str) -> Doc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """What is known besides the workload's own manifest."""
+    """The sources that are available besides the workload's own manifest."""
 
     find: Find = _nothing
     texts: Texts | None = None
-    """reads what a manifest has as YAML in a text"""
+    """Parses a YAML text within a manifest."""
 
 
 ALONE = Around()
@@ -41,43 +43,45 @@ ALONE = Around()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """A workload, as far as its pods tell of it."""
+    """A workload, as far as it shows in its pods."""
 
     api_version: str
     kind: str
-    """as in the manifest: Volcano's ``VolcanoJob`` is ``Job``"""
+    """The kind in the manifest: that of Volcano's ``VolcanoJob`` is ``Job``."""
     name: str
     namespace: str
     workload: Workload
-    """what the catalog knows of the kind"""
+    """The catalog's entry for the kind."""
 
     @property
     def built_in(self) -> bool:
-        """Whether Kubernetes itself makes its pods."""
+        """True if Kubernetes itself makes its pods."""
         return (group_of(self.api_version), self.kind) in CONTROLLERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Templated:
-    """The pod that is made from one template, or from what stands in its place."""
+    """The pod that is made from one template, or from what replaces a template."""
 
     template: Path
-    """where in the workload that is"""
+    """The path of that in the workload."""
     pod: Raw
     user: str
-    """who creates it; "" where nobody can tell"""
+    """The user that creates the pod; "" if unknown."""
     written: Raw = field(default_factory=dict)
-    """the template, as it stands or as it was put together: without what the API server and controllers add"""
+    """The template, as written or as assembled, without what the API server and controllers add."""
     parts: Parts
-    """where in the workload each part of it stands"""
+    """The places in the workload of its parts."""
     elsewhere: str = ""
-    """what else makes the pod, and is not at hand: ``ClusterTrainingRuntime "torch-distributed"``"""
+    """Another object that the pod is made from and that was not given: ``ClusterTrainingRuntime
+    "torch-distributed"``."""
     unread: tuple[InputError, ...] = ()
-    """what is said of the pod in a form that can't be read"""
+    """Fields of the pod whose form can't be read."""
 
 
 def pods_of(document: Document, owner: Owner, catalog: Catalog, around: Around = ALONE) -> Iterator[Templated | InputError]:
-    """The pod of each template that is there, or what is wrong with the template; none for a kind without templates.
+    """Yield the pod of each template that is there, or what is wrong with the template; none for a kind
+    without templates.
 
     ``document`` holds the workload.
     """
@@ -97,7 +101,7 @@ def pods_of(document: Document, owner: Owner, catalog: Catalog, around: Around =
 
 
 def _plain(document: Document, owner: Owner) -> Iterator[tuple[Described, str]]:
-    """What stands in templates."""
+    """Yield what stands in templates."""
     if not owner.workload.templates:
         return
     for path, template in templates(document, owner.workload, required=owner.built_in):
@@ -105,9 +109,9 @@ def _plain(document: Document, owner: Owner) -> Iterator[tuple[Described, str]]:
 
 
 def _laid(document: Document, owner: Owner, catalog: Catalog, around: Around) -> Iterator[tuple[Described, str]]:
-    """What is said in other fields, laid over the other object that it may name."""
+    """Yield what other fields describe, laid over the other object that the workload may name."""
     if owner.workload.places and "spec" in document.value:
-        shape.map_at(document, document.value["spec"], ("spec",), null=False)
+        pod_schema.map_at(document, document.value["spec"], ("spec",), null=False)
     for number, place in enumerate(owner.workload.places):
         for one in described(document, number, place, around.texts):
             yield from _based(document, owner, place, one, catalog, around)
@@ -136,20 +140,20 @@ def _based(
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Another object, as a workload names it."""
+    """Another object that a workload names."""
 
     kinds: tuple[tuple[str, str], ...]
-    """(API group, kind) of which it may be"""
+    """The kinds that it may be of: (API group, kind)."""
     name: str
 
     @property
     def title(self) -> str:
-        """``TrainingRuntime "torch"``, of the likeliest kind."""
+        """The likeliest kind and the name: ``TrainingRuntime "torch"``."""
         return f'{self.kinds[0][1]} "{self.name}"'
 
 
 def references(document: Document, owner: Owner) -> Iterator[Named]:
-    """Other objects that the workload names, which have the template of its pods."""
+    """Yield the other objects that the workload names, which have the template of its pods."""
     for base in owner.workload.refers:
         if named := named_by(document, base, ()):
             yield named
@@ -161,7 +165,7 @@ def references(document: Document, owner: Owner) -> Iterator[Named]:
 
 
 def named_by(document: Document, base: Base, at: Path) -> Named | None:
-    """Whom the manifest names there; None where it names nobody."""
+    """Return the object that the manifest names there, or None if it names none."""
     name, kind = (value_at(document.value, (*at, *steps(path))) if path else None for path in (base.name, base.kind))
     if not isinstance(name, str) or not name:
         return None
@@ -169,7 +173,7 @@ def named_by(document: Document, base: Base, at: Path) -> Named | None:
 
 
 def _of(under: Document, catalog: Catalog, texts: Texts | None) -> Iterator[Described]:
-    """What the other object says of pods."""
+    """Yield the pods that the other object describes."""
     workload = workload_of(catalog, str(under.value.get("apiVersion")), str(under.value.get("kind")))
     if workload is None:
         return
@@ -180,9 +184,9 @@ def _of(under: Document, catalog: Catalog, texts: Texts | None) -> Iterator[Desc
 
 
 def _check(document: Document, one: Described, catalog: Catalog) -> None:
-    """Raises InputError, with a path of the manifest, unless the template can be judged."""
+    """Raise InputError, with a path of the manifest, unless the template can be judged."""
     try:
-        shape.check(replace(document, value=one.template, path=()), one.template, (), catalog)
+        pod_schema.check(replace(document, value=one.template, path=()), one.template, (), catalog)
     except InputError as error:
         at = parts.at(error.path, one.parts)
         raise document.error(one.at if at is None else at, error.message) from None
@@ -196,7 +200,8 @@ def _templated(one: Described, owner: Owner, made: Made, extra: Mapping[str, str
 
 
 def _kueue_labels(value: Raw) -> Mapping[str, str]:
-    """What Kueue adds to the pods of a workload that has a queue (a CronJob's Jobs have it in their template)."""
+    """Return the labels that Kueue adds to the pods of a workload that has a queue (a CronJob's Jobs have
+    it in their template)."""
     places: tuple[Path, ...] = (("metadata",), ("spec", "jobTemplate", "metadata"))
     queued = any(value_at(value, (*place, "labels", _QUEUE_NAME)) for place in places)
     return {_PODSET: "main"} if queued else {}

@@ -1,4 +1,4 @@
-"""Where the pod templates of a workload are: the paths come from the catalog."""
+"""Find the pod templates of a workload, at the paths that the catalog has."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import Any
 
 from policies.catalog import Catalog, Workload
 from policies.document import Document, kind_of
-from policies.edit_tree import value_at
+from policies.patch.json_tree import value_at
 from policies.verdict import Path
-from policies.workloads.made import group_of
-from policies.workloads.shape import list_at, map_at
+from policies.workloads.controllers import group_of
+from policies.workloads.pod_schema import list_at, map_at
 
 
 def workload_of(catalog: Catalog, api_version: str, kind: str) -> Workload | None:
-    """The catalog's workload for a manifest of this kind, whatever the version of its API group.
+    """Return the catalog's workload for a manifest of this kind, whatever the version of its API group.
 
-    Policies may name a workload otherwise than its manifest does (Volcano's ``Job`` is ``VolcanoJob``): then its line, or its owners, tell.
+    Policies may name a workload otherwise than its manifest does (Volcano's ``Job`` is ``VolcanoJob``): then
+    its entry is found by the entry's kind, or its owners.
     """
     group = group_of(api_version)
     grouped = [w for w in catalog.workloads if any(group_of(version) == group for version in w.api_version)]
@@ -26,9 +27,10 @@ def workload_of(catalog: Catalog, api_version: str, kind: str) -> Workload | Non
 
 
 def templates(document: Document, workload: Workload, *, required: bool) -> list[tuple[Path, Any]]:
-    """(path, template) of each one that is there. Raises InputError where a path leads through what is no map or list.
+    """Return (path, template) of each template that is there.
 
-    ``required``: a kind of Kubernetes' own, which must have its template.
+    ``required``: a kind of Kubernetes' own, which must have its template. Raises InputError if a path leads
+    through what is no map or list.
     """
     value = document.value
     if "spec" in value:
@@ -42,13 +44,17 @@ def templates(document: Document, workload: Workload, *, required: bool) -> list
 
 @lru_cache(maxsize=256)
 def steps(text: str) -> Path:
-    """``spec.workerGroupSpecs[*].template`` as steps; ``[*]`` is every item of a list, ``*`` every value of a map."""
+    """Return ``spec.workerGroupSpecs[*].template`` as steps; ``[*]`` is every item of a list, ``*`` every
+    value of a map."""
     return tuple(text.replace("[*]", ".[*]").split(".")) if text else ()
 
 
 def expand(document: Document, value: Any, path: Path, at: Path) -> Iterator[tuple[Path, Any]]:
-    """(path, value) of each place at which ``path`` ends, from ``value``, which stands at ``at``: none where something on the way is
-    absent or null. Raises InputError where the way leads through what is no map or list."""
+    """Yield (path, value) of each place at which ``path`` ends, from ``value``, which stands at ``at``.
+
+    There is none if something on the way is absent or null. Raises InputError if the way leads through what
+    is no map or list.
+    """
     if not path:
         yield at, value
         return

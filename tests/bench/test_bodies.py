@@ -7,12 +7,14 @@ from pathlib import Path
 import orjson
 import pytest
 
-from bench import bodies, engine
-from bench.same_edits import patched
-from policies.extract import extract
-from policies.snapshot import Snapshot
-from webhook import judged, logs
-from webhook.metrics import Metrics
+from bench.handlers.same_edits import patched
+from bench.in_process import engine
+from bench.load import bodies
+from policies.pods.projection import extract
+from policies.state.snapshot import Snapshot
+from webhook.admission import handlers
+from webhook.telemetry import log
+from webhook.telemetry.metrics import Metrics
 
 SAMPLE = 50
 
@@ -20,7 +22,7 @@ SAMPLE = 50
 @pytest.fixture(scope="module")
 def snapshot() -> Snapshot:
     snapshot = engine.library()
-    logs.to(logs._to_stderr)
+    log.to(log._to_stderr)
     return snapshot
 
 
@@ -36,7 +38,7 @@ def test_nearly_every_pod_of_a_load_gets_affinity(name: str, tmp_path: Path, sna
     written = 0
     seen = sample(name, tmp_path)
     for body in seen:
-        pod = patched(body, judged.pod("mutate", body, snapshot, Metrics("test"))[1])
+        pod = patched(body, handlers.pod("mutate", body, snapshot, Metrics("test"))[1])
         written += pod["spec"].get("affinity") != orjson.loads(body)["request"]["object"]["spec"].get("affinity")
     assert written >= 0.8 * len(seen)
 
@@ -44,7 +46,7 @@ def test_nearly_every_pod_of_a_load_gets_affinity(name: str, tmp_path: Path, sna
 def test_a_plain_pod_is_answered_as_it_came(tmp_path: Path, snapshot: Snapshot) -> None:
     """The load plain measures a call that changes nothing."""
     for body in sample("plain", tmp_path):
-        assert b"patch" not in judged.pod("mutate", body, snapshot, Metrics("test"))[1]
+        assert b"patch" not in handlers.pod("mutate", body, snapshot, Metrics("test"))[1]
 
 
 def test_no_two_unlike_calls_are_alike(tmp_path: Path, snapshot: Snapshot) -> None:

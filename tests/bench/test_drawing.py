@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from bench import drawing
+from bench.measuring import drawing
 
 LINES = {
     "half": [(0.0, 150.0), (50.0, 300.0), (90.0, 400.0), (99.0, 900.0), (99.9, 2500.0), (100.0, 9000.0)],
@@ -18,11 +18,11 @@ def test_latencies_are_drawn_with_marks_and_axes() -> None:
     """A line for each run with p50, p99 and p99.9 marked and told, both axes named, in a few KB of well-formed SVG."""
     text = drawing.latencies("Latency", LINES)
     root = ElementTree.fromstring(text)
-    said = " ".join(element.text or "" for element in root.iter(f"{SVG}text"))
+    texts = " ".join(element.text or "" for element in root.iter(f"{SVG}text"))
     assert len(list(root.iter(f"{SVG}circle"))) == 6
-    assert "half: p50 0.30 ms, p99 0.90 ms, p99.9 2.50 ms" in said
-    assert "milliseconds since the call was due" in said
-    assert "per cent of calls answered within" in said
+    assert "half: p50 0.30 ms, p99 0.90 ms, p99.9 2.50 ms" in texts
+    assert "milliseconds since the call was due" in texts
+    assert "per cent of calls answered within" in texts
     assert "prefers-color-scheme:dark" in text
     assert len(text) < 10_000
 

@@ -5,21 +5,17 @@ from __future__ import annotations
 import math
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import orjson
 import pytest
 
-from bench import creations
-from bench.burst import Buckets, more, quantile, within
-from bench.creations import Created
-from bench.endtoend_candidates import MUTATE, NATIVE, NONE
-from bench.endtoend_rounds import Round, added, added_ratio
-from tests.patience import PATIENCE
+from bench.creations.burst import Buckets, more, quantile, within
+from bench.creations.client import LOADS, Created, written
+from bench.creations.registrations import MUTATE, NATIVE, NONE
+from bench.creations.rounds import Round, added, added_ratio
+from tests.bench.test_main import bench
 
-ROOT = Path(__file__).parent.parent.parent
 BUCKETS: Buckets = {0.01: 50.0, 0.025: 99.0, math.inf: 100.0}
 
 
@@ -81,10 +77,10 @@ def test_only_what_came_between_two_pages_counts() -> None:
     assert more(BUCKETS, {}) == BUCKETS
 
 
-@pytest.mark.parametrize("load", creations.LOADS)
+@pytest.mark.parametrize("load", LOADS)
 def test_pods_are_sent_as_a_controller_sends_them(load: str, tmp_path: Path) -> None:
     """Without what the API server adds, and without finalizers, which nobody would take off; they ask for GPUs."""
-    lines = creations.written(load, tmp_path).read_bytes().splitlines()
+    lines = written(load, tmp_path).read_bytes().splitlines()
     pods = [orjson.loads(line) for line in lines]
     assert len(pods) == (1000 if load == "mixed" else 1)
     for pod in pods:
@@ -99,8 +95,7 @@ def test_pods_are_sent_as_a_controller_sends_them(load: str, tmp_path: Path) -> 
 def test_it_measures_and_records(tmp_path: Path) -> None:
     """In small: every candidate stores the same pod, the burst is stored whole, and all is on the page."""
     results = tmp_path / "RESULTS.md"
-    command = [sys.executable, "-m", "bench", "endtoend", "--quick", "--results", str(results)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=10 * PATIENCE, check=False)
+    done = bench("endtoend", "--quick", "--results", str(results))
     assert done.returncode == 0, done.stderr
     page = results.read_text()
     assert "| job, 1, dry run | no webhook |" in page

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from bench.intervals import geometric_mean, ratio
+from bench.measuring.intervals import geometric_mean, ratio
 
 
 def test_a_machine_that_slows_down_does_not_show() -> None:

@@ -4,37 +4,36 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from bench import live_cluster
-from policies.detect import home
-from tests.patience import PATIENCE
-from webhook.files import read_catalog
+from bench.following.cluster import fleet
+from documents.files import read_catalog
+from policies.state.platform_detection import home
+from tests.bench.test_main import bench
+from tests.support.counts import only_in_prove
 
-ROOT = Path(__file__).parent.parent.parent
 WRK = os.environ.get("BERTH_WRK") or shutil.which("wrk")
 
 
 def test_nodes_are_unlike() -> None:
     """Each has a name and a serial of its own, and most are seen to have GPUs: a fleet of equal ones would be kept once."""
-    nodes = list(live_cluster.fleet(600))
+    nodes = list(fleet(600))
     assert len({node["metadata"]["name"] for node in nodes}) == 600
     assert len({node["metadata"]["labels"]["example.com/serial"] for node in nodes}) == 600
     catalog = read_catalog([])
     assert [home(catalog, node["metadata"]["labels"]) for node in nodes].count("gfd") >= 500
 
 
+@only_in_prove
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="measuring needs two cores")
 @pytest.mark.skipif(not (WRK and shutil.which("go")), reason="there is no wrk or no Go here, with which this part of the bench works")
 def test_it_measures_and_records(tmp_path: Path) -> None:
-    """In small: both sizes answer under load, follow every change, and hear of nodes; all of it is on the page."""
+    """In small: both sizes answer under load, follow every change, and hear of nodes; all of it is on the page. One such replica, without
+    the tables: ``test_live_scale``."""
     results = tmp_path / "RESULTS.md"
-    command = [sys.executable, "-m", "bench", "live", "--quick", "--results", str(results)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=10 * PATIENCE, check=False)
+    done = bench("live", "--quick", "--results", str(results))
     assert done.returncode == 0, done.stderr
     page = results.read_text()
     assert "| unlike | 100 |" in page

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.counts import PROVE
-from tests.patience import PATIENCE
+from tests.support.counts import PROVE
+from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
 PARTS = {

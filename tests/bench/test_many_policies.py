@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bench import many_policies
-from bench.bodies import NAMESPACES
-from policies.snapshot import Snapshot
-from webhook.sources import Sources, load
+from bench.load import many_policies
+from bench.load.bodies import NAMESPACES
+from policies.state.snapshot import Snapshot
+from webhook.reload.sources import Sources, load
 
 
 def loaded(folder: Path) -> Snapshot:

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from bench.machine import BenchError
-from bench.same_edits import APPLIED, difference, patched
+from bench.handlers.same_edits import APPLIED, difference, patched
+from tests.support.machine import BenchError
 
 POD: dict[str, Any] = {"metadata": {"annotations": {"a": "b"}}, "spec": {"containers": [{"name": "c", "resources": {}}]}}
 BODY = orjson.dumps({"request": {"object": POD}})

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from certs.authority import CertificateError, KeyPair, issue, issued_by, load, make_ca
+from certs.authority import CertificateError, KeyPair, issue, load, make_ca, signed
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 NAMES = ("berth.berth-system.svc", "127.0.0.1", "::1")
@@ -120,11 +120,11 @@ def test_two_cas_have_different_subjects() -> None:
 
 
 def test_only_the_signer_has_issued_a_leaf() -> None:
-    """issued_by tells the CA that signed from another one."""
+    """``signed`` tells the CA that signed from another one."""
     ca, other = make_ca(NOW), make_ca(NOW)
     leaf = issue(ca, NAMES, NOW)
-    assert issued_by(leaf, ca)
-    assert not issued_by(leaf, other)
+    assert signed(leaf.certificate, ca.certificate)
+    assert not signed(leaf.certificate, other.certificate)
 
 
 def test_a_pair_survives_pem() -> None:
@@ -144,7 +144,7 @@ def rsa_key() -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("certificate", "key", "said"),
+    ("certificate", "key", "message"),
     [
         pytest.param(b"junk", make_ca(NOW).key_pem, "certificate is not PEM", id="certificate-is-junk"),
         pytest.param(make_ca(NOW).certificate_pem, b"junk", "not an unencrypted PEM key", id="key-is-junk"),
@@ -152,9 +152,9 @@ def rsa_key() -> bytes:
         pytest.param(make_ca(NOW).certificate_pem, rsa_key(), "not an elliptic curve key", id="rsa-key"),
     ],
 )
-def test_a_bad_pair_is_named(certificate: bytes, key: bytes, said: str) -> None:
+def test_a_bad_pair_is_named(certificate: bytes, key: bytes, message: str) -> None:
     """What cannot be loaded says which half is wrong, without key material."""
-    with pytest.raises(CertificateError, match=said) as error:
+    with pytest.raises(CertificateError, match=message) as error:
         load(certificate, key)
     assert "BEGIN" not in str(error.value)
 

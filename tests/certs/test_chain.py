@@ -30,7 +30,7 @@ def test_a_chain_keeps_its_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pem", "said"),
+    ("pem", "message"),
     [
         pytest.param(b"", "there is no PEM certificate in it", id="empty"),
         pytest.param(LEAF.key_pem, "there is a key and no certificate in it", id="a-key"),
@@ -39,14 +39,14 @@ def test_a_chain_keeps_its_order() -> None:
         pytest.param(LEAF.chain_pem.replace(b"MII", b"MIJ", 1), "the certificate in it is damaged", id="one-letter"),
     ],
 )
-def test_no_certificate(pem: bytes, said: str) -> None:
+def test_no_certificate(pem: bytes, message: str) -> None:
     """Each has its sentence."""
-    with pytest.raises(CertificateError, match=said):
+    with pytest.raises(CertificateError, match=message):
         parse_chain(pem)
 
 
 @pytest.mark.parametrize(
-    ("pem", "said"),
+    ("pem", "message"),
     [
         pytest.param(b"junk", "there is no PEM key in it", id="junk"),
         pytest.param(LEAF.chain_pem, "there is no PEM key in it", id="a-certificate"),
@@ -59,9 +59,9 @@ def test_no_certificate(pem: bytes, said: str) -> None:
         ),
     ],
 )
-def test_no_key(pem: bytes, said: str) -> None:
+def test_no_key(pem: bytes, message: str) -> None:
     """Each has its sentence, and none asks for a passphrase on the terminal."""
-    with pytest.raises(CertificateError, match=said):
+    with pytest.raises(CertificateError, match=message):
         parse_key(pem)
 
 
@@ -73,7 +73,7 @@ def test_the_keys_own_certificate_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("issued", "now", "said"),
+    ("issued", "now", "message"),
     [
         pytest.param(LEAF, NOW + 7 * DAY, "it expired on 2026-11-27 12:00Z; put a renewed one in its place", id="expired"),
         pytest.param(
@@ -83,9 +83,9 @@ def test_the_keys_own_certificate_is_found() -> None:
         pytest.param(leaf(ROOT, usages=[ExtendedKeyUsageOID.CLIENT_AUTH]), NOW, "leaves out servers", id="for-clients"),
     ],
 )
-def test_a_certificate_that_callers_refuse(issued: Issued, now: datetime, said: str) -> None:
+def test_a_certificate_that_callers_refuse(issued: Issued, now: datetime, message: str) -> None:
     """It is refused here first, with what to do."""
-    with pytest.raises(CertificateError, match=said):
+    with pytest.raises(CertificateError, match=message):
         check(issued.certificate, now)
 
 

@@ -121,8 +121,8 @@ TROUBLE = [
 ]
 
 
-@pytest.mark.parametrize(("spoil", "said"), TROUBLE)
-def test_trouble_that_stays_is_an_error(spoil: Callable[[Path], None], said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("spoil", "message"), TROUBLE)
+def test_trouble_that_stays_is_an_error(spoil: Callable[[Path], None], message: str, tmp_path: Path) -> None:
     """From the second look on, at each; the old files put back end it, and a new pair is taken."""
     pair = leaf(ROOT)
     put(tmp_path, pair)
@@ -131,7 +131,7 @@ def test_trouble_that_stays_is_an_error(spoil: Callable[[Path], None], said: str
     spoil(tmp_path)
     assert source.refresh(NOW) is None
     for _ in range(2):
-        with pytest.raises(CertificateError, match=said):
+        with pytest.raises(CertificateError, match=message):
             source.refresh(NOW)
     put(tmp_path, pair)
     assert source.refresh(NOW) is None
@@ -139,12 +139,12 @@ def test_trouble_that_stays_is_an_error(spoil: Callable[[Path], None], said: str
     assert source.refresh(NOW) is not None
 
 
-@pytest.mark.parametrize(("spoil", "said"), TROUBLE)
-def test_at_the_start_trouble_is_an_error_at_once(spoil: Callable[[Path], None], said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("spoil", "message"), TROUBLE)
+def test_at_the_start_trouble_is_an_error_at_once(spoil: Callable[[Path], None], message: str, tmp_path: Path) -> None:
     """There is no last good pair."""
     put(tmp_path, leaf(ROOT))
     spoil(tmp_path)
-    with pytest.raises(CertificateError, match=said):
+    with pytest.raises(CertificateError, match=message):
         followed(tmp_path).refresh(NOW)
 
 

@@ -30,7 +30,7 @@ def large(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         pytest.param(missing, "cannot be read: No such file or directory; give a file", id="missing"),
         pytest.param(loop, "cannot be read: Too many levels of symbolic links", id="loop"),
@@ -39,11 +39,11 @@ def large(path: Path) -> None:
         pytest.param(large, "over 64 KiB; give only", id="large"),
     ],
 )
-def test_what_is_no_such_file_is_one_line(make: object, said: str, tmp_path: Path) -> None:
+def test_what_is_no_such_file_is_one_line(make: object, message: str, tmp_path: Path) -> None:
     """The path, what is wrong, what to do; and a pipe does not hold up the server."""
     assert callable(make)
     make(tmp_path / "tls.crt")
-    with pytest.raises(CertificateError, match=said) as error:
+    with pytest.raises(CertificateError, match=message) as error:
         read(tmp_path / "tls.crt")
     assert str(error.value).startswith(f"{tmp_path / 'tls.crt'}: ")
     assert "\n" not in str(error.value)

@@ -28,8 +28,8 @@ LEAF = issue(CA, ("berth.svc", "10.0.0.1"), NOW)
 )
 def test_the_reason(names: tuple[str, ...], after: timedelta, reason: str | None) -> None:
     """Each way to be due has its own sentence; a good certificate has none."""
-    said = renewal_reason(LEAF, names, NOW + after)
-    assert said == reason or (said is not None and reason is not None and said.startswith(reason))
+    found = renewal_reason(LEAF, names, NOW + after)
+    assert found == reason or (found is not None and reason is not None and found.startswith(reason))
 
 
 def test_a_ca_is_asked_without_names() -> None:

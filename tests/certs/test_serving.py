@@ -116,7 +116,7 @@ RSA = rsa.generate_private_key(65537, 2048)
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         pytest.param(p256(), "this key does not belong to the certificate in {certificate}; give the two", id="of-another"),
         pytest.param(b"junk", "there is no PEM key in it; give the key that starts with", id="junk"),
@@ -124,13 +124,13 @@ RSA = rsa.generate_private_key(65537, 2048)
         pytest.param(None, "cannot be read: No such file", id="missing"),
     ],
 )
-def test_a_bad_key_is_one_line(content: ec.EllipticCurvePrivateKey | bytes | None, said: str, tmp_path: Path) -> None:
+def test_a_bad_key_is_one_line(content: ec.EllipticCurvePrivateKey | bytes | None, message: str, tmp_path: Path) -> None:
     """It begins with the key's file."""
     certificate, key = put(tmp_path, LEAF)
     key.unlink()
     if content is not None:
         key.write_bytes(content if isinstance(content, bytes) else Issued(certificate=LEAF.certificate, key=content).key_pem)
-    assert refused(certificate, key).startswith(f"{key}: {said.format(certificate=certificate)}")
+    assert refused(certificate, key).startswith(f"{key}: {message.format(certificate=certificate)}")
 
 
 def late() -> Issued:
@@ -151,7 +151,7 @@ def small() -> Issued:
 
 
 @pytest.mark.parametrize(
-    ("pair", "said"),
+    ("pair", "message"),
     [
         pytest.param(late(), "it expired on 2026-11-19 12:00Z; put a renewed one in its place", id="expired"),
         pytest.param(early(), "it is valid only from 2026-11-21 12:00Z, and this machine's clock says 2026-11-20 12:00Z; set", id="early"),
@@ -159,10 +159,10 @@ def small() -> Issued:
         pytest.param(small(), "OpenSSL cannot serve it (ee key too small); issue it anew", id="small"),
     ],
 )
-def test_a_bad_certificate_is_one_line(pair: Issued, said: str, tmp_path: Path) -> None:
+def test_a_bad_certificate_is_one_line(pair: Issued, message: str, tmp_path: Path) -> None:
     """It begins with the certificate's file."""
     certificate, key = put(tmp_path, pair)
-    assert refused(certificate, key).startswith(f"{certificate}: {said}")
+    assert refused(certificate, key).startswith(f"{certificate}: {message}")
 
 
 def test_a_damaged_key_that_still_parses_is_not_served(tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ from certs.following import FollowedFiles
 from certs.serving import LiveContext
 from tests.certs.calls import HOSTS, KINDS, VERSIONS, connect, context, echo
 from tests.certs.pairs import Issued, put_by_rename, put_by_symlink, serial_of
-from tests.counts import count
-from tests.patience import PATIENCE
+from tests.support.counts import count
+from tests.support.patience import PATIENCE
 
 SWAPS = count(100, 1000)
 CLIENTS = 50
@@ -67,8 +67,8 @@ class Server:
     async def _echo(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.handshakes += 1
         try:
-            while said := await reader.read(100):
-                writer.write(said)
+            while piece := await reader.read(100):
+                writer.write(piece)
         finally:
             writer.close()
 

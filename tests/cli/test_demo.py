@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli import demo
-from tests.patience import PATIENCE
+from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
 

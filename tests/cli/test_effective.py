@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.from_cluster import default_kubeconfig
+from cli.given.from_cluster import default_kubeconfig
 from cli.main import main
-from tests.patience import PATIENCE
-from tests.testcluster.cluster import Cluster, Options
+from tests.support.patience import PATIENCE
+from tests.testcluster.controlplane.cluster import Cluster, Options
+from tests.testcluster.controlplane.starting import apply_crds
 from tests.testcluster.fixtures import control_plane
-from tests.testcluster.starting import apply_crds
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples" / "guardrails"
@@ -70,7 +70,7 @@ def test_nothing_is_told_that_is_not_there(run: Run) -> None:
     """No empty section; a policy that is not for such pods says so and sets nothing."""
     _, out, _ = run(*files("-n", "web", "--workload", "Job", "--gpus", "1", "--pod-labels", ""))
     assert "would (Audit, Warn)" not in out
-    assert "not for such pods: this namespace, Deployments" in sections(out)["in force"]
+    assert "not for such pods: this namespace, pods of Deployment" in sections(out)["in force"]
     assert "GPUPolicy/web/inference" not in sections(out)["default"]
 
 
@@ -232,7 +232,7 @@ def test_a_cluster_without_the_kinds_says_what_to_install(run: Run, bare: Cluste
         pytest.skip("another test has applied them")
     code, _, err = run("-n", "default", "--kubeconfig", str(bare.kubeconfig))
     assert code == 2
-    assert err == "berth: cluster: the cluster knows no ClusterGPUPolicy; install the definitions: kubectl apply -f deploy/crds\n"
+    assert err == "berth: cluster: the cluster knows no ClusterGPUPolicy; install the definitions: berth crds | kubectl apply -f -\n"
 
 
 def test_a_cluster_says_what_its_files_say(run: Run, cluster: Cluster) -> None:
@@ -291,12 +291,12 @@ def test_an_object_with_a_mistake_is_named_and_its_last_good_form_acts(run: Run,
     words = ("-n", "web", "--platforms", "karpenter-aws", "--kubeconfig", str(cluster.kubeconfig))
     try:
         _, out, _ = run(*words)
-        assert "GPUPolicy/web/slip: does not act" in sections(out)["not accepted"]
+        assert "GPUPolicy/web/slip: it does not act" in sections(out)["not accepted"]
         assert 'unknown GPU family "hoper"; did you mean "hopper"?' in " ".join(sections(out)["not accepted"].split())
         assert "GPUPolicy/web/slip" not in sections(out)["default"]
         cluster.api.patch(policy, {"status": {"lastGood": {"generation": 1, "spec": good}}}, subresource="status")
         _, out, _ = run(*words)
-        assert "GPUPolicy/web/slip: its last good form acts (generation 1)" in sections(out)["not accepted"]
+        assert "GPUPolicy/web/slip: the form of generation 1 goes on acting" in sections(out)["not accepted"]
         assert "gracePeriod 45m GPUPolicy/web/slip" in " ".join(sections(out)["default"].split())
     finally:
         cluster.api.delete(policy)

@@ -16,16 +16,17 @@ from typing import Any
 import pytest
 import yaml
 
-from cli import said
-from cli.diff import unified
-from cli.judge import judge
-from cli.manifests import read
+from cli.given.manifests import read
+from cli.judging.judge import judge
+from cli.output import report
+from cli.output.diff import unified
+from documents.yaml_reader import one_value
 from policies.document import Document, InputError
-from policies.edit_tree import set_at
-from policies.snapshot import Snapshot, build
+from policies.patch.json_tree import set_at
+from policies.state.snapshot import Snapshot
 from policies.workloads.pods import Around
-from tests import golden
-from webhook.yaml_text import one_value
+from tests.support.cases import golden
+from tests.support.snapshots import build
 
 FOLDER = Path(__file__).parent.parent / "kinds"
 CATALOG = golden.catalog_with()
@@ -59,7 +60,7 @@ def around(case: dict[str, Any]) -> Around:
     return Around(find=lambda kinds, _, name: next((named[k, name] for _, k in kinds if (k, name) in named), None), texts=one_value)
 
 
-def told(case: dict[str, Any], snapshot: Snapshot) -> dict[str, Any]:
+def as_facts(case: dict[str, Any], snapshot: Snapshot) -> dict[str, Any]:
     """What is said and shown of a case."""
     outcome = judge(read(Document(file="f", value=case["manifest"]), CATALOG, "team", around=around(case)), snapshot)
     again = judge(read(Document(file="f", value=outcome.after), CATALOG, "team", around=around(case)), snapshot)
@@ -68,14 +69,17 @@ def told(case: dict[str, Any], snapshot: Snapshot) -> dict[str, Any]:
     lines = (
         [line.rstrip("\n") for line in unified(case["manifest"], outcome.after, "x")][2:] if outcome.after is not case["manifest"] else []
     )
-    return {"says": [*said.lines(outcome), *dict.fromkeys(said.of_platform(outcome))], "shows": [line for line in lines if line[0] in "+-"]}
+    return {
+        "says": [*report.lines(outcome), *dict.fromkeys(report.of_platform(outcome))],
+        "shows": [line for line in lines if line[0] in "+-"],
+    }
 
 
 @pytest.mark.parametrize("case", cases(), ids=title)
 def test_a_manifest_is_judged_and_shown(case: tuple[Path, int, dict[str, Any]], snapshot: Snapshot) -> None:
     """Each pod by what its controller makes of the manifest; edits in the manifest's own fields, and told where it has none."""
     path, number, values = case
-    found = told(values, snapshot)
+    found = as_facts(values, snapshot)
     if os.environ.get("BERTH_WRITE_CASES"):
         write(path, number, found)
     else:
@@ -121,15 +125,15 @@ def test_a_wrong_type_anywhere_is_bad_input_or_judged(case: tuple[Path, int, dic
             value = set_at(case[2]["manifest"], path, wrong)
             if not isinstance(value.get("apiVersion"), str) or value.get("kind") == "AdmissionReview":
                 continue
-            assert told_or_wrong(value, beside, snapshot)
+            assert facts_or_error(value, beside, snapshot)
 
 
-def told_or_wrong(value: Any, beside: Around, snapshot: Snapshot) -> list[str]:
+def facts_or_error(value: Any, beside: Around, snapshot: Snapshot) -> list[str]:
     try:
         outcome = judge(read(Document(file="f", value=value), CATALOG, "team", around=beside), snapshot)
     except InputError as error:
         return [str(error)]
-    return [*said.lines(outcome), *said.of_platform(outcome)]
+    return [*report.lines(outcome), *report.of_platform(outcome)]
 
 
 def paths(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

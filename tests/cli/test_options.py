@@ -7,8 +7,9 @@ import argparse
 import pytest
 
 from cli.options import add_snapshot_options, snapshot_from, sources_from
+from policies.document import InputError
 from policies.policy import PolicySet
-from webhook.sources import Sources, SourcesError
+from webhook.reload.sources import Sources, SourcesError
 
 
 def parsed(*words: str) -> argparse.Namespace:
@@ -53,6 +54,6 @@ def test_wrong_values_are_bad_input() -> None:
 
 def test_warnings_about_policies_are_said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """What is odd without being wrong goes to stderr, and the snapshot is built."""
-    monkeypatch.setattr("webhook.sources.read_policies", lambda *_: (PolicySet(), [], ["berth: x.yaml: odd"]))
+    monkeypatch.setattr("webhook.reload.sources.read_policies", lambda *_: (PolicySet(), [], [InputError(file="x.yaml", message="odd")]))
     snapshot_from(parsed())
-    assert capsys.readouterr().err == "berth: x.yaml: odd\n"
+    assert capsys.readouterr().err == "berth: warning: x.yaml: odd\n"

@@ -16,8 +16,8 @@ import pytest
 import yaml
 
 from cli.main import main
-from cli.yaml_lines import text as yaml_text
-from tests.patience import PATIENCE
+from cli.output.yaml_writer import text as yaml_text
+from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
 REVIEWS = ROOT / "tests" / "reviews"
@@ -291,9 +291,9 @@ def test_bad_input_is_told_and_the_rest_is_judged(run: Any, case: str) -> None:
     text, reason = BAD_TEXTS[case]
     ran = run(GOOD, text, MISMATCH)
     assert ran.code == 2
-    told = [line for line in ran.err.splitlines() if line.startswith("berth: in.yaml, document 2")]
-    assert len(told) == 1
-    assert reason in told[0]
+    messages = [line for line in ran.err.splitlines() if line.startswith("berth: in.yaml, document 2")]
+    assert len(messages) == 1
+    assert reason in messages[0]
     assert 'Pod "p": admitted with 2 edits' in ran.err
     assert 'Pod "bad": refused' in ran.err
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cluster import backoff, reflector
-from tests.testcluster.cluster import Cluster, Options
+from cluster.watch import backoff, reflector
+from tests.testcluster.controlplane.cluster import Cluster, Options
+from tests.testcluster.controlplane.starting import apply_crds
 from tests.testcluster.fixtures import control_plane
-from tests.testcluster.starting import apply_crds
 
 CRDS = Path(__file__).parent.parent.parent / "deploy" / "crds"
 

@@ -11,20 +11,20 @@ from itertools import count as numbers
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cluster.access import Access
-from cluster.client import Client
-from cluster.gate import Gate
-from cluster.kinds import KINDS
-from cluster.reflector import Reflector
-from tests.cluster import mounted
+from cluster.client.access import Access
+from cluster.client.api_client import Client
+from cluster.watch.connectivity import Connectivity
+from cluster.watch.kinds import KINDS
+from cluster.watch.reflector import Reflector
 from tests.cluster.conftest import CRDS
-from tests.cluster.fake_api import kubeconfig
-from tests.cluster.followed import Kept, following, run, until
-from tests.cluster.proxy import Proxy
-from tests.counts import count
-from tests.testcluster.api import Raw
-from tests.testcluster.cluster import Cluster
-from tests.testcluster.starting import apply_crds, http_ok
+from tests.support.cluster import service_account_files
+from tests.support.cluster.collecting_store import CollectingStore, following, run, until
+from tests.support.cluster.fake_api import kubeconfig
+from tests.support.cluster.faulty_proxy import Proxy
+from tests.support.counts import count
+from tests.testcluster.controlplane.api import Raw
+from tests.testcluster.controlplane.cluster import Cluster
+from tests.testcluster.controlplane.starting import apply_crds, http_ok
 
 T = TypeVar("T")
 SECONDS = 3.0
@@ -53,7 +53,7 @@ def stored(plane: Cluster, *, kind: str = "ClusterGPUPolicy") -> dict[str, Any]:
     return {one["metadata"]["name"]: one["metadata"]["resourceVersion"] for one in plane.api.list("berth.dev/v1alpha1", kind)}
 
 
-async def equal(kept: Kept, plane: Cluster, what: str) -> None:
+async def equal(kept: CollectingStore, plane: Cluster, what: str) -> None:
     wanted = await beside(partial(stored, plane))
     await until(lambda: {n: o["metadata"]["resourceVersion"] for n, o in kept.named("ClusterGPUPolicy").items()} == wanted, what)
 
@@ -61,9 +61,9 @@ async def equal(kept: Kept, plane: Cluster, what: str) -> None:
 @asynccontextmanager
 async def through(
     plane: Cluster, folder: Path, access: Callable[[int], Access] | None = None
-) -> AsyncIterator[tuple[Proxy, Kept, list[Reflector], Gate, Client]]:
+) -> AsyncIterator[tuple[Proxy, CollectingStore, list[Reflector], Connectivity, Client]]:
     """All kinds followed through a proxy, and synced."""
-    kept = Kept()
+    kept = CollectingStore()
     with Proxy("127.0.0.1", plane.api.port) as proxy:
         url = f"https://127.0.0.1:{proxy.port}"
         chosen = access(proxy.port) if access else Access(str(kubeconfig(folder, url, plane.api.token, plane.api.ca)))
@@ -155,10 +155,10 @@ def test_a_token_that_is_replaced_in_time_is_never_missed(plane: Cluster, tmp_pa
     """The old one is refused (401): the file is read again and the call repeated, and nobody sees an error."""
 
     async def work() -> None:
-        await beside(partial(mounted.account, plane.api))
-        first = await beside(partial(mounted.token, plane.api, "first"))
-        second = await beside(partial(mounted.token, plane.api, "second"))
-        async with through(plane, tmp_path, lambda port: mounted.mount(tmp_path, plane, port, first)) as (
+        await beside(partial(service_account_files.account, plane.api))
+        first = await beside(partial(service_account_files.token, plane.api, "first"))
+        second = await beside(partial(service_account_files.token, plane.api, "second"))
+        async with through(plane, tmp_path, lambda port: service_account_files.mount(tmp_path, plane, port, first)) as (
             _,
             kept,
             reflectors,
@@ -182,17 +182,22 @@ def test_rights_that_are_taken_away_are_told_and_what_is_known_stays(plane: Clus
     """403 after sync: the last good stays; with the rights back it follows again."""
 
     async def work() -> None:
-        await beside(partial(mounted.account, plane.api))
-        token = await beside(partial(mounted.token, plane.api, "rights"))
-        async with through(plane, tmp_path, lambda port: mounted.mount(tmp_path, plane, port, token)) as (_, kept, reflectors, *_rest):
+        await beside(partial(service_account_files.account, plane.api))
+        token = await beside(partial(service_account_files.token, plane.api, "rights"))
+        async with through(plane, tmp_path, lambda port: service_account_files.mount(tmp_path, plane, port, token)) as (
+            _,
+            kept,
+            reflectors,
+            *_rest,
+        ):
             await change(plane)
             await equal(kept, plane, "the change")
             before = dict(kept.objects)
-            await beside(partial(plane.api.delete, mounted.BINDING))
+            await beside(partial(plane.api.delete, service_account_files.BINDING))
             await until(lambda: all("403" in one.error for one in reflectors), "403")
             assert all(one.error.endswith("type: kubectl apply -f deploy/rbac.yaml") and one.synced for one in reflectors)
             assert kept.objects == before
-            await beside(partial(mounted.account, plane.api))
+            await beside(partial(service_account_files.account, plane.api))
             await change(plane)
             await equal(kept, plane, "the change after")
 

@@ -22,20 +22,20 @@ import pytest
 import yaml
 
 from cli.main import BAD_INPUT, main
-from cluster.status import patch
+from cluster.status.patch import patch
+from documents.files import read_policies
 from policies.findings import findings
-from policies.living import Living, Options
 from policies.objects.definition import KINDS
 from policies.policy import API_VERSION
-from policies.stored import Key
+from policies.state.objects import Key
+from policies.state.updater import Options, Updater
 from tests.docs.test_recipes import BLOCK, NAME
-from tests.patience import PATIENCE
-from tests.random_worlds import catalog
-from tests.testcluster.cluster import Cluster
-from tests.testcluster.cluster import Options as ClusterOptions
+from tests.support.generators.random_worlds import catalog
+from tests.support.patience import PATIENCE
+from tests.testcluster.controlplane.cluster import Cluster
+from tests.testcluster.controlplane.cluster import Options as ClusterOptions
+from tests.testcluster.controlplane.starting import apply_crds
 from tests.testcluster.fixtures import control_plane
-from tests.testcluster.starting import apply_crds
-from webhook.files import read_policies
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "guardrails.md"
@@ -131,7 +131,15 @@ def test_each_team_is_admitted_and_refused() -> None:
 def test_every_condition_is_explained() -> None:
     """The types that Berth writes, each in a row of the table."""
     table = page().split("## Conditions\n")[1].split("## ")[0]
-    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == ["Accepted", "Conflicted", "Clipped", "Inexpressible", "QuotaNotCovered"]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [
+        "Accepted",
+        "Conflicted",
+        "Clipped",
+        "Inexpressible",
+        "QuotaNotCovered",
+        "Ready",
+        "Stalled",
+    ]
 
 
 def test_every_link_on_the_page_leads_somewhere() -> None:
@@ -159,11 +167,11 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
 
 @dataclass(frozen=True, slots=True)
-class Statuses:
+class StatusWriter:
     """Writes what Berth finds, as the replica with the Lease does."""
 
     cluster: Cluster
-    living: Living
+    updater: Updater
 
     def write(self) -> None:
         api = self.cluster.api
@@ -172,7 +180,7 @@ class Statuses:
         for version, kind in sorted(kept):
             for one in api.list(version, kind):
                 objects[kind, one["metadata"].get("namespace", ""), one["metadata"]["name"]] = {**one, "apiVersion": version, "kind": kind}
-        lived = self.living.apply(objects)
+        lived = self.updater.apply(objects)
         for key, finding in findings(lived.snapshot, lived.entries, {}).items():
             one = objects[key]
             api.patch(one, patch(finding, one.get("status") or {}, one["metadata"]["resourceVersion"]), subresource="status")
@@ -183,18 +191,18 @@ def test_each_command_on_a_cluster_shows_what_the_page_shows(
 ) -> None:
     """To the letter, but for ages."""
     monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig))
-    statuses = Statuses(cluster, Living(catalog(), Options(platforms=("karpenter-aws",))))
+    statuses = StatusWriter(cluster, Updater(catalog(), Options(platforms=("karpenter-aws",))))
     for block in blocks(on_a_cluster=True):
         statuses.write()
         words = shlex.split(block.command.removeprefix(ON_A_CLUSTER))
         if words[0] == "berth":
             assert main(words[1:]) == 0
-            said = "".join(reversed(capsys.readouterr()))
+            output = "".join(reversed(capsys.readouterr()))
         else:
-            said = _typed(cluster, words)
+            output = _typed(cluster, words)
             if ASKS_ALONE & set(words):
-                said = _settled(cluster, words, block, said)
-        compared(block, {"text": AGE.sub("5m", said)})
+                output = _settled(cluster, words, block, output)
+        compared(block, {"text": AGE.sub("5m", output)})
 
 
 def _typed(cluster: Cluster, words: list[str]) -> str:
@@ -202,12 +210,12 @@ def _typed(cluster: Cluster, words: list[str]) -> str:
     return done.stdout + done.stderr
 
 
-def _settled(cluster: Cluster, words: list[str], block: Block, said: str) -> str:
+def _settled(cluster: Cluster, words: list[str], block: Block, output: str) -> str:
     """The API server takes a moment to act by a role or an admission policy: what changes nothing is asked until it is as on the page."""
     until = time.monotonic() + SETTLED
-    while {"text": said} != block.shown and time.monotonic() < until:
-        said = _typed(cluster, words)
-    return said
+    while {"text": output} != block.shown and time.monotonic() < until:
+        output = _typed(cluster, words)
+    return output
 
 
 def test_the_roles_that_the_page_names_are_there() -> None:

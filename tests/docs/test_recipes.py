@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import BAD_INPUT, main
-from webhook.files import read_catalog, read_policies
+from documents.files import read_catalog, read_policies
 
 PAGE = Path(__file__).parents[2] / "docs" / "recipes.md"
 SWITCH = "BERTH_WRITE_RECIPES"
@@ -147,9 +147,9 @@ def test_each_command_shows_what_the_page_shows(trial: Trial, folder: Path, caps
 @pytest.mark.parametrize("recipe", RECIPES, ids=[recipe.title for recipe in RECIPES])
 def test_each_recipe_shows_both_sides(recipe: Recipe) -> None:
     """A pod that passes and one that is refused or left alone."""
-    said = "".join(trial.text for trial in recipe.trials)
-    assert "admitted" in said
-    assert any(word in said for word in LEFT_ALONE)
+    output = "".join(trial.text for trial in recipe.trials)
+    assert "admitted" in output
+    assert any(word in output for word in LEFT_ALONE)
 
 
 @pytest.mark.parametrize("trial", TRIALS, ids=[trial.command for trial in TRIALS])
@@ -158,8 +158,8 @@ def test_what_is_admitted_is_admitted_again_as_it_is(trial: Trial, folder: Path,
     words = shlex.split(trial.command)
     _, admitted, _ = typed(shlex.join(words).replace("-o diff", "-o yaml"), capsys)
     (folder / "again.yaml").write_text(admitted, encoding="utf-8")
-    _, _, said = typed(shlex.join([*words[:-1], "again.yaml"]), capsys)
-    assert "admitted with" not in said
+    _, _, output = typed(shlex.join([*words[:-1], "again.yaml"]), capsys)
+    assert "admitted with" not in output
 
 
 def test_what_berth_cannot_say_names_what_can() -> None:

@@ -10,11 +10,11 @@ from itertools import count
 from pathlib import Path
 
 from tests.e2e import workloads
-from tests.testcluster import nodes
-from tests.testcluster.api import Raw
-from tests.testcluster.berth import SCOPE, Berth, create_namespace, registered
-from tests.testcluster.cluster import Cluster
-from tests.testcluster.nodes import FakeNode
+from tests.testcluster.addons import nodes
+from tests.testcluster.addons.berth import SCOPE, Berth, create_namespace, registered
+from tests.testcluster.addons.nodes import FakeNode
+from tests.testcluster.controlplane.api import Raw
+from tests.testcluster.controlplane.cluster import Cluster
 
 POLICIES = Path(__file__).parent / "policies"
 POOL = "tests.berth.dev/pool"
@@ -46,10 +46,10 @@ class Judged:
         """The sentence, after this code, with which Berth refuses the pod in the namespace that is called ``key``."""
         reply = self.cluster.api.try_create(made, self[key])
         assert (reply.status, reply.body.get("reason")) == (403, "Forbidden"), reply.message or "it was stored"
-        before, _, said = reply.message.partition(" denied the request: ")
+        before, _, message = reply.message.partition(" denied the request: ")
         assert before.endswith('.berth.dev"'), reply.message
-        assert said.startswith(f"{code}: "), said
-        return said.removeprefix(f"{code}: ")
+        assert message.startswith(f"{code}: "), message
+        return message.removeprefix(f"{code}: ")
 
     def clear(self, *kinds: str) -> None:
         """No pod is left in its namespaces, and no workload of these kinds: of every kind, unless some are named."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.testcluster.api import Raw
+from tests.testcluster.controlplane.api import Raw
 
 
 def write(file: Path, require: Raw) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.e2e.conftest import NewNamespace
-from tests.testcluster.api import Raw
-from tests.testcluster.berth import PROBE
-from tests.testcluster.cluster import Cluster
+from tests.testcluster.addons.berth import PROBE
+from tests.testcluster.controlplane.api import Raw
+from tests.testcluster.controlplane.cluster import Cluster
+from tests.testcluster.fixtures import NewNamespace
 
 
 def test_a_gpu_pod_without_a_toleration_waits_for_ever(cluster: Cluster, new_namespace: NewNamespace) -> None:

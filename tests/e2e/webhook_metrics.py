@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.testcluster.cluster import Cluster
-from tests.testcluster.metrics import samples
+from tests.testcluster.addons.metrics import samples
+from tests.testcluster.controlplane.cluster import Cluster
 
 CALLS = "apiserver_admission_webhook_request_total"
 REFUSED = "apiserver_admission_webhook_rejection_count"

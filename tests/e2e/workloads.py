@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tests.testcluster.api import Raw
-from tests.testcluster.cluster import Cluster
+from tests.testcluster.controlplane.api import Raw
+from tests.testcluster.controlplane.cluster import Cluster
 
 NVIDIA = "nvidia.com/gpu"
 TOLERATION: Raw = {"key": NVIDIA, "operator": "Exists", "effect": "NoSchedule"}

@@ -12,11 +12,11 @@ from typing import Any
 import yaml
 
 from tests.fuzz.worlds import worlds
-from tests.random_cluster import NAMESPACES
-from tests.random_oddities import odd_pod
-from tests.random_pods import pod
-from tests.random_worlds import USERS, catalog
-from tests.webhook.workload_manifests import WORKLOADS, template_of, with_templates
+from tests.support.cases.workload_manifests import WORKLOADS, template_of, with_templates
+from tests.support.generators.random_cluster import NAMESPACES
+from tests.support.generators.random_oddities import odd_pod
+from tests.support.generators.random_pods import pod
+from tests.support.generators.random_worlds import USERS, catalog
 
 Raw = dict[str, Any]
 REVIEWS = sorted((Path(__file__).parent.parent / "reviews").glob("*.json"))

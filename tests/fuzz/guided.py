@@ -67,8 +67,8 @@ def kind_of_failure(error: Exception) -> str:
     """A word for all failures that say the same (before a colon, what differs after it) and are raised by the same functions of ours."""
     frames = [f"{frame.filename}:{frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
     ours = [frame for frame in frames if "/tests/fuzz/oracle.py" in frame or "/policies/" in frame or "/webhook/" in frame]
-    said = " ".join((str(error).partition(":")[0][:80], *ours))
-    return f"{type(error).__name__}-{hashlib.sha256(said.encode(errors='replace')).hexdigest()[:8]}"
+    message = " ".join((str(error).partition(":")[0][:80], *ours))
+    return f"{type(error).__name__}-{hashlib.sha256(message.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def main(corpus: str, findings: str, *flags: str) -> None:

@@ -16,7 +16,7 @@ MODULE, VERSION = "k8s.io/kubernetes", "v1.36.3"
 DOCUMENT = "api/openapi-spec/swagger.json"
 POD = "io.k8s.api.core.v1.Pod"
 KEPT = Path(__file__).parent / "pod.openapi.json"
-SAID = ("type", "format", "enum", "$ref", "items", "additionalProperties", "properties", "required")
+READ = ("type", "format", "enum", "$ref", "items", "additionalProperties", "properties", "required")
 """of a schema; descriptions are nine tenths of the document"""
 _REF = "#/definitions/"
 
@@ -36,7 +36,7 @@ def closure(module: Path) -> dict[str, Any]:
     while wanted:
         name = wanted.pop()
         if name not in kept:
-            kept[name] = _said(every[name])
+            kept[name] = _read(every[name])
             wanted += _refs(kept[name])
     head = {"source": f"{MODULE}@{VERSION} {DOCUMENT}, {POD} and what it holds", "license": "Apache-2.0"}
     return {**head, "definitions": dict(sorted(kept.items()))}
@@ -55,13 +55,13 @@ def referred(schema: dict[str, Any]) -> str | None:
     return ref.removeprefix(_REF) if isinstance(ref, str) else None
 
 
-def _said(schema: dict[str, Any]) -> dict[str, Any]:
-    out = {key: schema[key] for key in SAID if key in schema}
+def _read(schema: dict[str, Any]) -> dict[str, Any]:
+    out = {key: schema[key] for key in READ if key in schema}
     for key in ("items", "additionalProperties"):
         if isinstance(out.get(key), dict):
-            out[key] = _said(out[key])
+            out[key] = _read(out[key])
     if "properties" in out:
-        out["properties"] = {name: _said(value) for name, value in out["properties"].items()}
+        out["properties"] = {name: _read(value) for name, value in out["properties"].items()}
     return out
 
 

@@ -16,19 +16,21 @@ from zlib import crc32
 import jsonpatch
 import orjson
 
-from cluster import shallow
+from cluster.client import json_depth
 from policies import engine
-from policies.pod import PodError
+from policies.pods.projection import extract
+from policies.pods.view import PodError
 from policies.request import Phase
-from policies.snapshot import Snapshot
+from policies.state.snapshot import Snapshot
 from tests.fuzz.trees import copied
 from tests.fuzz.worlds import snapshots
-from webhook import judged, logs, review
-from webhook.limits import UID_BYTES
-from webhook.metrics import ANSWERS, Metrics
-from webhook.review import WARNING_LENGTH, WARNINGS_TOTAL, ReviewError
-from webhook.seen import seen
-from webhook.unread import head_of
+from webhook.admission import handlers, review
+from webhook.admission.decoding import encoded
+from webhook.admission.review import WARNING_LENGTH, WARNINGS_TOTAL, ReviewError
+from webhook.admission.unread_reviews import head_of
+from webhook.server.limits import UID_BYTES
+from webhook.telemetry import log
+from webhook.telemetry.metrics import ANSWERS, Metrics
 
 Raw = dict[str, Any]
 METRICS = Metrics("0")
@@ -54,8 +56,8 @@ def check_everywhere(body: bytes) -> None:
 
 def check_under(body: bytes, snapshot: Snapshot, *, unaided: bool = True) -> str:
     """All three paths under one snapshot. ``unaided``: also against the rules on the whole pod, which doubles the time."""
-    logs.to(_check_line)
-    advised, advice = _judged("advise", lambda: judged.workload(body, snapshot, METRICS))
+    log.to(_check_line)
+    advised, advice = _judged("advise", lambda: handlers.workload(body, snapshot, METRICS))
     if advice is not None:
         _check_answer(advice, _uid(body))
         assert advice["response"]["allowed"] is True
@@ -88,7 +90,7 @@ def _check_unread(body: bytes, answer: Raw, snapshot: Snapshot) -> None:
 
 def _uid(body: bytes) -> str:
     try:
-        uid: str = shallow.loads(body)["request"]["uid"]
+        uid: str = json_depth.loads(body)["request"]["uid"]
     except ValueError:
         head = head_of(body[:UID_BYTES])
         uid = head.uid if head is not None else ""
@@ -96,7 +98,7 @@ def _uid(body: bytes) -> str:
 
 
 def _pod(phase: Phase, body: bytes, snapshot: Snapshot) -> tuple[str, Raw | None]:
-    return _judged(phase, lambda: judged.pod(phase, body, snapshot, METRICS))
+    return _judged(phase, lambda: handlers.pod(phase, body, snapshot, METRICS))
 
 
 def _unaided(phase: Phase, body: bytes, snapshot: Snapshot) -> Raw | None:
@@ -105,7 +107,7 @@ def _unaided(phase: Phase, body: bytes, snapshot: Snapshot) -> Raw | None:
     vars(engine)["extract"] = lambda pod, read: pod
     try:
         asked = review.parse(body)
-        seen(asked.pod, snapshot.facts_for(asked.namespace).reads)  # refuses what is nested too deep
+        encoded(extract(asked.pod, snapshot.facts_for(asked.namespace).reads))  # refuses what is nested too deep
         verdict = engine.evaluate(asked.request(phase), snapshot.facts_for(asked.namespace))
     except (ReviewError, PodError):
         return None
@@ -131,7 +133,7 @@ def _judged(path: str, judge: Callable[[], tuple[str, bytes]]) -> tuple[str, Raw
 
 
 def _check_pod(phase: Phase, body: bytes, answer: Raw, snapshot: Snapshot) -> None:
-    asked = shallow.loads(body)
+    asked = json_depth.loads(body)
     response = answer["response"]
     _check_answer(answer, asked["request"]["uid"])
     if "patch" not in response:

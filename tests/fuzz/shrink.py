@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from policies.snapshot import Snapshot
+from policies.state.snapshot import Snapshot
 from tests.fuzz import oracle
 from tests.fuzz.guided import kind_of_failure
 from tests.fuzz.trees import copied

@@ -6,7 +6,7 @@ import copy
 from collections import Counter
 from random import Random
 
-from policies.snapshot import Snapshot
+from policies.state.snapshot import Snapshot
 from tests.fuzz import bodies, donors, oracle, shrink
 from tests.fuzz.worlds import snapshots
 

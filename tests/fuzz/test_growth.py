@@ -13,13 +13,14 @@ from random import Random
 import pytest
 
 from policies.request import Phase
-from tests.counts import PROVE
 from tests.fuzz import donors, oracle
 from tests.fuzz.worlds import fresh
 from tests.policies.test_scaling import SHAPES
-from webhook import judged, logs
-from webhook.limits import Limits
-from webhook.review import ReviewError
+from tests.support.counts import PROVE
+from webhook.admission import handlers
+from webhook.admission.review import ReviewError
+from webhook.server.limits import Limits
+from webhook.telemetry import log
 
 MOST = 3_000
 """times the CPU of an everyday pod on the same machine, be it slow, or slowed by coverage. The dearest takes 850; what grows with a square
@@ -47,7 +48,7 @@ def _review(shape: str, number: int) -> bytes:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_body_up_to_the_cap_costs_too_much(shape: str, part: int) -> None:
     """In both phases, judged for the first time."""
-    logs.to(lambda line: None)
+    log.to(lambda line: None)
     large = body(shape, Limits().body // part)
     for world in WORLDS:
         for phase in oracle.PHASES:
@@ -65,7 +66,7 @@ def cost(world: int, phase: Phase, body: bytes) -> float:
     snapshot = fresh(world)
     started = time.thread_time()
     try:
-        judged.pod(phase, body, snapshot, oracle.METRICS)
+        handlers.pod(phase, body, snapshot, oracle.METRICS)
     except ReviewError as error:
         assert error.status < 500  # noqa: PT017
     return time.thread_time() - started

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.counts import count
 from tests.fuzz import campaign
 from tests.fuzz.guided import Fuzzed, kind_of_failure
+from tests.support.counts import count
 
 BODIES = count(2_000, 2_000_000)
 PROCESSES = 2

@@ -15,7 +15,7 @@ import pytest
 
 from tests.fuzz import openapi, schema
 
-MODULE = Path(__file__).parent.parent / "webhook" / "cel"
+MODULE = Path(__file__).parent.parent / "support" / "calls" / "cel"
 """whose go.sum has the hash of the release"""
 
 

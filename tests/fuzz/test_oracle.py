@@ -10,12 +10,12 @@ import orjson
 import pytest
 
 from policies.request import Phase
-from policies.snapshot import Snapshot
+from policies.state.snapshot import Snapshot
 from tests.fuzz import donors, oracle
 from tests.fuzz.worlds import snapshots
-from webhook import judged
-from webhook.metrics import Metrics
-from webhook.review import ReviewError
+from webhook.admission import handlers
+from webhook.admission.review import ReviewError
+from webhook.telemetry.metrics import Metrics
 
 Raw = dict[str, Any]
 BODY = next(body for body in donors.seeds() if b"train-llama" in body)
@@ -25,7 +25,7 @@ NOTHING = {"op": "test", "path": "/kind", "value": "Pod"}
 
 def answering(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
     """From now on the answer to a pod has these fields instead."""
-    real = judged.pod
+    real = handlers.pod
 
     def changed(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
         decision, sent = real(phase, body, snapshot, metrics)
@@ -35,7 +35,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
         answer["response"] = {key: value for key, value in {**answer["response"], **changes}.items() if value is not None}
         return decision, orjson.dumps(answer)
 
-    monkeypatch.setattr(judged, "pod", changed)
+    monkeypatch.setattr(handlers, "pod", changed)
 
 
 def encoded(*operations: Raw) -> str:
@@ -79,7 +79,7 @@ def test_a_wrong_refusal_to_read_is_seen(error: Exception, monkeypatch: pytest.M
     def fails(*_: object) -> tuple[str, bytes]:
         raise error
 
-    monkeypatch.setattr(judged, "pod", fails)
+    monkeypatch.setattr(handlers, "pod", fails)
     with pytest.raises((AssertionError, ValueError)):
         oracle.check_under(BODY, snapshots()[0])
 

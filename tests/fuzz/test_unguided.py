@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.counts import count
 from tests.fuzz.wire import MIB
+from tests.support.counts import count
 
 ROOT = Path(__file__).parent.parent.parent
 BODIES = count(2_000, 200_000)
@@ -25,7 +25,7 @@ def test_judging_leaves_nothing_behind() -> None:
     command = [sys.executable, "-m", "tests.fuzz.unguided", str(BODIES), str(SEED)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["failures"] == []
-    assert told["slowest"] < 1
-    assert max(told["resident"][10:]) - told["resident"][10] < MAY_GROW, told["resident"]
+    result = json.loads(done.stdout)
+    assert result["failures"] == []
+    assert result["slowest"] < 1
+    assert max(result["resident"][10:]) - result["resident"][10] < MAY_GROW, result["resident"]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.counts import count
 from tests.fuzz import wire
 from tests.fuzz.wire import MIB, Answer, drive
 from tests.fuzz.worlds import LIBRARY, PLATFORMS
-from tests.webhook.server import serving
+from tests.support.calls.server_process import serving
+from tests.support.counts import count
 
 BODIES = count(4_000, 1_000_000)
 SEED = 20
@@ -26,11 +26,14 @@ def test_no_body_hurts_the_server(tmp_path: Path) -> None:
     """Every one is answered within a second: 200, 4xx, or 503 with Retry-After; the log tells of no failure."""
     options = ["--policies", str(LIBRARY), "--platforms", ",".join(PLATFORMS)]
     with serving(tmp_path, *options) as running:
-        told = drive(running, SEED, BODIES)
-    print(f"{sum(told.statuses.values())} bodies: {dict(told.statuses)}; resident MiB {[r // MIB for r in told.resident]}", file=sys.stderr)
-    assert told.wrong == []
-    assert told.statuses[200] > BODIES / 10  # the fuzzer gets past the parser
-    assert max(told.resident[10:]) - told.resident[10] < MAY_GROW, told.resident
+        report = drive(running, SEED, BODIES)
+    print(
+        f"{sum(report.statuses.values())} bodies: {dict(report.statuses)}; resident MiB {[r // MIB for r in report.resident]}",
+        file=sys.stderr,
+    )
+    assert report.wrong == []
+    assert report.statuses[200] > BODIES / 10  # the fuzzer gets past the parser
+    assert max(report.resident[10:]) - report.resident[10] < MAY_GROW, report.resident
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from pathlib import Path
 from random import Random
 
 from tests.fuzz import bodies, donors
-from tests.patience import PATIENCE
-from tests.webhook.server import Running
+from tests.support.calls.server_process import Running
+from tests.support.patience import PATIENCE
 
 PATHS = ("/mutate", "/validate", "/advise")
 CONNECTIONS = 8
@@ -126,7 +126,7 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Told:
+class Report:
     """What became of the bodies."""
 
     statuses: Counter[int] = field(default_factory=Counter)
@@ -138,41 +138,41 @@ class Told:
     """bytes of the server's memory after each window"""
 
 
-def drive(running: Running, seed: int, number: int, windows: int = 20) -> Told:
+def drive(running: Running, seed: int, number: int, windows: int = 20) -> Report:
     """So many bodies on all connections; the server's memory and log are looked at after each window."""
-    told, log, source = Told(), LogWatch(running.log), fuzzed(Random(seed))
+    report, log, source = Report(), LogWatch(running.log), fuzzed(Random(seed))
     context = ssl.create_default_context(cafile=str(running.ca))
     with contextlib.ExitStack() as closing:
         connections = [closing.enter_context(contextlib.closing(Connection(running, context))) for _ in range(CONNECTIONS)]
         for _ in range(windows):
             for _ in range(max(1, number // windows // CONNECTIONS)):
-                _round(connections, list(islice(source, CONNECTIONS)), told)
-            told.wrong += [("the log says failed", "", line) for line in log.failures()]
-            told.resident.append(resident(running.process.pid))
+                _round(connections, list(islice(source, CONNECTIONS)), report)
+            report.wrong += [("the log says failed", "", line) for line in log.failures()]
+            report.resident.append(resident(running.process.pid))
     assert running.process.poll() is None, "the server ended"
-    return told
+    return report
 
 
-def _round(connections: list[Connection], calls: list[tuple[str, bytes]], told: Told) -> None:
+def _round(connections: list[Connection], calls: list[tuple[str, bytes]], report: Report) -> None:
     """A call on each connection at once."""
     started = time.monotonic()
     for connection, (path, body) in zip(connections, calls, strict=True):
         connection.send(path, body)
     for connection, (path, body) in zip(connections, calls, strict=True):
-        _note(told, path, body, connection.answer)
+        _note(report, path, body, connection.answer)
     if time.monotonic() - started > HANG:
         for path, body in calls:  # which one, if any: the machine may have been busy
-            _alone(connections[0], path, body, told)
+            _alone(connections[0], path, body, report)
 
 
-def _note(told: Told, path: str, body: bytes, answered: Callable[[], Answer]) -> None:
+def _note(report: Report, path: str, body: bytes, answered: Callable[[], Answer]) -> None:
     answer = answered()
-    told.statuses[answer.status] += 1
+    report.statuses[answer.status] += 1
     if why := wrong(answer):
-        told.wrong.append((why, path, body))
+        report.wrong.append((why, path, body))
 
 
-def _alone(connection: Connection, path: str, body: bytes, told: Told) -> None:
+def _alone(connection: Connection, path: str, body: bytes, report: Report) -> None:
     """The shortest of three times, in CPU of the server: what hangs does so each time, and a machine that stands still costs nothing."""
     times = []
     for _ in range(3):
@@ -180,9 +180,9 @@ def _alone(connection: Connection, path: str, body: bytes, told: Told) -> None:
         connection.send(path, body)
         connection.answer()
         times.append(connection.cpu() - started)
-    told.slowest = max(told.slowest, min(times))
+    report.slowest = max(report.slowest, min(times))
     if min(times) > HANG:
-        told.wrong.append((f"takes {min(times):.1f} s", path, body))
+        report.wrong.append((f"takes {min(times):.1f} s", path, body))
 
 
 def wrong(answer: Answer) -> str:

@@ -6,13 +6,14 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
+from documents.files import read_policies
 from policies.policy import PolicySet
-from policies.snapshot import Snapshot, build
+from policies.state.snapshot import Snapshot
 from policies.verdict import MODES
-from tests import random_worlds
-from tests.random_cluster import CLUSTER
-from tests.random_worlds import World, catalog
-from webhook.files import read_policies
+from tests.support.generators import random_worlds
+from tests.support.generators.random_cluster import CLUSTER
+from tests.support.generators.random_worlds import World, catalog
+from tests.support.snapshots import build
 
 LIBRARY = Path(__file__).parent.parent.parent / "policies" / "library"
 PLATFORMS = ("karpenter-aws", "gke", "gfd")

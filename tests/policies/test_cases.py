@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from tests import golden
-from tests.golden import Case
+from tests.support.cases import golden
+from tests.support.cases.golden import Case
 
 REWRITE = os.environ.get("BERTH_WRITE_CASES") == "1"
 ADVICE = (

@@ -8,12 +8,13 @@ from random import Random
 
 import pytest
 
-from policies import claims, snapshot
+from policies import claims
 from policies.claims import ClaimRequest
-from policies.cluster_facts import Choice, Claim
-from tests import golden, golden_claims
-from tests.counts import count
-from tests.golden import Case, catalog_with, policies_of
+from policies.state.cluster_facts import Choice, Claim
+from tests.support import snapshots
+from tests.support.cases import golden, golden_claims
+from tests.support.cases.golden import Case, catalog_with, policies_of
+from tests.support.counts import count
 
 REWRITE = os.environ.get("BERTH_WRITE_CASES") == "1"
 
@@ -65,7 +66,7 @@ def test_what_is_asked_for_besides_never_helps() -> None:
     So nobody gets past a guardrail by asking for something else beside.
     """
     random = Random(7)
-    facts = snapshot.build(policies_of(POLICIES, catalog_with()), catalog_with(), platforms=("gfd",)).facts_for("ml")
+    facts = snapshots.build(policies_of(POLICIES, catalog_with()), catalog_with(), platforms=("gfd",)).facts_for("ml")
     refused = 0
     for claim in random_claims(random, count(2000, 20000)):
         more = choice_of(random)

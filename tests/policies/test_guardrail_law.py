@@ -16,16 +16,16 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from policies.cluster_facts import Choice
 from policies.engine import evaluate
 from policies.policy import Bounds, Match, Policy
 from policies.request import Request
+from policies.state.cluster_facts import Choice
 from policies.verdict import Verdict
-from tests import random_pods, random_worlds
-from tests.counts import count
-from tests.random_cluster import NODES
-from tests.random_fields import chance
-from tests.random_worlds import World
+from tests.support.counts import count
+from tests.support.generators import random_pods, random_worlds
+from tests.support.generators.random_cluster import NODES
+from tests.support.generators.random_fields import chance
+from tests.support.generators.random_worlds import World
 
 pytestmark = pytest.mark.no_cover
 Raw = dict[str, Any]
@@ -51,9 +51,9 @@ class Tried:
     replaced: bool = False
     """what was changed may be the very thing that was refused"""
 
-    def told(self) -> tuple[Counter[str], Counter[str]]:
+    def codes(self) -> tuple[Counter[str], Counter[str]]:
         """Of both, by code, at both calls."""
-        return told(self.world, self.request), told(self.world, self.changed)
+        return codes(self.world, self.request), codes(self.world, self.changed)
 
     def opted_out(self) -> bool:
         """Whether a service of this author's has no floor any more: what a service is, authors write."""
@@ -81,7 +81,7 @@ def refused(world: World, request: Request) -> Counter[str]:
     return _codes(_judged(world, replace(request, pod=stored, phase="validate")))
 
 
-def told(world: World, request: Request) -> Counter[str]:
+def codes(world: World, request: Request) -> Counter[str]:
     """The same of both calls, whatever the first one says or writes: what it refuses a pod for hides nothing of the second."""
     return _codes(_judged(world, request)) | _codes(_judged(world, replace(request, phase="validate")))
 
@@ -181,16 +181,16 @@ def _match_field(random: Random, pod: Raw) -> None:
     required["nodeSelectorTerms"] = [{**term, "matchFields": [field]} for term in required.get("nodeSelectorTerms") or [{}]]
 
 
-SAID: tuple[Mutation, ...] = (_label, _annotate, _own, _schedule, _name_node, _match_field)
+AUTHOR_MUTATIONS: tuple[Mutation, ...] = (_label, _annotate, _own, _schedule, _name_node, _match_field)
 
 
-def said(number: int) -> Iterator[Tried]:
+def tried_worlds(number: int) -> Iterator[Tried]:
     """Pods, and the same with one to four words more of who they are."""
     for seed, random, world in _worlds(number):
         for _ in range(PODS_PER_WORLD):
             request = random_pods.authored(random, world)
             changed = deepcopy(request.pod)
-            for mutation in random.choices(SAID, k=random.randint(1, 4)):
+            for mutation in random.choices(AUTHOR_MUTATIONS, k=random.randint(1, 4)):
                 mutation(random, changed)
             yield Tried(seed=seed, world=world, request=request, changed=replace(request, pod=changed))
 
@@ -198,9 +198,9 @@ def said(number: int) -> Iterator[Tried]:
 def test_who_the_author_says_he_is_relaxes_nothing_but_places() -> None:
     """Labels, annotations, owners, schedulerName, nodeName and matchFields: no other refusal goes, whatever they are made."""
     seen: Counter[str] = Counter()
-    for tried in said(count(2_000, 200_000)):
+    for tried in tried_worlds(count(600, 200_000)):
         held = {FLOOR} if tried.opted_out() else set()
-        before, after = (Counter({code: n for code, n in found.items() if code not in PLACES | held}) for found in tried.told())
+        before, after = (Counter({code: n for code, n in found.items() if code not in PLACES | held}) for found in tried.codes())
         seen.update(before.keys())
         assert before <= after, tried.reproduction()
     wanted = (101, 103, 111, 113, 114, 115, 131, 133, 141, 142)
@@ -287,7 +287,7 @@ def unread(number: int) -> Iterator[Tried]:
 
 def test_what_cannot_be_read_is_refused_at_least_as_before() -> None:
     """Amounts, counts, durations, annotations and claims: what was refused stays so, and with the same codes where it was left alone."""
-    for tried in unread(count(2_000, 200_000)):
+    for tried in unread(count(600, 200_000)):
         before, after = tried.refusals()
         held = Counter({code: n for code, n in before.items() if code not in PLACES})
         assert bool(after) or not held, tried.reproduction()
@@ -314,7 +314,7 @@ def _containers(pod: Raw) -> list[Raw]:
 def test_a_claim_that_grows_is_refused_as_before(most: int | None) -> None:
     """A claim of which nobody knows how many it takes, or that may take eight, in place of one that was known. One that takes just eight
     may be one of the numbers that a policy allows, where what it was before was none."""
-    for seed, random, world in _worlds(count(400, 20_000)):
+    for seed, random, world in _worlds(count(200, 20_000)):
         claims = {key: _grown(requests, most) for key, requests in world.cluster.claims.items()}
         grown = replace(world, cluster=replace(world.cluster, claims=claims))
         for _ in range(PODS_PER_WORLD):

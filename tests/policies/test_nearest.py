@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from policies.nearest import hint, nearest, of_model
-from tests import golden
+from tests.support.cases import golden
 
 CATALOG = golden.catalog_with()
 PRODUCTS = [product for gpu in CATALOG.gpus for product in gpu.products]

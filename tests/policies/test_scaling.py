@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
+from documents.yaml_reader import documents as yaml_documents
 from policies.engine import evaluate
 from policies.objects.parse import parse_objects
 from policies.request import Request
-from policies.snapshot import Facts, build
-from tests.random_worlds import catalog
-from tests.work import work
-from webhook.yaml_text import documents as yaml_documents
+from policies.state.snapshot import Facts
+from tests.support.call_counts import work
+from tests.support.generators.random_worlds import catalog
+from tests.support.snapshots import build
 
 SMALL = 150
 AT_MOST = 2.6

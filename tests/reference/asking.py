@@ -1,6 +1,6 @@
 """What a pod asks for, as (at least, at most): by resource name, by claim, and as a part of a GPU (design law 10).
 
-Written apart from ``policies.devices`` and ``policies.count``. Nothing that can't be read counts for nothing.
+Written apart from ``policies.planning.devices`` and ``policies.pods.interval``. Nothing that can't be read counts for nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import ceil
 from typing import Any
 
 from policies.catalog import Catalog, Resource
-from policies.cluster_facts import ClusterFacts
+from policies.state.cluster_facts import ClusterFacts
 from tests.reference import pods
 from tests.reference.pods import Container, Raw, number
 
@@ -59,7 +59,7 @@ def meaning(name: str, catalog: Catalog, cluster: ClusterFacts) -> Resource | No
     if listed is not None:
         classes = [name.partition("/")[2]]
     else:
-        classes = [c for c, said in cluster.device_classes.items() if "/" in name and said.extended == name]
+        classes = [c for c, known in cluster.device_classes.items() if "/" in name and known.extended == name]
     if not classes:
         return Resource(name=name, vendor="", kind="other") if looks_like_one(name, catalog) else None
     if not is_accelerator(classes[0], catalog, cluster):
@@ -112,8 +112,8 @@ def devices(pod: Raw, name: str, *, by_both: bool = False) -> Span:
 
 
 def amount(container: Container, name: str, by_both: bool) -> Span:
-    said = [container.side(side)[name] for side in pods.SIDES if container.side(side).get(name) is not None]
-    spans = [whole(value) for value in said]
+    amounts = [container.side(side)[name] for side in pods.SIDES if container.side(side).get(name) is not None]
+    spans = [whole(value) for value in amounts]
     if not spans:
         return 0, 0
     return (min(least for least, _ in spans), larger(spans)[1]) if by_both else spans[0]
@@ -158,14 +158,14 @@ def claims(pod: Raw, namespace: str, catalog: Catalog, cluster: ClusterFacts) ->
 
 def driver(device_class: str, cluster: ClusterFacts) -> str:
     """Of a class that doesn't tell, its own name: published classes are called by their driver."""
-    said = cluster.device_classes.get(device_class)
-    return said.driver if said is not None and said.driver else device_class
+    known = cluster.device_classes.get(device_class)
+    return known.driver if known is not None and known.driver else device_class
 
 
 def is_accelerator(device_class: str, catalog: Catalog, cluster: ClusterFacts) -> bool:
     """All but those whose class says that its driver is another's: its name says nothing."""
-    said = cluster.device_classes.get(device_class)
-    return said is None or catalog.is_accelerator_driver(said.driver)
+    known = cluster.device_classes.get(device_class)
+    return known is None or catalog.is_accelerator_driver(known.driver)
 
 
 def vendor_of_class(device_class: str, catalog: Catalog, cluster: ClusterFacts) -> str:
@@ -190,15 +190,15 @@ def parted(pod: Raw) -> Span:
     if not by_annotation(pod):
         return 0, 0
     annotations = pods.metadata(pod, "annotations")
-    said, part = str(annotations.get("gpu-fraction-num-devices", "1")), str(annotations.get("gpu-fraction", "1"))
-    if not (said.isascii() and said.isdecimal() and len(said) <= MOST_DIGITS) or not _is_a_part(part):
+    count, part = str(annotations.get("gpu-fraction-num-devices", "1")), str(annotations.get("gpu-fraction", "1"))
+    if not (count.isascii() and count.isdecimal() and len(count) <= MOST_DIGITS) or not _is_a_part(part):
         return 1, None
-    return max(1, int(said)), max(1, int(said))
+    return max(1, int(count)), max(1, int(count))
 
 
-def _is_a_part(said: str) -> bool:
+def _is_a_part(text: str) -> bool:
     """A decimal of at most one."""
-    return re.fullmatch(r"\d*\.?\d+", said, re.ASCII) is not None and Fraction(said) <= 1
+    return re.fullmatch(r"\d*\.?\d+", text, re.ASCII) is not None and Fraction(text) <= 1
 
 
 # --- all of it ---------------------------------------------------------------------------------------------------------

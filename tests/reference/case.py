@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from policies.catalog import Catalog
-from policies.cluster_facts import ClusterFacts
 from policies.policy import LongRuns, Policy
 from policies.request import Request
+from policies.state.cluster_facts import ClusterFacts
 from tests.reference import pods
 from tests.reference.actors import row
 from tests.reference.asking import asking, meaning
@@ -140,9 +140,9 @@ class Case:
 
     def words(self) -> list[float]:
         """Seconds: the annotation where it is one above zero, then the deadline."""
-        said = pods.duration(self.annotations.get("berth.dev/expected-duration"))
+        expected = pods.duration(self.annotations.get("berth.dev/expected-duration"))
         deadline = self.pod["spec"].get("activeDeadlineSeconds")
-        return [w for w in (said, deadline) if w is not None and (w > 0 or w is deadline)]
+        return [w for w in (expected, deadline) if w is not None and (w > 0 or w is deadline)]
 
     def is_long(self, runs: LongRuns | None, *, longest: bool = True) -> bool:
         """By the longer word; by the first one, for a default."""
@@ -166,9 +166,9 @@ class Case:
     def speaker(self, take: Callable[[Policy], Any], same: Callable[[Any, Any], bool] = operator.eq) -> Any:
         """What the narrowest scope that speaks says, None where it is silent or does not agree with itself."""
         for scope in ([p for p in self.certain if p.namespace is not None], [p for p in self.certain if p.namespace is None]):
-            said = [w for p in scope if (w := take(p)) is not None]
-            if said:
-                return said[0] if all(same(w, said[0]) for w in said) else None
+            values = [w for p in scope if (w := take(p)) is not None]
+            if values:
+                return values[0] if all(same(w, values[0]) for w in values) else None
         return None
 
     def acting(self, calm: str) -> list[Policy]:

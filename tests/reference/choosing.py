@@ -49,15 +49,15 @@ class Choosing(KnownNodes):
 
     def choose_template(self) -> set[str]:
         allowed = {n for p in self.certain if p.namespace is None for n in p.allow.node_templates}
-        said = self.annotations.get("berth.dev/node-template")
-        if said is not None:
-            if said not in self.atlas.templates or said not in allowed:
+        annotation = self.annotations.get("berth.dev/node-template")
+        if annotation is not None:
+            if annotation not in self.atlas.templates or annotation not in allowed:
                 return {"BERTH-152"}
             if not self.placeable():
                 return set()
             impossible = not self.platforms_left(lambda n: True, self.now, self.terms)
-            self.template_by = [p for p in self.certain if said in p.allow.node_templates]
-            return set() if self.take_template(said, by_default=False) or impossible else {"BERTH-152"}
+            self.template_by = [p for p in self.certain if annotation in p.allow.node_templates]
+            return set() if self.take_template(annotation, by_default=False) or impossible else {"BERTH-152"}
         wish = self.speaker(lambda p: p.default.node_template) if self.silent("template") and self.row.chooses and not self.unread else None
         own = any(p.namespace is not None and p.default.node_template for p in self.certain)
         self.template_by = [p for p in self.certain if p.default.node_template and (p.namespace is not None or not own)]
@@ -87,7 +87,7 @@ class Choosing(KnownNodes):
 
     def slice_wish(self) -> tuple[int | None, int | None] | None:
         """(nominal GB, usable MiB) of the slice wished for; None: no wish, or not for this pod."""
-        said = self.annotations.get("berth.dev/mig-slice")
+        annotation = self.annotations.get("berth.dev/mig-slice")
         kinds = {(r.vendor, r.kind) for r in self.asked.values()}
         if (
             ("nvidia", "gpu") not in kinds
@@ -97,9 +97,9 @@ class Choosing(KnownNodes):
             or self.names_shared()
         ):
             return None
-        if said is not None and said.endswith("gb") and said[:-2].isdigit():
-            return int(said[:-2]), None
-        wish = self.speaker(lambda p: p.default.mig) if said != "none" and not self.unread else None
+        if annotation is not None and annotation.endswith("gb") and annotation[:-2].isdigit():
+            return int(annotation[:-2]), None
+        wish = self.speaker(lambda p: p.default.mig) if annotation != "none" and not self.unread else None
         return None if wish is None else (wish.slice_gb, wish.usable_mib)
 
     def names_shared(self) -> bool:
@@ -156,8 +156,8 @@ class Choosing(KnownNodes):
             self.out.slice, self.slice_resource = profile, resource
             self.chosen.append(self.in_slice(profile, resource))
             return set()
-        said = self.annotations.get("berth.dev/mig-slice")
-        return {"BERTH-153"} if said is not None and said[:-2].isdigit() and self.slices(judged=False) else set()
+        annotation = self.annotations.get("berth.dev/mig-slice")
+        return {"BERTH-153"} if annotation is not None and annotation[:-2].isdigit() and self.slices(judged=False) else set()
 
     def choose_rest(self) -> None:
         machine = self.speaker(lambda p: None if p.default.machine == Machine() else p.default.machine, self.same_machines)
@@ -192,8 +192,13 @@ class Choosing(KnownNodes):
     def capacity_wish(self, policy: Policy) -> frozenset[str] | None:
         """longRuns beats capacity where the run is long."""
         default = policy.default
-        said = default.long_runs.capacity if default.long_runs and self.is_long(default.long_runs, longest=False) else default.capacity
-        return frozenset(c for c in ("spot", "on-demand", "reserved") if c in said or (c == "reserved" and "on-demand" in said)) or None
+        capacities = (
+            default.long_runs.capacity if default.long_runs and self.is_long(default.long_runs, longest=False) else default.capacity
+        )
+        return (
+            frozenset(c for c in ("spot", "on-demand", "reserved") if c in capacities or (c == "reserved" and "on-demand" in capacities))
+            or None
+        )
 
     def keep(self, axis: str, tests: list[Inside]) -> bool:
         """Kept only if something is left; where nothing was left before, to no effect."""

@@ -11,7 +11,7 @@ import jsonpatch
 
 from policies.engine import evaluate
 from policies.request import Request
-from policies.snapshot import Facts
+from policies.state.snapshot import Facts
 from policies.verdict import Verdict
 from tests.reference import pods
 from tests.reference.case import PLACEMENT, Expected

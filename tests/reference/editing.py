@@ -62,12 +62,12 @@ class Editing(Choosing):
             there = {n for n in here if n.platform == platform}
             unsure = any(self.atlas.undecided(self.atlas.tables[platform], e) for e in term)  # nobody knows what it selects
             for axis in AXES:
-                inside, said_whole, _ = self.sayable(platform, axis, term)
+                inside, expressed_whole, _ = self.sayable(platform, axis, term)
                 out = {n for n in there if not inside(n)}
                 by_name = {n for n in out if n.sharing == "TimeSliced" and n.profile and name not in self.world.by_resource}
                 shown = out - by_name if axis == "sharing" else out  # no label tells a slice that is shared
                 most -= shown if platform in possible else set()
-                least -= out if said_whole and (axis != "sharing" or not out) else there
+                least -= out if expressed_whole and (axis != "sharing" or not out) else there
                 if axis == "sharing" and any(n.sharing == "MIG" and not inside(n) for n in self.atlas.tables[platform].nodes):
                     least -= {n for n in there if n.sharing == "TimeSliced" and n.profile}  # what keeps off slices keeps off shared ones
             if platform not in alive:  # something is left elsewhere in the term, or the term is closed
@@ -142,8 +142,8 @@ class Editing(Choosing):
         ]
         if self.row.affinity != "write" or not self.world.placed:
             return any(all(chosen(n) for chosen in self.chosen) for n in nodes)
-        said = {(platform, axis): self.sayable(platform, axis, term)[2] for platform in alive for axis in AXES}
-        return any(all(said[n.platform, axis](n) for axis in AXES) for n in nodes)
+        expressed = {(platform, axis): self.sayable(platform, axis, term)[2] for platform in alive for axis in AXES}
+        return any(all(expressed[n.platform, axis](n) for axis in AXES) for n in nodes)
 
     def raise_grace(self) -> None:
         former, default, floor = self.pod["spec"].get("terminationGracePeriodSeconds", 30), self.default_grace(), self.floor()
@@ -160,15 +160,15 @@ class Editing(Choosing):
 
     def default_grace(self) -> int | None:
         """What nothing written is raised to: never past a maximum, a NodePool's own, or what every platform that is left grants."""
-        wishes = [p.default.grace for p in self.acting(self.row.grace) if p.default.grace is not None]
-        if not wishes or "grace" in [o.strip() for o in self.annotations.get("berth.dev/opt-out", "").split(",")]:
+        durations = [p.default.grace for p in self.acting(self.row.grace) if p.default.grace is not None]
+        if not durations or "grace" in [o.strip() for o in self.annotations.get("berth.dev/opt-out", "").split(",")]:
             return None
         limits = [p.require.grace_max for p in self.policies if p.require.grace_max is not None]
         pools = [p for n in self.nodepools() if (p := self.cluster.nodepool_grace.get(n)) is not None]
         left = {platform for term in self.terms for platform in self.left(terms=[term])} or set(self.atlas.tables)
         caps = [cap for cap in self.catalog.grace_caps if cap.capacity is None]
         grants = [min((cap.seconds for cap in caps if platform in cap.platforms), default=FOREVER) for platform in left]
-        return min([max(wishes), *limits, *pools, max(grants) if self.world.placed else FOREVER])
+        return min([max(durations), *limits, *pools, max(grants) if self.world.placed else FOREVER])
 
     def nodepools(self) -> set[str]:
         """The known NodePools that the terms name; all of them where they name none."""
@@ -176,8 +176,8 @@ class Editing(Choosing):
         return named & set(self.cluster.nodepool_grace) or set(self.cluster.nodepool_grace)
 
     def mark(self) -> None:
-        wishes = [FOREVER if p.default.protect_for == "Always" else p.default.protect_for for p in self.acting(self.row.annotations)]
-        wanted = [w for w in wishes if w is not None]
+        durations = [FOREVER if p.default.protect_for == "Always" else p.default.protect_for for p in self.acting(self.row.annotations)]
+        wanted = [w for w in durations if w is not None]
         if not wanted:
             return
         limit = self.least(lambda p: p.require.protection_max)

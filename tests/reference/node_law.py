@@ -8,9 +8,9 @@ from typing import Any
 
 from policies.catalog import Catalog
 from policies.request import Request
-from tests.random_worlds import World, catalog
 from tests.reference.evaluator import Judged, Reference
 from tests.reference.nodes import Node, in_template, terms_of
+from tests.support.generators.random_worlds import World, catalog
 
 Raw = dict[str, Any]
 SAMPLES = 40
@@ -61,8 +61,8 @@ def chance(random: Random) -> bool:
 def _can_be(node: Node, labels: Mapping[str, str], case: Judged) -> bool:
     """Whether such a node is where its labels say: inside every template whose labels it has, slices only on those."""
     templates = [t for t in case.atlas.templates.values() if all(labels.get(k) == v for k, v in t.labels)]
-    said: Catalog = case.catalog
-    return all(in_template(node, t, said) for t in templates) and (bool(templates) or not node.scarce)
+    known: Catalog = case.catalog
+    return all(in_template(node, t, known) for t in templates) and (bool(templates) or not node.scarce)
 
 
 def _selects(terms: list[list[Raw]], labels: Mapping[str, str]) -> bool:

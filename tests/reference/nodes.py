@@ -1,7 +1,8 @@
 """Every kind of node that the catalog knows, one by one, and which of them a pod's selectors let it land on.
 
-Written apart from ``policies.offers`` and ``policies.placement``: lists of dicts, no bit sets. A label's values are those that
-such a node may carry; None: it may lack the label; ``*``: any value; ``?``: a value that the catalog does not know.
+Written apart from ``policies.offers.table`` and ``policies.planning.feasibility``: lists of dicts, no bit sets.
+A label's values are those that such a node may carry; None: it may lack the label; ``*``: any value; ``?``: a value that the
+catalog does not know.
 """
 
 from __future__ import annotations
@@ -414,10 +415,10 @@ class Atlas:
 
     def demanded(self, expressions: Sequence[Raw]) -> set[str]:
         """Templates all of whose labels the expressions demand."""
-        said = {
+        selected_labels = {
             (e["key"], str(e["values"][0])) for e in expressions if e["operator"] == "In" and len(set(map(str, e.get("values") or ()))) == 1
         }
-        return {t.name for t in self.templates.values() if t.labels and all(label in said for label in t.labels)}
+        return {t.name for t in self.templates.values() if t.labels and all(label in selected_labels for label in t.labels)}
 
     def lands(self, node: Node, expressions: Sequence[Raw]) -> bool:
         """Whether a pod with these expressions (ANDed) may land on this kind of node."""
@@ -470,5 +471,5 @@ def terms_of(pod: Raw) -> list[list[Raw]]:
     terms = required.get("nodeSelectorTerms")
     if not terms:
         return [selector]
-    said = [[{**e, "key": OLDER.get(e["key"], e["key"])} for e in t.get("matchExpressions") or ()] for t in terms]
-    return [selector + one for one, t in zip(said, terms, strict=True) if t.get("matchExpressions") or t.get("matchFields")]
+    expressions = [[{**e, "key": OLDER.get(e["key"], e["key"])} for e in t.get("matchExpressions") or ()] for t in terms]
+    return [selector + one for one, t in zip(expressions, terms, strict=True) if t.get("matchExpressions") or t.get("matchFields")]

@@ -168,8 +168,8 @@ class Placing(Refusals):
         assert machine.families is not None
         vendors = {gpu.vendor for gpu in self.catalog.gpus if gpu.family in machine.families.in_}
         there = {n.platform for t in self.atlas.tables.values() for n in t.nodes if in_machine(n, alone, self.catalog)}
-        told = {name for name, t in self.atlas.tables.items() if any(a.endswith("gpuFamily") for a in t.platform.labels.values())}
-        return lambda n: in_machine(n, alone, self.catalog) or (n.gpu is None and n.vendor in vendors and n.platform in there - told)
+        by_family = {name for name, t in self.atlas.tables.items() if any(a.endswith("gpuFamily") for a in t.platform.labels.values())}
+        return lambda n: in_machine(n, alone, self.catalog) or (n.gpu is None and n.vendor in vendors and n.platform in there - by_family)
 
     def of_template(self, template: NodeTemplate, axis: str) -> list[Inside]:
         if axis == "machine":
@@ -185,12 +185,12 @@ class Placing(Refusals):
         taken, whole, selected = list[Inside](), True, None
         inside = self.universe(platform, axis)
         for at, scope in enumerate(self.constraints(axis)):
-            said = self.said(platform, axis, term, [n for n in inside if every(scope)(n)], at)
-            for group in ([scope] if said is not None else [[one] for one in scope]) if scope else []:
+            expressed = self.expressed(platform, axis, term, [n for n in inside if every(scope)(n)], at)
+            for group in ([scope] if expressed is not None else [[one] for one in scope]) if scope else []:
                 narrowed = [n for n in inside if every(group)(n)]
-                said = self.said(platform, axis, term, narrowed, at)
-                if said is not None:
-                    taken, inside, whole, selected = taken + group, narrowed, len(said) == len(narrowed), said
+                expressed = self.expressed(platform, axis, term, narrowed, at)
+                if expressed is not None:
+                    taken, inside, whole, selected = taken + group, narrowed, len(expressed) == len(narrowed), expressed
         return every(taken), whole, (lambda n: selected is None or n in selected)
 
     def can_be_had(self) -> bool:
@@ -199,12 +199,12 @@ class Placing(Refusals):
             return bool(self.left())
         for term in self.terms:
             for platform in self.left(terms=[term]):
-                said = [self.sayable(platform, axis, term)[2] for axis in AXES]
-                if platform in self.left(more=every(said), terms=[term]):
+                expressed = [self.sayable(platform, axis, term)[2] for axis in AXES]
+                if platform in self.left(more=every(expressed), terms=[term]):
                     return True
         return False
 
-    def said(self, platform: str, axis: str, term: list[Raw], inside: list[Node], scope: int) -> set[Node] | None:
+    def expressed(self, platform: str, axis: str, term: list[Raw], inside: list[Node], scope: int) -> set[Node] | None:
         if axis == "machine" and platform in self.atlas.renamed(term, "type") and 0 < len(inside) < len(self.universe(platform, axis)):
             return set(inside)  # by types, which tell all
         found = self.atlas.saying(can_say, platform, axis, self.universe(platform, axis), inside)

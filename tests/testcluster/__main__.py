@@ -1,8 +1,10 @@
 """``make cluster``: a real control plane in the foreground, with fake GPU nodes, Karpenter and Berth, until Ctrl-C.
 
-    python -m tests.testcluster [FOLDER]      FOLDER: where kubeconfig, kubectl and the registration are found while it runs
+    python -m tests.testcluster [FOLDER] [--played]      FOLDER: where kubeconfig, kubectl and helm are found while it runs
 
-It is what the end-to-end tests run on. kwok plays the kubelets: containers don't run, a Job's pods have succeeded after two minutes.
+It is what the end-to-end tests run on. kwok plays the kubelets of GPU nodes: containers don't run there, a Job's pods have succeeded after
+two minutes. Berth is a real installation where this machine allows it (root on Linux, with what runs containers): its image is built, Helm
+installs the chart, and three nodes with real kubelets run the replicas. Elsewhere, and with --played, it is a process beside the cluster.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -21,17 +23,18 @@ from typing import Any
 
 import yaml
 
-from bench.go_build import BuildFailed
+from documents.files import read_catalog
 from policies.catalog import Catalog
-from tests.testcluster import berth, karpenter, nodes, programs
-from tests.testcluster.berth import LIBRARY, ROOT, Berth
-from tests.testcluster.cluster import Cluster, Options
-from tests.testcluster.installed import install
-from tests.testcluster.nodes import FakeNode
-from tests.testcluster.processes import ClusterFailed
+from tests.support.go_build import BuildFailed
+from tests.testcluster import programs, real_nodes
+from tests.testcluster.addons import berth, karpenter, nodes
+from tests.testcluster.addons.berth import LIBRARY, ROOT
+from tests.testcluster.addons.installed import install
+from tests.testcluster.addons.nodes import FakeNode
+from tests.testcluster.controlplane.cluster import Cluster, Options
+from tests.testcluster.controlplane.processes import ClusterFailed
+from tests.testcluster.controlplane.starting import running
 from tests.testcluster.programs import NoProgram
-from tests.testcluster.starting import running
-from webhook.files import read_catalog
 
 FOLDER = ROOT / ".berth" / "cluster"
 """Unless another is named: the same at each start, so that README can name it."""
@@ -44,13 +47,17 @@ LOOK = 0.5
 """seconds between two looks at the log and the processes"""
 
 
-def main(folder: Path = FOLDER) -> int:
+Lines = Callable[[], Iterator[str]]
+"""What Berth has logged since it was last asked"""
+
+
+def main(folder: Path = FOLDER, *, played: bool = False) -> int:
     """0 once stopped, 1 where something of it failed, 2 where it can't be started."""
     for number in (signal.SIGTERM, signal.SIGINT):  # SIGINT too: a shell starts its background jobs deaf to it
         signal.signal(number, _interrupt)
     try:
-        with _only_one(folder), _whole(folder) as (cluster, replica):
-            _follow(cluster, replica)
+        with _only_one(folder), _whole(folder, played) as (cluster, lines):
+            _follow(cluster, lines)
         print("\nstopped; nothing is left running")
     except KeyboardInterrupt:  # before it was up
         print("\nstopped while it started; nothing is left running")
@@ -79,28 +86,52 @@ def _only_one(folder: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            for name in ("kubeconfig", "kubectl", "webhooks.yaml"):
+            for name in ("kubeconfig", "kubectl", "helm", "webhooks.yaml"):
                 (folder / name).unlink(missing_ok=True)
 
 
 @contextmanager
-def _whole(folder: Path) -> Iterator[tuple[Cluster, Berth]]:
+def _whole(folder: Path, played: bool) -> Iterator[tuple[Cluster, Lines]]:
     """All of it, said part by part."""
     begun = time.monotonic()
-    catalog = read_catalog()
+    options = Options(job_seconds=JOB_SECONDS)
+    images = "--played was given" if played else real_nodes.images(lambda what: _say(begun, f"building {what} ..."))
+    if isinstance(images, str):
+        _say(begun, f"Berth runs beside the cluster, in no container: {images}")
+        with running(options) as cluster:
+            _say(begun, _control_plane())
+            _add_nodes(begun, cluster, nodes.bare_metal(read_catalog()))
+            lines = _start_berth(cluster, folder)
+            _ready(begun, cluster, folder)
+            yield cluster, lines
+        return
+    with real_nodes.real_nodes(images, options) as rig:
+        _say(begun, f"{_control_plane()}; {', '.join(rig.nodes)}: kubelet, kube-proxy and containerd {programs.containerd_version()}")
+        _add_nodes(begun, rig.outside, [node for node in nodes.bare_metal(read_catalog()) if node.taints])  # or kwok would play replicas
+        real_nodes.install(rig, PLATFORMS, WITHOUT)
+        _say(begun, "helm install of deploy/chart, with the image that was built here: three replicas are ready")
+        _apply_library(rig.cluster)
+        _ready(begun, rig.cluster, folder)
+        yield rig.cluster, real_nodes.new_lines(rig)
+
+
+def _control_plane() -> str:
     versions = programs.versions()
-    with running(Options(job_seconds=JOB_SECONDS)) as cluster:
-        _say(begun, f"kube-apiserver, kube-scheduler, kube-controller-manager {versions['Kubernetes']}, etcd, kwok {versions['kwok']}")
-        fake = nodes.bare_metal(catalog)
-        nodes.add(cluster, *fake)
-        _say(begun, f"{len(fake)} nodes: {', '.join(map(_described, fake))}")
-        _start_karpenter(cluster, catalog)
-        _say(begun, f"Karpenter {versions['Karpenter']}: NodePool gpu, tainted; AWS machines with prices from the catalog")
-        replica = _start_berth(cluster, folder)
-        _say(begun, f"Berth: the policies of {LIBRARY.relative_to(ROOT)} as objects, for every namespace but {WITHOUT} (and the system's)")
-        _leave_files(cluster, folder)
-        _tell(cluster, folder)
-        yield cluster, replica
+    return f"kube-apiserver, kube-scheduler, kube-controller-manager {versions['Kubernetes']}, etcd, kwok {versions['kwok']}"
+
+
+def _add_nodes(begun: float, cluster: Cluster, fake: Sequence[FakeNode]) -> None:
+    """And Karpenter, which buys others."""
+    nodes.add(cluster, *fake)
+    _say(begun, f"{len(fake)} nodes: {', '.join(map(_described, fake))}")
+    _start_karpenter(cluster, read_catalog())
+    _say(begun, f"Karpenter {programs.versions()['Karpenter']}: NodePool gpu, tainted; AWS machines with prices from the catalog")
+
+
+def _ready(begun: float, cluster: Cluster, folder: Path) -> None:
+    _say(begun, f"Berth: the policies of {LIBRARY.relative_to(ROOT)} as objects, for every namespace but {WITHOUT} (and the system's)")
+    _leave_files(cluster, folder)
+    _tell(cluster, folder)
 
 
 def _say(begun: float, what: str) -> None:
@@ -117,26 +148,31 @@ def _start_karpenter(cluster: Cluster, catalog: Catalog) -> None:
     cluster.api.create(karpenter.node_pool("gpu", capacity=("spot", "on-demand", "reserved")))
 
 
-def _start_berth(cluster: Cluster, folder: Path) -> Berth:
+def _start_berth(cluster: Cluster, folder: Path) -> Lines:
     """Registered as `berth webhooks` prints it; that ``WITHOUT`` is left out is said by a catalog file, as a user would."""
     laid = cluster.folder / "catalog.yaml"
     laid.write_text(f"excludedNamespaces:\n- {{name: {WITHOUT}, source: general, mark: derived}}\n")
     kubeconfig = install(cluster)
-    for file in sorted(LIBRARY.glob("*.yaml")):
-        for value in yaml.safe_load_all(file.read_text()):
-            reply = cluster.api.apply(value)
-            assert reply.ok, reply.message
+    _apply_library(cluster)
     replica = berth.serve(cluster, "berth", kubeconfig, "--platforms", PLATFORMS)
     berth.create_namespace(cluster, WITHOUT)
     values = berth.manifests(replica, catalog=laid)
     (folder / "webhooks.yaml").write_text(yaml.safe_dump_all(values, sort_keys=False))
     berth.register(cluster, values, replica, "default")
-    return replica
+    log = replica.process.log.open()
+    return lambda: iter(log)
+
+
+def _apply_library(cluster: Cluster) -> None:
+    for file in sorted(LIBRARY.glob("*.yaml")):
+        for value in yaml.safe_load_all(file.read_text()):
+            reply = cluster.api.apply(value)
+            assert reply.ok, reply.message
 
 
 def _leave_files(cluster: Cluster, folder: Path) -> None:
-    """At fixed names: the kubeconfig, and a kubectl of the cluster's own version."""
-    for name, original in (("kubeconfig", cluster.kubeconfig), ("kubectl", programs.path("kubectl"))):
+    """At fixed names: the kubeconfig, a kubectl of the cluster's own version, and Helm."""
+    for name, original in (("kubeconfig", cluster.kubeconfig), *((name, programs.path(name)) for name in ("kubectl", "helm"))):
         (folder / name).unlink(missing_ok=True)
         (folder / name).symlink_to(original)
 
@@ -152,14 +188,14 @@ def _tell(cluster: Cluster, folder: Path) -> None:
     print(f"\nLogs: {cluster.folder}. Stays until Ctrl-C; each line below is a decision of Berth.\n", flush=True)
 
 
-def _follow(cluster: Cluster, replica: Berth) -> None:
+def _follow(cluster: Cluster, lines: Lines) -> None:
     """Tells decisions as they are logged, until Ctrl-C. Raises ClusterFailed once a process has ended."""
     before = ""
-    with contextlib.suppress(KeyboardInterrupt), replica.process.log.open() as log:
+    with contextlib.suppress(KeyboardInterrupt):
         while True:
-            for said in filter(None, (_sentence(berth.event(line)) for line in log)):
-                print(f"{said.splitlines()[0]}, as the one before" if said == before else said, flush=True)
-                before = said
+            for sentence in filter(None, (_sentence(berth.event(line)) for line in lines())):
+                print(f"{sentence.splitlines()[0]}, as the one before" if sentence == before else sentence, flush=True)
+                before = sentence
             cluster.processes.check()
             time.sleep(LOOK)
 
@@ -179,4 +215,5 @@ def _edit(edit: Any) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(Path, sys.argv[1:2])))
+    words = [word for word in sys.argv[1:] if word != "--played"]
+    sys.exit(main(*map(Path, words[:1]), played="--played" in sys.argv))

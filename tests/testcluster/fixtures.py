@@ -3,36 +3,69 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import count
 
 import pytest
 
+from tests.support.generators.random_worlds import catalog
 from tests.testcluster import programs
-from tests.testcluster.cluster import Cluster, Options
+from tests.testcluster.addons import nodes
+from tests.testcluster.addons.berth import create_namespace
+from tests.testcluster.controlplane.cluster import Cluster, Options
+from tests.testcluster.controlplane.starting import running
 from tests.testcluster.programs import NoProgram
-from tests.testcluster.starting import running
 
 MISSED = pytest.StashKey[list[str]]()
+NewNamespace = Callable[..., str]
+CONTROL_PLANE = tuple(program.name for program in programs.PROGRAMS)
+_number = count(1)
+SHARED = Options(apiserver=("--feature-gates=TaintTolerationComparisonOperators=true",))
+"""Tolerations Gt and Lt (KEP-5471), off by default"""
 
 
 @contextmanager
 def control_plane(session: pytest.Session, options: Options | None = None) -> Iterator[Cluster]:
     """A cluster whose logs stay, and are named, when a test has failed."""
-    needs_programs(session.config)
+    needs_programs(session.config, release=options.release if options else programs.CURRENT)
     before = session.testsfailed
     with running(options, keep=lambda: session.testsfailed > before) as cluster:
         yield cluster
 
 
-def needs_programs(config: pytest.Config) -> None:
-    """Builds what is not there. Where it can't be had the test is skipped, and the run's summary says so; on a build machine it fails."""
+def needs_programs(config: pytest.Config, names: Iterable[str] = CONTROL_PLANE, release: str = programs.CURRENT) -> None:
+    """Builds those that are not there. Where one can't be had the test is skipped, and the run says so; on a build machine it fails."""
     try:
-        for program in programs.PROGRAMS:
-            programs.path(program.name)
+        for name in names:
+            programs.path(name, release=release)
     except NoProgram as error:
-        reason = f"this test runs a real control plane. {error}"
+        reason = f"this test runs a real control plane, or tools of one. {error}"
         if os.environ.get("CI"):
             pytest.fail(reason)
         config.stash.setdefault(MISSED, []).append(reason)
         pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """Shared, with the nodes of ``nodes.bare_metal``. Tests keep to namespaces of their own, and to a Berth of their own."""
+    with control_plane(request.session, SHARED) as started:
+        nodes.add(started, *nodes.bare_metal(catalog()))
+        yield started
+
+
+@pytest.fixture
+def new_namespace(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[NewNamespace]:
+    """Makes namespaces, ``new_namespace({label: value})``, named after the test. Afterwards they are deleted with all in them."""
+    made: list[str] = []
+
+    def make(labels: dict[str, str] | None = None) -> str:
+        test = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:40].strip("-")
+        made.append(create_namespace(cluster, f"{test}-{next(_number)}", labels))
+        return made[-1]
+
+    yield make
+    for name in made:
+        cluster.api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})

@@ -1,9 +1,11 @@
-"""The programs of a control plane, built from Go modules into the cache (``bench.go_build``), or taken from KUBEBUILDER_ASSETS.
+"""The programs of a control plane, built from Go modules into the cache (``tests.support.go_build``), or taken from KUBEBUILDER_ASSETS.
 
-Three modules, for their versions of k8s.io differ: the control plane with kubectl, kwok (which plays the kubelets) and Karpenter with
-its own kwok cloud provider (the real provisioner on simulated machines). Each has a go.mod with ``tool`` lines and no code.
+Modules of their own, for their versions of k8s.io differ: the control plane with kubectl, kwok (which plays the kubelets), Karpenter with
+its own kwok cloud provider (the real provisioner on simulated machines), Helm, and older releases of the control plane. Each has a go.mod
+with ``tool`` lines and no code.
 
-    python -m tests.testcluster.programs      builds all that are not there, telling how far it is: about six minutes, once
+    python -m tests.testcluster.programs      builds all that are not there, telling how far it is: about twenty minutes, once; with
+                                              BERTH_PROVE=1 the older releases and metrics-server too, four minutes each
 """
 
 from __future__ import annotations
@@ -11,15 +13,26 @@ from __future__ import annotations
 import os
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bench import go_build
-from bench.go_build import BuildFailed, NoGo, Progress
+from tests.support import go_build
+from tests.support.counts import PROVE
+from tests.support.go_build import BuildFailed, NoGo, Progress
+from tests.testcluster.kubelets import possible
 
-HERE = Path(__file__).parent
+MODULES = Path(__file__).parent / "modules"
+"""Go modules: each builds programs of one release"""
 ASSETS = "KUBEBUILDER_ASSETS"
 """Names a folder of ready programs, as controller-runtime's envtest takes them: etcd, kube-apiserver, kubectl."""
+
+
+CURRENT = "controlplane"
+"""The module of the control plane that tests run on"""
+OLDER = ("kubernetes-1.36", "kubernetes-1.35")
+"""Modules of older releases, on which ``tests/e2e/versions`` runs in ``make prove``"""
+OF_A_RELEASE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+"""What an older release has of its own"""
 
 
 class NoProgram(Exception):
@@ -34,10 +47,12 @@ class Program:
     module: str
     """a folder beside this file"""
     package: str
+    tags: str = ""
+    """build tags with commas between"""
 
     @property
     def folder(self) -> Path:
-        return HERE / self.module
+        return MODULES / self.module
 
 
 PROGRAMS = (
@@ -48,32 +63,52 @@ PROGRAMS = (
     Program(name="kubectl", module="controlplane", package="k8s.io/kubernetes/cmd/kubectl"),
     Program(name="kwok", module="kwok", package="sigs.k8s.io/kwok/cmd/kwok"),
     Program(name="karpenter", module="karpenter", package="sigs.k8s.io/karpenter/kwok"),
+    Program(name="helm", module="helm", package="helm.sh/helm/v4/cmd/helm"),
 )
-BY_NAME = {program.name: program for program in PROGRAMS}
+CONTAINERD = "github.com/containerd/containerd/v2/cmd"
+ON_A_NODE = (
+    Program(name="containerd", module="containerd", package=f"{CONTAINERD}/containerd", tags="no_btrfs"),
+    Program(name="containerd-shim-runc-v2", module="containerd", package=f"{CONTAINERD}/containerd-shim-runc-v2", tags="no_btrfs"),
+    Program(name="ctr", module="containerd", package=f"{CONTAINERD}/ctr", tags="no_btrfs"),
+    Program(name="kubelet", module="kubelet", package="k8s.io/kubernetes/cmd/kubelet"),
+    Program(name="kube-proxy", module="kubelet", package="k8s.io/kubernetes/cmd/kube-proxy"),
+)
+"""what runs real containers: of use to root alone, so built by whoever can use it"""
+OF_LONG_TESTS = (Program(name="metrics-server", module="metrics-server", package="sigs.k8s.io/metrics-server/cmd/metrics-server"),)
+"""what only ``make prove`` has a use for, beside real kubelets"""
+BY_NAME = {program.name: program for program in (*PROGRAMS, *ON_A_NODE, *OF_LONG_TESTS)}
 VERSIONS = {
     "Kubernetes": "k8s.io/kubernetes",
     "etcd": "go.etcd.io/etcd/server/v3",
     "kwok": "sigs.k8s.io/kwok",
     "Karpenter": "sigs.k8s.io/karpenter",
+    "Helm": "helm.sh/helm/v4",
 }
 """what a table of results names -> the module whose version it is"""
 
 
-def path(name: str, told: Progress | None = None) -> Path:
-    """The program, built first where it has to be. Raises NoProgram, and BuildFailed with what the compiler said."""
-    if (ready := _asset(name)) is not None:
+def path(name: str, progress: Progress | None = None, *, release: str = CURRENT) -> Path:
+    """The program, built first where it has to be; of an older release what there is of it (OF_A_RELEASE). Raises NoProgram, and
+    BuildFailed with what the compiler said."""
+    program = of_release(release, name)
+    if (ready := _asset(program)) is not None:
         return ready
-    program = BY_NAME[name]
     try:
-        return go_build.built(program.folder, program.package, name, ldflags=_version_flags(program), told=told)
+        flags = _version_flags(program)
+        return go_build.built(program.folder, program.package, name, tags=program.tags, ldflags=flags, progress=progress)
     except NoGo as error:
         raise NoProgram(f"there is no {name}: it is built with Go, and {error}") from None
+
+
+def of_release(release: str, name: str) -> Program:
+    """The program as a release has it."""
+    return replace(BY_NAME[name], module=release) if name in OF_A_RELEASE else BY_NAME[name]
 
 
 def manifests(module: str, *folders: str) -> Path:
     """A folder with these folders of kwok's or Karpenter's module (``sigs.k8s.io/<module>``): their CRDs and stages."""
     try:
-        return go_build.files(HERE / module, f"sigs.k8s.io/{module}", folders)
+        return go_build.files(MODULES / module, f"sigs.k8s.io/{module}", folders)
     except NoGo as error:
         raise NoProgram(f"the manifests of {module} are fetched with Go, and {error}") from None
 
@@ -84,27 +119,37 @@ def versions() -> dict[str, str]:
     return {name: _version(text, module) for name, module in VERSIONS.items()}
 
 
+def containerd_version() -> str:
+    """As v2.4.2."""
+    return _version((MODULES / "containerd" / "go.mod").read_text(), "github.com/containerd/containerd/v2")
+
+
+def kubernetes(release: str) -> str:
+    """Its version, as v1.36.3."""
+    return _version((MODULES / release / "go.mod").read_text(), VERSIONS["Kubernetes"])
+
+
 def _version(text: str, module: str) -> str:
     found = re.search(rf"^(?:require)?\s*{re.escape(module)} (v\S+)", text, re.MULTILINE)
     assert found is not None, f"no go.mod requires {module}"
     return found.group(1)
 
 
-def _asset(name: str) -> Path | None:
-    """From KUBEBUILDER_ASSETS; None where it is not set or lacks the program, which is then built."""
-    if not (folder := os.environ.get(ASSETS)):
+def _asset(program: Program) -> Path | None:
+    """From KUBEBUILDER_ASSETS; None where it is not set or lacks the program, which is then built, as those of older releases are."""
+    if program.module in OLDER or not (folder := os.environ.get(ASSETS)):
         return None
     if not Path(folder).is_dir():
         raise NoProgram(f"{ASSETS} is {folder}, which is no folder: unset it, or name one that has etcd, kube-apiserver and kubectl")
-    ready = Path(folder) / name
+    ready = Path(folder) / program.name
     return ready if ready.exists() else None
 
 
 def _version_flags(program: Program) -> str:
     """Without them kube-apiserver says that it is v0.0.0, and kubectl warns about it."""
-    if program.module != "controlplane" or program.name == "etcd":
+    if not program.package.startswith("k8s.io/kubernetes/"):
         return ""
-    version = _version((program.folder / "go.mod").read_text(), "k8s.io/kubernetes")
+    version = kubernetes(program.module)
     major, minor, _ = version.removeprefix("v").split(".")
     values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
     return " ".join(f"-X k8s.io/component-base/version.{key}={value}" for key, value in values.items())
@@ -113,12 +158,15 @@ def _version_flags(program: Program) -> str:
 def main() -> int:
     """Builds what is not there. 0 also without Go: tests then say what they miss."""
     try:
-        missing = [program for program in PROGRAMS if not _there(program)]
+        older = [of_release(release, name) for release in OLDER if PROVE for name in OF_A_RELEASE]
+        on_a_node = () if possible.missing() else (*ON_A_NODE, *(OF_LONG_TESTS if PROVE else ()))
+        missing = [program for program in (*PROGRAMS, *older, *on_a_node) if not _there(program)]
         if missing:
-            print(f"building {', '.join(program.name for program in missing)}, once: some six minutes on two cores", flush=True)
+            print(f"building {', '.join(program.name for program in missing)}, once: some twenty minutes on two cores", flush=True)
         for number, program in enumerate(missing, 1):
-            prefix = f"{program.name} ({number} of {len(missing)})"
-            path(program.name, told=lambda said, prefix=prefix: print(f"{prefix}: {said}", flush=True))  # type: ignore[misc]
+            prefix = f"{program.name}{f' of {program.module}' if program.module in OLDER else ''} ({number} of {len(missing)})"
+            release = program.module if program.name in OF_A_RELEASE else CURRENT
+            path(program.name, progress=lambda text, prefix=prefix: print(f"{prefix}: {text}", flush=True), release=release)  # type: ignore[misc]
     except (NoGo, NoProgram) as error:
         print(f"no control plane for tests: {error}", file=sys.stderr)
     except BuildFailed as error:
@@ -128,8 +176,12 @@ def main() -> int:
 
 
 def _there(program: Program) -> bool:
-    ready = _asset(program.name)
-    return ready is not None or go_build.kept(program.folder, program.name, ldflags=_version_flags(program)).exists()
+    ready = _asset(program)
+    return ready is not None or _kept(program).exists()
+
+
+def _kept(program: Program) -> Path:
+    return go_build.kept(program.folder, program.name, tags=program.tags, ldflags=_version_flags(program))
 
 
 if __name__ == "__main__":

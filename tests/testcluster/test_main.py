@@ -19,16 +19,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.patience import PATIENCE
-from tests.testcluster import starting
-from tests.testcluster.cluster import Options
+from tests.support.calls.server_process import ROOT, until
+from tests.support.counts import only_in_prove
+from tests.support.patience import PATIENCE
+from tests.testcluster.controlplane import starting
+from tests.testcluster.controlplane.cluster import Options
+from tests.testcluster.controlplane.processes import ClusterFailed, free_port, watched
+from tests.testcluster.controlplane.starting import Starting
+from tests.testcluster.controlplane.test_processes import alive, gone
 from tests.testcluster.fixtures import needs_programs
-from tests.testcluster.processes import ClusterFailed, free_port, watched
-from tests.testcluster.starting import Starting
-from tests.testcluster.test_processes import alive, gone
-from tests.webhook.server import ROOT, until
+from tests.testcluster.kubelets.fixtures import needs_kubelets
 
 COMMAND = [sys.executable, "-m", "tests.testcluster"]
+PLAYED = [*COMMAND, "--played"]
+"""As it is wherever there is no root: what the README shows"""
 RUNS_ALREADY = "a cluster runs already: export KUBECONFIG={}/kubeconfig, or end it first"
 UP = "Stays until Ctrl-C"
 
@@ -72,17 +76,17 @@ class Shown:
     def prints(self, words: list[str], wanted: list[str]) -> None:
         """An apply at once, what is looked at in the end."""
         if words[0] == "apply":
-            assert told(self.kubectl(*words)) == wanted
+            assert as_lines(self.kubectl(*words)) == wanted
         else:
-            until(lambda: told(self.kubectl(*words)) == wanted, f"kubectl {shlex.join(words)} to print\n" + "\n".join(wanted))
+            until(lambda: as_lines(self.kubectl(*words)) == wanted, f"kubectl {shlex.join(words)} to print\n" + "\n".join(wanted))
 
 
 @contextmanager
-def shown(folder: Path) -> Iterator[Shown]:
+def shown(folder: Path, start: list[str] = PLAYED) -> Iterator[Shown]:
     """It runs in the foreground of nobody; killed on leaving, which ends all that it started."""
     files, output = folder / "files", folder / "output"
     with output.open("wb") as written:
-        process = subprocess.Popen([*COMMAND, str(files)], cwd=ROOT, stdout=written, stderr=subprocess.STDOUT)
+        process = subprocess.Popen([*start, str(files)], cwd=ROOT, stdout=written, stderr=subprocess.STDOUT)
     try:
         yield Shown(process, files, output)
     finally:
@@ -113,15 +117,31 @@ def test_what_the_readme_shows_is_what_comes(tmp_path: Path) -> None:
         assert {path.name for path in command.files.iterdir()} == {"lock"}
 
 
+def test_replicas_run_on_real_nodes(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Where the machine allows it: the chart is installed by Helm, each replica is on a node of its own, and a Job is patched; Ctrl-C ends
+    all."""
+    needs_kubelets(request.config)
+    with shown(tmp_path, COMMAND) as command:
+        command.up()
+        nodes = command.kubectl("get", "pods", "--namespace=berth-system", "--output=jsonpath={.items[*].spec.nodeName}").split()
+        assert sorted(nodes) == ["node-1", "node-2", "node-3"]
+        command.kubectl("apply", "-f", "docs/examples/train.yaml")
+        until(lambda: "default/train-: patched" in command.text, "the decision to be told")
+        folder, started = command.folder, command.children()
+        command.process.send_signal(signal.SIGINT)
+        assert command.process.wait(PATIENCE) == 0
+        assert gone([*started.values()], folder)
+
+
 def readme() -> list[tuple[list[str], list[str]]]:
     """The commands of the README's section, and what they print."""
     section = (ROOT / "README.md").read_text().partition("## Try it on a real control plane")[2].partition("\n## ")[0]
     pairs = re.findall(r"^\$ kubectl (.*)\n((?:(?![$`]).*\n)*)", section, re.MULTILINE)
     assert len(pairs) == 11
-    return [(shlex.split(words), told(output)) for words, output in pairs]
+    return [(shlex.split(words), as_lines(output)) for words, output in pairs]
 
 
-def told(output: str) -> list[str]:
+def as_lines(output: str) -> list[str]:
     """Sorted rows without what differs from time to time: generated names, ages, blanks."""
     text = re.sub(r"\b(train|pretrain)-[a-z0-9]{5}\b", r"\1-X", output)
     text = re.sub(r"\bkwok-gpu-\S+", "kwok-gpu-X", text)
@@ -129,8 +149,10 @@ def told(output: str) -> list[str]:
     return sorted(" ".join(line.split()) for line in text.splitlines())
 
 
+@only_in_prove
 def test_a_part_that_dies_ends_it_with_its_name(tmp_path: Path) -> None:
-    """Who was killed, by what, where its log is; exit code 1, and nothing goes on."""
+    """Who was killed, by what, where its log is; exit code 1, and nothing goes on. One that dies at its start:
+    ``test_a_full_disk_is_said``."""
     with shown(tmp_path) as command:
         command.up()
         started = command.children()
@@ -146,7 +168,7 @@ def test_a_full_disk_is_said(tmp_path: Path) -> None:
     """etcd's own words; exit code 1, and nothing goes on. A small file system of our own, where the kernel lets us make one."""
     small = tmp_path / "small"
     small.mkdir()
-    inside = f"mount -t tmpfs -o size=8m none {small} && TMPDIR={small} exec {shlex.join([*COMMAND, str(tmp_path / 'files')])}"
+    inside = f"mount -t tmpfs -o size=8m none {small} && TMPDIR={small} exec {shlex.join([*PLAYED, str(tmp_path / 'files')])}"
     command = ["unshare", "-rm", "sh", "-c", inside]
     if shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False).returncode:
         pytest.skip("no mount namespace of our own to be had: a full disk was not tried")

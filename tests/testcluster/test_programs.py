@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from bench import go_build
-from bench.go_build import BuildFailed
+from tests.support import go_build
+from tests.support.calls.server_process import ROOT
+from tests.support.go_build import BuildFailed
 from tests.testcluster import programs
 from tests.testcluster.programs import NoProgram
-from tests.webhook.server import ROOT
 
 NO_GO = "there is no Go here"
 
@@ -59,19 +59,19 @@ def test_go_beside_this_python_serves(monkeypatch: pytest.MonkeyPatch, tmp_path:
     (tmp_path / "go").write_text("#!/bin/sh\necho go9.99\n")
     (tmp_path / "go").chmod(0o755)
     monkeypatch.setattr(go_build, "CACHE", tmp_path / "cache")
-    assert go_build.kept(programs.HERE / "kwok", "kwok").parent.parent == tmp_path / "cache" / "go"
+    assert go_build.kept(programs.MODULES / "kwok", "kwok").parent.parent == tmp_path / "cache" / "go"
 
 
 @pytest.mark.parametrize(
-    ("ci", "cores", "code", "said"),
+    ("ci", "cores", "code", "message"),
     [
-        ("", [], 0, "NOT TRIED ON A REAL CONTROL PLANE"),
-        ("", ["-n", "1", "--dist", "loadfile"], 0, "NOT TRIED ON A REAL CONTROL PLANE"),
+        ("", [], 0, "NOT TRIED HERE"),
+        ("", ["-n", "1", "--dist", "loadfile"], 0, "NOT TRIED HERE"),
         ("true", [], 1, "Failed: this test runs a real control plane"),
     ],
     ids=["laptop", "on every core", "CI"],
 )
-def test_tests_say_what_they_miss(tmp_path: Path, ci: str, cores: list[str], code: int, said: str) -> None:
+def test_tests_say_what_they_miss(tmp_path: Path, ci: str, cores: list[str], code: int, message: str) -> None:
     """Without Go they are skipped, and a loud summary says so, whichever process has skipped them; on a build machine they fail."""
     if Path(sys.executable).with_name("go").exists():
         pytest.skip("this Python has a Go beside it")
@@ -79,7 +79,7 @@ def test_tests_say_what_they_miss(tmp_path: Path, ci: str, cores: list[str], cod
     environment.pop(programs.ASSETS, None)
     command = [sys.executable, "-m", "pytest", "-q", "--no-cov", "-p", "no:cacheprovider", *cores, "tests/e2e/test_smoke.py"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, said in done.stdout) == (code, True), done.stdout
+    assert (done.returncode, message in done.stdout) == (code, True), done.stdout
     assert f"there is no etcd: it is built with Go, and {NO_GO}" in done.stdout
 
 
@@ -91,12 +91,12 @@ def test_building_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path:
     (tmp_path / "main.go").write_text('package main\n\nimport "net/http"\n\nfunc main() { _ = http.Get }\n')
     monkeypatch.setattr(go_build, "CACHE", tmp_path_factory.mktemp("cache"))
     monkeypatch.setattr(go_build, "TELL_SECONDS", 0.01)
-    said: list[str] = []
-    program = go_build.built(tmp_path, ".", "m", told=said.append)
+    lines: list[str] = []
+    program = go_build.built(tmp_path, ".", "m", progress=lines.append)
     assert subprocess.run([program], check=False).returncode == 0
-    assert said
-    assert all("packages compiled" in line for line in said)
-    assert go_build.built(tmp_path, ".", "m", told=lambda _: pytest.fail("it is there")) == program
+    assert lines
+    assert all("packages compiled" in line for line in lines)
+    assert go_build.built(tmp_path, ".", "m", progress=lambda _: pytest.fail("it is there")) == program
 
 
 def test_a_build_that_fails_leaves_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -118,14 +118,33 @@ def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_pat
     (tmp_path / "cache").touch()
     monkeypatch.setattr(go_build, "CACHE", tmp_path / "cache")
     with pytest.raises(BuildFailed, match=r"making the cache failed: .*Not a directory"):
-        go_build.built(programs.HERE / "kwok", "sigs.k8s.io/kwok/cmd/kwok", "kwok")
+        go_build.built(programs.MODULES / "kwok", "sigs.k8s.io/kwok/cmd/kwok", "kwok")
 
 
 def test_the_versions_are_those_of_the_modules() -> None:
     """One of Kubernetes', for all its parts."""
     found = programs.versions()
-    assert [*found] == ["Kubernetes", "etcd", "kwok", "Karpenter"]
-    assert found["Kubernetes"].startswith("v1.36.")
-    text = (programs.HERE / "controlplane" / "go.mod").read_text()
-    staging = found["Kubernetes"].replace("v1.", "v0.")
+    assert [*found] == ["Kubernetes", "etcd", "kwok", "Karpenter", "Helm"]
+    assert found["Kubernetes"] == programs.kubernetes(programs.CURRENT)
+    assert found["Kubernetes"].startswith("v1.37.")
+
+
+@pytest.mark.parametrize("release", [programs.CURRENT, *programs.OLDER])
+def test_a_release_is_of_one_version(release: str) -> None:
+    """All its parts; an older one is named after it."""
+    version = programs.kubernetes(release)
+    text = (programs.MODULES / release / "go.mod").read_text()
+    staging = version.replace("v1.", "v0.")
     assert {line.split()[-1] for line in text.splitlines() if line.startswith("\tk8s.io/") and "=>" in line} == {staging}
+    assert release == programs.CURRENT or version.startswith(f"v{release.removeprefix('kubernetes-')}.")
+
+
+def test_an_older_release_is_not_taken_from_ready_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, without_go: None) -> None:
+    """Those of KUBEBUILDER_ASSETS are of one release, and nobody says which."""
+    (tmp_path / "etcd").touch()
+    (tmp_path / "kwok").touch()
+    monkeypatch.setenv(programs.ASSETS, str(tmp_path))
+    for release in programs.OLDER:
+        assert programs.path("kwok", release=release) == tmp_path / "kwok"
+        with pytest.raises(NoProgram):
+            programs.path("etcd", release=release)

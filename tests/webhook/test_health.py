@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from policies.snapshot import Snapshot
-from tests.webhook.asked import ask
-from webhook.app import Replica
-from webhook.health import Condition, Health, checks
-from webhook.limits import Limits
-from webhook.metrics import Metrics
-from webhook.sources import Sources, load
+from policies.state.snapshot import Snapshot
+from tests.support.calls.in_process import ask
+from webhook.admission.app import Replica
+from webhook.health import checks, starlette_of
+from webhook.reload.condition import Condition
+from webhook.reload.sources import Sources, load
+from webhook.server.limits import Limits
+from webhook.telemetry.metrics import Metrics
 
 NOW = 1_800_000_000.0
 SNAPSHOT = load(Sources()).snapshot
@@ -68,15 +69,15 @@ def test_the_status_follows_the_checks() -> None:
     """200 when all are good, else 503; alive either way."""
     good = replace(condition(), certificate_expires=4e9)
     bad = replace(condition(None), certificate_expires=4e9)
-    answers = [ask(Health(it), "/readyz", method="GET") for it in (good, bad)]
+    answers = [ask(starlette_of(it), "/readyz", method="GET") for it in (good, bad)]
     assert [answer.status for answer in answers] == [200, 503]
     assert [answer.body.splitlines()[-1] for answer in answers] == [b"ready", b"not ready"]
-    assert ask(Health(bad), "/livez", method="GET").status == 200
+    assert ask(starlette_of(bad), "/livez", method="GET").status == 200
 
 
 def test_metrics_are_served_in_the_form_asked_for() -> None:
     """Prometheus' text, or OpenMetrics."""
-    app = Health(condition())
+    app = starlette_of(condition())
     text = ask(app, "/metrics", headers={"accept": "text/plain"}, method="GET")
     assert text.headers["content-type"].startswith("text/plain; version=")
     assert b"berth_build_info" in text.body
@@ -84,9 +85,9 @@ def test_metrics_are_served_in_the_form_asked_for() -> None:
     assert opened.body.endswith(b"# EOF\n")
 
 
-def test_only_three_pages_are_there_to_be_read() -> None:
+def test_only_four_pages_are_there_to_be_read() -> None:
     """Another path is 404, another method 405, and a body of any length is not read."""
-    app = Health(condition())
+    app = starlette_of(condition())
     assert ask(app, "/mutate", method="GET").status == 404
     assert (ask(app, "/livez").status, ask(app, "/livez").headers["allow"]) == (405, "GET, HEAD")
     assert ask(app, "/livez", headers={"content-length": "70000"}, method="GET").status == 413

@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from certs.authority import issue, make_ca
-from tests.patience import PATIENCE
-from tests.webhook.server import COMMAND, JSON, ROOT, Running, answer_of, logged, running, serving, started, until
+from tests.support import certificate_files
+from tests.support.calls.server_process import COMMAND, JSON, ROOT, Running, answer_of, logged, running, serving, started, until
+from tests.support.patience import PATIENCE
 
 REVIEW = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
 DEFAULT = ROOT / "policies" / "library" / "berth-default.yaml"
@@ -123,7 +124,7 @@ def test_policies_are_followed(tmp_path: Path) -> None:
     with serving(tmp_path, "--policies", str(folder)) as server:
         assert server.post("/mutate", REVIEW).response["allowed"] is True
         (folder / "more.yaml").write_text(REFUSING)
-        loaded = server.event("policies_loaded")
+        loaded = server.event("policies_loaded", 2)
         assert (loaded["policies"], loaded["added"], loaded["removed"]) == (2, ["ClusterGPUPolicy/none"], [])
         assert server.post("/mutate", REVIEW).response["allowed"] is False
         (folder / "more.yaml").write_text(REFUSING.replace("max: 1", "max: one").replace("Enforce", "Enforcing"))
@@ -133,7 +134,7 @@ def test_policies_are_followed(tmp_path: Path) -> None:
         assert b"was refused: the last good set acts" in server.health("/readyz").body
         assert b"berth_snapshot_last_reload_successful 0.0" in server.health("/metrics").body
         (folder / "more.yaml").unlink()
-        assert server.event("policies_loaded", 2)["policies"] == 1
+        assert server.event("policies_loaded", 3)["policies"] == 1
         assert server.post("/mutate", REVIEW).response["allowed"] is True
         assert b"refused" not in server.health("/readyz").body
 
@@ -148,52 +149,47 @@ def test_a_configmap_that_is_swapped_is_followed(tmp_path: Path) -> None:
     with serving(tmp_path, "--policies", str(tmp_path / "p.yaml")) as server:
         (tmp_path / "..new").symlink_to("..2")
         (tmp_path / "..new").rename(tmp_path / "..data")
-        server.event("policies_loaded")
+        server.event("policies_loaded", 2)
         assert server.post("/mutate", REVIEW).response["allowed"] is False
 
 
 def test_a_certificate_is_followed(tmp_path: Path) -> None:
     """New files are served without a restart; a key that does not belong is refused, and the last good pair goes on."""
-    now = datetime.now(UTC)
-    ca = make_ca(now)
-    (tmp_path / "ca.crt").write_bytes(ca.certificate_pem)
+    certificate_files.serving_files(tmp_path, ["127.0.0.1"])
     certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
-
-    def put() -> None:
-        pair = issue(ca, ["127.0.0.1"], now)
-        certificate.write_bytes(pair.certificate_pem)
-        key.write_bytes(pair.key_pem)
 
     def served(server: Running) -> str:
         return ssl.get_server_certificate(("127.0.0.1", server.port), ca_certs=str(tmp_path / "ca.crt"))
 
-    put()
     with serving(tmp_path, "--tls-cert", str(certificate), "--tls-key", str(key)) as server:
         first = served(server)
-        put()
+        certificate_files.renew(tmp_path, ["127.0.0.1"])
         until(lambda: served(server) != first, "the new certificate")
         second = served(server)
-        key.write_bytes(ca.key_pem)
+        key.write_bytes((tmp_path / "ca.key").read_bytes())
         assert "does not belong" in server.event("certificate_refused")["error"]
         assert served(server) == second
         ready = server.health("/readyz")
         assert (ready.status, b"what is on disk was refused" in ready.body) == (200, True)
         assert b"berth_certificate_last_reload_successful 0.0" in server.health("/metrics").body
-        put()
+        certificate_files.renew(tmp_path, ["127.0.0.1"])
         until(lambda: served(server) != second, "the next good one")
         assert b"berth_certificate_last_reload_successful 1.0" in server.health("/metrics").body
 
 
 def test_policies_that_hang_hold_up_no_certificate(tmp_path: Path) -> None:
-    """While a file of policies does not answer, a lost certificate is made anew and calls are judged by the last good set."""
-    policy = tmp_path / "policy.yaml"
+    """While a file of policies does not answer, a new certificate is served and calls are judged by the last good set."""
+    policy, tls = tmp_path / "policy.yaml", tmp_path / "tls"
     shutil.copy(DEFAULT, policy)
-    with serving(tmp_path, "--policies", str(policy)) as server:
+    certificate_files.serving_files(tls, ["127.0.0.1"])
+    files = ["--tls-cert", str(tls / "tls.crt"), "--tls-key", str(tls / "tls.key")]
+    with serving(tmp_path, "--policies", str(policy), *files) as server:
+        made = len(server.events("certificate"))
         policy.unlink()
         os.mkfifo(policy)
         writer = os.open(policy, os.O_WRONLY)  # returns once the server reads: from here on it waits for us
-        (server.ca.parent / "tls.crt").unlink()
-        until(lambda: len([e for e in server.events("certificate") if "made a new serving" in e["note"]]) == 2, "a new certificate")
+        certificate_files.renew(tls, ["127.0.0.1"])
+        server.event("certificate", made + 1)
         assert server.post("/mutate", REVIEW).response["allowed"] is True
         os.close(writer)
 
@@ -270,8 +266,8 @@ def test_a_port_in_use_is_one_line(option: str, tmp_path: Path) -> None:
     """The address, the reason and what to type; no certificate was made."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        said = refused("--self-signed", str(tmp_path), "--listen", "127.0.0.1:0", option, f"127.0.0.1:{port}")
-    assert said == f"berth: cannot listen on 127.0.0.1 port {port}: Address already in use; give another {option} HOST:PORT\n"
+        message = refused("--self-signed", str(tmp_path), "--listen", "127.0.0.1:0", option, f"127.0.0.1:{port}")
+    assert message == f"berth: cannot listen on 127.0.0.1 port {port}: Address already in use; give another {option} HOST:PORT\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -285,9 +281,9 @@ def pair(folder: Path, *, life_ended: bool = False) -> tuple[Path, Path]:
 
 
 def refused_pair(certificate: Path, key: Path) -> str:
-    said = refused("--tls-cert", str(certificate), "--tls-key", str(key), "--listen", "127.0.0.1:0")
-    assert said.count("\n") == 1
-    return said
+    message = refused("--tls-cert", str(certificate), "--tls-key", str(key), "--listen", "127.0.0.1:0")
+    assert message.count("\n") == 1
+    return message
 
 
 def test_a_key_of_another_certificate_is_one_line(tmp_path: Path) -> None:
@@ -307,22 +303,22 @@ def test_an_unreadable_key_is_one_line(tmp_path: Path) -> None:
 
 def test_an_expired_certificate_is_one_line(tmp_path: Path) -> None:
     """Every caller would refuse it: the day it ended, and what to do."""
-    said = refused_pair(*pair(tmp_path, life_ended=True))
-    assert "expired on 2020-01-08" in said
+    message = refused_pair(*pair(tmp_path, life_ended=True))
+    assert "expired on 2020-01-08" in message
 
 
 def test_a_wrong_policy_lists_every_error(tmp_path: Path) -> None:
     """All that is wrong in all files, each with its place; the server does not start."""
     (tmp_path / "a.yaml").write_text(REFUSING.replace("max: 1", "max: one"))
     (tmp_path / "b.yaml").write_text(REFUSING.replace("none", "b").replace("Enforce", "Enforced").replace("gpusPer", "gpuPer"))
-    said = refused("--self-signed", str(tmp_path / "tls"), "--policies", str(tmp_path), "--listen", "127.0.0.1:0")
-    assert said.count("\n") == 3
-    assert said.count("a.yaml") == 1
-    assert said.count("b.yaml") == 2
+    message = refused("--self-signed", str(tmp_path / "tls"), "--policies", str(tmp_path), "--listen", "127.0.0.1:0")
+    assert message.count("\n") == 3
+    assert message.count("a.yaml") == 1
+    assert message.count("b.yaml") == 2
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         pytest.param([], "or --self-signed DIR", id="no-tls"),
         pytest.param(["--self-signed", "x", "--listen", "8443"], "is not HOST:PORT", id="bad-address"),
@@ -331,21 +327,21 @@ def test_a_wrong_policy_lists_every_error(tmp_path: Path) -> None:
         pytest.param(["--self-signed", "x", "--keep-alive", "60"], "the API server keeps idle connections 90 s", id="keep-alive"),
     ],
 )
-def test_wrong_options_are_one_line(options: list[str], said: str) -> None:
+def test_wrong_options_are_one_line(options: list[str], message: str) -> None:
     """Nothing is served, nothing is written, and the line says what to change."""
     line = refused(*options)
-    assert said in line
+    assert message in line
     assert line.count("\n") == 1
     assert not (ROOT / "x").exists()
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         pytest.param(["--policies", "nowhere"], "nowhere: there is no such file", id="no-policies"),
         pytest.param(["--platforms", "gkee"], 'did you mean "gke"?', id="platform"),
     ],
 )
-def test_wrong_sources_are_one_line(options: list[str], said: str, tmp_path: Path) -> None:
+def test_wrong_sources_are_one_line(options: list[str], message: str, tmp_path: Path) -> None:
     """What can't be read or is not known, found when the policies are."""
-    assert said in refused("--self-signed", str(tmp_path), "--listen", "127.0.0.1:0", *options)
+    assert message in refused("--self-signed", str(tmp_path), "--listen", "127.0.0.1:0", *options)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import re
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from webhook.settings import DEFAULT_LEASE, ClusterSource, Settings, SettingsError, listen_address, url
-from webhook.sources import Sources
+from certs.rotation import Lives
+from webhook.reload.shared_certificate import CertificateSecret
+from webhook.reload.sources import ClusterSource, Sources
+from webhook.settings import DEFAULT_LEASE, Settings, SettingsError, listen_address, url
 
 
 def settings(host: str, port: int = 8443) -> Settings:
@@ -18,13 +21,22 @@ def settings(host: str, port: int = 8443) -> Settings:
 
 def from_args(**given: object) -> Settings:
     args = {"listen": "127.0.0.1:8443", "health": "127.0.0.1:0", "tls_cert": None, "tls_key": None, "self_signed": None, "names": ()}
+    args |= {
+        "client_ca": None,
+        "client_names": (),
+        "cert_secret": None,
+        "cert_source": "ours",
+        "ca_life": None,
+        "leaf_life": None,
+        "ca_overlap": None,
+    }
     files: dict[str, object] = {"policies": [], "facts": [], "kubeconfig": None, "context": None, "in_cluster": False}
     cluster: dict[str, object] = {"watch": "60", "lease": DEFAULT_LEASE}
     return Settings.from_args(argparse.Namespace(**{**args, **files, **cluster, **given}), Sources(), "1.2.3")
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         pytest.param({"context": "prod"}, "give --kubeconfig FILE too", id="context-alone"),
         pytest.param({"kubeconfig": "f", "in_cluster": True}, "give one of the two", id="both"),
@@ -39,10 +51,18 @@ def from_args(**given: object) -> Settings:
         pytest.param({"kubeconfig": "f", "lease": "Berth/x"}, "is not NAMESPACE/NAME", id="lease-in-capitals"),
     ],
 )
-def test_how_a_cluster_is_reached_is_said_once(given: dict[str, object], said: str) -> None:
+def test_how_a_cluster_is_reached_is_said_once(given: dict[str, object], message: str) -> None:
     """Files or a cluster, by one of two ways; each mistake says what to type."""
-    with pytest.raises(SettingsError, match=re.escape(said)):
+    with pytest.raises(SettingsError, match=re.escape(message)):
         from_args(self_signed="d", **given)
+
+
+def test_names_of_callers_need_a_ca() -> None:
+    """They are names in certificates, which only a CA makes true."""
+    with pytest.raises(SettingsError, match="give --client-ca FILE too"):
+        from_args(self_signed="d", client_names=("a",))
+    asked = from_args(self_signed="d", client_ca="ca.crt", client_names=("a",))
+    assert (asked.client_ca, asked.client_names) == (Path("ca.crt"), ("a",))
 
 
 def test_a_cluster_takes_the_place_of_files() -> None:
@@ -70,7 +90,7 @@ def test_an_address_is_read(text: str, address: tuple[str, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         pytest.param("8443", "is not HOST:PORT", id="port-only"),
         pytest.param("localhost", "is not HOST:PORT", id="host-only"),
@@ -80,9 +100,9 @@ def test_an_address_is_read(text: str, address: tuple[str, int]) -> None:
         pytest.param("a:b:8443", "is not HOST:PORT", id="no-address"),
     ],
 )
-def test_a_wrong_address_says_what_to_type(text: str, said: str) -> None:
+def test_a_wrong_address_says_what_to_type(text: str, message: str) -> None:
     """Each mistake shows a form that works."""
-    with pytest.raises(SettingsError, match=said):
+    with pytest.raises(SettingsError, match=message):
         listen_address(text)
 
 
@@ -134,3 +154,39 @@ def test_the_second_port_has_an_address_of_its_own() -> None:
     assert from_args(self_signed="tls", health="0.0.0.0:9090").health == ("0.0.0.0", 9090)
     with pytest.raises(SettingsError, match='--health "9090" is not HOST:PORT'):
         from_args(self_signed="tls", health="9090")
+
+
+SHARED: dict[str, object] = {"in_cluster": True, "cert_secret": "a/b", "names": ("berth.a.svc",)}
+
+
+def test_certificates_are_shared_in_a_cluster() -> None:
+    """With the lives that are given, in a policy's spelling of durations."""
+    found = from_args(**SHARED, leaf_life="1h", ca_overlap="90s")
+    lives = Lives(leaf=timedelta(hours=1), overlap=timedelta(seconds=90))
+    assert found.cert_secret == CertificateSecret(namespace="a", name="b", lives=lives)
+    assert "berth.a.svc" in found.names
+
+
+def test_certificates_of_somebody_else_are_read() -> None:
+    """Whose names are not Berth's to choose."""
+    found = from_args(in_cluster=True, cert_secret="a/b", cert_source="theirs")
+    assert found.cert_secret == CertificateSecret(namespace="a", name="b", source="theirs")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param({"cert_secret": "a/b", "names": ("n.a.svc",)}, "give --in-cluster or --kubeconfig FILE too", id="no-cluster"),
+        pytest.param({**SHARED, "names": ()}, "give --names NAME.NAMESPACE.svc too", id="no-names"),
+        pytest.param({**SHARED, "cert_secret": "b"}, "write for example --cert-secret berth-system/berth-certificates", id="no-namespace"),
+        pytest.param({**SHARED, "self_signed": "d"}, "one of the three", id="two"),
+        pytest.param({**SHARED, "leaf_life": "7d"}, "--leaf-life", id="unit"),
+        pytest.param({**SHARED, "ca_life": "2h"}, "--ca-life is too short", id="short"),
+        pytest.param({"self_signed": "d", "cert_source": "theirs"}, "give --cert-secret NAMESPACE/NAME too", id="source-alone"),
+        pytest.param({"self_signed": "d", "leaf_life": "1h"}, "give --cert-secret NAMESPACE/NAME too", id="lives-alone"),
+    ],
+)
+def test_shared_certificates_need_what_they_need(given: dict[str, object], message: str) -> None:
+    """Each mistake says what to type."""
+    with pytest.raises(SettingsError, match=re.escape(message)):
+        from_args(**given)

@@ -88,8 +88,8 @@ def _terms(spec: kopf.Spec) -> list[dict[str, Any]]:
 
 
 def _says(spec: kopf.Spec, key: str) -> bool:
-    said = [e["key"] for term in _terms(spec) for e in term.get("matchExpressions", ())]
-    return any(name.startswith(key) for name in [*said, *spec.get("nodeSelector", {})])
+    keys = [e["key"] for term in _terms(spec) for e in term.get("matchExpressions", ())]
+    return any(name.startswith(key) for name in [*keys, *spec.get("nodeSelector", {})])
 
 
 def _brief(spec: kopf.Spec, annotations: kopf.Annotations) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from policies.findings import Condition, Finding, findings
-from policies.living import Living, Options
+from policies.findings import Finding, findings
+from policies.findings.conditions import Condition
 from policies.policy import API_VERSION
-from policies.stored import Change, Key
-from tests import golden
+from policies.state.objects import Change, Key
+from policies.state.updater import Options, Updater
+from tests.support.cases import golden
 
 Raw = dict[str, Any]
 TEMPLATE: Raw = {"gpus": {"families": {"in": ["ampere"]}}, "labels": {"karpenter.sh/nodepool": "gpu"}}
@@ -48,15 +49,15 @@ def key(value: Raw) -> Key:
     return value["kind"], metadata.get("namespace", ""), metadata["name"]
 
 
-def living(platforms: Sequence[str] = ("karpenter-aws",), **options: Any) -> Living:
-    return Living(golden.catalog_with(), Options(platforms=tuple(platforms), **options))
+def new_updater(platforms: Sequence[str] = ("karpenter-aws",), **options: Any) -> Updater:
+    return Updater(golden.catalog_with(), Options(platforms=tuple(platforms), **options))
 
 
 def found(
     *objects: Raw, platforms: Sequence[str] = ("karpenter-aws",), quotas: Mapping[str, list[dict[str, str]]] | None = None, **options: Any
 ) -> dict[str, Finding]:
     """By name of the object. Without a namespace among them there are two, ``ml`` and ``web``."""
-    world = living(platforms, **options)
+    world = new_updater(platforms, **options)
     spaces = [] if any(o["kind"] == "Namespace" for o in objects) else [namespace("ml"), namespace("web")]
     changes: dict[Key, Change] = {key(one): one for one in (*objects, *spaces)}
     lived = world.apply(changes)
@@ -67,7 +68,7 @@ def condition(finding: Finding, name: str) -> Condition | None:
     return next((c for c in finding.conditions if c.type == name), None)
 
 
-def said(finding: Finding, name: str) -> str:
+def message_of(finding: Finding, name: str) -> str:
     """The message of a condition that is True; "" where it is not."""
     one = condition(finding, name)
     return one.message if one is not None and one.status == "True" else ""

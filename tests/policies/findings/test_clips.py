@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.policies.findings.found import found, namespace, own, policy, said, template
+from tests.policies.findings.found import found, message_of, namespace, own, policy, template
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_what_is_clipped_by_whom_to_what(default: dict[str, Any], require: dict[
     """In one sentence, on the policy whose default it is, and not on the other."""
     templates = template("t"), template("tainted", taints=[{"key": "pool", "value": "x", "effect": "NoSchedule"}])
     both = found(policy("p", default=default), policy("guard", require=require), *templates)
-    assert said(both["p"], "Clipped") == text
-    assert not said(both["guard"], "Clipped")
+    assert message_of(both["p"], "Clipped") == text
+    assert not message_of(both["guard"], "Clipped")
 
 
 @pytest.mark.parametrize(
@@ -84,26 +84,26 @@ def test_what_is_clipped_by_whom_to_what(default: dict[str, Any], require: dict[
 )
 def test_what_is_inside_is_not_clipped(default: dict[str, Any], require: dict[str, Any]) -> None:
     """Nor what only says what is not wanted."""
-    assert not said(found(policy("p", default=default), policy("guard", require=require), template("t"))["p"], "Clipped")
+    assert not message_of(found(policy("p", default=default), policy("guard", require=require), template("t"))["p"], "Clipped")
 
 
 def test_a_team_brings_in_only_what_the_cluster_allows() -> None:
     """Tolerations and templates, in the namespaces and for the pods that the grant is for."""
     mine = own("own", "ml", default={"tolerate": [{"key": "team", "value": "x"}], "nodeTemplate": "t"})
-    assert said(found(mine, template("t"))["own"], "Clipped") == (
+    assert message_of(found(mine, template("t"))["own"], "Clipped") == (
         "spec.default.tolerate team=x is not added: no ClusterGPUPolicy allows it here (allow.tolerations); "
         "spec.default.nodeTemplate t does not act: no ClusterGPUPolicy allows it here (allow.nodeTemplates)"
     )
     grant = {"allow": {"tolerations": [{"key": "team"}], "nodeTemplates": ["t"]}}
-    assert not said(found(mine, template("t"), policy("g", **grant))["own"], "Clipped")
+    assert not message_of(found(mine, template("t"), policy("g", **grant))["own"], "Clipped")
     elsewhere = policy("g", match={"namespaceSelector": {"matchLabels": {"team": "x"}}}, **grant)
-    assert said(found(mine, template("t"), elsewhere, namespace("ml"), namespace("web", team="x"))["own"], "Clipped")
+    assert message_of(found(mine, template("t"), elsewhere, namespace("ml"), namespace("web", team="x"))["own"], "Clipped")
 
 
 def test_the_tightest_limit_is_named() -> None:
     """Of several; and of those that are equal, all."""
     limits = [policy(name, require={"gracePeriod": {"max": most}}) for name, most in (("a", "2h"), ("b", "1h"), ("c", "60m"))]
-    text = said(found(policy("p", default={"gracePeriod": "3h"}), *limits)["p"], "Clipped")
+    text = message_of(found(policy("p", default={"gracePeriod": "3h"}), *limits)["p"], "Clipped")
     assert text == "spec.default.gracePeriod 3h is clipped to 1h by ClusterGPUPolicy/b and ClusterGPUPolicy/c"
 
 
@@ -111,9 +111,9 @@ def test_only_what_is_enforced_clips() -> None:
     """And only for pods that both can match."""
     mine = policy("p", default={"gracePeriod": "2h"}, match={"gpus": {"min": 4}})
     require = {"gracePeriod": {"max": "1h"}}
-    assert not said(found(mine, policy("g", mode="Audit", require=require))["p"], "Clipped")
-    assert not said(found(mine, policy("g", match={"gpus": {"max": 3}}, require=require))["p"], "Clipped")
-    assert said(found(policy("p", mode="Audit", default={"gracePeriod": "2h"}, require=require))["p"], "Clipped")
+    assert not message_of(found(mine, policy("g", mode="Audit", require=require))["p"], "Clipped")
+    assert not message_of(found(mine, policy("g", match={"gpus": {"max": 3}}, require=require))["p"], "Clipped")
+    assert message_of(found(policy("p", mode="Audit", default={"gracePeriod": "2h"}, require=require))["p"], "Clipped")
 
 
 def test_a_team_clips_its_own_defaults_and_not_the_clusters() -> None:
@@ -121,5 +121,5 @@ def test_a_team_clips_its_own_defaults_and_not_the_clusters() -> None:
     both = found(
         policy("p", default={"gracePeriod": "2h"}), own("own", "ml", require={"gracePeriod": {"max": "1h"}}, default={"gracePeriod": "2h"})
     )
-    assert not said(both["p"], "Clipped")
-    assert "GPUPolicy/ml/own" in said(both["own"], "Clipped")
+    assert not message_of(both["p"], "Clipped")
+    assert "GPUPolicy/ml/own" in message_of(both["own"], "Clipped")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.policies.findings.found import found, namespace, own, policy, said
+from tests.policies.findings.found import found, message_of, namespace, own, policy
 
 WHOLE = {"requests.nvidia.com/gpu": "4"}
 SLICES = {
@@ -14,11 +14,11 @@ MIG = {"mig": {"slice": "10gb"}}
 def test_a_quota_on_whole_gpus_alone_is_told() -> None:
     """With its namespace, and the name that it lacks."""
     finding = found(policy("p", default=MIG), platforms=["gfd"], quotas={"ml": [{"pods": "9"}, WHOLE], "web": [{"pods": "9"}]})["p"]
-    text = said(finding, "QuotaNotCovered")
+    text = message_of(finding, "QuotaNotCovered")
     assert text.startswith(
         "a slice gets past the ResourceQuota of namespace ml: it limits requests.nvidia.com/gpu and not requests.nvidia.com/mig-1g.10gb"
     )
-    assert not said(found(policy("p", default=MIG), platforms=["gfd"], quotas={"ml": [WHOLE, SLICES]})["p"], "QuotaNotCovered")
+    assert not message_of(found(policy("p", default=MIG), platforms=["gfd"], quotas={"ml": [WHOLE, SLICES]})["p"], "QuotaNotCovered")
 
 
 def test_only_where_the_policy_acts() -> None:
@@ -29,6 +29,6 @@ def test_only_where_the_policy_acts() -> None:
     all_ = found(
         picked, own("own", "web", default=MIG), policy("none", default={"gracePeriod": "2m"}), *spaces, platforms=["gfd"], quotas=quotas
     )
-    assert "namespace ml:" in said(all_["p"], "QuotaNotCovered")
-    assert "namespace web:" in said(all_["own"], "QuotaNotCovered")
-    assert not said(all_["none"], "QuotaNotCovered")
+    assert "namespace ml:" in message_of(all_["p"], "QuotaNotCovered")
+    assert "namespace web:" in message_of(all_["own"], "QuotaNotCovered")
+    assert not message_of(all_["none"], "QuotaNotCovered")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from policies.findings import differences
-from tests.policies.findings.found import condition, found, namespace, own, policy, said, template
+from tests.policies.findings.found import condition, found, message_of, namespace, own, policy, template
 
 SPOT, OTHER = {"capacity": ["spot"]}, {"capacity": ["on-demand"]}
 
@@ -31,8 +31,8 @@ def test_both_are_told_on_every_axis(one: dict[str, Any], other: dict[str, Any],
     """With whom, on which field, and where for example."""
     both = found(policy("a", default=one), policy("b", default=other), template("t"), template("u"))
     wanted = f"{field} differs from that of ClusterGPUPolicy/b, as in namespace ml: on a pod that both match neither acts"
-    assert said(both["a"], "Conflicted") == wanted
-    assert "ClusterGPUPolicy/a" in said(both["b"], "Conflicted")
+    assert message_of(both["a"], "Conflicted") == wanted
+    assert "ClusterGPUPolicy/a" in message_of(both["b"], "Conflicted")
 
 
 @pytest.mark.parametrize(
@@ -53,15 +53,15 @@ def test_what_no_pod_can_match_together_is_no_conflict(one: dict[str, Any], othe
     """Disjoint numbers of GPUs, workloads, labels and namespaces."""
     spaces = namespace("ml", team="x"), namespace("web", team="y")
     both = found(policy("a", match=one, default=SPOT), policy("b", match=other, default=OTHER), *spaces)
-    assert not said(both["a"], "Conflicted")
-    assert said(found(policy("a", match=one, default=SPOT), policy("b", default=OTHER), *spaces)["a"], "Conflicted")
+    assert not message_of(both["a"], "Conflicted")
+    assert message_of(found(policy("a", match=one, default=SPOT), policy("b", default=OTHER), *spaces)["a"], "Conflicted")
 
 
 def test_a_narrower_scope_speaks_first() -> None:
     """A team that chooses otherwise than the cluster does not disagree with it, nor with another team."""
     all_ = found(policy("a", default=SPOT), own("b", "ml", default=OTHER), own("c", "web", default={"capacity": ["reserved"]}))
-    assert not any(said(one, "Conflicted") for one in all_.values())
-    assert "GPUPolicy/ml/d" in said(found(own("b", "ml", default=OTHER), own("d", "ml", default=SPOT))["b"], "Conflicted")
+    assert not any(message_of(one, "Conflicted") for one in all_.values())
+    assert "GPUPolicy/ml/d" in message_of(found(own("b", "ml", default=OTHER), own("d", "ml", default=SPOT))["b"], "Conflicted")
 
 
 def test_long_runs_beat_capacity_where_both_are_long() -> None:
@@ -70,24 +70,24 @@ def test_long_runs_beat_capacity_where_both_are_long() -> None:
     def long(over: str) -> dict[str, Any]:
         return {"capacity": ["spot"], "longRuns": {"over": over, "capacity": ["on-demand"]}}
 
-    assert not said(found(policy("a", default=long("2h")), policy("b", default=long("2h")))["a"], "Conflicted")
-    assert said(found(policy("a", default=long("2h")), policy("b", default=long("4h")))["a"], "Conflicted")
+    assert not message_of(found(policy("a", default=long("2h")), policy("b", default=long("2h")))["a"], "Conflicted")
+    assert message_of(found(policy("a", default=long("2h")), policy("b", default=long("4h")))["a"], "Conflicted")
     other = {"capacity": ["spot"], "longRuns": {"over": "2h", "capacity": ["reserved"], "unknownIsLong": False}}
     mine = {"capacity": ["spot"], "longRuns": {**long("2h")["longRuns"], "unknownIsLong": False}}
-    assert said(found(policy("a", default=mine), policy("b", default=other))["a"], "Conflicted")
+    assert message_of(found(policy("a", default=mine), policy("b", default=other))["a"], "Conflicted")
 
 
 def test_five_are_named_and_the_rest_counted() -> None:
     """Of a hundred that say another thing."""
     others = [policy(f"p{i:03}", default=OTHER) for i in range(100)]
-    message = said(found(policy("a", default=SPOT), *others)["a"], "Conflicted")
+    message = message_of(found(policy("a", default=SPOT), *others)["a"], "Conflicted")
     assert "ClusterGPUPolicy/p004 and 95 more" in message
     assert "p005" not in message
 
 
 def test_who_is_not_enforced_is_named_so() -> None:
     """Its default does not act in any case."""
-    assert "ClusterGPUPolicy/b (Audit)" in said(
+    assert "ClusterGPUPolicy/b (Audit)" in message_of(
         found(policy("a", default=SPOT), policy("b", mode="Audit", default=OTHER))["a"], "Conflicted"
     )
 

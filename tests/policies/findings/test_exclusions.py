@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from policies.findings import exclusions
-from tests.policies.findings.found import condition, found, namespace, own, policy, said
+from tests.policies.findings.found import condition, found, message_of, namespace, own, policy
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from tests.policies.findings.found import condition, found, namespace, own, poli
         ({"families": {"in": ["hopper"]}}, {"families": {"in": ["ampere"]}}, "no GPU is inside this families in [hopper]"),
         ({"capacity": ["spot"]}, {"capacity": ["on-demand"]}, "(capacity [on-demand])"),
         ({"capacity": ["spot"]}, {"longRuns": {"over": "1h", "capacity": ["on-demand"]}}, "(capacity [on-demand] for long runs)"),
-        ({"gpusPerPod": {"oneOf": [8]}}, {"gpusPerPod": {"max": 4}}, "no number of GPUs is inside this gpusPerPod of [8]"),
+        ({"gpusPerPod": {"oneOf": [8]}}, {"gpusPerPod": {"max": 4}}, "no number of GPUs is inside this gpusPerPod oneOf [8]"),
         ({"gracePeriod": {"min": "1h"}}, {"gracePeriod": {"max": "10m"}}, "no grace period is inside this gracePeriod min 1h"),
         ({"gracePeriod": {"min": "1h", "max": "2h"}}, {"gracePeriod": {"min": "3h"}}, "(gracePeriod min 3h)"),
         ({"gpuMemory": {"min": 141}}, {"models": {"in": ["T4"]}}, "(models in [T4])"),
@@ -26,16 +26,16 @@ from tests.policies.findings.found import condition, found, namespace, own, poli
 def test_both_are_told_what_excludes_what(one: dict[str, Any], other: dict[str, Any], thing: str) -> None:
     """A pod that both match is refused whatever its author writes."""
     both = found(policy("a", require=one), policy("b", require=other))
-    assert thing in said(both["a"], "Conflicted")
-    assert "ClusterGPUPolicy/b" in said(both["a"], "Conflicted")
-    assert "ClusterGPUPolicy/a" in said(both["b"], "Conflicted")
+    assert thing in message_of(both["a"], "Conflicted")
+    assert "ClusterGPUPolicy/b" in message_of(both["a"], "Conflicted")
+    assert "ClusterGPUPolicy/a" in message_of(both["b"], "Conflicted")
 
 
 def test_bounds_of_grace_that_meet_exclude_nothing() -> None:
     """A minimum that is the other's maximum; maxima alone, whatever they are."""
     for one, other in (({"min": "1h"}, {"max": "1h"}), ({"max": "10s"}, {"max": "2h"}), ({"min": "10m", "max": "1h"}, {"min": "30m"})):
         both = found(policy("a", require={"gracePeriod": one}), policy("b", require={"gracePeriod": other}))
-        assert not said(both["a"], "Conflicted")
+        assert not message_of(both["a"], "Conflicted")
 
 
 def test_three_may_leave_nothing_where_no_two_do() -> None:
@@ -45,11 +45,11 @@ def test_three_may_leave_nothing_where_no_two_do() -> None:
         policy("b", require={"families": {"notIn": ["hopper"]}}),
         policy("c", require={"families": {"notIn": ["ampere"]}}),
     )
-    assert said(three["a"], "Conflicted").startswith(
+    assert message_of(three["a"], "Conflicted").startswith(
         "no GPU is inside this families in [hopper, ampere] and what is required by "
         "ClusterGPUPolicy/b (families notIn [hopper]) and ClusterGPUPolicy/c (families notIn [ampere]) together, as in namespace ml"
     )
-    assert all(said(one, "Conflicted") for one in three.values())
+    assert all(message_of(one, "Conflicted") for one in three.values())
 
 
 def test_where_no_pod_matches_both_nothing_is_excluded() -> None:
@@ -62,7 +62,7 @@ def test_where_no_pod_matches_both_nothing_is_excluded() -> None:
         both = found(
             policy("a", match=one, require={"capacity": ["spot"]}), policy("b", match=other, require={"capacity": ["on-demand"]}), *spaces
         )
-        assert not said(both["a"], "Conflicted")
+        assert not message_of(both["a"], "Conflicted")
 
 
 def test_a_team_that_contradicts_a_guardrail_is_told_and_the_guardrail_is_not() -> None:
@@ -72,9 +72,9 @@ def test_a_team_that_contradicts_a_guardrail_is_told_and_the_guardrail_is_not() 
         own("odd", "ml", require={"families": {"in": ["ampere"]}}),
         own("fine", "web", require={"capacity": ["spot"]}),
     )
-    assert "ClusterGPUPolicy/guard (families in [hopper])" in said(both["odd"], "Conflicted")
-    assert not said(both["guard"], "Conflicted")
-    assert not said(both["fine"], "Conflicted")
+    assert "ClusterGPUPolicy/guard (families in [hopper])" in message_of(both["odd"], "Conflicted")
+    assert not message_of(both["guard"], "Conflicted")
+    assert not message_of(both["fine"], "Conflicted")
 
 
 def test_a_team_may_complete_what_two_of_the_cluster_leave_open() -> None:
@@ -85,8 +85,8 @@ def test_a_team_may_complete_what_two_of_the_cluster_leave_open() -> None:
         policy("b", require={"families": {"notIn": ["hopper"]}}),
         own("c", "ml", match=match, require={"families": {"notIn": ["ampere"]}}),
     )
-    assert "together" in said(all_["c"], "Conflicted")
-    assert not said(all_["a"], "Conflicted")
+    assert "together" in message_of(all_["c"], "Conflicted")
+    assert not message_of(all_["a"], "Conflicted")
 
 
 def test_what_no_platform_offers_is_told() -> None:
@@ -95,7 +95,7 @@ def test_what_no_platform_offers_is_told() -> None:
     assert one is not None
     assert (one.status, one.reason) == ("True", "NothingOffered")
     assert one.message == "sharing [MIG] leaves nothing on karpenter-aws: every pod that it matches is refused"
-    assert not said(found(policy("a", require={"sharing": ["MIG"]}), platforms=["gfd"])["a"], "Conflicted")
+    assert not message_of(found(policy("a", require={"sharing": ["MIG"]}), platforms=["gfd"])["a"], "Conflicted")
 
 
 def test_too_many_to_compare_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from policies.findings import findings, in_steps
-from policies.living import Living
-from tests.policies.findings.found import condition, found, key, living, namespace, own, policy, said, template
+from policies.state.own_policies import MOST_OWN
+from policies.state.updater import Updater
+from tests.policies.findings.found import condition, found, key, message_of, namespace, new_updater, own, policy, template
 
 
 def accepted(finding: Any) -> tuple[str, str, str]:
@@ -17,12 +18,12 @@ def accepted(finding: Any) -> tuple[str, str, str]:
     return one.status, one.reason, one.message
 
 
-def changed(world: Living, *objects: dict[str, Any]) -> dict[str, Any]:
+def changed(world: Updater, *objects: dict[str, Any]) -> dict[str, Any]:
     lived = world.apply({key(one): one for one in objects})
     return {k[2]: finding for k, finding in findings(lived.snapshot, lived.entries, {}).items()}
 
 
-def test_a_sound_policy_has_two_conditions_and_says_what_it_does_where() -> None:
+def test_a_sound_policy_has_three_conditions_and_says_what_it_does_where() -> None:
     """The others are there only while there is something to say."""
     (finding,) = found(
         policy("p", require={"families": {"in": ["hopper"]}, "gpusPerPod": {"max": 8}}, default={"gracePeriod": "30m"})
@@ -30,6 +31,7 @@ def test_a_sound_policy_has_two_conditions_and_says_what_it_does_where() -> None
     assert [(c.type, c.status, c.reason) for c in finding.conditions] == [
         ("Accepted", "True", "Understood"),
         ("Conflicted", "False", "NoConflict"),
+        ("Ready", "True", "InForce"),
     ]
     assert finding.what == "require families in [hopper], gpusPerPod max 8; default gracePeriod 30m"
     assert finding.where == "all namespaces"
@@ -47,7 +49,7 @@ def test_every_error_is_told_and_that_nothing_acts() -> None:
 
 def test_the_last_good_form_goes_on_and_is_kept() -> None:
     """Until the mistake is mended."""
-    world = living()
+    world = new_updater()
     good = policy("p", require={"capacity": ["spot"]})
     changed(world, good, namespace("ml"))
     bad = {**good, "metadata": {**good["metadata"], "generation": 2}, "spec": {"mode": "Enforce", "require": {"capacity": ["spott"]}}}
@@ -79,9 +81,38 @@ def test_a_template_with_errors_is_told_where_it_is_named() -> None:
 def test_a_template_says_what_it_is_and_who_uses_it() -> None:
     """And has no condition that speaks of policies."""
     finding = found(template("t", capacity=["on-demand"]), policy("p", default={"nodeTemplate": "t"}), policy("q"))["t"]
-    assert [c.type for c in finding.conditions] == ["Accepted"]
-    assert finding.what == "families in [ampere], capacity [on-demand]; labels karpenter.sh/nodepool=gpu"
+    assert [c.type for c in finding.conditions] == ["Accepted", "Ready"]
+    assert finding.what == "gpus families in [ampere]; capacity [on-demand]; labels karpenter.sh/nodepool=gpu"
     assert finding.where == "default of 1 policy"
+
+
+@pytest.mark.parametrize(
+    ("objects", "reason", "stalled"),
+    [
+        ((policy("p", require={"capacity": ["spott"]}),), "Invalid", True),
+        ((policy("p", default={"nodeTemplate": "t"}),), "TemplateNotFound", False),
+        ((policy("p", default={"nodeTemplate": "t"}), template("t", capacity=["spott"])), "TemplateNotFound", False),
+        ((*(own(f"a{i:02}", "ml") for i in range(MOST_OWN)), own("p", "ml")), "TooManyPolicies", False),
+    ],
+    ids=["errors of its own", "no template", "a template with errors", "too many"],
+)
+def test_what_is_not_accepted_is_not_ready(objects: tuple[dict[str, Any], ...], reason: str, stalled: bool) -> None:
+    """For the same reason; Stalled only where no other object can mend it."""
+    finding = found(*objects)["p"]
+    told = accepted(finding)[1:]
+    assert told[0] == reason
+    conditions = {c.type: (c.status, c.reason, c.message) for c in finding.conditions}
+    assert conditions["Ready"] == ("False", *told)
+    assert conditions.get("Stalled") == (("True", *told) if stalled else None)
+
+
+def test_a_policy_in_conflict_is_ready() -> None:
+    """It acts all the same."""
+    for finding in found(policy("a", require={"capacity": ["spot"]}), policy("b", require={"capacity": ["on-demand"]})).values():
+        one = condition(finding, "Ready")
+        assert message_of(finding, "Conflicted")
+        assert one is not None
+        assert one.status == "True"
 
 
 @pytest.mark.parametrize("errors", [30, 90])
@@ -122,7 +153,7 @@ def test_policies_without_trouble_cost_little_each() -> None:
             policy(f"p{i}", match={"namespaceSelector": {"matchLabels": {"team": str(i)}}}, require={"gpusPerPod": {"max": 4}})
             for i in range(number)
         ]
-        lived = living().apply({key(one): one for one in (*spaces, *some)})
+        lived = new_updater().apply({key(one): one for one in (*spaces, *some)})
         return sum(1 for _ in in_steps(lived.snapshot, lived.entries, {}))
 
     assert steps(200) < 2.5 * steps(100)
@@ -139,4 +170,4 @@ def test_a_conflict_stands_in_one_condition() -> None:
     assert one.reason == "RequirementsExclude"
     assert "capacity [on-demand]" in one.message
     assert "spec.default.models differs" in one.message
-    assert said(finding, "Conflicted") == one.message
+    assert message_of(finding, "Conflicted") == one.message

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.policies.findings.found import found, policy, said
+from tests.policies.findings.found import found, message_of, policy
 
 
 def test_what_a_platforms_nodes_do_not_have_is_named() -> None:
     """Platform and field."""
-    text = said(
+    text = message_of(
         found(policy("p", require={"instanceFamilies": {"notIn": ["p2"]}}), platforms=["karpenter-aws", "gfd"])["p"], "Inexpressible"
     )
     assert (
@@ -23,17 +23,17 @@ def test_what_no_list_of_values_selects_is_named() -> None:
         policy("q", require={"sharing": ["Exclusive"]}),
         platforms=["eks-nodegroup"],
     )
-    assert not said(one["q"], "Inexpressible")
-    text = said(found(policy("p", require={"sharing": ["TimeSliced"]}), platforms=["eks-nodegroup"])["p"], "Inexpressible")
+    assert not message_of(one["q"], "Inexpressible")
+    text = message_of(found(policy("p", require={"sharing": ["TimeSliced"]}), platforms=["eks-nodegroup"])["p"], "Inexpressible")
     assert text == "eks-nodegroup: spec.require.sharing (sharing [TimeSliced]) has no labels that say it: neither written nor judged there"
 
 
 def test_a_part_that_can_be_said_is_told_apart() -> None:
     """On AKS only spot is labelled: of spot and reserved, spot is written."""
-    text = said(found(policy("p", default={"capacity": ["spot", "reserved"]}), platforms=["aks"])["p"], "Inexpressible")
+    text = message_of(found(policy("p", default={"capacity": ["spot", "reserved"]}), platforms=["aks"])["p"], "Inexpressible")
     assert text == "aks: spec.default.capacity (capacity [spot, reserved]) has labels for a part of it only: that part is written"
 
 
 def test_without_platforms_nothing_is_written_and_nothing_said() -> None:
     """--platforms is missing, which the server says once."""
-    assert not said(found(policy("p", require={"instanceFamilies": {"notIn": ["p2"]}}), platforms=[])["p"], "Inexpressible")
+    assert not message_of(found(policy("p", require={"instanceFamilies": {"notIn": ["p2"]}}), platforms=[])["p"], "Inexpressible")

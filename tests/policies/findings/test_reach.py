@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from policies.findings.reach import Namespaces, may_meet
 from policies.policy import LabelExpression, LabelSelector, Match
-from tests.counts import count
-from tests.policies.findings.found import key, living, namespace
+from tests.policies.findings.found import key, namespace, new_updater
+from tests.support.counts import count
 
 KEYS, VALUES = ("a", "b"), ("x", "y", "z")
 LABELS = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES))
@@ -47,7 +47,7 @@ def test_sets_of_namespaces_are_those_that_the_selector_matches(selector: LabelS
     """One by one or all at once."""
     spaces = {f"n{i:02}": one for i, one in enumerate(labels)}
     objects: list[dict[str, Any]] = [namespace(name, **one) for name, one in spaces.items()]
-    namespaces = Namespaces(living().apply({key(one): one for one in objects}).snapshot)
+    namespaces = Namespaces(new_updater().apply({key(one): one for one in objects}).snapshot)
     list(namespaces.steps())
     picked = namespaces.picked(selector)
     assert [name for name in namespaces.names if picked & namespaces.bit[name]] == [n for n, one in spaces.items() if selector.matches(one)]
@@ -57,6 +57,6 @@ def test_sets_of_namespaces_are_those_that_the_selector_matches(selector: LabelS
 @pytest.mark.parametrize("selector", [None, LabelSelector()])
 def test_no_selector_is_every_namespace(selector: LabelSelector | None) -> None:
     """And an empty one too."""
-    namespaces = Namespaces(living().apply({key(one): one for one in (namespace("a"), namespace("b"))}).snapshot)
+    namespaces = Namespaces(new_updater().apply({key(one): one for one in (namespace("a"), namespace("b"))}).snapshot)
     list(namespaces.steps())
     assert namespaces.picked(selector) == namespaces.all == 3

@@ -38,9 +38,9 @@ def test_all_that_a_policy_does_is_said(monkeypatch: pytest.MonkeyPatch) -> None
     """Every field, in the order of the reference."""
     monkeypatch.setattr(words, "MOST_LINE", 1000)
     assert found(policy("p", **EVERYTHING), template("t"))["p"].what == (
-        "require families in [hopper], capacity [on-demand] for runs over 2h, gpusPerPod max 8 of [1, 8], "
-        "requestsEqualLimits [accelerators], gracePeriod min 10m, gracePeriod max 1h, protection max 24h, forbid tolerations [team=x]; "
-        "default acceleratorTaints, nodeTemplate t, mig usableMemory 9728Mi, capacity [spot], capacity [on-demand] for runs over 1h30m, "
+        "require families in [hopper], longRuns over 2h capacity [on-demand], gpusPerPod max 8 oneOf [1, 8], "
+        "requestsEqualLimits [accelerators], gracePeriod min 10m max 1h, protection max 24h, tolerations forbid [team=x]; "
+        "default acceleratorTaints, nodeTemplate t, capacity [spot], longRuns over 1h30m capacity [on-demand], mig usableMemory 9728Mi, "
         "gracePeriod 30m, protectFor Always, tolerate [a:NoSchedule], repair [accelerators]; allow nodeTemplates [t], tolerations [team]"
     )
 
@@ -53,18 +53,18 @@ def test_all_that_a_policy_does_is_said(monkeypatch: pytest.MonkeyPatch) -> None
         ({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ml"}}}, "1 namespace with kubernetes.io/metadata.name=ml"),
         (
             {"namespaceSelector": {"matchExpressions": [{"key": "env", "operator": "NotIn", "values": ["dev"]}]}},
-            "2 namespaces with env NotIn [dev]",
+            "2 namespaces with env notin (dev)",
         ),
         ({"gpus": {"min": 1, "max": 1}, "workloads": ["Job"]}, "all namespaces; pods of Job that ask for 1 GPU"),
-        ({"gpus": {"min": 2, "max": 4}}, "all namespaces; pods that ask for at least 2 and at most 4 GPUs"),
-        ({"podSelector": {"matchLabels": {"a": "b"}}, "gpus": {"max": 3}}, "all namespaces; pods with a=b that ask for at most 3 GPUs"),
+        ({"gpus": {"min": 2, "max": 4}}, "all namespaces; pods that ask for at least 2 GPUs and at most 4 GPUs"),
+        ({"podSelector": {"matchLabels": {"a": "b"}}, "gpus": {"max": 3}}, "all namespaces; pods labelled a=b that ask for at most 3 GPUs"),
     ],
     ids=str,
 )
 def test_where_a_policy_acts_is_said(match: dict[str, Any], where: str) -> None:
     """And how many namespaces that is now."""
     assert found(policy("p", match=match, default={"gracePeriod": "2m"}))["p"].where == where
-    assert found(own("p", "ml", default={"gracePeriod": "2m"}))["p"].where == "namespace ml"
+    assert found(own("p", "ml", default={"gracePeriod": "2m"}))["p"].where == "this namespace"
 
 
 def test_a_policy_that_does_nothing_says_so() -> None:

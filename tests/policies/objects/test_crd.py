@@ -1,4 +1,4 @@
-"""policies.objects.crd: what the three CRDs hold, as far as it can be told without an API server (tests/e2e/test_crds.py has one)."""
+"""policies.objects.crd: what the three CRDs hold, as far as it can be told without an API server (tests/e2e/crds/test_crds.py has one)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 import jsonschema
 import pytest
 
-from policies.objects import between_fields, definition
+from documents.files import read_documents
+from policies.objects import definition, validation
 from policies.objects.crd import NAMES, crd
 from policies.objects.crd_schema import described, plain, rules, spec_schema
-from policies.objects.shape import Field, Items, Kind, Shape, Struct
+from policies.objects.field_types import Field, Items, Kind, Shape, Struct
 from policies.policy import LabelSelector, Match, Policy, Require
-from webhook.files import read_documents
 
 Raw = dict[str, Any]
 HERE = Path(__file__).parent
@@ -117,7 +117,7 @@ def test_every_field_is_described(kind: Kind) -> None:
 def test_every_rule_of_the_definition_is_said_in_cel(kind: Kind) -> None:
     """A rule between fields that is added to the definition and not to IN_CEL is noticed here; each message fits one line."""
     for struct in structs(definition.SPECS[kind]):
-        assert set(struct.rules) <= set(between_fields.IN_CEL)
+        assert set(struct.rules) <= set(validation.IN_CEL)
         for rule in rules(struct, kind):
             assert "\n" not in rule.rule + rule.message
     written = [entry for _, schema in schemas(spec_schema(kind)) for entry in schema.get("x-kubernetes-validations", ())]
@@ -127,21 +127,21 @@ def test_every_rule_of_the_definition_is_said_in_cel(kind: Kind) -> None:
 
 def test_what_a_kind_lacks_has_no_rule() -> None:
     """In a GPUPolicy, which is a namespace's own, authors may be matched by what they write."""
-    said = [entry["message"] for _, one in schemas(spec_schema("GPUPolicy")) for entry in one.get("x-kubernetes-validations", ())]
-    assert not [message for message in said if "authors" in message]
+    messages = [entry["message"] for _, one in schemas(spec_schema("GPUPolicy")) for entry in one.get("x-kubernetes-validations", ())]
+    assert not [message for message in messages if "authors" in message]
     assert "allow" not in spec_schema("GPUPolicy")["properties"]
 
 
 def test_cel_says_what_the_parser_says() -> None:
     """Where both speak of the same mistake, the sentence is the same."""
     given = {"require": Require(sharing=("MIG",)), "match": (Match(pod_selector=LabelSelector(), workloads=("Job",)), ())}
-    told = [message for _, message in between_fields.authors_do_not_choose(given, "ClusterGPUPolicy")]
-    assert told == [cel.message for cel in between_fields.IN_CEL[between_fields.authors_do_not_choose]]
+    messages = [message for _, message in validation.authors_do_not_choose(given, "ClusterGPUPolicy")]
+    assert messages == [cel.message for cel in validation.IN_CEL[validation.authors_do_not_choose]]
     for rule, wrong in [
-        (between_fields.something_is_left, {"in_": ("a",), "not_in": ("a",)}),
-        (between_fields.profiles_need_mig, {"mig_profiles": ("1g.10gb",)}),
+        (validation.something_is_left, {"in_": ("a",), "not_in": ("a",)}),
+        (validation.profiles_need_mig, {"mig_profiles": ("1g.10gb",)}),
     ]:
-        assert [message for _, message in rule(wrong, "GPUNodeTemplate")] == [cel.message for cel in between_fields.IN_CEL[rule]]
+        assert [message for _, message in rule(wrong, "GPUNodeTemplate")] == [cel.message for cel in validation.IN_CEL[rule]]
 
 
 def test_a_policy_is_in_audit_by_default() -> None:

@@ -12,14 +12,14 @@ from typing import Any
 import jsonschema
 import pytest
 
+from documents.files import read_catalog, read_documents, read_policies
+from documents.yaml_reader import documents
 from policies.objects import definition
-from policies.objects import schema as policy_schema
+from policies.objects import json_schema as policy_schema
+from policies.objects.field_types import Field, Items, Kind, Struct
 from policies.objects.parse import parse_objects
 from policies.objects.reference import reference_markdown
-from policies.objects.shape import Field, Items, Kind, Struct
 from policies.policy import PolicySet
-from webhook.files import read_catalog, read_documents, read_policies
-from webhook.yaml_text import documents
 
 ROOT = Path(__file__).parents[3]
 LIBRARY = ROOT / "policies" / "library"
@@ -141,9 +141,9 @@ def written_at(kind: Kind, path: tuple[str, ...], field: Field) -> str:
 def test_everything_is_in_the_example() -> None:
     """The documentation's example has every field of the policy's spec, two levels deep."""
     whole = next(one for one in shipped() if one["metadata"]["name"] == "everything")["spec"]
-    said = {name for name, value in whole.items()} | {inner for value in whole.values() if isinstance(value, dict) for inner in value}
+    described = {name for name, value in whole.items()} | {inner for value in whole.values() if isinstance(value, dict) for inner in value}
     wanted = {path[-1] for path, _ in fields(definition.SPECS["ClusterGPUPolicy"], ("spec",)) if len(path) <= 3}
-    assert wanted - said <= {"podSelector", "workloads"}
+    assert wanted - described <= {"podSelector", "workloads"}
 
 
 def library() -> PolicySet:

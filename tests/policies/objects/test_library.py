@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from policies import snapshot
+from documents.files import read_catalog, read_policies
 from policies.catalog import Workload
-from policies.cluster_facts import ClusterFacts
 from policies.engine import evaluate
 from policies.request import Request
-from policies.snapshot import Snapshot
+from policies.state.cluster_facts import ClusterFacts
+from policies.state.snapshot import Snapshot
 from policies.verdict import Verdict
-from webhook.files import read_catalog, read_policies
+from tests.support import snapshots
 
 ROOT = Path(__file__).parents[3]
 CATALOG = read_catalog()
@@ -29,7 +29,7 @@ def library(platform: str) -> Snapshot:
     policy_set, errors, _ = read_policies([str(ROOT / "policies" / "library")], CATALOG)
     assert errors == []
     facts = ClusterFacts(namespaces={"dev": {"environment": "dev"}, "ml-team": {}})
-    return snapshot.build(policy_set, CATALOG, platforms=(platform,), cluster=facts)
+    return snapshots.build(policy_set, CATALOG, platforms=(platform,), cluster=facts)
 
 
 def judged(pod: dict[str, Any], namespace: str = "ml-team", platform: str = "karpenter-aws") -> Verdict:

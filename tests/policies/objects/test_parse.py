@@ -9,6 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from documents.files import read_catalog
+from documents.yaml_reader import documents
 from policies.catalog import Catalog
 from policies.document import Document
 from policies.objects import parse as policy_parse
@@ -23,8 +25,6 @@ from policies.policy import (
     Taint,
     TolerationPattern,
 )
-from webhook.files import read_catalog
-from webhook.yaml_text import documents
 
 MODELS = ("T4", "L4", "A100-40GB", "A100-80GB", "H100-80GB")
 
@@ -45,7 +45,7 @@ def parse(text: str, catalog: Catalog, file: str = "f.yaml") -> tuple[PolicySet,
     found, errors = documents(text, file)
     assert errors == []
     policy_set, mistakes, warnings = policy_parse.parse_objects(found, catalog)
-    return policy_set, [str(mistake) for mistake in mistakes], warnings
+    return policy_set, [str(mistake) for mistake in mistakes], [str(warning) for warning in warnings]
 
 
 def written(spec: str, kind: str = "ClusterGPUPolicy") -> str:
@@ -54,7 +54,7 @@ def written(spec: str, kind: str = "ClusterGPUPolicy") -> str:
     return f"apiVersion: berth.dev/v1alpha1\nkind: {kind}\nmetadata:\n  name: x\n{namespace}spec:\n{lines}"
 
 
-def told(errors: Sequence[str]) -> list[str]:
+def messages(errors: Sequence[str]) -> list[str]:
     return [error.removeprefix("berth: f.yaml, ") for error in errors]
 
 
@@ -215,7 +215,7 @@ OBJECTS = {
 def test_require_is_strict(spec: str, catalog: Catalog) -> None:
     """Each mistake in require is told with its path, and the policy is left out."""
     policy_set, errors, _ = parse(written(f"require:\n  {spec}"), catalog)
-    assert told(errors) == [f"spec.require.{REQUIRE[spec]}"]
+    assert messages(errors) == [f"spec.require.{REQUIRE[spec]}"]
     assert policy_set == PolicySet()
 
 
@@ -223,34 +223,34 @@ def test_require_is_strict(spec: str, catalog: Catalog) -> None:
 def test_default_is_strict(spec: str, catalog: Catalog) -> None:
     """Each mistake in default is told with its path, and the policy is left out."""
     policy_set, errors, _ = parse(written(f"default: {{{spec}}}"), catalog)
-    assert told(errors) == [f"spec.default.{DEFAULT[spec]}"]
+    assert messages(errors) == [f"spec.default.{DEFAULT[spec]}"]
     assert policy_set == PolicySet()
 
 
 @pytest.mark.parametrize("spec", SPEC, ids=lambda spec: spec[:60])
 def test_spec_is_strict(spec: str, catalog: Catalog) -> None:
     """Each mistake elsewhere in a policy is told with its path, all at once."""
-    assert told(parse(written(spec), catalog)[1]) == [f"spec.{message}" for message in SPEC[spec]]
+    assert messages(parse(written(spec), catalog)[1]) == [f"spec.{message}" for message in SPEC[spec]]
 
 
 @pytest.mark.parametrize("spec", TEMPLATE)
 def test_template_is_strict(spec: str, catalog: Catalog) -> None:
     """Each mistake in a template is told with its path, and the template is left out."""
     policy_set, errors, _ = parse(written(spec, "GPUNodeTemplate"), catalog)
-    assert told(errors) == [f"spec.{TEMPLATE[spec]}".replace("spec.:", "spec:")]
+    assert messages(errors) == [f"spec.{TEMPLATE[spec]}".replace("spec.:", "spec:")]
     assert policy_set == PolicySet()
 
 
 @pytest.mark.parametrize("text", OBJECTS)
 def test_object_is_strict(text: str, catalog: Catalog) -> None:
     """Each mistake around the spec is told with its path, all at once."""
-    assert told(parse(text, catalog)[1]) == OBJECTS[text]
+    assert messages(parse(text, catalog)[1]) == OBJECTS[text]
 
 
 def test_namespaced_policies_lack_three_fields(catalog: Catalog) -> None:
     """What only a cluster's owner may say is no field of a GPUPolicy."""
     spec = "match: {namespaceSelector: {}, exclude: {users: [a]}}\nallow: {tolerations: [{key: a}]}"
-    assert told(parse(written(spec, "GPUPolicy"), catalog)[1]) == [
+    assert messages(parse(written(spec, "GPUPolicy"), catalog)[1]) == [
         'spec.allow: a GPUPolicy has no "allow"; only a ClusterGPUPolicy has',
         'spec.match.namespaceSelector: a GPUPolicy has no "namespaceSelector"; only a ClusterGPUPolicy has',
         'spec.match.exclude: a GPUPolicy has no "exclude"; only a ClusterGPUPolicy has',
@@ -267,7 +267,7 @@ def test_namespaced_policies_may_pick_pods(catalog: Catalog) -> None:
 def test_unknown_instance_family_warns(catalog: Catalog) -> None:
     """The list of instance families is open: an unknown one is kept and said."""
     policy_set, errors, warnings = parse(written("require: {instanceFamilies: {notIn: [pd4, zz9]}}"), catalog)
-    where = "berth: warning: f.yaml, spec.require.instanceFamilies.notIn"
+    where = "berth: f.yaml, spec.require.instanceFamilies.notIn"
     assert errors == []
     assert warnings == [
         f'{where}[0]: unknown instance family "pd4", kept as written; did you mean "p4d"?',
@@ -280,7 +280,7 @@ def test_policy_that_does_nothing_warns(catalog: Catalog) -> None:
     """A policy without require, default and allow is understood and said to be idle."""
     policy_set, errors, warnings = parse(written("mode: Enforce"), catalog)
     assert (len(policy_set.policies), errors) == (1, [])
-    assert warnings == ["berth: warning: f.yaml, spec: has no require, default or allow, so it does nothing"]
+    assert warnings == ["berth: f.yaml, spec: has no require, default or allow, so it does nothing"]
 
 
 def test_mistakes_do_not_hide_other_policies(catalog: Catalog) -> None:
@@ -371,7 +371,7 @@ capacity: [spot]
 def test_nothing_verified(catalog: Catalog) -> None:
     """Where the catalog has no verified figure, usableMemory is refused and says so."""
     bare = replace(catalog, gpus=tuple(gpu for gpu in catalog.gpus if gpu.model == "T4"))
-    assert told(parse(written("default: {mig: {usableMemory: 1Gi}}"), bare)[1]) == [
+    assert messages(parse(written("default: {mig: {usableMemory: 1Gi}}"), bare)[1]) == [
         'spec.default.mig.usableMemory: no MIG profile is verified to have "1Gi"; verified figures: none'
     ]
 

@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 
 from policies.catalog.names import Names
 from policies.objects.definition import KINDS, SPECS
-from policies.objects.parse import LONGEST_TOLD, MOST_TOLD, Understood, understand
-from policies.objects.shape import Kind
+from policies.objects.field_types import Kind
+from policies.objects.object_parser import MOST_REPORTED
+from policies.objects.parse import LONGEST_MESSAGE, Understood, understand
 from policies.policy import Bounds, DeviceLimit, LongRuns, Match, NodeTemplate, Policy, Require, Taint
 from policies.verdict import MODES
-from tests import random_worlds
-from tests.counts import count
-from tests.strategies import examples
-from tests.written_objects import read_back, sayable, written
+from tests.support.counts import count
+from tests.support.generators import random_worlds
+from tests.support.generators.strategies import examples
+from tests.support.generators.written_objects import read_back, sayable, written
 
 NAMES = Names(random_worlds.catalog())
 LEAVES = st.one_of(st.none(), st.booleans(), st.integers(-(2**63), 2**63), st.floats(), st.text(max_size=20))
@@ -105,8 +106,8 @@ def test_any_json_is_understood_or_told(kind: Kind, others: dict[str, Any], meta
     found = understand({**others, "metadata": metadata, "spec": spec}, kind, NAMES)
     assert (read_back(found) is None) == bool(found.errors)
     assert (found.policy is None) or kind != "GPUNodeTemplate"
-    assert len(found.errors) <= MOST_TOLD + 8
-    assert all(len(text) <= LONGEST_TOLD for text in (*found.errors, *found.warnings))
+    assert len(found.errors) <= MOST_REPORTED + 8
+    assert all(len(text) <= LONGEST_MESSAGE for text in (*found.errors, *found.warnings))
 
 
 @pytest.mark.parametrize("metadata", [None, [], "x", {}, {"name": None}, {"name": 3}, {"name": "Not A Name"}, {"name": "a" * 10**6}])
@@ -132,15 +133,15 @@ HOSTILE = {
 def test_of_what_is_hostile_little_is_told(spec: Any) -> None:
     """An object as large as etcd takes, past every rule of the schema: a hundred errors at most, none long."""
     found = understood(spec)
-    assert 0 < len(found.errors) <= MOST_TOLD
-    assert all(len(error) <= LONGEST_TOLD for error in found.errors)
+    assert 0 < len(found.errors) <= MOST_REPORTED
+    assert all(len(error) <= LONGEST_MESSAGE for error in found.errors)
     assert found.policy is None
 
 
 def test_the_first_mistakes_are_those_that_are_told() -> None:
     """As many as there are while they are few, and each as long as it is."""
-    found = understood({f"f{number}": 1 for number in range(MOST_TOLD - 1)})
-    assert len(found.errors) == MOST_TOLD - 1
+    found = understood({f"f{number}": 1 for number in range(MOST_REPORTED - 1)})
+    assert len(found.errors) == MOST_REPORTED - 1
     assert found.errors[0].startswith('spec.f0: unknown field "f0"')
 
 
@@ -151,7 +152,7 @@ def test_doubts_are_bounded_too() -> None:
     assert found.policy is not None
     assert found.policy.require.machine.instance_families is not None
     assert len(found.policy.require.machine.instance_families.in_) == 256
-    assert len(found.warnings) == MOST_TOLD
+    assert len(found.warnings) == MOST_REPORTED
 
 
 def test_templates_are_named_with_their_places() -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from policies.cluster_facts import ClusterFacts
 from policies.engine import evaluate
 from policies.request import Request
-from policies.snapshot import build
-from tests import golden
+from policies.state.cluster_facts import ClusterFacts
+from tests.support.cases import golden
+from tests.support.snapshots import build
 
 CATALOG = golden.catalog_with()
 POLICY = {"kind": "ClusterGPUPolicy", "metadata": {"name": "x"}, "spec": {"mode": "Enforce", "default": {"gracePeriod": "10m"}}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.count import Count
+from policies.pods.interval import Count
 from policies.rules.device_counts import _all_allowed
 
 

@@ -8,9 +8,9 @@ from typing import Literal
 import pytest
 
 from policies import duration
+from policies.planning.merged_settings import FOREVER
 from policies.rules.disruption import lasts
-from policies.wishes import FOREVER
-from tests import golden
+from tests.support.cases import golden
 
 PROTECTIONS = {(p.where, p.key): p for p in golden.catalog_with().protections}
 KARPENTER, AUTOSCALER = ("annotations", "karpenter.sh/do-not-disrupt"), ("annotations", "cluster-autoscaler.kubernetes.io/safe-to-evict")

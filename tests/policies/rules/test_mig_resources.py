@@ -10,7 +10,7 @@ import pytest
 from policies.document import Document
 from policies.objects.parse import parse_objects
 from policies.policy import API_VERSION
-from tests import golden
+from tests.support.cases import golden
 
 CATALOG = golden.catalog_with()
 

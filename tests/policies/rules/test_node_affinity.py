@@ -9,8 +9,8 @@ import pytest
 
 from policies.engine import evaluate
 from policies.request import Request
-from policies.snapshot import build
-from tests import golden
+from tests.support.cases import golden
+from tests.support.snapshots import build
 
 CATALOG = golden.catalog_with()
 POLICY = {"kind": "ClusterGPUPolicy", "metadata": {"name": "x"}, "spec": {"mode": "Enforce", "require": {"models": {"in": ["L4"]}}}}

@@ -8,9 +8,9 @@ import pytest
 
 from policies.document import path_text
 from policies.policy import PolicySet
-from policies.snapshot import build
 from policies.workloads.held import held
-from tests import golden
+from tests.support.cases import golden
+from tests.support.snapshots import build
 
 SNAPSHOT = build(PolicySet(policies=(), templates=()), golden.catalog_with())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.verdict import Edit
+from policies.verdict import Edit, Path
 from policies.workloads.parts import Part, at, in_pod, moved, own, placed, template, unshown, written
 
 PARTS = (
@@ -38,12 +38,13 @@ def test_what_stands_at_a_path_of_the_manifest() -> None:
     assert in_pod(("spec", "other"), PARTS) == ()
 
 
-def test_sentences_have_the_manifests_paths() -> None:
-    """Longer steps than a word too; what is quoted, and what the manifest lacks, stays as it is; a text is named beside the path."""
-    said = 'set spec.containers[0].resources.requests["nvidia.com/gpu"] to 2; spec.affinity stays, and "spec.tolerations"'
-    assert placed(said, PARTS) == ('set spec.items[0].amounts.requests["nvidia.com/gpu"] to 2; spec.affinity stays, and "spec.tolerations"')
-    assert placed("spec.nodeSelector a=b is wrong", PARTS) == "spec.nodeSelector in spec.patch a=b is wrong"
-    assert placed("remove spec.tolerations[0].", template(("spec", "t"))) == "remove spec.t.spec.tolerations[0]."
+def test_a_path_is_named_as_the_manifest_has_it() -> None:
+    """What the manifest lacks stays the pod's; a text is named beside the path."""
+    requested: Path = ("spec", "containers", 0, "resources", "requests", "nvidia.com/gpu")
+    assert placed(requested, PARTS) == 'spec.items[0].amounts.requests["nvidia.com/gpu"]'
+    assert placed(("spec", "affinity"), PARTS) == "spec.affinity"
+    assert placed(("spec", "nodeSelector"), PARTS) == "spec.nodeSelector in spec.patch"
+    assert placed(("spec", "tolerations", 0), template(("spec", "t"))) == "spec.t.spec.tolerations[0]"
 
 
 def test_what_became_of_the_pod_is_written_where_it_belongs() -> None:

@@ -9,7 +9,7 @@ import pytest
 from policies.document import Document, InputError, path_text
 from policies.workloads.pods import Owner, Templated, pods_of
 from policies.workloads.templates import workload_of
-from tests import golden
+from tests.support.cases import golden
 
 CATALOG = golden.catalog_with()
 GOOD: dict[str, Any] = {"spec": {"containers": [{"name": "c"}]}}
@@ -42,8 +42,8 @@ def test_a_template_that_cannot_be_read_does_not_hide_the_others() -> None:
 @pytest.mark.parametrize("spec", [None, "x", {"workerGroupSpecs": {"a": {}}}], ids=str)
 def test_a_way_that_is_none_is_the_only_thing_told(spec: Any) -> None:
     """Nothing can be found behind it."""
-    (told,) = pods("ray.io/v1", "RayCluster", {"spec": spec})
-    assert isinstance(told, InputError)
+    (error,) = pods("ray.io/v1", "RayCluster", {"spec": spec})
+    assert isinstance(error, InputError)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from policies.document import Document, InputError, path_text
 from policies.workloads.templates import templates, workload_of
-from tests import golden
+from tests.support.cases import golden
 
 CATALOG = golden.catalog_with()
 
@@ -56,13 +56,13 @@ def test_null_reads_as_absent(spec: Any, paths: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [(None, "spec: wants a map"), ([], "spec: wants a map"), ({"workerGroupSpecs": {"a": 1}}, r"spec\.workerGroupSpecs: wants a list")],
     ids=str,
 )
-def test_a_way_that_is_none_is_told(spec: Any, said: str) -> None:
+def test_a_way_that_is_none_is_told(spec: Any, message: str) -> None:
     """With the path up to where it is wrong."""
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         found("ray.io/v1", "RayCluster", spec)
 
 

@@ -1,0 +1,245 @@
+"""The pods, claims and reviews to judge in an object of a document: the object itself, the pods that its
+controller creates, or the object of an AdmissionReview. Errors raise ``InputError`` with file, document and
+path; violations of Kubernetes' own rules that do not concern accelerators are left to the API server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cli.given import embedded
+from policies.catalog import Catalog
+from policies.claims import ClaimRequest
+from policies.document import Document, InputError, kind_of
+from policies.patch.json_tree import value_at
+from policies.verdict import Path
+from policies.workloads import parts, pod_schema
+from policies.workloads.controllers import RETIRED, bare_pod
+from policies.workloads.parts import Parts
+from policies.workloads.pod_schema import map_at
+from policies.workloads.pods import ALONE, Around, Owner, pods_of, references
+from policies.workloads.templates import workload_of
+from webhook.admission import claim_review, review
+from webhook.admission.review import Review, ReviewError
+
+Raw = dict[str, Any]
+REVIEWED: Path = ("request", "object")
+_CLAIMS = ("ResourceClaim", "ResourceClaimTemplate")
+_FACTS = {"Namespace": "", "Node": "", "NodePool": "karpenter.sh", "DeviceClass": claim_review.GROUP} | dict.fromkeys(
+    _CLAIMS, claim_review.GROUP
+)
+"""The kinds whose objects are facts about the cluster, and their API groups (``cluster_facts.KINDS``)."""
+_UNREAD_VERSIONS = (f"{claim_review.GROUP}/v1alpha1", f"{claim_review.GROUP}/v1alpha2", f"{claim_review.GROUP}/v1alpha3")
+"""API versions of claims whose devices are in other objects, or in fields that no served version has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """One pod to judge, as a review of it."""
+
+    template: Path
+    """The path in the object of its template, or of what replaces one; () if the object is the pod itself."""
+    review: Review
+    written: Any
+    """The pod or template as written, or as assembled from several parts of the object."""
+    parts: Parts
+    """The path of each part of the pod in the object."""
+    elsewhere: str = ""
+    """An object that also determines the pod and is not in the input, such as ``ServingRuntime "vllm"``."""
+    unread: tuple[InputError, ...] = ()
+    """Errors of the parts of the pod that can't be parsed."""
+
+    @property
+    def is_template(self) -> bool:
+        """True if the template stands in the object in one piece."""
+        return self.parts == parts.template(self.template)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """One object, with the pods to judge in it: none, one, or one per template."""
+
+    document: Document
+    """The object's document. Under review, ``path`` leads to the object and ``value`` is the object."""
+    kind: str
+    name: str
+    namespace: str
+    subjects: tuple[Subject, ...] = ()
+    claim: ClaimRequest | None = None
+    """The requests of a ResourceClaim or ResourceClaimTemplate; None for other kinds."""
+    fact: bool = False
+    """True if the object is a fact about the cluster, which holds for the whole run."""
+    note: str = ""
+    """The reason why there is nothing to judge, if that is not obvious."""
+    known: bool = True
+    """False if it is unknown whether the kind creates pods."""
+    aside: str = ""
+    """A further remark on the object, such as on an API version that is no longer served."""
+    reviewed: bool = False
+    """True if the object came inside an AdmissionReview."""
+
+    @property
+    def value(self) -> Raw:
+        """The object itself."""
+        value: Raw = self.document.value
+        return value
+
+
+def fact_of(document: Document, namespace: str) -> Raw | None:
+    """Return the object as a fact for the whole run, with its namespace; None if it is no fact."""
+    value = document.value
+    if not isinstance(value, dict) or not _is_fact(str(value.get("apiVersion")), value.get("kind")):
+        return None
+    metadata = value.get("metadata")
+    if value["kind"] not in _CLAIMS or not isinstance(metadata, dict) or metadata.get("namespace"):
+        return value
+    return {**value, "metadata": {**metadata, "namespace": namespace}}
+
+
+def _is_fact(api_version: str, kind: object) -> bool:
+    group = api_version.rpartition("/")[0]
+    return isinstance(kind, str) and _FACTS.get(kind) == group and api_version not in _UNREAD_VERSIONS
+
+
+def read(document: Document, catalog: Catalog, namespace: str, *, as_served: bool = False, around: Around = ALONE) -> Manifest:
+    """Return the object of ``document`` (one item, if it was a List). Raises InputError. ``namespace``: for
+    objects that name none. ``as_served``: a review of anything but a pod is an error, as for the server;
+    otherwise the templates of the object under review are judged. ``around``: the other objects of the
+    run."""
+    if document.value.get("kind") == review.KIND:
+        return _review(document, catalog, namespace, as_served)
+    return _subjected(_named(document, namespace), catalog, around)
+
+
+def _named(document: Document, namespace: str) -> Manifest:
+    kind = _text(document, "kind", "Pod or Job")
+    _text(document, "apiVersion", "v1 or batch/v1")
+    metadata = map_at(document, document.value.get("metadata"), ("metadata",))
+    names = [_name(document, metadata.get(key), ("metadata", key)) for key in ("name", "generateName", "namespace")]
+    return Manifest(document=document, kind=kind, name=names[0] or names[1], namespace=names[2] or namespace)
+
+
+def _name(document: Document, value: object, path: Path) -> str:
+    if value is not None and not isinstance(value, str):
+        quotes = "; put it in quotes" if isinstance(value, int | float) else ""
+        raise document.error(path, f"wants text; found {kind_of(value)}{quotes}")
+    return value or ""
+
+
+def _text(document: Document, key: str, example: str) -> str:
+    value = document.value.get(key)
+    if not isinstance(value, str) or not value:
+        raise document.error((key,), f"wants text such as {example}; found {kind_of(value)}")
+    return value
+
+
+def _subjected(manifest: Manifest, catalog: Catalog, around: Around) -> Manifest:
+    """Return the manifest with the pods to judge in it."""
+    value, api_version = manifest.value, manifest.value["apiVersion"]
+    if manifest.namespace in catalog.excluded_namespaces:
+        return replace(manifest, note=f"namespace {manifest.namespace} is excluded")
+    if (api_version, manifest.kind) == ("v1", "Pod"):
+        pod_schema.check(manifest.document, value, (), catalog)
+        return replace(manifest, subjects=(_bare(manifest, value),))
+    if _is_fact(api_version, manifest.kind):
+        return replace(manifest, fact=True, claim=_claim(manifest))
+    workload = workload_of(catalog, api_version, manifest.kind)
+    if workload is None:
+        subjects = tuple(_embedded(manifest, catalog, around))
+        known = _makes_no_pods(api_version, catalog)
+        return replace(manifest, subjects=subjects, known=known, note=_meant(catalog, api_version, manifest.kind))
+    owner = Owner(api_version=api_version, kind=manifest.kind, name=manifest.name, namespace=manifest.namespace, workload=workload)
+    subjects = tuple(_from_templates(manifest, catalog, owner, around))
+    note = "" if subjects else "; ".join(_elsewhere(manifest, owner, around)) or "the catalog knows no pod template in it"
+    return replace(manifest, subjects=subjects, note=note, aside=_retired(api_version))
+
+
+def _bare(manifest: Manifest, value: Raw) -> Subject:
+    return _created((), bare_pod(value, manifest.namespace), manifest, "", value, parts.template(()))
+
+
+def _created(template: Path, pod: Raw, manifest: Manifest, user: str, written: Raw, where: Parts) -> Subject:
+    made = Review(
+        uid="", operation="CREATE", namespace=manifest.namespace, user=user, groups=(), subresource="", pod=pod, old_pod=None, dry_run=False
+    )
+    return Subject(template=template, review=made, written=written, parts=where)
+
+
+def _claim(manifest: Manifest) -> ClaimRequest | None:
+    if manifest.kind not in _CLAIMS:
+        return None
+    return claim_review.asked_by(manifest.kind, manifest.value)
+
+
+def _makes_no_pods(api_version: str, catalog: Catalog) -> bool:
+    """Return whether a kind that is not in the catalog's workloads creates no pods, by its API group.
+
+    That is so for Kubernetes' own groups, and for those that the catalog lists.
+    """
+    group = api_version.rpartition("/")[0]
+    return (
+        group in catalog.podless_groups
+        or group in ("", "apps", "batch", "autoscaling", "policy")
+        or (group.endswith(".k8s.io") and not group.endswith("x-k8s.io"))
+    )
+
+
+def _meant(catalog: Catalog, api_version: str, kind: str) -> str:
+    """Return a note with the kind that was probably meant, one that differs only in letter case."""
+    near = next((w.kind for w in catalog.workloads if api_version in w.api_version and w.kind.lower() == kind.lower()), None)
+    return f"there is no kind {kind}; write {near}" if near is not None else ""
+
+
+def _retired(api_version: str) -> str:
+    group = api_version.rpartition("/")[0]
+    return f"{api_version} is served no more; write {RETIRED[group]}/v1" if group in RETIRED else ""
+
+
+def _from_templates(manifest: Manifest, catalog: Catalog, owner: Owner, around: Around) -> Iterator[Subject]:
+    for made in pods_of(manifest.document, owner, catalog, around):
+        if isinstance(made, InputError):
+            raise made
+        one = _created(made.template, made.pod, manifest, made.user, made.written, made.parts)
+        yield replace(one, elsewhere=made.elsewhere, unread=made.unread)
+
+
+def _elsewhere(manifest: Manifest, owner: Owner, around: Around) -> Iterator[str]:
+    """Yield a note for each referenced object that defines the pods in place of this one."""
+    for named in references(manifest.document, owner):
+        found = around.find(named.kinds, manifest.namespace, named.name)
+        title = named.title if found is None else f'{found.value["kind"]} "{named.name}"'
+        yield f"its pods are those of {title}, which is {'not in the input' if found is None else 'judged by itself'}"
+
+
+def _embedded(manifest: Manifest, catalog: Catalog, around: Around) -> Iterator[Subject]:
+    """Yield the pods of complete objects within one of another kind, in whose namespace they are created."""
+    for path, value in embedded.inside(manifest.value):
+        document = replace(manifest.document, value=value, path=manifest.document.path + path)
+        inner = _subjected(replace(_named(document, manifest.namespace), name=_inner_name(document) or manifest.name), catalog, around)
+        for one in inner.subjects:
+            yield replace(one, template=path + one.template, parts=parts.moved(one.parts, path))
+
+
+def _inner_name(document: Document) -> str:
+    metadata = value_at(document.value, ("metadata", "name"))
+    return metadata if isinstance(metadata, str) else ""
+
+
+def _review(document: Document, catalog: Catalog, namespace: str, as_served: bool) -> Manifest:
+    """Return the object under review. A pod is not changed, as the API server has already defaulted it."""
+    request = map_at(document, document.value.get("request"), ("request",), null=False)
+    value = request.get("object")
+    if not isinstance(value, dict):
+        raise document.error(REVIEWED, f"wants an object, a map with apiVersion and kind; found {kind_of(value)}")
+    inner = replace(document, value=value, path=document.path + REVIEWED)
+    manifest = replace(_named(inner, str(request.get("namespace") or namespace)), reviewed=True)
+    if not as_served and (value["apiVersion"], manifest.kind) != ("v1", "Pod"):
+        return _subjected(manifest, catalog, ALONE)
+    try:
+        asked = review.from_document(document.value)
+    except ReviewError as error:
+        raise document.error((), error.sentence) from None
+    pod_schema.check(inner, value, (), catalog)
+    subject = Subject(template=(), review=asked, written=value, parts=parts.template(()))
+    return replace(manifest, namespace=asked.namespace, subjects=(subject,))

@@ -1,0 +1,76 @@
+"""The scope of ``berth webhooks``: the namespaces whose pods are not judged, and resource names besides the
+catalog's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+from documents.files import read_catalog
+from policies.catalog import Catalog
+from policies.catalog.parse.reader import shown
+from policies.document import InputError
+from policies.pods.unlisted_accelerators import is_extended
+from registration.entries import ALWAYS, Chosen
+
+if TYPE_CHECKING:
+    from cli.given.names_found import Found
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+"""The name of a namespace: a DNS label (RFC 1123)."""
+
+
+def names(given: Sequence[str], catalog: Catalog) -> list[str]:
+    """Return the values of ``--resource-name`` without those that the catalog has anyway. Raises
+    InputError."""
+    for name in given:
+        if not is_extended(name):
+            message = f"{shown(name)} is no extended resource; give DOMAIN/NAME as pods have it, such as example.com/gpu"
+            raise InputError(file="--resource-name", message=message)
+    return [name for name in given if catalog.resource(name) is None]
+
+
+def namespaces(given: Sequence[str]) -> tuple[str, ...]:
+    """Return the checked values of ``--exclude-namespace``. Raises InputError."""
+    for name in given:
+        if not _LABEL.fullmatch(name):
+            message = f"{shown(name)} is no name of a namespace; give one as kubectl get namespaces lists them"
+            raise InputError(file="--exclude-namespace", message=message)
+    return tuple(given)
+
+
+def excluded(catalog: Catalog, by_flag: Sequence[str], *, own: bool, found: Found | None) -> tuple[str, ...]:
+    """Return the namespaces to exclude.
+
+    These are the ones that kube-apiserver creates itself, those named by flag or by the operator's own
+    catalog file (``own``), and of the others in the catalog those that exist in the cluster.
+    """
+    shipped = frozenset(read_catalog([]).excluded_namespaces if own else catalog.excluded_namespaces)
+    there = found.namespaces if found is not None else frozenset[str]()
+    listed = (name for name in catalog.excluded_namespaces if name not in shipped or name in there)
+    return tuple(dict.fromkeys([*ALWAYS, *listed, *by_flag]))
+
+
+def head(catalog: Catalog, chosen: Chosen, found: Found | None) -> str:
+    """Return the comments at the top of the file: which namespaces are left out, and why no others are."""
+    others = [name for name in catalog.excluded_namespaces if name not in chosen.excluded]
+    sentences = [THERE if found else EVERYWHERE]
+    if found and others:
+        sentences.append(f"Not there, and so not left out: {', '.join(others)}. Print it again once an operator is installed in one.")
+    if chosen.names:
+        sentences.append(f"Names besides those of the catalog: {', '.join(chosen.names)}. {KNOWN}")
+    return "".join(fill(one, 130, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False) + "\n" for one in sentences)
+
+
+THERE = (
+    "Pods of the namespaces that are listed here are not judged. Only such as exist are: whoever may create a namespace could take the name"
+    " of one that does not."
+)
+EVERYWHERE = (
+    "Pods of kube-system, kube-public, kube-node-lease and of Berth's own namespace are not judged, for these exist on every cluster. Those"
+    " of GPU operators must not wait for Berth either: name each namespace that yours has (--exclude-namespace gpu-operator), or have the"
+    " cluster read (--kubeconfig FILE, --in-cluster)."
+)
+KNOWN = "Berth knows what they are by their DeviceClass, or by a line in a file that both this command and serve get by --catalog."

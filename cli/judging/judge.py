@@ -1,0 +1,124 @@
+"""Judging of a manifest by the two webhooks, one after the other, and the manifest as admitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cli.given.manifests import Manifest, Subject
+from cli.judging.patch_applier import apply_patch
+from cli.judging.template_edits import project
+from policies import claims
+from policies.explain import admission_preview
+from policies.explain.admission_preview import Judgement
+from policies.patch.json_tree import set_at, value_at
+from policies.pods.permissions import FRACTIONS
+from policies.state.snapshot import Facts, Snapshot
+from policies.verdict import Edit, Path, Verdict, Would
+from policies.workloads import parts
+from policies.workloads.held import Held, held
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged(Judgement):
+    """The results of both phases for one pod of a manifest."""
+
+    subject: Subject
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """The edits to apply: none if the pod is refused, or the review is an UPDATE."""
+        return () if self.violations or self.subject.review.operation != "CREATE" else self.mutate.edits
+
+    @property
+    def unshown(self) -> dict[Path, Any]:
+        """The values after the edits of those pod fields for which the manifest has no field."""
+        subject = self.subject
+        left = dict.fromkeys(_field_of(edit.path) for edit in parts.unshown(self.edits, subject.parts))
+        after = project(subject.written, self.edits) if left else None
+        return {path: value_at(after, path) for path in left}
+
+    @property
+    def would(self) -> tuple[Would, ...]:
+        return self.mutate.would
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """A judged manifest."""
+
+    manifest: Manifest
+    pods: tuple[Judged, ...] = ()
+    claim: Verdict | None = None
+    """The verdict on a ResourceClaim or ResourceClaimTemplate."""
+    held: tuple[Held, ...] = ()
+    """Every accelerator that the object names anywhere."""
+    unjudged: tuple[Held, ...] = ()
+    """Those of ``held`` that none of the judged pods requests."""
+    after: Any = None
+    """The object as admitted; the same object as ``manifest.value`` if nothing changed."""
+
+    @property
+    def refused(self) -> bool:
+        return any(pod.violations for pod in self.pods) or bool(self.claim and self.claim.violations)
+
+    @property
+    def edits(self) -> int:
+        return 0 if self.refused else sum(len(pod.edits) for pod in self.pods)
+
+
+def judge(manifest: Manifest, snapshot: Snapshot) -> Outcome:
+    """Judge every pod of ``manifest``. If one pod is refused, ``after`` is the unchanged object."""
+    facts = snapshot.facts_for(manifest.namespace)
+    pods = tuple(judge_pod(subject, facts) for subject in manifest.subjects)
+    refused, edited = any(pod.violations for pod in pods), any(pod.edits for pod in pods)
+    found = () if manifest.fact else held(manifest.value, snapshot)
+    return Outcome(
+        manifest=manifest,
+        pods=pods,
+        claim=None if manifest.claim is None else claims.judge(manifest.claim, facts),
+        held=found,
+        unjudged=tuple(one for one in found if not any(_reads(subject, one.path) for subject in manifest.subjects)),
+        after=_edited(manifest.value, pods) if edited and not refused else manifest.value,
+    )
+
+
+def judge_pod(subject: Subject, facts: Facts) -> Judged:
+    """Run both phases for one pod."""
+    both = admission_preview.judge(subject.review.request("mutate"), facts, apply_patch)
+    return Judged(subject=subject, mutate=both.mutate, violations=both.violations, remarks=both.remarks, judged=both.judged)
+
+
+def _field_of(path: Path) -> Path:
+    """Return the path of the pod or container field that contains an edit."""
+    return path[:4] if path[1] in ("containers", "initContainers") else path[:2]
+
+
+def _reads(subject: Subject, path: Path) -> bool:
+    """Return whether judging this pod reads the value at a path of the object."""
+    return any(_is_read(found) for found in parts.in_pod(path, subject.parts))
+
+
+def _is_read(path: Path) -> bool:
+    match path:
+        case ("spec", "containers" | "initContainers", int(), "resources", "limits" | "requests", _):
+            return True
+        case ("spec", "resourceClaims", *_):
+            return True
+        case ("metadata", "annotations", name):
+            return name in FRACTIONS
+    return False
+
+
+def _edited(value: Any, pods: tuple[Judged, ...]) -> Any:
+    for pod in pods:
+        if pod.edits and pod.subject.is_template:
+            value = _put(value, pod.subject.template, project(value_at(value, pod.subject.template), pod.edits))
+        elif pod.edits:
+            before = pod.subject.written
+            value = parts.written(value, before, project(before, pod.edits), pod.subject.parts)
+    return value
+
+
+def _put(value: Any, path: Path, inner: Any) -> Any:
+    return set_at(value, path, inner) if path else inner

@@ -1,0 +1,185 @@
+"""The answer of `berth effective` as a table for people, and as one JSON value for programs."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from policies import duration
+from policies.explain.effective import Effective, Layer, Standing
+from policies.explain.effective_probe import Kind
+from policies.explain.effective_rows import Row
+from policies.findings.words import acting_instead
+from policies.objects.wording import condition, place
+from policies.state.objects import Entry, id_of
+
+SECTIONS = ("require", "default", "allow")
+
+
+def table(answer: Effective, wrong: Sequence[Entry], width: int) -> str:
+    """Return sections, each a heading and lines of at most ``width`` columns (except for names that are
+    longer)."""
+    parts = [("where", _where(answer, width)), ("in force", _in_force(answer, width))]
+    parts += [(name, list(_rows([r for r in answer.look.rows if r.section == name], width))) for name in SECTIONS]
+    parts += [
+        ("such a pod would be refused", list(_notes(answer.look.refused, width, "  "))),
+        ("also said", list(_notes(answer.look.remarks, width, "  "))),
+        ("for some pods", list(_layers(answer.some, answer, width))),
+        ("would (Audit, Warn)", list(_layers(answer.would, answer, width))),
+        ("not accepted", [line for one in wrong for line in _wrong(one, width)]),
+    ]
+    return "\n".join("\n".join([name, *lines, ""]) for name, lines in parts if lines)
+
+
+def _where(answer: Effective, width: int) -> list[str]:
+    labels = ", ".join(f"{key}={value}" for key, value in answer.labels)
+    silent = f"{answer.kind}, that says nothing itself" + ("" if answer.kind.gpus else "; looked at with 1 nvidia.com/gpu")
+    cells = [("namespace", answer.namespace, ""), ("labels", labels, ""), ("pod", silent, "")]
+    if answer.excluded:
+        cells.append(("excluded", "Berth is never called for pods of this namespace: nothing below acts", ""))
+    return list(_cells(cells, width))
+
+
+def _in_force(answer: Effective, width: int) -> list[str]:
+    if not answer.policies:
+        return ["  no policy: pods are admitted as they are"]
+    order = {"always": 0, "sometimes": 1, "never": 2}
+    standing = sorted(answer.policies, key=lambda s: order[s.acts])
+    return list(_cells([(s.policy.id, _mode(s), _why(s)) for s in standing], width))
+
+
+def _mode(standing: Standing) -> str:
+    declared = standing.policy.mode
+    return standing.mode if standing.mode == declared else f"{standing.mode} (--max-mode; says {declared})"
+
+
+def _why(standing: Standing) -> str:
+    never = "not for such pods: " if standing.acts == "never" else ""
+    only = ", only " if standing.acts == "sometimes" else ", "
+    pods = f"{only}{chosen}" if (chosen := condition(standing.policy)) else ""
+    users = standing.policy.exclude_users
+    excludes = f"; not for {', '.join(sorted(users))}" if users else ""
+    return f"{never}{place(standing.policy)}{pods}{excludes}"
+
+
+def _rows(rows: Iterable[Row], width: int, indent: str = "  ", section: bool = False) -> Iterator[str]:
+    found = list(rows)
+    cells = [(f"{row.section}.{row.field}" if section else row.field, row.text, ", ".join(row.by)) for row in found]
+    widths = _widths(cells, width - len(indent))
+    for row, cell in zip(found, cells, strict=True):
+        yield from _line(cell, widths, indent)
+        yield from _notes(row.notes, width, indent + "    ")
+
+
+def _layers(layers: Sequence[Layer], answer: Effective, width: int) -> Iterator[str]:
+    for layer in layers:
+        named = [name for name in layer.policies if name not in layer.title]
+        yield from _wrapped(layer.title + (f": {', '.join(named)}" if named else ""), width, "  ", "    ")
+        if layer.kind is None:
+            yield "    no pod that asks for a GPU is one"
+            continue
+        if layer.kind != answer.kind:
+            yield from _wrapped(f"as on {layer.kind}: {' '.join(_options(layer.kind, answer.kind))}", width, "    ", "      ")
+        if not layer.rows and not layer.refused:
+            yield "    changes nothing"
+        yield from _rows(layer.rows, width, "    ", section=True)
+        yield from _notes([f"would be refused: {text}" for text in layer.refused], width, "    ")
+
+
+def _options(kind: Kind, base: Kind) -> Iterator[str]:
+    """Yield the options to add to the command to see this kind alone."""
+    if kind.workload != base.workload:
+        yield f"--workload {kind.workload}"
+    if kind.labels != base.labels:
+        yield "--pod-labels " + (",".join(f"{key}={value}" for key, value in kind.labels or ()) or '""')
+    if kind.gpus != base.gpus:
+        yield f"--gpus {kind.gpus}"
+    if kind.seconds != base.seconds and kind.seconds is not None:
+        yield f"--duration {duration.text(kind.seconds)}"
+
+
+def _wrong(entry: Entry, width: int) -> Iterator[str]:
+    yield from _wrapped(f"{id_of(entry.key)}: {acting_instead(entry)}", width, "  ", "    ")
+    yield from _notes(entry.understood.errors, width, "    ")
+
+
+# --- lines ---
+
+_Cell = tuple[str, str, str]
+
+
+def _cells(cells: Sequence[_Cell], width: int, indent: str = "  ") -> Iterator[str]:
+    widths = _widths(cells, width - len(indent))
+    for cell in cells:
+        yield from _line(cell, widths, indent)
+
+
+def _widths(cells: Sequence[_Cell], width: int) -> tuple[int, int, int]:
+    """Return the column widths: those of the contents; if there is no room, the widest shrinks, to 20 at
+    least."""
+    found = [max((len(cell[i]) for cell in cells), default=0) for i in range(3)]
+    while sum(found) + 4 > width and max(found) > 20:
+        found[found.index(max(found))] -= 1
+    return found[0], found[1], found[2]
+
+
+def _line(cell: _Cell, widths: tuple[int, int, int], indent: str) -> Iterator[str]:
+    columns = [_split(text, size) for text, size in zip(cell, widths, strict=True)]
+    for number in range(max(map(len, columns))):
+        texts = [column[number] if number < len(column) else "" for column in columns]
+        yield (indent + "  ".join(text.ljust(size) for text, size in zip(texts, widths, strict=True))).rstrip()
+
+
+def _split(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, max(width, 1), break_on_hyphens=False) or [""]
+
+
+def _notes(notes: Iterable[str], width: int, indent: str) -> Iterator[str]:
+    for note in notes:
+        yield from _wrapped(note, width, f"{indent}- ", f"{indent}  ")
+
+
+def _wrapped(text: str, width: int, first: str, rest: str) -> list[str]:
+    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False, break_long_words=False)
+
+
+# --- JSON ---
+
+
+def value(answer: Effective, wrong: Sequence[Entry]) -> dict[str, Any]:
+    """Return the same as a JSON value for programs."""
+    return {
+        "namespace": answer.namespace,
+        "labels": dict(answer.labels),
+        "excluded": answer.excluded,
+        "pod": _kind(answer.kind),
+        "policies": [_standing(one) for one in answer.policies],
+        **{name: [_row(row) for row in answer.look.rows if row.section == name] for name in SECTIONS},
+        "refused": list(answer.look.refused),
+        "remarks": list(answer.look.remarks),
+        "forSomePods": [_layer(one) for one in answer.some],
+        "would": [_layer(one) for one in answer.would],
+        "notAccepted": [{"object": id_of(one.key), "errors": list(one.understood.errors), "lastGoodActs": one.stale} for one in wrong],
+    }
+
+
+def _kind(kind: Kind) -> dict[str, Any]:
+    labels = None if kind.labels is None else dict(kind.labels)
+    return {"workload": kind.workload, "labels": labels, "gpus": kind.gpus, "seconds": kind.seconds}
+
+
+def _standing(one: Standing) -> dict[str, Any]:
+    policy = one.policy
+    named = {"object": policy.id, "mode": one.mode, "declaredMode": policy.mode, "acts": one.acts}
+    return {**named, "scope": place(policy), "pods": condition(policy), "excludes": sorted(policy.exclude_users)}
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {"field": row.field, "value": row.value, "text": row.text, "setBy": list(row.by), "notes": list(row.notes)}
+
+
+def _layer(layer: Layer) -> dict[str, Any]:
+    rows = [{"section": row.section, **_row(row)} for row in layer.rows]
+    kind = None if layer.kind is None else _kind(layer.kind)
+    return {"title": layer.title, "policies": list(layer.policies), "pod": kind, "differs": rows, "refused": list(layer.refused)}

@@ -1,0 +1,131 @@
+"""The standard output of `berth try`, one class per form."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Protocol, TextIO
+
+from cli.given.manifests import REVIEWED
+from cli.judging.judge import Judged, Outcome
+from cli.output import yaml_writer
+from cli.output.diff import coloured, unified
+from cli.output.report import place
+from policies.document import Document
+from policies.patch.json_tree import set_at
+from webhook.admission.review import answer
+
+_DOCUMENTS = uuid.UUID("6f2d0a86-8f0f-5be4-9a55-0f4f5b8a3f0e")
+"""The UUID namespace for the uids of reviews made from manifests: the same input gives the same uid."""
+
+
+class Output(Protocol):
+    def document(self, document: Document, outcomes: list[Outcome]) -> None: ...
+
+    def end(self) -> None: ...
+
+
+def output(form: str | None, stream: TextIO) -> Output:
+    """Return the output of the requested form; by default a diff on a terminal and YAML otherwise."""
+    terminal = stream.isatty()
+    form = form or ("diff" if terminal else "yaml")
+    if form == "diff":
+        return Diff(stream, colour=terminal and wants_colour(os.environ))
+    forms: dict[str, Callable[[TextIO], Output]] = {"yaml": Yaml, "json": Json, "review": Answers}
+    return forms[form](stream)
+
+
+def wants_colour(environ: Mapping[str, str]) -> bool:
+    """Return False if NO_COLOR is set and not empty (https://no-color.org), or TERM is "dumb"."""
+    return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+
+
+class Diff:
+    def __init__(self, stream: TextIO, *, colour: bool) -> None:
+        self.stream, self.colour = stream, colour
+
+    def document(self, document: Document, outcomes: list[Outcome]) -> None:
+        for outcome in outcomes:
+            manifest = outcome.manifest
+            if outcome.after is manifest.value:
+                continue
+            diff = unified(manifest.value, outcome.after, f"{place(manifest.document)} {manifest.kind}/{manifest.name}")
+            if diff:
+                self.stream.write("\n".join(coloured(diff) if self.colour else diff) + "\n")
+
+    def end(self) -> None: ...
+
+
+class Yaml:
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.first = True
+
+    def document(self, document: Document, outcomes: list[Outcome]) -> None:
+        self.stream.write("" if self.first else "---\n")
+        self.stream.write(yaml_writer.text(admitted(document, outcomes)))
+        self.first = False
+
+    def end(self) -> None: ...
+
+
+class Json:
+    """Writes one object as it is, and several as the items of a List, which kubectl accepts."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.values: list[Any] = []
+
+    def document(self, document: Document, outcomes: list[Outcome]) -> None:
+        self.values.append(admitted(document, outcomes))
+
+    def end(self) -> None:
+        if not self.values:
+            return
+        whole = self.values[0] if len(self.values) == 1 else {"apiVersion": "v1", "kind": "List", "items": self._items()}
+        self.stream.write(json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
+
+    def _items(self) -> list[Any]:
+        lists = (value["items"] if _is_list(value) else [value] for value in self.values)
+        return [item for items in lists for item in items]
+
+
+class Answers:
+    """Writes the answers of /mutate, one line of JSON each: to the given review, or to one review per pod."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def document(self, document: Document, outcomes: list[Outcome]) -> None:
+        for outcome in outcomes:
+            for number, pod in enumerate(outcome.pods):
+                self.stream.write(json.dumps(_answer(pod, outcome.manifest.document, number), ensure_ascii=False) + "\n")
+
+    def end(self) -> None: ...
+
+
+def _answer(pod: Judged, document: Document, number: int) -> dict[str, Any]:
+    asked = pod.subject.review
+    uid = asked.uid or str(uuid.uuid5(_DOCUMENTS, f"{document.file}\n{document.index}\n{document.path}\n{number}"))
+    return answer(replace(asked, uid=uid), pod.mutate)
+
+
+def admitted(document: Document, outcomes: list[Outcome]) -> Any:
+    """Return the document with its objects as admitted; of a review, return the object under review."""
+    value = document.value
+    for outcome in outcomes:
+        manifest = outcome.manifest
+        path = manifest.document.path
+        if manifest.reviewed:
+            path = path[: -len(REVIEWED)]
+        elif outcome.after is manifest.value:
+            continue
+        value = set_at(value, path, outcome.after) if path else outcome.after
+    return value
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, dict) and str(value.get("kind", "")).endswith("List") and isinstance(value.get("items"), list)

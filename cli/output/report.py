@@ -1,0 +1,155 @@
+"""The standard error of `berth try`: one line per object, then the violations and warnings for its author,
+and at the end the lines that only concern the platform team."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from cli.judging.judge import Judged, Outcome
+from policies.document import Document, path_text
+from policies.messages import Place
+from policies.objects.wording import cut
+from policies.pods import unlisted_accelerators
+from policies.verdict import Verdict, Would, dotted
+from policies.workloads import parts
+from policies.workloads.held import Held
+from webhook.admission import warnings
+
+_LAY = "lay a file that says where its templates are over it: --catalog FILE"
+_MOST_FLOW = 400
+"""Most characters of a pod field's value that are shown: a node affinity of two terms."""
+_MOST_HELD = 3
+"""Most unjudged accelerators of one object that are named."""
+
+
+def place(document: Document) -> str:
+    """Return a place such as ``train.yaml document 2 items[0]``, without the parts that are not needed."""
+    number = "" if document.only else f" document {document.index}"
+    inner = path_text(document.path)
+    return f"{document.file}{number}{' ' + inner if inner else ''}"
+
+
+def title(outcome: Outcome) -> str:
+    """Return a title such as ``Pod "x"``; only the kind for an object without a name."""
+    manifest = outcome.manifest
+    return f'{manifest.kind} "{manifest.name}"' if manifest.name else manifest.kind
+
+
+def lines(outcome: Outcome) -> Iterator[str]:
+    """Yield the decision, then violations, warnings and what policies in Audit or Warn would have done."""
+    aside = f"; {outcome.manifest.aside}" if outcome.manifest.aside else ""
+    yield f"{place(outcome.manifest.document)}: {title(outcome)}: {_decision(outcome)}{aside}"
+    if outcome.claim is not None:
+        yield from (f"  {line}" for line in _of_claim(outcome.claim))
+    for pod in outcome.pods:
+        where = path_text(pod.subject.template)
+        prefix = f"  in {where}: " if where else "  "
+        yield from (prefix + line for line in _details(pod))
+
+
+def of_platform(outcome: Outcome) -> Iterator[str]:
+    """Yield a line for each problem that only the platform team can fix; equal for all objects that have the
+    problem."""
+    for pod in outcome.pods:
+        raw = pod.subject.review.pod
+        yield from (f"for the platform team: {remark}" for remark in warnings.of_platform(pod.remarks, raw))
+        for would in pod.would:
+            yield from (f"for the platform team: {_who(would)} would say: {r}" for r in warnings.of_platform(would.remarks, raw))
+    yield from (f"for the platform team: {unlisted_accelerators.unknown(one.name)}" for one in outcome.held if not one.known)
+
+
+def _decision(outcome: Outcome) -> str:
+    if outcome.refused:
+        return "refused"
+    if outcome.manifest.fact:
+        return "taken as a fact for this run"
+    if not outcome.pods:
+        return f"not judged: {_why_not(outcome)}"
+    beside = _beside(outcome.unjudged)
+    if not any(pod.judged for pod in outcome.pods):
+        itself = " itself" if any(pod.subject.elsewhere for pod in outcome.pods) else ""
+        return f"not judged: {beside}, where no container asks for it" if beside else f"not judged: it asks for no accelerator{itself}"
+    judged = f"admitted with {_count(outcome.edits, 'edit')}" if outcome.edits else f"admitted as it is{_why(outcome)}"
+    return f"{judged}; not judged: it {beside}" if beside else judged
+
+
+def _why_not(outcome: Outcome) -> str:
+    manifest = outcome.manifest
+    beside = _beside(outcome.unjudged)
+    if not beside:
+        return manifest.note or ("it makes no pods" if manifest.known else "its kind is not in the catalog, and it names no accelerator")
+    if manifest.note:
+        return f"{beside}; {manifest.note}"
+    return f"{beside}, and {'it makes no pods' if manifest.known else f'its kind is not in the catalog; {_LAY}'}"
+
+
+def _beside(unjudged: tuple[Held, ...]) -> str:
+    """Return ``holds nvidia.com/gpu at spec.a["nvidia.com/gpu"]``: each name once, with the first place of
+    it."""
+    first = {one.name: one for one in reversed(unjudged)}
+    found = [one for one in unjudged if first[one.name] is one]
+    if not found:
+        return ""
+    names = " and ".join(f"{one.name} {'in the text ' if one.in_text else ''}at {path_text(one.path)}" for one in found[:_MOST_HELD])
+    more = f" and {len(found) - _MOST_HELD} more" if len(found) > _MOST_HELD else ""
+    return f"holds {names}{more}"
+
+
+def _why(outcome: Outcome) -> str:
+    created = all(pod.subject.review.operation == "CREATE" for pod in outcome.pods)
+    return "; no policy matches" if created and not any(pod.mutate.matched for pod in outcome.pods) else ""
+
+
+def _of_claim(verdict: Verdict) -> Iterator[str]:
+    yield from map(str, verdict.violations)
+    for would in verdict.would:
+        yield from _would(would, None)
+
+
+def _details(pod: Judged) -> Iterator[str]:
+    yield from (violation.text_at(_place(pod)) for violation in pod.violations)
+    raw = pod.subject.review.pod
+    yield from (f"warning: {remark.code}: {remark.text_at(_place(pod))}" for remark in warnings.warned(pod.remarks, pod.violations, raw))
+    for would in pod.would:
+        yield from _would(would, pod)
+    if pod.mutate.uncounted:
+        yield f"warning: {_count(pod.mutate.uncounted, 'policy', 'policies')} in Audit or Warn more than are evaluated per pod"
+    for path, value in pod.unshown.items():
+        yield f"its pods get {path_text(path)}, for which this manifest has no field: {_flow(value)}"
+    if pod.subject.elsewhere:
+        yield f"{pod.subject.elsewhere} is not in the input: what it says of these pods is not judged"
+    yield from (f"{error.place}: {error.message}; it is not judged" for error in pod.subject.unread)
+
+
+def _flow(value: Any) -> str:
+    """Return the value as JSON on one line, cut to a maximum length."""
+    return cut(json.dumps(value, ensure_ascii=False), _MOST_FLOW)
+
+
+def _place(pod: Judged | None) -> Place:
+    """Return how to print paths of the pod: as paths of the manifest if the pod does not stand in it in one
+    piece."""
+    if pod is None or pod.subject.is_template:
+        return dotted
+    known = pod.subject.parts
+    return lambda path: parts.placed(path, known)
+
+
+def _who(would: Would) -> str:
+    return f"would: {would.policy} ({would.mode})"
+
+
+def _would(would: Would, pod: Judged | None) -> Iterator[str]:
+    yield from (f"{_who(would)} would refuse it: {violation.text_at(_place(pod))}" for violation in would.violations)
+    if would.edits:
+        edits = ", ".join(f"{edit.op} {_place(pod)(tuple(step for step in edit.path if step != '-'))}" for edit in would.edits)
+        yield f"{_who(would)} would make {_count(len(would.edits), 'edit')}: {edits}"
+    if pod is not None:
+        warned = warnings.warned(would.remarks, would.violations, pod.subject.review.pod)
+        yield from (f"{_who(would)} would say: {remark.code}: {remark.text_at(_place(pod))}" for remark in warned)
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"

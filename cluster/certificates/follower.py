@@ -1,0 +1,115 @@
+"""The loop of a replica that follows the Secret of its certificates, and the registration that has to trust them.
+
+The clock is the API server's, as told by its answers: it is the one that verifies.
+"""
+
+from __future__ import annotations
+
+import abc
+import asyncio
+import random
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+from cluster.certificates.bell import ring
+from cluster.certificates.registrations import GROUP, KINDS, Configuration, Registrations
+from cluster.certificates.secret_store import SecretStore, Stored
+from cluster.client.api_client import Client
+from cluster.client.errors import GIVE_RIGHTS, Failure, Refused
+from cluster.client.new_errors import NewErrors
+from cluster.watch.store import Tell
+
+LOOK = 10.0
+"""Seconds between two looks, if no watch rings earlier."""
+AGAIN = 1.0
+"""Seconds before the next look after one that failed: at an installation, rights come a moment after the pods."""
+SETTLES = 0.05
+"""Seconds, doubled at most, before a replica looks again after a change or after another one was faster."""
+SKEW = timedelta(seconds=5)
+"""A difference of clocks that is no more than the age of an answer and its rounding to seconds."""
+
+Pair = tuple[bytes, bytes]
+"""A certificate with its intermediates, and its key, both in PEM form."""
+
+
+class Follower(abc.ABC):
+    """Follows one Secret. ``run`` is a task of its own; the public attributes can be read at any time."""
+
+    pair: Pair | None = None
+    """What is to be served; None until it is known."""
+    ca_expires: datetime | None = None
+    """When the CA of that certificate expires, if it is known."""
+    trusted: bool | None = None
+    """Whether the registration trusts that CA; None if there is no registration, or it is not known which CA."""
+    error = "not read yet"
+    """The last failure, in one sentence; "" after a look that worked."""
+
+    def __init__(self, client: Client, store: SecretStore, registrations: Registrations, tell: Tell) -> None:
+        self._client = client
+        self._store = store
+        self._registrations = registrations
+        self._tell = tell
+        self._errors = NewErrors()
+        self._skew = timedelta()
+
+    @abc.abstractmethod
+    async def look(self) -> bool:
+        """Read, and do what is due; return whether to look again soon. Raises Failure."""
+
+    async def run(self) -> None:
+        """Look for ever: whenever a watch rings, and at intervals."""
+        bell = asyncio.Event()
+        folders = [(self._store.folder, self._store.name), *((f"{GROUP}/{plural}", self._registrations.name) for plural in KINDS.values())]
+        async with asyncio.TaskGroup() as group:
+            for folder, name in folders:
+                group.create_task(ring(self._client, folder, name, bell))
+            while True:
+                bell.clear()
+                if await self.looked():
+                    bell.set()
+                await asyncio.sleep(SETTLES * random.uniform(1, 2))
+                try:
+                    async with asyncio.timeout((AGAIN if self.error else LOOK) * random.uniform(0.9, 1.1)):
+                        await bell.wait()
+                except TimeoutError:
+                    pass
+
+    async def looked(self) -> bool:
+        """Look once, and keep the failure as a sentence; return whether to look again soon."""
+        try:
+            again = await self.look()
+        except Failure as error:
+            self.error = _sentence(error)
+            if self._errors.is_new(self.error):
+                self._tell("certificates_failed", error=self.error)
+            return False
+        self.error = ""
+        self._errors.forget()
+        return again
+
+    def now(self) -> datetime:
+        """Return the time by the API server's clock."""
+        return datetime.now(UTC) + self._skew
+
+    async def read(self) -> tuple[Stored, list[Configuration]]:
+        """Return the Secret and the registration, and set the clock by them. Raises Failure."""
+        stored = await self._store.read()
+        self._set_clock(stored)
+        return stored, await self._registrations.read()
+
+    def _set_clock(self, stored: Stored) -> None:
+        try:
+            theirs = parsedate_to_datetime(stored.date)
+        except (TypeError, ValueError):
+            return
+        skew = theirs - datetime.now(UTC)
+        if abs(skew - self._skew) > SKEW:
+            self._skew = skew if abs(skew) > SKEW else timedelta()
+            if self._skew:
+                self._tell("clock_differs", seconds=round(skew.total_seconds()), text="the API server's clock counts for certificates")
+
+
+def _sentence(error: Failure) -> str:
+    if isinstance(error, Refused) and error.reply.status == 403:
+        return f"Berth may not keep its certificates: {error}; {GIVE_RIGHTS}"
+    return str(error)

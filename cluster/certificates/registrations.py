@@ -1,0 +1,159 @@
+"""The ``caBundle`` of our two webhook configurations, by which the API server verifies what is served.
+
+It is written by server-side apply under a field manager of our own, and nothing else is: whoever renders the
+configurations leaves the field out, and keeps all others. Where cert-manager is told to inject a bundle, it is
+left alone.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from certs.authority import CertificateError
+from certs.chain import parse_chain
+from certs.rotation import fingerprint
+from cluster.certificates.secret_store import decoded
+from cluster.client.api_client import Client
+from cluster.client.errors import Refused
+from cluster.watch.kinds import Raw, map_of
+from cluster.watch.store import Tell
+
+MANAGER = "berth-certificates"
+GROUP = "/apis/admissionregistration.k8s.io/v1"
+KINDS = {
+    "MutatingWebhookConfiguration": "mutatingwebhookconfigurations",
+    "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
+}
+INJECTED = "cert-manager.io/inject-"
+"""The start of the annotations by which cert-manager's cainjector writes bundles (cert-manager.io/docs,
+concepts/ca-injector)."""
+OFTEN, WINDOW, RARELY = 5, 600.0, 60.0
+"""After five corrections within ten minutes another manager writes the field too: one correction a minute is
+made then, and it is logged, so that two programs do not overwrite each other for ever."""
+
+
+class Trust(NamedTuple):
+    """The CA certificates that callers are to trust."""
+
+    pem: bytes
+    fingerprints: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """One webhook configuration, as read."""
+
+    kind: str
+    value: Raw
+
+    @property
+    def entries(self) -> list[Raw]:
+        """Its webhooks."""
+        found = self.value.get("webhooks")
+        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+    @property
+    def injected(self) -> bool:
+        """True if cert-manager writes its bundle."""
+        return any(key.startswith(INJECTED) for key in map_of(map_of(self.value.get("metadata")).get("annotations")))
+
+    def trusts(self) -> frozenset[str]:
+        """The fingerprints that are in the bundle of every entry."""
+        each = [trusted_by(entry) for entry in self.entries]
+        return frozenset.intersection(*each) if each else frozenset()
+
+    def others(self) -> list[str]:
+        """The field managers besides ours that own a ``caBundle``, sorted."""
+        return sorted({name for name, fields in self._managed() if name != MANAGER and _owns(fields, "f:caBundle")})
+
+    def ours(self) -> bool:
+        """Return whether our field manager owns a ``caBundle``."""
+        return any(name == MANAGER for name, _ in self._managed())
+
+    def _managed(self) -> Iterator[tuple[str, object]]:
+        found = map_of(self.value.get("metadata")).get("managedFields")
+        for one in found if isinstance(found, list) else ():
+            yield str(map_of(one).get("manager")), map_of(one).get("fieldsV1")
+
+
+def trusted_by(entry: Raw) -> frozenset[str]:
+    """Return the fingerprints of the CA certificates in the bundle of one webhook."""
+    pem = decoded(map_of(entry.get("clientConfig")).get("caBundle"))
+    try:
+        return frozenset(map(fingerprint, parse_chain(pem))) if pem else frozenset()
+    except CertificateError:
+        return frozenset()
+
+
+class Registrations:
+    """The two configurations of one name. All calls raise Refused and Unreachable."""
+
+    def __init__(self, client: Client, name: str, tell: Tell) -> None:
+        self._client = client
+        self._tell = tell
+        self._corrected: dict[str, deque[float]] = {kind: deque(maxlen=OFTEN) for kind in KINDS}
+        self._contested: dict[str, float] = {}
+        self.name = name
+
+    async def read(self) -> list[Configuration]:
+        """Return those that there are."""
+        return [Configuration(kind=kind, value=value) for kind in KINDS if (value := await self._read(kind)) is not None]
+
+    async def publish(self, found: list[Configuration], trust: Trust, now: float) -> None:
+        """Write the bundle wherever it is not what callers are to trust. ``now``: monotonic seconds."""
+        for one in found:
+            trusted = [trusted_by(entry) for entry in one.entries]
+            lacks = any(not trust.fingerprints <= prints for prints in trusted)
+            if not trusted or one.injected or not (lacks or (one.ours() and any(prints != trust.fingerprints for prints in trusted))):
+                continue
+            if one.ours() and lacks and self._is_contested(one, now):
+                continue
+            await self._apply(one, trust)
+
+    def _is_contested(self, one: Configuration, now: float) -> bool:
+        """Count a correction; return whether it has to wait."""
+        times = self._corrected[one.kind]
+        often = len(times) == OFTEN and now - times[0] < WINDOW
+        if often and now - self._contested.get(one.kind, -WINDOW) >= WINDOW:
+            self._contested[one.kind] = now
+            error = (
+                f"another program writes its caBundle again and again ({', '.join(one.others()) or 'its name is not known'}): end that one"
+            )
+            self._tell("ca_bundle_contested", configuration=f"{one.kind}/{self.name}", error=error)
+        if often and now - times[-1] < RARELY:
+            return True
+        times.append(now)
+        return False
+
+    async def _read(self, kind: str) -> Raw | None:
+        path = f"{GROUP}/{KINDS[kind]}/{self.name}"
+        reply = await self._client.call("GET", path)
+        if reply.status == 404:
+            return None
+        if not reply.ok or not isinstance(reply.body, dict):
+            raise Refused(f"GET {path}", reply)
+        return reply.body
+
+    async def _apply(self, one: Configuration, trust: Trust) -> None:
+        bundle = base64.b64encode(trust.pem).decode()
+        path = f"{GROUP}/{KINDS[one.kind]}/{self.name}"
+        body = {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": one.kind,
+            "metadata": {"name": self.name},
+            "webhooks": [{"name": entry.get("name"), "clientConfig": {"caBundle": bundle}} for entry in one.entries],
+        }
+        query = {"fieldManager": MANAGER, "force": "true"}
+        reply = await self._client.call("PATCH", path, body=body, content="application/apply-patch+yaml", query=query)
+        if not reply.ok:
+            raise Refused(f"PATCH {path}", reply)
+        self._tell("ca_bundle_written", configuration=f"{one.kind}/{self.name}", authorities=len(trust.fingerprints))
+
+
+def _owns(fields: object, name: str) -> bool:
+    """Return whether a field of this name is in a set of managed fields (FieldsV1), at any depth."""
+    return isinstance(fields, dict) and (name in fields or any(_owns(value, name) for value in fields.values()))

@@ -1,0 +1,129 @@
+"""The computation of findings beside reviews: in small slices, and only when one of their inputs has
+changed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+
+from cluster.client.api_client import Client
+from cluster.client.errors import Failure
+from cluster.status.quotas import quotas
+from policies.findings import Finding, in_steps
+from policies.policy import Policy
+from policies.state.objects import Entry, Key
+from policies.state.snapshot import Snapshot
+
+QUOTAS = 60.0
+"""Seconds between two lists of quotas."""
+SLICE, PAUSE = 0.002, 0.006
+"""Seconds of work, and of leaving the event loop to reviews: at most a quarter of the time is used."""
+
+
+class Turn:
+    """A slice of work on the event loop."""
+
+    def __init__(self) -> None:
+        self._until = time.perf_counter() + SLICE
+
+    async def over(self) -> None:
+        """Yield to the event loop if the slice is used up; await this after each piece of work."""
+        if time.perf_counter() > self._until:
+            await asyncio.sleep(PAUSE)
+            self._until = time.perf_counter() + SLICE
+
+
+@dataclass(slots=True)
+class Known:
+    """The state that the writer was given last."""
+
+    snapshot: Snapshot
+    entries: Mapping[Key, Entry]
+
+
+@dataclass(slots=True)
+class _Basis:
+    """All inputs of findings.
+
+    Most are compared by identity: unchanged parts are taken over from one snapshot to the next.
+    """
+
+    policies: object
+    templates: object
+    tables: list[int]
+    placed: bool
+    namespaces: object
+    quotas: object
+    forms: object
+    snapshot: Snapshot = field(compare=False)
+    """Keeps the snapshot's tables alive, so that no other table gets the ``id`` of one of them."""
+
+    @classmethod
+    def of(cls, known: Known, quotas: object) -> _Basis:
+        snapshot = known.snapshot
+        return cls(
+            policies=snapshot.policies,
+            templates=snapshot.templates,
+            tables=[id(table) for table in snapshot.tables.values()],
+            placed=snapshot.placed,
+            namespaces=snapshot.cluster.namespaces,
+            quotas=quotas,
+            forms={key: (e.uid, e.generation, e.understood, e.acting) for key, e in known.entries.items()},
+            snapshot=snapshot,
+        )
+
+
+class Search:
+    """The latest findings. ``failed`` is called with the error when quotas can't be listed."""
+
+    def __init__(self, client: Client, failed: Callable[[str], None], clock: Callable[[], float]) -> None:
+        self._client = client
+        self._failed = failed
+        self._clock = clock
+        self._found: dict[Key, Finding] = {}
+        self._basis: _Basis | None = None
+        self._quotas: Mapping[str, list[dict[str, str]]] = {}
+        self._quotas_at: float | None = None
+        self.done = 0
+        """The number of times that findings were computed."""
+
+    async def _list_quotas(self, known: Known) -> None:
+        """List quotas, but only while they matter: while a policy sets MIG slices by default."""
+        if not any(isinstance(e.acting, Policy) and e.acting.default.mig is not None for e in known.entries.values()):
+            self._quotas, self._quotas_at = {}, None
+            return
+        now = self._clock()
+        if self._quotas_at is None or now - self._quotas_at >= QUOTAS:
+            self._quotas_at = now
+            try:
+                found = await quotas(self._client)
+            except Failure as error:
+                self._failed(str(error))
+            else:
+                self._quotas = found if found != self._quotas else self._quotas
+
+    async def found(self, known: Known) -> dict[Key, Finding]:
+        """Return the findings.
+
+        They are not computed again if only statuses, which come back by the watch after each write, or facts
+        that are no input of findings have changed.
+        """
+        await self._list_quotas(known)
+        basis = _Basis.of(known, self._quotas)
+        if basis != self._basis:
+            self._found = await self._sliced(in_steps(known.snapshot, known.entries, self._quotas))
+            self._basis = basis
+            self.done += 1
+        return self._found
+
+    async def _sliced(self, steps: Generator[None, None, dict[Key, Finding]]) -> dict[Key, Finding]:
+        turn = Turn()
+        while True:
+            try:
+                next(steps)
+            except StopIteration as done:
+                found: dict[Key, Finding] = done.value
+                return found
+            await turn.over()

@@ -1,0 +1,128 @@
+"""The changes from the API server that were not taken yet, and the known version of each object."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import orjson
+
+from cluster.watch.kinds import Raw
+from policies.state.objects import Key
+
+
+class _Version(NamedTuple):
+    """The known state of an object."""
+
+    uid: str
+    version: str
+    """resourceVersion"""
+    contents: int
+    """A hash of the object: a store restored from a backup assigns the same resourceVersion a second time."""
+
+
+_UNLIKE = itertools.count()
+
+
+class DeltaQueue:
+    """The store that reflectors write into and one reader takes changes from; used on the event loop only.
+
+    See ``store.Store``.
+    """
+
+    def __init__(self) -> None:
+        self.filled = asyncio.Event()
+        """Set while there are changes to take."""
+        self._waiting: dict[Key, Raw | None] = {}
+        self._known: dict[str, dict[tuple[str, str], _Version]] = {}
+        """kind -> (namespace, name) -> version"""
+        self._sums: dict[str, int] = {}
+
+    def replace(self, kind: str, objects: Sequence[Raw]) -> None:
+        """Replace all objects of the kind. Objects whose version is known already are not queued again."""
+        known = self._known.setdefault(kind, {})
+        listed = {_place(one): one for one in objects}
+        for place in [place for place in known if place not in listed]:
+            self._gone(kind, place)
+        for place, one in listed.items():
+            if known.get(place) != _version(one):
+                self._came(kind, place, one)
+        self.filled.set()  # after an empty list too: the reader may be waiting for the first list
+
+    def put(self, kind: str, obj: Raw) -> None:
+        """Add or update an object."""
+        self._came(kind, _place(obj), obj)
+
+    def remove(self, kind: str, obj: Raw) -> None:
+        """Remove an object, if it is known."""
+        if _place(obj) in self._known.get(kind, {}):
+            self._gone(kind, _place(obj))
+
+    def take(self) -> dict[Key, Raw | None]:
+        """Return all changes since the last call, each object once; None for a deleted object."""
+        taken, self._waiting = self._waiting, {}
+        self.filled.clear()
+        return taken
+
+    def sizes(self) -> Mapping[str, int]:
+        """Return the number of known objects of each kind."""
+        return {kind: len(known) for kind, known in self._known.items()}
+
+    def digest(self, kind: str) -> str:
+        """Return ``digest_of`` the known objects: equal in two replicas that know the same versions of the
+        same objects.
+
+        It is maintained incrementally, as summing up 10,000 objects takes 20 ms.
+        """
+        return f"{self._sums.get(kind, 0):016x}"
+
+    def _came(self, kind: str, place: tuple[str, str], one: Raw) -> None:
+        known = self._known.setdefault(kind, {})
+        before, now = known.get(place), _version(one)
+        known[place] = now
+        leaves = 0 if before is None else _share(place, before.version)
+        self._sums[kind] = (self._sums.get(kind, 0) + _share(place, now.version) - leaves) % _MODULUS
+        self._waiting[kind, *place] = one
+        self.filled.set()
+
+    def _gone(self, kind: str, place: tuple[str, str]) -> None:
+        before = self._known[kind].pop(place)
+        self._sums[kind] = (self._sums[kind] - _share(place, before.version)) % _MODULUS
+        self._waiting[kind, *place] = None
+        self.filled.set()
+
+
+_MODULUS = 2**64
+
+
+def _share(place: tuple[str, str], version: str) -> int:
+    """Return what one object adds to the digest of its kind; the sum does not depend on the order."""
+    namespace, name = place
+    text = f"{namespace}/{name}@{version}".encode(errors="surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest())
+
+
+def digest_of(objects: Iterable[Raw]) -> str:
+    """Return the digest of all objects of a kind.
+
+    It is the sum of the BLAKE2b hashes, 8 bytes each, of ``namespace/name@resourceVersion``, as 16 hex
+    digits.
+    """
+    return f"{sum(_share(_place(one), one['metadata']['resourceVersion']) for one in objects) % _MODULUS:016x}"
+
+
+def _place(one: Raw) -> tuple[str, str]:
+    metadata = one["metadata"]
+    return metadata.get("namespace") or "", metadata["name"]
+
+
+def _version(one: Raw) -> _Version:
+    metadata = one["metadata"]
+    try:
+        contents = hash(orjson.dumps(one))
+    except ValueError:  # nested deeper than orjson writes, which is rare
+        contents = next(_UNLIKE)
+    return _Version(metadata.get("uid", ""), metadata["resourceVersion"], contents)

@@ -1,0 +1,69 @@
+"""The list of all objects of a kind, page by page, each page trimmed before the next one is requested."""
+
+from __future__ import annotations
+
+import asyncio
+
+from cluster.client.api_client import Client
+from cluster.client.errors import Refused, TooLarge
+from cluster.watch.connectivity import unauthorized
+from cluster.watch.decoder import Page, page
+from cluster.watch.kinds import Raw, Watched
+
+SECONDS = 60.0
+"""Timeout for one page: an API server that has just restarted, or is slow, may take half of it."""
+
+
+class Listing:
+    """Lists one kind, in the first of its versions that the server has."""
+
+    def __init__(self, client: Client, watched: Watched) -> None:
+        self._client = client
+        self._watched = watched
+        self._limit = watched.page
+        self.version = watched.versions[0]
+
+    async def all(self) -> tuple[list[Raw], int]:
+        """Return (objects, resourceVersion of the list).
+
+        This is a consistent read of the store, independent of any earlier resourceVersion, so it is right
+        after a restore from a backup too. Raises Refused, with status 404 if the server has none of the
+        versions, Unreachable and Garbled.
+        """
+        error: Refused | None = None
+        for version in sorted(self._watched.versions, key=lambda one: one != self.version):
+            try:
+                found = await self._pages(version)
+            except Refused as refused:
+                if refused.reply.status != 404:
+                    raise
+                error = error or refused
+            else:
+                self.version = version
+                return found
+        assert error is not None, "a kind has versions"
+        raise error
+
+    async def _pages(self, version: str) -> tuple[list[Raw], int]:
+        first = await self._page(version, "")
+        objects, more = first.objects, first.more
+        while more:
+            await asyncio.sleep(0)
+            following = await self._page(version, more)
+            objects += following.objects
+            more = following.more
+        return objects, first.version
+
+    async def _page(self, version: str, more: str) -> Page:
+        query = {"limit": str(self._limit)} | ({"continue": more} if more else {})
+        path = self._watched.path(version)
+        try:
+            reply = await self._client.call("GET", path, query=query, accept=self._watched.accept("list"), seconds=SECONDS)
+        except TooLarge:
+            self._limit = max(1, self._limit // 10)  # for the next attempt
+            raise
+        if reply.status == 401:
+            raise unauthorized(self._client, reply.message)
+        if not reply.ok:
+            raise Refused(f"GET {path}", reply)
+        return page(reply.body, self._watched, version)

@@ -1,0 +1,237 @@
+"""A reflector for one kind of object: it lists, then watches, and lists again after any irregularity.
+
+It works like client-go's reflector (k8s.io/client-go/tools/cache/reflector.go), but is stricter: a watch is
+resumed from its resourceVersion only if it ended at its timeout. After a broken connection, an error or an
+event that can't be parsed the kind is listed again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import time
+from typing import Any
+
+from cluster.client.api_client import Client
+from cluster.client.errors import GIVE_RIGHTS, Failure, Garbled, Refused, Unreachable
+from cluster.client.line_stream import Lines
+from cluster.client.new_errors import NewErrors
+from cluster.watch.backoff import Backoff, jittered
+from cluster.watch.connectivity import Connectivity, unauthorized
+from cluster.watch.decoder import Event, event
+from cluster.watch.kinds import Watched
+from cluster.watch.listing import Listing
+from cluster.watch.store import Counts, Store, Tell
+
+__all__ = ["Reflector", "Store", "Tell"]
+ABSENT = 30.0
+"""Seconds before a kind that the server does not have is requested again."""
+LATE = 5.0
+"""Seconds that the end of a watch may be late; for short watches a quarter of their length."""
+EARLY = 0.5
+"""Seconds that a watch may end early: the difference between the server's clock and ours."""
+FORBIDDEN = 3
+"""Consecutive 403 answers after which an optional kind counts as forbidden: an API server that has just
+started answers 403 to everybody until it has loaded its roles."""
+AT_ONCE = 100
+"""Events that are passed on in one iteration of the event loop: about 2 ms."""
+
+
+class Held(Failure):
+    """The CustomResourceDefinition of the kind is gone: objects deleted with it are not removed from the
+    store."""
+
+
+class Reflector:
+    """The reflector of one kind. ``run`` is a task of its own; the public attributes can be read at any
+    time."""
+
+    def __init__(self, client: Client, watched: Watched, sink: Store, gate: Connectivity, tell: Tell, watch_seconds: float = 60.0) -> None:
+        self._client = client
+        self._watched = watched
+        self._sink = sink
+        self._gate = gate
+        self._tell = tell
+        self._watch_seconds = watch_seconds
+        self._listing = Listing(client, watched)
+        self._version = 0
+        self._backoff = Backoff()
+        self._outages = gate.outages
+        self._forbidden = 0
+        self.kind = watched.kind
+        self.counts = Counts()
+        self.synced = False
+        """True once the store had a full list from the server, or does not need one."""
+        self.absent = False
+        """True if the server does not have the kind."""
+        self.healthy = False
+        self._errors = NewErrors()
+        self.error = ""
+        """The last failure, in one sentence; "" before the first one, and after a list that worked."""
+        self.heard_at = 0.0
+        """The ``time.monotonic`` of the server's last answer or event for this kind."""
+
+    async def run(self) -> None:
+        """Follow the kind forever."""
+        while True:
+            try:
+                await self._pass_gate()
+                pause = await self._followed()
+            except Exception as error:  # noqa: BLE001 - of the store, or unforeseen: the kind is listed again
+                pause = self._failed(error)
+            await asyncio.sleep(pause)
+
+    async def _pass_gate(self) -> None:
+        """Wait until the server can be reached; after an outage, reset the backoff so that the kind is listed
+        soon."""
+        await self._gate.passing()
+        if self._outages != self._gate.outages:
+            self._outages, self._backoff = self._gate.outages, Backoff()
+
+    async def _followed(self) -> float:
+        """List, then watch until a failure, which is raised. Return the seconds to wait if the server lacks
+        the kind."""
+        if not await self._list():
+            return jittered(ABSENT)
+        self._backoff.listed()
+        while True:
+            await self._watch()
+            self._backoff.watched()
+
+    async def _list(self) -> bool:
+        """List the kind into the store and return True; return False if the server does not have the kind."""
+        try:
+            objects, version = await self._listing.all()
+        except Refused as error:
+            if error.reply.status != 404 or self._watched.required:
+                raise
+            self._missing()
+            return False
+        if self.synced and self._watched.ours:
+            await self._check_definition()
+        self.counts.lists += 1
+        self._sink.replace(self.kind, objects)
+        if version < self._version:
+            self._say("store_went_back", before=str(self._version), now=str(version))
+        self._version = version
+        self._good(objects=len(objects))
+        return True
+
+    async def _watch(self) -> None:
+        """Watch until the watch ends at its timeout. Raises Failure for every other end."""
+        asked = max(1, round(self._watch_seconds * random.uniform(0.85, 1.15)))
+        late = min(LATE, self._watch_seconds / 4)
+        query = {"watch": "1", "allowWatchBookmarks": "true", "resourceVersion": str(self._version), "timeoutSeconds": str(asked)}
+        path, begun = self._watched.path(self._listing.version), time.monotonic()
+        async with self._client.stream(path, query, asked + late, self._watched.accept("watch")) as lines:
+            self.counts.watches += 1
+            await self._follow(lines)
+        if (lasted := time.monotonic() - begun) < asked - EARLY:
+            raise Garbled(f"the watch ended after {lasted:.1f} s of {asked}")
+
+    async def _follow(self, lines: Lines) -> None:
+        while batch := await lines.batch():
+            self.heard_at = time.monotonic()
+            for first in range(0, len(batch), AT_ONCE):
+                await self._take(batch[first : first + AT_ONCE])
+                await asyncio.sleep(0)
+
+    async def _take(self, lines: list[bytes]) -> None:
+        """Pass events on to the store. Events before a line that can't be parsed are still passed on."""
+        events, bad = self._read(lines)
+        if self._watched.ours and any(one.change == "DELETED" for one in events):
+            await self._check_definition()
+        for one in events:
+            self._version = one.version
+            if one.value is not None:
+                self.counts.events += 1
+                (self._sink.remove if one.change == "DELETED" else self._sink.put)(self.kind, one.value)
+        if bad is not None:
+            raise bad
+
+    def _read(self, lines: list[bytes]) -> tuple[list[Event], Failure | None]:
+        events: list[Event] = []
+        latest = self._version
+        for line in lines:
+            if not line.strip():
+                continue
+            try:
+                one = event(line, self._watched, self._listing.version)
+            except Failure as error:
+                return events, error
+            if one.version < latest:
+                return events, Garbled(f"the watch went back from resourceVersion {latest} to {one.version}")
+            latest = one.version
+            events.append(one)
+        return events, None
+
+    async def _check_definition(self) -> None:
+        """Check that the kind's CustomResourceDefinition exists, as all objects are deleted along with it.
+
+        Raises Held if it is being deleted, or gone. If the server can't be reached, deletions are accepted.
+        """
+        path = self._watched.definition
+        assert path is not None
+        try:
+            reply = await self._client.call("GET", path)
+        except Unreachable:
+            return
+        metadata = reply.body.get("metadata") if isinstance(reply.body, dict) else None
+        going = reply.ok and isinstance(metadata, dict) and metadata.get("deletionTimestamp") is not None
+        if reply.status == 404 or going:
+            raise Held(self._gone())
+
+    def _gone(self) -> str:
+        return (
+            f"the API server no longer has the CustomResourceDefinition {self._watched.resource}: the last good objects stay in force; "
+            "type: berth crds | kubectl apply -f -"
+        )
+
+    def _good(self, **fields: Any) -> None:
+        self._say("kind_listed", **fields)
+        if self.error:
+            self._say("kind_healed")
+        self._errors.forget()
+        self.synced = self.healthy = True
+        self.absent, self.error, self.heard_at = False, "", time.monotonic()
+
+    def _failed(self, error: Exception) -> float:
+        """Record a failure and return the seconds to wait."""
+        reply = error.reply if isinstance(error, Refused) else None
+        status = reply.status if reply else 0
+        if reply and status == 401:
+            error = unauthorized(self._client, reply.message)
+        if isinstance(error, Unreachable) and not isinstance(error, Garbled):
+            self._gate.doubt()
+        self._forbidden = self._forbidden + 1 if status == 403 else 0
+        self.synced = self.synced or (self._forbidden >= FORBIDDEN and not self._watched.required)
+        self._bad(self._sentence(error, status))
+        return self._backoff.pause(reply.retry_after if reply else None)
+
+    def _missing(self) -> None:
+        """Record that the server does not have the kind, which counts as an empty list."""
+        if not self.absent or self.error:
+            self._sink.replace(self.kind, [])
+            self._good(objects=0, absent=True)
+        self.absent, self.heard_at = True, time.monotonic()
+
+    def _bad(self, sentence: str) -> None:
+        """Record an error, and log it only if it is new: it recurs every few seconds."""
+        self.counts.errors += 1
+        if self._errors.is_new(sentence):
+            self._say("kind_failed", error=sentence, synced=self.synced)
+        self.healthy, self.error = False, sentence
+
+    def _say(self, event: str, **fields: Any) -> None:
+        with contextlib.suppress(Exception):  # a log that can't be written must not stop the reflector
+            self._tell(event, kind=self.kind, **fields)
+
+    def _sentence(self, error: Exception, status: int) -> str:
+        if status == 404 and self._watched.ours:
+            if self.synced:
+                return self._gone()
+            return f"the API server has no {self._watched.resource}; type: berth crds | kubectl apply -f -"
+        if status == 403:
+            return f"Berth may not read {self._watched.resource}: {error}; {GIVE_RIGHTS}"
+        return str(error) if isinstance(error, Failure) else f"{self.kind} could not be taken in: {type(error).__name__}: {error}"

@@ -1,0 +1,52 @@
+{{- define "berth.name" -}}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride }}
+{{- else if contains "berth" .Release.Name -}}
+{{ .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- else -}}
+{{ printf "%s-berth" (.Release.Name | trunc 34 | trimSuffix "-") }}
+{{- end -}}
+{{- end -}}
+
+{{- define "berth.secretName" -}}
+{{ .Values.certificates.secretName | default (printf "%s-certificates" (include "berth.name" .)) }}
+{{- end -}}
+
+{{- define "berth.host" -}}
+{{ include "berth.name" . }}.{{ .Release.Namespace }}.svc
+{{- end -}}
+
+{{- define "berth.image" -}}
+{{- $image := .Values.image -}}
+{{- if $image.digest -}}
+{{ $image.repository }}@{{ $image.digest }}
+{{- else -}}
+{{ $image.repository }}:{{ $image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+
+{{- define "berth.selected" -}}
+app.kubernetes.io/name: berth
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "berth.labels" -}}
+{{ include "berth.selected" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: berth
+{{- end -}}
+
+{{- /* The objects of a file with several documents, as {"objects": [...]}: of dicts .text and .from, which names it in an error. */ -}}
+{{- define "berth.objects" -}}
+{{- $objects := list -}}
+{{- range $text := regexSplit "(?m)^---\\s*$" .text -1 -}}
+{{- $object := fromYaml $text -}}
+{{- if hasKey $object "Error" -}}
+{{- fail (printf "%s: is no YAML: %s" $.from $object.Error) -}}
+{{- end -}}
+{{- if $object.kind -}}
+{{- $objects = append $objects $object -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml (dict "objects" $objects) -}}
+{{- end -}}

@@ -1,0 +1,172 @@
+"""The catalog: all facts, and their look-ups."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from fractions import Fraction
+
+from policies.catalog.gpus import Gpu, MachineType
+from policies.catalog.model_codes import codes_of
+from policies.catalog.platforms import AcceleratorTaint, GraceCap, Platform, Protection, SharingScheme
+from policies.catalog.resources import Measure, Resource, ResourcePattern
+from policies.catalog.slice_shares import slice_shares
+from policies.catalog.workload import Workload
+from policies.lru import LruCache
+
+_MOST_NAMES = 4096
+"""The most resource names whose look-up is cached: authors choose names, so the cache is bounded; a
+cluster has tens."""
+LONGEST_NAME = 253 + len("/") + 63
+"""Characters of a resource name, label or annotation key (k8s.io/apimachinery IsQualifiedName). A mutating
+webhook is called before the API server has validated names, and the look-up of a longer one is not cached."""
+_MOST_SIGNED = 2**20
+"""Bytes of the cache of ``workloads_signed``: some thousand owners and labels that identify a workload; a
+cluster has tens."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalog:
+    gpus: tuple[Gpu, ...]
+    machines: tuple[MachineType, ...]
+    platforms: Mapping[str, Platform]
+    schemes: Mapping[str, SharingScheme]
+    resources: tuple[ResourcePattern, ...]
+    whole: Mapping[str, str]
+    """Vendor -> resource name of one whole device: nvidia -> nvidia.com/gpu."""
+    misspellings: Mapping[str, str]
+    """Wrong resource name -> right one."""
+    not_accelerators: tuple[str, ...]
+    """Names and globs that look like accelerators and are not: nvidia.com/gpumem."""
+    measures: tuple[Measure, ...]
+    """The first match wins."""
+    taints: tuple[AcceleratorTaint, ...]
+    spot_taints: tuple[AcceleratorTaint, ...]
+    never_tolerate: tuple[str, ...]
+    """Taint keys; globs are allowed."""
+    protections: tuple[Protection, ...]
+    workloads: tuple[Workload, ...]
+    grace_caps: tuple[GraceCap, ...]
+    excluded_namespaces: tuple[str, ...]
+    dra_drivers: Mapping[str, str]
+    """DRA driver -> vendor: gpu.nvidia.com -> nvidia."""
+    foreign_schedulers: Mapping[str, str]
+    """schedulerName -> system: kai-scheduler -> KAI."""
+
+    label_aliases: Mapping[str, str] = field(default_factory=dict)
+    """Older label key -> the key of a label that nodes carry beside it with the same value:
+    beta.kubernetes.io/instance-type."""
+    podless_groups: frozenset[str] = frozenset()
+    """API groups of which no kind makes pods, besides Kubernetes' own groups."""
+    accelerator_domains: tuple[str, ...] = ()
+    """Domains of resource names whose owners make nothing but accelerators: cambricon.com."""
+    other_drivers: frozenset[str] = frozenset()
+    """DRA drivers, and names of their classes, whose devices are no accelerators: network, compute
+    domains, cpu."""
+    retired_families: tuple[str, ...] = ()
+    """Instance families that clusters may still have although no table of machines lists them any more:
+    known by name alone."""
+    prices: Mapping[str, str] = field(default_factory=dict)
+    """Cloud -> where and when its MachineType.usd_per_hour hold: ``AWS us-east-1, on demand, 2026-07-20``."""
+    other_platforms: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Labels of platforms without machines in the catalog: platform -> label key -> its meaning."""
+    _seen: dict[str, Resource | None] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """The bounded cache of ``resource``."""
+    _signed: LruCache[tuple[Workload, ...]] = field(default_factory=lambda: LruCache(_MOST_SIGNED), init=False, repr=False, compare=False)
+    """The bounded cache of ``workloads_signed``."""
+    signatures: frozenset[str] = field(default=frozenset(), init=False, repr=False, compare=False)
+    """The keys of the labels that identify a workload."""
+    codes: frozenset[str] = field(default=frozenset(), init=False, repr=False, compare=False)
+    """Words that distinguish one model or instance family from another: ``h100``, ``p5``.
+    ``policies.nearest`` never takes a name that has one for that of another."""
+    slice_shares: Mapping[str, tuple[Fraction, Fraction]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """MIG profile as in a resource name -> (least, most) share of a GPU that it takes, by compute or
+    memory, over the models that have it."""
+
+    def __post_init__(self) -> None:
+        keys = frozenset(label.partition("=")[0] for workload in self.workloads for label in workload.labels)
+        object.__setattr__(self, "signatures", keys)
+        object.__setattr__(self, "codes", codes_of(self.model_names, self.machine_families()))
+        object.__setattr__(self, "slice_shares", slice_shares(self.gpus))
+
+    def workloads_signed(self, owner: tuple[str, str], labels: tuple[tuple[str, str | None], ...]) -> tuple[Workload, ...]:
+        """Return the workloads whose pods have this controlling owner (API group, kind), or one of these
+        labels (key, value)."""
+        key = owner, labels
+        found = self._signed.get(key)
+        if found is None:
+            carried = {*(name for name, _ in labels), *(f"{name}={value}" for name, value in labels if value is not None)}
+            found = tuple(w for w in self.workloads if owner in w.owners or not carried.isdisjoint(w.labels))
+            self._signed.keep(key, found, 1024 + sum(map(len, owner)) + sum(len(name) + len(value or "") + 128 for name, value in labels))
+        return found
+
+    def resource(self, name: str) -> Resource | None:
+        """Return what the catalog knows of a resource name, or None if it is no accelerator.
+
+        A literal name beats a pattern; otherwise the catalog's order decides.
+        """
+        if len(name) > LONGEST_NAME:
+            return self._read(name)
+        if name not in self._seen:
+            if len(self._seen) >= _MOST_NAMES:
+                self._seen.clear()
+            self._seen[name] = self._read(name)
+        return self._seen[name]
+
+    def _read(self, name: str) -> Resource | None:
+        for known in sorted(self.resources, key=lambda resource: resource.name is None):
+            if found := known.pattern.fullmatch(name):
+                groups = found.groupdict()
+                profile, parts = known.profile or groups.get("profile"), known.parts.get(groups.get("mode") or "")
+                return Resource(name=name, vendor=known.vendor, kind=known.kind, profile=profile, parts=parts)
+        return None
+
+    def measure(self, name: str) -> Measure | None:
+        """Return the measure that a resource of this name is, or None if it is a device or no accelerator."""
+        return next((one for one in self.measures if fnmatchcase(name, one.name)), None)
+
+    def is_accelerator_driver(self, driver: str) -> bool:
+        """Return whether the devices of this DRA driver count as accelerators: those of an unlisted driver
+        may be, so they do."""
+        return driver not in self.other_drivers
+
+    @property
+    def renamed(self) -> Mapping[str, str]:
+        """MIG profile, as nvidia-smi writes it -> the resource name that this cluster uses instead of the
+        usual one."""
+        names = {_spoken(known.profile): known.name for known in self.resources if known.kind == "mig" and known.profile}
+        return {profile: name for profile, name in names.items() if name is not None}
+
+    def models(self, name: str) -> tuple[Gpu, ...]:
+        """Return the GPUs of a model name or a group name; empty if it is unknown."""
+        return tuple(gpu for gpu in self.gpus if name == gpu.model or name in gpu.groups)
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """Every name that ``models`` takes: models, then groups, in the catalog's order."""
+        groups = (group for gpu in self.gpus for group in gpu.groups)
+        return tuple(dict.fromkeys([*(gpu.model for gpu in self.gpus), *groups]))
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """Every architecture, in the catalog's order."""
+        return tuple(dict.fromkeys(gpu.family for gpu in self.gpus))
+
+    @property
+    def vendors(self) -> tuple[str, ...]:
+        """Every maker of GPUs, in the catalog's order."""
+        return tuple(dict.fromkeys(gpu.vendor for gpu in self.gpus))
+
+    def machine_families(self) -> frozenset[str]:
+        """Return every instance family of every cloud, also with the prefix that a platform puts before it
+        (``ml.p5``)."""
+        found = {(machine.cloud, machine.family) for machine in self.machines if machine.family is not None}
+        prefixed = {f"{p.type_prefix}{family}" for p in self.platforms.values() for cloud, family in found if cloud == p.cloud}
+        return frozenset((*(family for _, family in found), *prefixed))
+
+
+def _spoken(profile: str) -> str:
+    """Return a profile of a resource name, ``1g.10gb.me``, as nvidia-smi writes it: ``1g.10gb+me``."""
+    return re.sub(r"gb\.(?=[a-z])", "gb+", profile)

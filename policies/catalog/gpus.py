@@ -1,0 +1,73 @@
+"""Types for GPUs, their MIG profiles and the machines that carry them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigProfile:
+    name: str
+    """The name as nvidia-smi writes it: ``1g.10gb``, ``1g.10gb+me``, ``1g.24gb-me``."""
+    count: int
+    """The most instances of this profile alone on one GPU."""
+    compute: int
+    """Compute slices (the ``1`` of 1g)."""
+    memory_gb: int
+    """The nominal memory, the number in the name."""
+    attribute: str | None = None
+    """The suffix of the name: ``+me``, ``+me.all``, ``+gfx``, ``-me``."""
+    usable_mib: int | None = None
+    """Set only if the figure is verified."""
+
+    @property
+    def resource(self) -> str:
+        """The extended resource under the mixed strategy: ``+`` becomes ``.`` ([device-plugin]
+        internal/rm)."""
+        return "nvidia.com/mig-" + self.name.replace("+", ".")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    model: str
+    """The catalog name that policies use: ``A100-40GB``, ``T4``."""
+    groups: tuple[str, ...] = ()
+    """Wider names that include it: ``A100``."""
+    vendor: str
+    """For example, nvidia, amd, intel or habana."""
+    family: str
+    """The architecture as in nvidia.com/gpu.family (``ada-lovelace``), or the vendor's (``cdna3``)."""
+    memory_gb: int | None = None
+    """The nominal memory of one GPU."""
+    memory_mib: int | None = None
+    products: tuple[str, ...] = ()
+    """Values of the vendor's product label, newest driver first."""
+    compute_capability: str | None = None
+    mig: tuple[MigProfile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineType:
+    """One instance type (on GKE N1: one accelerator; type None)."""
+
+    cloud: str
+    """One of aws, azure, gcp."""
+    type: str | None
+    types: tuple[str, ...] = ()
+    """If ``type`` is None, the types that may carry it, as prefixes that end in ``*``; empty: any type."""
+    family: str | None
+    """The name that ``instanceFamilies`` uses: ``p4d``, ``a2``."""
+    model: str
+    """A ``Gpu.model``."""
+    count: int | None
+    """The number of devices; None: any."""
+    resource: str
+    """The extended resource: ``nvidia.com/gpu``."""
+    attributes: Mapping[str, str]
+    """Further label values by attribute name: gpuName, memoryMiB, category, generation, size,
+    manufacturer, accelerator."""
+    usd_per_hour: float | None = None
+    """The indicative on-demand price of the whole machine; Catalog.prices has the place and date."""
+    not_on: tuple[str, ...] = ()
+    """Platforms of this cloud that never make it."""

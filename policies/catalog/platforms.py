@@ -1,0 +1,134 @@
+"""Types for the makers of GPU nodes, the labels of such nodes, and what these need of a pod."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from policies.policy import Capacity, Sharing, Taint
+
+Possible = tuple[str | None, ...]
+"""The values that a label may have on such a node. None: the label may be absent. ``"*"``: present, any
+value; ``"n1-*"``: any with this prefix. ``"?"``: present, with a value the catalog does not know (the
+unknown-model row)."""
+
+Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expression:
+    """A node selector requirement to write."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """One way in which a node shares its GPUs, and its labels in that case."""
+
+    sharing: Sharing
+    vendor: str
+    resource: str | None = None
+    """The extended resource, which may hold ``{profile}`` (with '+' as '.'). None: the machine's own
+    (``nvidia.com/gpu``)."""
+    strategy: Literal["mixed", "single"] | None = None
+    """Of a variant per MIG profile: the --mig-strategy that the cluster must have. None with per_profile: any
+    cluster (GKE)."""
+    per_profile: bool = False
+    suffix: str = ""
+    """The suffix of the product label: ``-SHARED``, ``-MIG-{profile}``."""
+    labels: Mapping[str, Possible]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharingScheme:
+    variants: tuple[Variant, ...]
+    exclude: Mapping[Sharing, tuple[Expression, ...]]
+    """The expressions that keep a pod off nodes of that sharing; those for all sharing that R leaves out
+    are written together."""
+    only: Mapping[Sharing, tuple[Expression, ...]]
+    """The expressions that select nodes of that sharing alone (written where the keys are known before
+    boot, or on gfd)."""
+    slice_key: str | None = None
+    """The label whose value is the MIG profile (GKE partition size), where a slice is selected by label."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Platform:
+    name: str
+    cloud: str | None
+    """The cloud whose MachineTypes it has; None: machines are the product labels of every GPU (gfd)."""
+    creates_nodes: bool
+    makes_slices: bool
+    """False for Karpenter and EKS Auto: no node is ever made for a slice or a ``.shared`` name."""
+    slices: tuple[str, ...] = ()
+    """Resource names for which such nodes exist although makes_slices is False (set by a --catalog
+    overlay)."""
+    anchor: str
+    """A label that every node of this platform has and no node of another platform."""
+    anchor_value: str = ""
+    """Its value on such nodes, if other nodes have the label with another value; empty: any."""
+    not_with: tuple[str, ...] = ()
+    """Labels that show that a node with the anchor was made by somebody else."""
+    type_prefix: str = ""
+    """The prefix of the cloud's own names of instance types on its nodes: ``ml.``."""
+    node_classes: tuple[str, ...] = ()
+    """API groups of the node classes (a NodePool's spec.template.spec.nodeClassRef) that this platform's
+    NodePools name."""
+    gpu_pools: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Label key -> its values on machines with GPUs: a NodePool that requires other values makes none."""
+    labels: Mapping[str, str]
+    """Label key -> attribute, known before the node exists (on gfd: all labels)."""
+    after_boot: Mapping[str, str]
+    """Label key -> attribute, written only once the node runs (GFD on clouds)."""
+    machine_keys: tuple[tuple[str, ...], ...]
+    """Lists of keys that may express the machine axis, best first."""
+    capacity: Mapping[Capacity, Mapping[str, str]]
+    """The capacity types of this platform, with their labels."""
+    capacity_keys: tuple[str, ...]
+    sharing: str
+    """The name of a SharingScheme."""
+    protect_durations: bool = False
+    """True if karpenter.sh/do-not-disrupt takes a duration (provider 1.12 or later)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceleratorTaint:
+    vendor: str
+    taint: Taint
+    """The taint to tolerate; with the value "" the toleration is written with Exists."""
+    platforms: tuple[str, ...] = ()
+    """The platforms that have it; empty: all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protection:
+    """One way to mark a pod as not to be disrupted."""
+
+    where: Literal["annotations", "labels"]
+    key: str
+    value: str
+    durations: bool
+    """True if the value may be a Go duration where Platform.protect_durations."""
+    platforms: tuple[str, ...]
+    """The platforms that have it; empty: all."""
+    any_value: bool = False
+    """True if it is not known how the value is compared: any value that is not plainly false protects."""
+    only_judged: bool = False
+    """True if it is held to a maximum but never written: an older name, or a second place for the same
+    word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraceCap:
+    """A limit on grace periods. ``capacity`` spot: the interruption notice; None: the autoscaler's own
+    cap."""
+
+    name: str
+    """For example, ``EC2 spot interruption notice``."""
+    seconds: int
+    capacity: Capacity | None
+    platforms: tuple[str, ...]

@@ -1,0 +1,182 @@
+"""The effect of policies on a namespace, field by field: the value in effect, who set it, what it clipped or
+overrode.
+
+Nothing is merged here. A pod without settings of its own is planned as the engine plans it (``plan``,
+``choose``, the rules), and the rows are read from the plan: so the report can't differ from what is done.
+Policies that apply to some pods only, and those in Audit and Warn, are shown by the difference that they make
+to what is enforced for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from policies import duration
+from policies.engine import judge
+from policies.explain import effective_probe
+from policies.explain.effective_defaults import default_rows
+from policies.explain.effective_probe import Kind, example, request_for
+from policies.explain.effective_rows import Remarks, Row, allow_rows, require_rows
+from policies.messages import OF_EDITS
+from policies.objects.wording import condition
+from policies.offers.constraints import Compiled
+from policies.planning import plan
+from policies.pods.projection import extract
+from policies.pods.view import Pod
+from policies.policy import LongRuns, Policy
+from policies.state.snapshot import Facts
+from policies.verdict import Mode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A policy of the namespace, and whether it applies."""
+
+    policy: Policy
+    mode: Mode
+    """the policy's mode, capped by --max-mode"""
+    acts: str
+    """``always``, ``sometimes`` or ``never`` on the pods in question"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """The difference that a condition, or a policy in Audit or Warn, makes to what is enforced for all."""
+
+    title: str
+    policies: tuple[str, ...]
+    kind: Kind | None
+    """the kind of pod examined; None if no pod that requests a GPU is such"""
+    rows: tuple[Row, ...] = ()
+    """the rows that differ"""
+    refused: tuple[str, ...] = ()
+    """why such a pod would be refused, besides reasons that apply anyway"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """The effect of one set of policies on one kind of pod without settings of its own."""
+
+    rows: tuple[Row, ...]
+    remarks: tuple[str, ...]
+    """remarks that belong to no single field"""
+    refused: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effective:
+    """The whole answer for one namespace and kind of pod."""
+
+    namespace: str
+    labels: tuple[tuple[str, str], ...]
+    excluded: bool
+    """True if Berth is never called for this namespace"""
+    kind: Kind
+    policies: tuple[Standing, ...]
+    look: Look
+    some: tuple[Layer, ...]
+    would: tuple[Layer, ...]
+
+
+def effective(facts: Facts, kind: Kind) -> Effective:
+    """Return the effect of the policies of ``facts.namespace`` on pods of this kind."""
+    matched = effective_probe.match(facts, kind)
+    enforced = _enforced(matched.always)
+    base = look(facts, kind, enforced)
+    return Effective(
+        namespace=facts.namespace,
+        labels=tuple(sorted(facts.labels.items())),
+        excluded=facts.namespace in facts.snapshot.catalog.excluded_namespaces,
+        kind=kind,
+        policies=tuple(_standing(c, matched) for c in facts.policies),
+        look=base,
+        some=(*_by_length(facts, kind, enforced, base), *_by_condition(facts, kind, matched.sometimes, base)),
+        would=tuple(_would(facts, kind, c, matched.always) for c in (*matched.always, *matched.sometimes) if c.mode != "Enforce"),
+    )
+
+
+def _enforced(policies: Sequence[Compiled]) -> tuple[Compiled, ...]:
+    return tuple(c for c in policies if c.mode == "Enforce")
+
+
+def _standing(compiled: Compiled, matched: effective_probe.Matched) -> Standing:
+    acts = "always" if compiled in matched.always else "sometimes" if compiled in matched.sometimes else "never"
+    return Standing(policy=compiled.policy, mode=compiled.mode, acts=acts)
+
+
+def look(facts: Facts, kind: Kind, policies: Sequence[Compiled]) -> Look:
+    """Return the effect of these policies on such a pod, as if all were in Enforce."""
+    if not policies:
+        return Look(rows=(), remarks=(), refused=())
+    acting = tuple(c if c.mode == "Enforce" else replace(c, mode="Enforce") for c in policies)
+    request = request_for(kind, facts.namespace, facts.snapshot.catalog)
+    about = plan.subject(request, facts, Pod(extract(request.pod, facts.reads)))
+    found = judge(facts, about._replace(possible=acting, certain=frozenset(acting)), acting)
+    remarks = Remarks([remark for remark in found.remarks if remark.code not in OF_EDITS])  # the rows tell what they do
+    defaults = tuple(
+        default_rows(found.plan, found.edits, remarks)
+    )  # first: theirs is what rules remark of a default that a requirement cuts
+    rows = (*require_rows(found.plan, remarks), *defaults, *allow_rows(found.plan))
+    return Look(rows=rows, remarks=tuple(map(str, remarks.left)), refused=tuple(map(str, found.violations)))
+
+
+# --- for some pods only -------------------------------------------------------------------------------------
+
+
+def _by_length(facts: Facts, kind: Kind, enforced: tuple[Compiled, ...], base: Look) -> Iterator[Layer]:
+    """Yield a layer for each length of runs for which a policy makes a difference."""
+    if kind.seconds is not None:
+        return
+    overs = sorted({runs.over for c in enforced for runs in _long_runs(c)})
+    titles = [f"runs of at most {duration.text(over)}" for over in overs] + [f"runs over {duration.text(over)}" for over in overs[-1:]]
+    for title, seconds in zip(titles, [*overs, *(over + 1 for over in overs[-1:])], strict=True):
+        one = replace(kind, seconds=seconds)
+        layer = _difference(title, (), one, look(facts, one, enforced), base)
+        if layer.rows or layer.refused:
+            yield layer
+
+
+def _long_runs(compiled: Compiled) -> Iterator[LongRuns]:
+    for runs in (compiled.policy.require.long_runs, compiled.policy.default.long_runs):
+        if runs is not None:
+            yield runs
+
+
+def _by_condition(facts: Facts, kind: Kind, sometimes: Sequence[Compiled], base: Look) -> Iterator[Layer]:
+    """Yield a layer for each condition under which enforced policies apply."""
+    conditions: dict[str, list[Compiled]] = {}
+    for compiled in _enforced(sometimes):
+        conditions.setdefault(condition(compiled.policy), []).append(compiled)
+    for title, policies in conditions.items():
+        names = tuple(c.policy.id for c in policies)
+        one = example(facts, policies[0], kind)
+        if one is None:
+            yield Layer(title=title, policies=names, kind=None)
+            continue
+        yield _difference(title, names, one, look(facts, one, _enforced(effective_probe.match(facts, one).always)), base)
+
+
+def _would(facts: Facts, kind: Kind, compiled: Compiled, always: Sequence[Compiled]) -> Layer:
+    """Return the layer of one policy in Audit or Warn, added alone to what is enforced, as the engine
+    evaluates it."""
+    one: Kind | None = kind
+    if compiled not in always:
+        one = example(facts, compiled, kind)
+        always = () if one is None else effective_probe.match(facts, one).always
+    chosen = condition(compiled.policy)
+    title = f"{compiled.policy.id} ({compiled.mode})" + (f", {chosen}" if chosen else "")
+    if one is None:
+        return Layer(title=title, policies=(compiled.policy.id,), kind=None)
+    with_it = tuple(c for c in always if c.mode == "Enforce" or c is compiled)
+    return _difference(title, (compiled.policy.id,), one, look(facts, one, with_it), look(facts, one, _enforced(always)))
+
+
+def _difference(title: str, policies: tuple[str, ...], kind: Kind, found: Look, base: Look) -> Layer:
+    return Layer(
+        title=title,
+        policies=policies,
+        kind=kind,
+        rows=tuple(row for row in found.rows if row not in base.rows),
+        refused=tuple(text for text in found.refused if text not in base.refused),
+    )

@@ -1,0 +1,42 @@
+"""Every sentence that Berth writes about an object: one table, a row for each code.
+
+To reword a message is to edit its template here, and changes nothing else: its audience, the outcome that it
+counts as and the actors that it refuses are columns, and its values travel as data. ``row`` defines the
+columns, ``refusals`` (BERTH-1xx), ``remarks`` (BERTH-2xx) and ``notices`` (BERTH-00x) are the rows,
+``shared`` the templates that several rows use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from policies.messages import notices, refusals, remarks
+from policies.messages.row import SHORTER, At, Audience, Kind, Path, Phrase, Place, Placement, Row, Word, phrase, rendered
+from policies.messages.shared import SHARED
+
+__all__ = ["SHARED", "At", "Audience", "Kind", "Path", "Phrase", "Place", "Placement", "Row", "Word", "phrase"]
+
+TABLE: dict[str, Row] = {row.code: row for row in (*refusals.ROWS, *notices.ROWS, *remarks.ROWS)}
+"""The rows by code, in the order of docs/codes.md."""
+OF_EDITS = frozenset(code for code, row in TABLE.items() if row.of_edits)
+"""Codes of remarks about edits, which are not given on a pod that is refused."""
+_SPARED: Mapping[Placement, frozenset[str]] = {
+    placement: frozenset(code for code, row in TABLE.items() if row.placement is not None and placement not in row.placement)
+    for placement in ("none", "left", "node", "all")
+}
+
+
+def spared(placement: Placement) -> frozenset[str]:
+    """Return the refusals that do not apply to an actor of this placement: each becomes a remark."""
+    return _SPARED[placement]
+
+
+def text(code: str, one: Phrase, place: Place) -> str:
+    """Return a phrase of a code as text, with the paths in it as ``place`` writes them."""
+    return rendered(TABLE[code], SHARED, one, place)
+
+
+def shorter(code: str, one: Phrase) -> Phrase | None:
+    """Return the same in fewer words, or None if the table has no shorter template."""
+    name = one.name + SHORTER
+    return one._replace(name=name) if name in TABLE[code].templates or name in SHARED else None

@@ -1,0 +1,138 @@
+"""Rules between the fields of one struct of the definition.
+
+Each rule yields (path inside the struct, what is wrong). The docstrings of the rules are their lines in
+docs/reference.md. ``IN_CEL`` has each rule once more, for the API server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from policies import duration, policy
+from policies.objects.field_types import Cel, Kind, Rule
+from policies.verdict import Path
+
+Given = Mapping[str, Any]
+Wrong = Iterator[tuple[Path, str]]
+_AUTHORS_WRITE = "because authors write what it looks at; move require to a policy that matches by namespaceSelector or gpus"
+
+
+def min_below_max(given: Given, kind: Kind) -> Wrong:
+    """`min` is at most `max`, here and in every other `{min, max}`."""
+    if "min" in given and "max" in given and given["min"] > given["max"]:
+        yield (), f"min {given['min']} is more than max {given['max']}; nothing lies between"
+
+
+def shortest_below_longest(given: Given, kind: Kind) -> Wrong:
+    """`min` is at most `max`, as durations."""
+    if "min" in given and "max" in given and given["min"] > given["max"]:
+        yield (), f"min {duration.text(given['min'])} is longer than max {duration.text(given['max'])}; nothing lies between"
+
+
+def something_is_left(given: Given, kind: Kind) -> Wrong:
+    """A name in both `in` and `notIn` is out; at least one of `in` must remain."""
+    if "in_" in given and not set(given["in_"]) - set(given.get("not_in", ())):
+        yield (), "nothing is left: each name of in is in notIn too"
+
+
+def values_fit_operator(given: Given, kind: Kind) -> Wrong:
+    """`In` and `NotIn` have values, `Exists` and `DoesNotExist` none."""
+    operator, values = given.get("operator"), given.get("values", ())
+    if operator in ("In", "NotIn") and not values:
+        yield ("values",), f"{operator} wants at least one value; write values: [research]"
+    if operator in ("Exists", "DoesNotExist") and values:
+        yield ("values",), f"{operator} takes no values; remove them"
+
+
+def some_count_is_left(given: Given, kind: Kind) -> Wrong:
+    """At least one count of `oneOf` is at most `max`."""
+    if "max" in given and "one_of" in given and min(given["one_of"]) > given["max"]:
+        yield (), f"nothing is left: each count of oneOf is more than max {given['max']}"
+
+
+def authors_do_not_choose(given: Given, kind: Kind) -> Wrong:
+    """A ClusterGPUPolicy with `require` has no `match.podSelector` and no `match.workloads`: authors write labels and owners."""
+    if kind != "ClusterGPUPolicy" or given.get("require", policy.Require()) == policy.Require():
+        return
+    match, _ = given.get("match", (policy.Match(), ()))
+    there = {"podSelector": match.pod_selector is not None, "workloads": bool(match.workloads)}
+    for name in (name for name, given_here in there.items() if given_here):
+        yield (
+            ("match", name),
+            f"a ClusterGPUPolicy with require has no {name}, {_AUTHORS_WRITE}",
+        )
+
+
+def profiles_need_mig(given: Given, kind: Kind) -> Wrong:
+    """`migProfiles` only with `MIG` in `sharing`."""
+    if given.get("mig_profiles") and "MIG" not in given.get("sharing", ()):
+        yield ("migProfiles",), "nodes carry slices only where they share by MIG; write sharing: [MIG]"
+
+
+def _authors_write(name: str) -> Cel:
+    return Cel(
+        rule=f"!has(self.require) || !has(self.match) || !has(self.match.{name})",
+        message=f"a ClusterGPUPolicy with require has no {name}, {_AUTHORS_WRITE}",
+        field=f".match.{name}",
+        reason="FieldValueForbidden",
+        kinds=("ClusterGPUPolicy",),
+    )
+
+
+IN_CEL: Mapping[Rule, tuple[Cel, ...]] = MappingProxyType(
+    {
+        min_below_max: (
+            Cel(
+                rule="!has(self.min) || !has(self.max) || self.min <= self.max",
+                message="min is more than max; nothing lies between",
+            ),
+        ),
+        shortest_below_longest: (
+            Cel(
+                rule="!has(self.min) || !has(self.max) || "
+                + " || ".join(f"self.{name} == '' || !self.{name}.matches(r'{duration.IN_ORDER}')" for name in ("min", "max"))
+                + " || duration(self.min) <= duration(self.max)",
+                message="min is longer than max; nothing lies between",
+            ),
+        ),
+        something_is_left: (
+            Cel(
+                rule="!has(self.__in__) || !has(self.notIn) || self.__in__.exists(name, !(name in self.notIn))",
+                message="nothing is left: each name of in is in notIn too",
+            ),
+        ),
+        values_fit_operator: (
+            Cel(
+                rule="!(self.operator in ['In', 'NotIn']) || has(self.values) && self.values.size() > 0",
+                message="In and NotIn want at least one value; write values: [research]",
+                field=".values",
+                reason="FieldValueRequired",
+            ),
+            Cel(
+                rule="!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
+                message="Exists and DoesNotExist take no values; remove them",
+                field=".values",
+                reason="FieldValueForbidden",
+            ),
+        ),
+        some_count_is_left: (
+            Cel(
+                rule="!has(self.max) || !has(self.oneOf) || self.oneOf.exists(count, count <= self.max)",
+                message="nothing is left: each count of oneOf is more than max",
+            ),
+        ),
+        authors_do_not_choose: (_authors_write("podSelector"), _authors_write("workloads")),
+        profiles_need_mig: (
+            Cel(
+                rule="!has(self.migProfiles) || has(self.sharing) && 'MIG' in self.sharing",
+                message="nodes carry slices only where they share by MIG; write sharing: [MIG]",
+                field=".migProfiles",
+                reason="FieldValueForbidden",
+            ),
+        ),
+    }
+)
+"""The rules in CEL. In a CRD an empty ``require`` counts as one: it requires nothing, and testing for that
+in CEL would name each of its fields."""

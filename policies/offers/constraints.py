@@ -1,0 +1,204 @@
+"""Policies and templates as sets of offers: each placement field of ``require`` and ``default`` constrains
+one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from policies.catalog import Catalog, Expression
+from policies.objects.wording import phrase
+from policies.offers.machine_fields import in_machine
+from policies.offers.table import Axis, Host, Table
+from policies.policy import Capacity, InNotIn, LongRuns, Machine, NodeTemplate, Policy, Sharing
+from policies.verdict import MODES, Field, Mode
+
+_HostTest = Callable[[Host], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constraint:
+    """One field of one policy as sets of rows, with the text that messages use for it."""
+
+    axis: Axis
+    by: tuple[str, ...]
+    """the policy; for a default that several policies give alike, all of them; for a template, whoever chose
+    it"""
+    field: str
+    """``spec.require.families``"""
+    text: str
+    """``families in [hopper, ampere]``"""
+    rows: int
+    """the rows inside, of every platform"""
+    sure: int
+    """``rows`` without unknown models that may be meant; a default applies only because of these"""
+    inexpressible: tuple[str, ...] = ()
+    """platforms whose nodes do not have the attribute at all: all their rows are inside"""
+    narrows: bool = False
+    """True for a list of what is wanted (``in``, capacity): a remark tells when part of it is lost"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Compiled:
+    """A policy with its constraints as sets. It equals only itself, so that cached decisions can be keyed by
+    it."""
+
+    policy: Policy
+    mode: Mode
+    """the policy's mode, already capped by --max-mode"""
+    require: tuple[Constraint, ...]
+    require_long: Constraint | None
+    machine: tuple[Constraint, ...]
+    """the machine fields of ``default``; empty if there are none"""
+    capacity: Constraint | None
+    capacity_long: Constraint | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledTemplate:
+    template: NodeTemplate
+    constraints: tuple[Constraint, ...]
+    rows: int
+    """the rows inside all constraints"""
+    labels: tuple[Expression, ...]
+    """the template's labels as expressions that select them"""
+
+
+def who(constraints: Iterable[Constraint]) -> tuple[str, ...]:
+    """Return the names behind these constraints, sorted."""
+    return tuple(sorted({name for constraint in constraints for name in constraint.by}))
+
+
+def fields(constraints: Iterable[Constraint]) -> tuple[Field, ...]:
+    """Return the policy fields that these constraints come from."""
+    return tuple((name, constraint.field) for constraint in constraints for name in constraint.by)
+
+
+def meet(rows: int, constraints: Iterable[Constraint]) -> int:
+    """Return those of ``rows`` that satisfy all constraints."""
+    for constraint in constraints:
+        rows &= constraint.rows
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    catalog: Catalog
+    tables: Mapping[str, Table]
+
+    def policy(self, policy: Policy, max_mode: Mode) -> Compiled:
+        require, default, name = policy.require, policy.default, policy.id
+        constraints = list(self.machine(name, "spec.require", require.machine))
+        if require.capacity:
+            constraints.append(self.capacity(name, "spec.require.capacity", require.capacity))
+        if require.sharing:
+            constraints.append(self.sharing(name, "spec.require.sharing", require.sharing))
+        return Compiled(
+            policy=policy,
+            mode=MODES[min(MODES.index(policy.mode), MODES.index(max_mode))],
+            require=tuple(constraints),
+            require_long=self.long(name, "spec.require.longRuns", require.long_runs),
+            machine=tuple(self.machine(name, "spec.default", default.machine)),
+            capacity=self.capacity(name, "spec.default.capacity", default.capacity) if default.capacity else None,
+            capacity_long=self.long(name, "spec.default.longRuns", default.long_runs),
+        )
+
+    def template(self, template: NodeTemplate) -> CompiledTemplate:
+        name = f"GPUNodeTemplate/{template.name}"
+        constraints = list(self.machine(name, "spec.gpus", template.machine))
+        if template.vendors:
+            constraints.append(
+                self.hosts(name, "spec.gpus.vendors", phrase("spec.gpus.vendors", template.vendors), lambda h: h.vendor in template.vendors)
+            )
+        if template.capacity:
+            constraints.append(self.capacity(name, "spec.capacity", template.capacity))
+        if template.sharing:
+            constraints.append(self.sharing(name, "spec.gpus.sharing", template.sharing))
+        rows = meet(self._union(lambda table: table.all), constraints)
+        labels = tuple(Expression(key=key, operator="In", values=(value,)) for key, value in template.labels)
+        return CompiledTemplate(template=template, constraints=tuple(constraints), rows=rows, labels=labels)
+
+    def machine(self, policy: str, where: str, machine: Machine) -> Iterator[Constraint]:
+        """Yield one constraint per machine field that is set."""
+        lists = (
+            ("families", machine.families, Machine(families=machine.families)),
+            ("models", machine.models, Machine(models=machine.models)),
+            ("instanceFamilies", machine.instance_families, Machine(instance_families=machine.instance_families)),
+        )
+        for name, wanted, alone in lists:
+            if wanted is not None:
+                found = self._machine(policy, f"{where}.{name}", phrase(f"{where}.{name}", wanted), alone, bool(wanted.in_))
+                yield self._with_new_models(found, wanted) if name == "families" and where == "spec.default" else found
+        if machine.gpu_memory is not None:
+            path = f"{where}.{'memory' if where == 'spec.gpus' else 'gpuMemory'}"
+            one = Machine(gpu_memory=machine.gpu_memory)
+            yield self._machine(policy, path, phrase(path, machine.gpu_memory), one, True)
+
+    def _machine(self, policy: str, where: str, text: str, machine: Machine, narrows: bool) -> Constraint:
+        lacking = () if machine.instance_families is None else self._without_families(where, machine.instance_families)
+        return self.hosts(policy, where, text, lambda host: in_machine(host, machine, self.catalog), lacking, narrows)
+
+    def _with_new_models(self, families: Constraint, wanted: InNotIn) -> Constraint:
+        """Return the constraint of a default by family with the family's new models too.
+
+        Models that the catalog lacks stay in where the platform has machines of the family and no label that
+        tells the family. A requirement excludes them (design law 10).
+        """
+        vendors = {gpu.vendor for gpu in self.catalog.gpus if gpu.family in wanted.in_}
+        return replace(families, rows=families.rows | self._union(lambda table: self._new_models(table, families.rows, vendors)))
+
+    def _new_models(self, table: Table, known: int, vendors: Iterable[str]) -> int:
+        if not known & table.all or any(attribute.rpartition(":")[2] == "gpuFamily" for attribute in table.platform.labels.values()):
+            return 0
+        return table.unknown & sum(table.by_vendor.get(vendor, 0) for vendor in vendors)
+
+    def _without_families(self, where: str, wanted: InNotIn) -> tuple[str, ...]:
+        """Return the platforms whose machines have no instance families, so that all of their rows are
+        inside.
+
+        For a required ``in`` there are none as long as some platform has instance families: else the pod
+        would go where nothing is checked.
+        """
+        clouds = any(table.platform.cloud is not None for table in self.tables.values())
+        if clouds and wanted.in_ and where.startswith("spec.require"):
+            return ()
+        return tuple(name for name, table in self.tables.items() if table.platform.cloud is None)
+
+    def hosts(
+        self, policy: str, where: str, text: str, inside: _HostTest, lacking: tuple[str, ...] = (), narrows: bool = True
+    ) -> Constraint:
+        rows = self._union(lambda table: table.all if table.platform.name in lacking else _host_rows(table, inside))
+        return Constraint(
+            axis="machine", by=(policy,), field=where, text=text, rows=rows, sure=rows, inexpressible=lacking, narrows=narrows
+        )
+
+    def capacity(self, policy: str, where: str, wanted: Sequence[Capacity]) -> Constraint:
+        """Return a constraint on capacity types. ``on-demand`` includes reserved, which Karpenter uses for
+        paid reservations."""
+        names = {*wanted, *(("reserved",) if "on-demand" in wanted else ())}
+        rows = self._union(lambda table: sum(table.by_capacity.get(c, 0) for c in names))
+        return Constraint(axis="capacity", by=(policy,), field=where, text=phrase(where, wanted), rows=rows, sure=rows, narrows=True)
+
+    def long(self, policy: str, where: str, long_runs: LongRuns | None) -> Constraint | None:
+        return None if long_runs is None else self.capacity(policy, f"{where}.capacity", long_runs.capacity)
+
+    def sharing(self, policy: str, where: str, wanted: Sequence[Sharing]) -> Constraint:
+        rows = self._union(lambda table: sum(table.by_sharing.get(s, 0) for s in set(wanted)))
+        return Constraint(axis="sharing", by=(policy,), field=where, text=phrase(where, wanted), rows=rows, sure=rows, narrows=True)
+
+    def _union(self, of_table: Callable[[Table], int]) -> int:
+        """Return a set of rows over all platforms, composed of its part on each."""
+        return sum(of_table(table) for table in self.tables.values())
+
+
+def _host_rows(table: Table, inside: _HostTest) -> int:
+    return table.where(_remembered(table, inside))
+
+
+def _remembered(table: Table, inside: _HostTest) -> Iterator[bool]:
+    seen: dict[int, bool] = {}
+    for offer in table.offers:
+        key = id(offer.host)
+        if key not in seen:
+            seen[key] = inside(offer.host)
+        yield seen[key]

@@ -1,0 +1,237 @@
+"""Express a set of rows as node affinity, by the first key list in the catalog's order that selects exactly
+it.
+
+``In`` is used if the row of unknown models is not in the set, and ``Exists`` with ``NotIn`` if it is (a
+product label has hundreds of values, and each driver adds some). A key list is usable only if every row in
+the set has its keys. If no list is exact, the largest subset is written; if there is none, the axis is
+neither written nor judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from policies.catalog import Catalog, Expression
+from policies.offers.label_matching import ABSENT, ANY, NEW
+from policies.offers.table import Axis, Table
+from policies.policy import Sharing
+
+_OVERHEAD = 2048
+"""Bytes of a cached result without its values, which belong to the table."""
+SHARINGS: tuple[Sharing, ...] = ("Exclusive", "MIG", "TimeSliced")
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    expressions: tuple[Expression, ...]
+    rows: int
+    """The rows that the expressions select, within the universe."""
+    exact: bool
+
+
+def render(catalog: Catalog, table: Table, axis: Axis, inside: int, universe: int) -> Rendering | None:
+    """Return expressions on one axis that select ``inside`` among the rows ``universe`` (the vendor's): none
+    if none are needed. Returns None if the platform has no labels for it."""
+    return next(iter(renderings(catalog, table, axis, inside, universe)), None)
+
+
+def renderings(catalog: Catalog, table: Table, axis: Axis, inside: int, universe: int) -> tuple[Rendering, ...]:
+    """Return the exact rendering alone, else all partial ones, the largest first. Cached per table."""
+    key = (axis, inside & universe, universe)
+    found: tuple[Rendering, ...] | None = table.rendered.get(key)
+    if found is None:
+        found = _render(catalog, table, axis, inside & universe, universe)
+        table.rendered.keep(key, found, _OVERHEAD + sum(8 * len(e.values) for rendering in found for e in rendering.expressions))
+    return found
+
+
+def _render(catalog: Catalog, table: Table, axis: Axis, inside: int, universe: int) -> tuple[Rendering, ...]:
+    if inside == universe:
+        return (Rendering((), universe, True),)
+    if not inside:
+        return (_nowhere(catalog, table, axis),)
+    options = _sharing(catalog, table, inside, universe) if axis == "sharing" else _by_any_keys(table, axis, inside, universe)
+    exact = next((option for option in options if option.exact), None)
+    return (exact,) if exact is not None else tuple(sorted(options, key=lambda option: -option.rows.bit_count()))
+
+
+def _by_any_keys(table: Table, axis: Axis, inside: int, universe: int) -> list[Rendering]:
+    lists = table.platform.machine_keys if axis == "machine" else tuple((key,) for key in table.platform.capacity_keys)
+    options = [_by_keys(table, keys, inside, universe) for keys in lists]
+    if axis == "capacity":
+        options += [_by_absence(table, key, inside, universe) for key in table.platform.capacity_keys]
+    return [option for option in options if option is not None]
+
+
+def _nowhere(catalog: Catalog, table: Table, axis: Axis) -> Rendering:
+    """Return what no node satisfies: a term of which nothing is allowed must not select other rows either."""
+    keys = {
+        "machine": table.platform.machine_keys[0],
+        "capacity": table.platform.capacity_keys,
+        "sharing": tuple(e.key for sentences in catalog.schemes[table.platform.sharing].exclude.values() for e in sentences),
+    }[axis] or table.platform.machine_keys[0]
+    return Rendering((Expression(key=keys[0], operator="Exists"), Expression(key=keys[0], operator="DoesNotExist")), 0, True)
+
+
+# --- machine and capacity: by the values of keys ---------------------------------------------------------------------
+
+
+def _by_keys(table: Table, keys: Sequence[str], inside: int, universe: int) -> Rendering | None:
+    if len(keys) == 1:
+        return _by_key(table, keys[0], inside, universe)
+    return _by_product(table, keys, inside, universe)
+
+
+def _classes(table: Table, key: str, universe: int) -> dict[str | None, int]:
+    """Return value -> rows, within the universe. None: rows without the key; ``"?"``: rows of unknown
+    value."""
+    out: dict[str | None, int] = {}
+    for possible, rows in table.values.get(key, {ABSENT: universe}).items():
+        if rows & universe:
+            value = possible[0] if len(possible) == 1 and not str(possible[0]).endswith("*") else "*"
+            out[value] = out.get(value, 0) | rows & universe
+    return out
+
+
+def _by_key(table: Table, key: str, inside: int, universe: int) -> Rendering | None:
+    classes = _classes(table, key, universe)
+    if classes.get("*", 0):
+        return None
+    unknown = classes.get("?", 0)
+    named = {value: rows for value, rows in classes.items() if value is not None and value != "?"}
+    kept = sorted((v for v, rows in named.items() if rows & ~inside == 0), key=natural)
+    if unknown & inside and not unknown & ~inside:
+        out = sorted((v for v in named if v not in kept), key=natural)
+        exists = Expression(key=key, operator="Exists")
+        expressions = (exists, Expression(key=key, operator="NotIn", values=tuple(out))) if out else (exists,)
+        rows = unknown | _union(named, kept)
+    elif kept:
+        expressions = (Expression(key=key, operator="In", values=tuple(kept)),)
+        rows = _union(named, kept)
+    else:
+        return None
+    return Rendering(expressions, rows, rows == inside)
+
+
+def value_among(table: Table, key: str, rows: int, without: int) -> str | None:
+    """Return the first value of a key, in natural order, that selects some of ``rows`` and none of
+    ``without``."""
+    memo = (key, rows, without)
+    found: tuple[str | None] | None = table.rendered.get(memo)
+    if found is None:
+        classes = table.values.get(key, {}).items()
+        values = (possible[0] for possible, of_value in classes if of_value & rows and not of_value & without and len(possible) == 1)
+        found = (min((v for v in values if v is not None and v != "?" and not v.endswith("*")), key=natural, default=None),)
+        table.rendered.keep(memo, found, _OVERHEAD)
+    return found[0]
+
+
+def by_other_labels(table: Table, keys: Sequence[str], inside: int, universe: int) -> Rendering | None:
+    """Return the machine axis without these keys, for a term that names an unknown machine: the largest part
+    by the platform's other labels, else the fewest values of a label that a running node shows, else None."""
+    lists = (names for names in table.platform.machine_keys if not set(keys).intersection(names))
+    before = [option for names in lists if (option := _by_keys(table, names, inside, universe)) is not None]
+    if before:
+        return max(before, key=lambda option: option.rows.bit_count())
+    booted = (_by_boot_label(table, key, inside, universe) for key in table.platform.after_boot)
+    return min((o for o in booted if o is not None), key=lambda option: len(option.expressions[0].values), default=None)
+
+
+def by_types(table: Table, inside: int, universe: int) -> Rendering | None:
+    """Return the machine axis by instance types, for machines without another label of the platform."""
+    keys = (key for key, attribute in table.platform.labels.items() if attribute == "type")
+    options = (_by_key(table, key, inside & universe, universe) for key in keys if inside & universe and inside & universe != universe)
+    return next((option for option in options if option is not None and option.exact), None)
+
+
+def _by_boot_label(table: Table, key: str, inside: int, universe: int) -> Rendering | None:
+    """Return ``In`` with the values that only rows inside may carry: the label may be missing or have other
+    names."""
+    carriers: dict[str, int] = {}
+    for possible, rows in table.values.get(key, {}).items():
+        for value in possible:
+            if value is not None and rows & universe:
+                carriers[value] = carriers.get(value, 0) | rows & universe
+    kept = sorted((value for value, rows in carriers.items() if value != "?" and rows & ~inside == 0), key=natural)
+    if _union(carriers, kept) != inside:
+        return None
+    return Rendering((Expression(key=key, operator="In", values=tuple(kept)),), inside, True)
+
+
+def natural(value: str) -> tuple[int, str]:
+    """Return the key of the natural order: numbers by size, words by letter; 81920 before 144384."""
+    return (int(value), "") if value.isdecimal() and len(value) < 16 else (-1, value)
+
+
+def _union(classes: Mapping[str, int] | Mapping[str | None, int], values: Sequence[str]) -> int:
+    rows = 0
+    for value in values:
+        rows |= dict(classes)[value]
+    return rows
+
+
+def _by_product(table: Table, keys: Sequence[str], inside: int, universe: int) -> Rendering | None:
+    """Return one ``In`` per key, if their product is exact."""
+    selected, expressions = universe, []
+    for key in keys:
+        classes = _classes(table, key, universe)
+        values = sorted((v for v, rows in classes.items() if v is not None and rows & inside), key=natural)
+        if {"?", "*"} & set(values) or classes.get(None, 0) & inside:
+            return None
+        selected &= _union(classes, values)
+        expressions.append(Expression(key=key, operator="In", values=tuple(values)))
+    return Rendering(tuple(expressions), selected, True) if selected == inside else None
+
+
+def _by_absence(table: Table, key: str, inside: int, universe: int) -> Rendering | None:
+    """Return DoesNotExist of the key: on-demand where only spot is labelled (AKS)."""
+    absent = _classes(table, key, universe).get(None, 0)
+    if not absent or absent & ~inside:
+        return None
+    return Rendering((Expression(key=key, operator="DoesNotExist"),), absent, absent == inside)
+
+
+# --- sharing: by the catalog's sentences -----------------------------------------------------------------------------
+
+
+def _sharing(catalog: Catalog, table: Table, inside: int, universe: int) -> list[Rendering]:
+    scheme = catalog.schemes[table.platform.sharing]
+    by_sharing = {s: rows & universe for s in SHARINGS if (rows := table.by_sharing.get(s, 0)) & universe}
+    kept = {s for s, rows in by_sharing.items() if rows & ~inside == 0}
+    if "Exclusive" in kept:
+        out = [s for s in scheme.exclude if s not in kept]
+        rows = sum(rows for s, rows in by_sharing.items() if s in kept)
+        return [Rendering(tuple(e for s in out for e in scheme.exclude[s]), rows, rows == inside)]
+    if not _known_before_boot(catalog, table):
+        return []
+    return [Rendering(scheme.only[s], by_sharing[s], by_sharing[s] == inside) for s in sorted(kept) if s in scheme.only]
+
+
+def _known_before_boot(catalog: Catalog, table: Table) -> bool:
+    """Return whether sharing labels may be written positively: on gfd, and where the platform sets them
+    (GKE)."""
+    return table.platform.cloud is None or catalog.schemes[table.platform.sharing].slice_key is not None
+
+
+# --- one slice by its label ------------------------------------------------------------------------------------------
+
+
+def slice_by_label(catalog: Catalog, table: Table, profile: str, machines: int) -> Rendering | None:
+    """Return the label of one MIG profile: GKE's partition size, or on gfd (single strategy) the product
+    label. ``machines``: the rows of the machines that are allowed. Returns None if the platform has no such
+    label."""
+    rows = table.where(o.sharing == "MIG" and o.profile == profile and o.resource == o.host.resource for o in table.offers) & machines
+    key = catalog.schemes[table.platform.sharing].slice_key
+    if key is None and table.platform.cloud is None:
+        key = next((k for k, attribute in table.platform.labels.items() if attribute.rpartition(":")[2] == "product"), None)
+    if not rows or key is None:
+        return None
+    values = sorted(set(_single_values(table, key, rows)))
+    return Rendering((Expression(key=key, operator="In", values=tuple(values)),), rows, True) if values else None
+
+
+def _single_values(table: Table, key: str, rows: int) -> Iterator[str]:
+    for possible, of_value in table.values.get(key, {}).items():
+        if of_value & rows and possible not in (NEW, ANY, ABSENT):
+            yield from (v for v in possible if v is not None)

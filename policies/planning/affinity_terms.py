@@ -1,0 +1,224 @@
+"""Compute the expressions to write into each required node affinity term: R, the same for each term, unless
+the term already implies it.
+
+With several platforms each term becomes one alternative per platform, and a positive expression restricts
+each alternative to its platform. A term that names a platform's own key remains a term of that platform.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from policies.catalog import Expression
+from policies.messages import phrase
+from policies.offers.constraints import fields, meet, who
+from policies.offers.label_readings import spelled
+from policies.offers.selectors import render, slice_by_label
+from policies.offers.table import AXES, Axis, Table
+from policies.planning import feasibility
+from policies.planning.expressible import clash, sayable
+from policies.planning.feasibility import AuthorExpression, Cell, Term
+from policies.planning.plan import Plan
+from policies.planning.requirements import Sayable
+from policies.verdict import Remark
+
+MOST_TERMS = 16
+"""With more terms than this, only the first platform's alternatives are written: the scheduler evaluates
+every term on every node."""
+
+
+class Written(NamedTuple):
+    """One expression to add, with the policies that ask for it."""
+
+    expression: Expression
+    rule: str
+    policies: tuple[str, ...]
+
+
+class Alternative(NamedTuple):
+    """One term on one platform, with the expressions to add."""
+
+    cell: Cell
+    added: tuple[Written, ...]
+    alive: bool
+    """True if an offer inside R is left."""
+    clash: tuple[AuthorExpression, Expression] | None
+    """An undecided expression of the author's, and the expression to write on the same key, if they have
+    no value in common."""
+    remarks: tuple[Remark, ...]
+    """Remarks about requirements that the platform cannot express in this term."""
+
+
+_Additions = tuple[list[Written], list[Remark]]
+"""The expressions added to a term, and the remarks about those that cannot be added."""
+
+
+@dataclass(frozen=True, slots=True)
+class TermPlan:
+    """The alternatives that replace one term. ``index`` is None if the pod has no required terms and gets
+    these. Without alternatives the term stays as it is."""
+
+    index: int | None
+    alternatives: tuple[Alternative, ...]
+    remarks: tuple[Remark, ...] = ()
+    """The remarks of every alternative, including those that are not taken."""
+
+
+def term_plans(plan: Plan) -> tuple[tuple[TermPlan, ...], tuple[Remark, ...]]:
+    """Return one plan per non-empty term, in order, and the remarks about them."""
+    known = {(cell.term.index, cell.platform): cell for cell in plan.space.cells}
+    plans = [_term_plan(plan, term, known) for term in plan.terms]
+    remarks = [remark for term in plans for remark in term.remarks]
+    if sum(max(1, len(p.alternatives)) for p in plans) > MOST_TERMS and any(len(p.alternatives) > 1 for p in plans):
+        found = phrase("text", most=MOST_TERMS)
+        remarks.append(Remark(code="BERTH-209", found=found, rule="node_affinity", policies=who(plan.constraints)))
+        plans = [replace(p, alternatives=p.alternatives[:1]) for p in plans]
+    return tuple(plans), tuple(remarks)
+
+
+_Cells = Mapping[tuple[int | None, str], Cell]
+"""(index of the term, platform) -> the plan's cell"""
+
+
+def _term_plan(plan: Plan, term: Term, known: _Cells) -> TermPlan:
+    options = [option for table in plan.snapshot.tables.values() if (option := _alternative(plan, table, term, known)) is not None]
+    remarks = tuple(remark for option in options for remark in option.remarks)
+    possible = [o for o in options if o.cell.possible] or sorted(options, key=lambda o: -len(o.cell.positive))[:1]
+    alive = [o for o in possible if o.alive] or [_closed(plan, o) for o in possible[:1]]
+    nothing_to_say = all(not o.added for o in alive) and len(alive) == len(possible)
+    if nothing_to_say and (len(possible) > 1 or not plan.constraints):
+        return TermPlan(term.index, (), remarks)
+    # One platform may be possible only in theory: somebody may have cut slices on nodes of another one.
+    if len(possible) > 1 or plan.constraints:
+        alive = [o._replace(added=(*o.added, *more)) if (more := held(plan, o.cell, o.added)) else o for o in alive]
+    return TermPlan(term.index, tuple(alive) if any(o.added for o in alive) else (), remarks)
+
+
+def _closed(plan: Plan, option: Alternative) -> Alternative:
+    """Complete a term in which nothing of R is left, so that it selects nothing even where R cannot be
+    expressed in full."""
+    table, rows = option.cell.table, option.cell.rows
+    for written in option.added:
+        rows &= table.select(written.expression.key, written.expression.operator, written.expression.values)[0]
+    if option.clash is not None or not option.cell.leaves(rows):
+        return option
+    nothing = render(plan.snapshot.catalog, table, "machine", 0, option.cell.universe)
+    policies = who([c for axis in AXES for c in plan.on_axis(axis)])
+    closing = [Written(e, "node_affinity", policies) for e in (nothing.expressions if nothing is not None else ())]
+    return option._replace(added=(*option.added, *(w for w in closing if not option.cell.term.has(w.expression))))
+
+
+def _alternative(plan: Plan, table: Table, term: Term, known: _Cells) -> Alternative | None:
+    cell = known.get((term.index, table.platform.name))
+    added = [w for w in (*_template_labels(plan), *_slice_label(plan, table)) if not term.has(w.expression)]
+    if added or cell is None or cell.term is not term:
+        if feasibility.names_other_platform(plan.snapshot, table, term):
+            return None
+        cell = _completed(plan, table, term, added)
+    there = term.has if cell.possible else term.implies  # in a term that selects nothing, sets prove nothing
+    remarks: list[Remark] = []
+    for axis in AXES:
+        written, left_out = _axis(plan, cell, axis)
+        added += [w for w in written if not there(w.expression)]
+        remarks += left_out
+    alive = cell.leaves(plan.inside)
+    if not alive and cell.possible:
+        emptied, left_out = _emptied(plan, table, term, added)
+        added += emptied
+        remarks += left_out
+    found = clash(cell, (w.expression for w in added)) if cell.undecided else None
+    return Alternative(cell, tuple(added), alive and found is None, found, tuple(remarks))
+
+
+def _emptied(plan: Plan, table: Table, term: Term, added: Sequence[Written]) -> _Additions:
+    """Return what must still be added where the additions leave the term nothing: read again in that form,
+    by the next call, the term implies nothing."""
+    emptied = _completed(plan, table, term, added)
+    if emptied.possible:
+        return [], []
+    by_axis = [_axis(plan, emptied, axis) for axis in AXES]
+    return [w for written, _ in by_axis for w in written if not emptied.term.implies(w.expression)], [
+        r for _, left_out in by_axis for r in left_out
+    ]
+
+
+def _completed(plan: Plan, table: Table, term: Term, added: Sequence[Written]) -> Cell:
+    """Return the cell of the term on a table, read with the added expressions."""
+    expressions = [AuthorExpression(w.expression.key, w.expression.operator, w.expression.values, "Berth") for w in added]
+    return feasibility.read_one(plan.snapshot, table, replace(term, expressions=(*term.expressions, *expressions)), plan.space.wanted)
+
+
+def _template_labels(plan: Plan) -> list[Written]:
+    return [] if plan.template is None else [Written(label, "node_affinity", plan.template_by) for label in plan.template.labels]
+
+
+def _slice_label(plan: Plan, table: Table) -> list[Written]:
+    chosen = plan.slice
+    if chosen is None or chosen.resource != chosen.old:
+        return []
+    label = slice_by_label(plan.snapshot.catalog, table, chosen.profile, plan.inside & table.all)
+    return [Written(e, "mig_resources", chosen.policies) for e in (label.expressions if label else ())]
+
+
+def _axis(plan: Plan, cell: Cell, axis: Axis) -> _Additions:
+    """Return what one axis adds to one term. That is nothing if the axis is unconstrained, implied, or
+    cannot be expressed here, which is remarked."""
+    expressed = sayable(plan, cell, axis)
+    remarks = list(_inexpressible(plan, cell, axis, expressed)) if expressed.unexpressed or expressed.lacking else []
+    if not expressed.rendering.expressions or _implied(plan, cell, axis, expressed.rows):
+        return [], remarks
+    expressions = expressed.rendering.expressions
+    if cell.renamed:
+        expressions = tuple(_as_the_author_spells(cell, e) for e in expressions)
+    return [Written(e, "node_affinity", expressed.policies) for e in expressions], remarks
+
+
+def _as_the_author_spells(cell: Cell, expression: Expression) -> Expression:
+    """Add the other names of machines to an expression if the term uses such names: with the plain names
+    alone it would select none of the term's nodes."""
+    names = cell.table.other_names.get(expression.key, {})
+    spellings = [value for authored in cell.term.expressions if authored.key == expression.key for value in authored.values]
+    return replace(expression, values=spelled(names, spellings, expression.values))
+
+
+def _inexpressible(plan: Plan, cell: Cell, axis: Axis, expressed: Sayable) -> Iterator[Remark]:
+    """Yield a remark per constraint that cannot be expressed. None is made if the term lies inside R
+    anyway, nor about defaults: the status of the policy reports which defaults a platform cannot express."""
+    platform, constraints, unexpressed = cell.platform, plan.on_axis(axis), expressed.unexpressed
+    if unexpressed and _implied(plan, cell, axis, meet(cell.table.all, constraints)):
+        unexpressed = ()
+    for c in constraints:
+        if (c in unexpressed or platform in c.inexpressible) and not c.field.startswith("spec.default"):
+            found = phrase("text", constraint=c.text, platform=platform)
+            yield Remark(code="BERTH-205", found=found, rule="node_affinity", policies=who([c]), fields=fields([c]))
+
+
+def _implied(plan: Plan, cell: Cell, axis: Axis, inside: int) -> bool:
+    """Return whether the term already lies inside R: by a positive expression of the platform, or by
+    resource name alone."""
+    if not cell.possible:
+        return False
+    if not any(cell.table.of_resource(name) & ~inside for name in plan.space.wanted):
+        return True
+    return axis in cell.positive and cell.lies_inside(inside)
+
+
+def held(plan: Plan, cell: Cell, added: Sequence[Written] = ()) -> list[Written]:
+    """Return what must be added to restrict a term to its platform: a positive expression on a key that no
+    other listed platform has."""
+    table, term = cell.table, cell.term
+    others = [t for t in plan.snapshot.tables.values() if t is not table]
+    if not others:
+        return []
+    policies = who([c for axis in AXES for c in plan.on_axis(axis)])
+    if table.platform.cloud is None:
+        absent = [Expression(key=t.platform.anchor, operator="DoesNotExist") for t in others]
+        return [Written(e, "node_affinity", policies) for e in absent if not term.has(e)]
+    keys = {key for key in (table.platform.anchor, *table.platform.labels) if not any(key in t.values for t in others)}
+    positive = [s.key for s in term.expressions if s.operator in feasibility.POSITIVE]
+    positive += [w.expression.key for w in added if w.expression.operator in feasibility.POSITIVE]
+    if keys.intersection(positive):
+        return []
+    return [Written(Expression(key=table.platform.anchor, operator="Exists"), "node_affinity", policies)]

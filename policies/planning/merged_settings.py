@@ -1,0 +1,135 @@
+"""The requirements and defaults of policies other than placement, merged.
+
+Merging uses only union, longest and shortest, so that the order of policies never matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from policies.offers.constraints import Compiled
+from policies.pods.permissions import Calm
+from policies.policy import TolerationPattern
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The tightest of several limits, with the policies that set it."""
+
+    value: int
+    policies: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedSettings:
+    grace: Limit | None
+    """``default.gracePeriod``, the longest, in seconds."""
+    grace_min: Limit | None
+    """``require.gracePeriod.min``, the longest, in seconds, whoever the actor is."""
+    grace_max: Limit | None
+    protect: Limit | None
+    """``default.protectFor``, the longest, in seconds; FOREVER for Always."""
+    protect_max: Limit | None
+    gpus_max: Limit | None
+    one_of: tuple[int, ...] | None
+    """The device counts that every policy allows; None: any."""
+    one_of_by: tuple[str, ...]
+    equal: dict[str, tuple[str, ...]]
+    """``requestsEqualLimits``: accelerators or cpuAndMemory -> the policies that require it."""
+    repair: tuple[str, ...]
+    """The policies that ask for request := limit."""
+    taints: tuple[str, ...]
+    """The policies that ask to tolerate accelerator taints."""
+    tolerate: tuple[tuple[TolerationPattern, tuple[str, ...]], ...]
+    ungranted: tuple[tuple[TolerationPattern, str], ...]
+    """Tolerations of namespaces' own policies that no ClusterGPUPolicy allows, with the policy."""
+    granted: tuple[TolerationPattern, ...]
+    """``allow.tolerations`` of the cluster's policies."""
+    forbid: tuple[tuple[TolerationPattern, str], ...]
+    allowed_templates: frozenset[str]
+
+
+FOREVER = 1 << 40
+"""The seconds that stand for Always: 34,000 years, so that "longest" and "shortest" need no special case."""
+
+
+def read(policies: Sequence[Compiled], certain: Sequence[Compiled], grace: Calm, disruption: Calm) -> MergedSettings:
+    """Merge all settings of these policies besides placement, for an actor with these ``Calm`` values.
+    Defaults and grants are taken from the ``certain`` policies only."""
+    allows = [c.policy.allow for c in certain if c.policy.namespace is None]
+    granted = [pattern for allow in allows for pattern in allow.tolerations]
+    tolerate, ungranted = _tolerate(certain, granted)
+    one_of = [(set(limit.one_of), c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod) and limit.one_of]
+    return MergedSettings(
+        grace=_most((c.policy.default.grace, c.policy.id) for c in _for(grace, certain)),
+        grace_min=_most((c.policy.require.grace_min, c.policy.id) for c in policies),
+        grace_max=_least((c.policy.require.grace_max, c.policy.id) for c in policies),
+        protect=_most(
+            (FOREVER if p == "Always" else p, c.policy.id) for c in _for(disruption, certain) for p in [c.policy.default.protect_for]
+        ),
+        protect_max=_least((c.policy.require.protection_max, c.policy.id) for c in policies),
+        gpus_max=_least((limit.max, c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod)),
+        one_of=tuple(sorted(set.intersection(*(values for values, _ in one_of)))) if one_of else None,
+        one_of_by=tuple(name for _, name in one_of),
+        equal={
+            kind: who
+            for kind in ("accelerators", "cpuAndMemory")
+            if (who := tuple(c.policy.id for c in policies if kind in c.policy.require.requests_equal_limits))
+        },
+        repair=tuple(c.policy.id for c in certain if c.policy.default.repair),
+        taints=tuple(c.policy.id for c in certain if c.policy.default.accelerator_taints),
+        tolerate=tolerate,
+        ungranted=ungranted,
+        granted=tuple(granted),
+        forbid=tuple((pattern, c.policy.id) for c in policies for pattern in c.policy.require.forbid_tolerations),
+        allowed_templates=frozenset(name for allow in allows for name in allow.node_templates),
+    )
+
+
+def _for(calm: Calm, policies: Sequence[Compiled]) -> Sequence[Compiled]:
+    """Return the policies whose grace or protection applies to this actor: all, those that name its
+    workload, or none."""
+    if calm == "named":
+        return [c for c in policies if c.policy.match.workloads]
+    return policies if calm == "yes" else ()
+
+
+def _most(values: Iterable[tuple[int | None, str]]) -> Limit | None:
+    return _extreme(values, largest=True)
+
+
+def _least(values: Iterable[tuple[int | None, str]]) -> Limit | None:
+    return _extreme(values, largest=False)
+
+
+def _extreme(values: Iterable[tuple[int | None, str]], *, largest: bool) -> Limit | None:
+    given = [(value, who) for value, who in values if value is not None]
+    if not given:
+        return None
+    value = (max if largest else min)(value for value, _ in given)
+    return Limit(value, tuple(sorted(who for v, who in given if v == value)))
+
+
+_Granted = tuple[tuple[TolerationPattern, tuple[str, ...]], ...]
+
+
+def _tolerate(
+    policies: Sequence[Compiled], granted: Sequence[TolerationPattern]
+) -> tuple[_Granted, tuple[tuple[TolerationPattern, str], ...]]:
+    by_pattern: dict[TolerationPattern, list[str]] = {}
+    refused: list[tuple[TolerationPattern, str]] = []
+    for compiled in policies:
+        for pattern in compiled.policy.default.tolerate:
+            if compiled.policy.namespace is None or any(grants(g, pattern) for g in granted):
+                by_pattern.setdefault(pattern, []).append(compiled.policy.id)
+            else:
+                refused.append((pattern, compiled.policy.id))
+    ordered = sorted(by_pattern.items(), key=lambda item: (item[0].key, item[0].value or "", item[0].effect or ""))
+    return tuple((pattern, tuple(sorted(who))) for pattern, who in ordered), tuple(refused)
+
+
+def grants(grant: TolerationPattern, pattern: TolerationPattern) -> bool:
+    """Return whether a grant of ``allow`` covers a toleration. Unset value and effect mean any in the
+    grant; in the pattern they mean 'Exists' and 'every effect', which only an equally open grant covers."""
+    return grant.key == pattern.key and grant.value in (None, pattern.value) and grant.effect in (None, pattern.effect)

@@ -1,0 +1,225 @@
+"""The plan for a pod: its actor, the policies' requirements, the defaults that apply, and where it may be
+placed.
+
+MIG slice, model, memory, sharing, capacity and template are decided together, as sets of offers. The rules
+then only write the plan down or judge the pod against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import NamedTuple
+
+from policies.messages import Phrase
+from policies.offers.constraints import Compiled, CompiledTemplate, Constraint
+from policies.offers.table import Axis
+from policies.planning import devices
+from policies.planning.devices import Asked, Devices
+from policies.planning.feasibility import AuthorExpression, Space, Term, read, terms_of
+from policies.planning.merged_settings import MergedSettings
+from policies.planning.requirements import Demands, demands
+from policies.pods import annotations as author
+from policies.pods.annotations import Author
+from policies.pods.permissions import Actor, actor_of, workloads_of
+from policies.pods.view import Pod
+from policies.policy import Policy
+from policies.request import Request
+from policies.state.snapshot import Facts, Snapshot
+from policies.verdict import Field, Path, Remark, Violation
+
+
+class Subject(NamedTuple):
+    """One pod under review: its devices, its actor, where it may be placed, and the policies that may
+    match it. Read once, whatever policies are then tried."""
+
+    request: Request
+    pod: Pod
+    devices: Devices
+    actor: Actor
+    author: Author
+    terms: tuple[Term, ...]
+    space: Space
+    """The space without regard to policies."""
+    possible: tuple[Compiled, ...]
+    """The policies of the namespace whose ``match`` may hold for the pod: ``require`` is judged by these."""
+    certain: frozenset[Compiled]
+    """The policies whose ``match`` certainly holds: their defaults apply."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """The MIG profile that was chosen."""
+
+    profile: str
+    old: str
+    """The resource name of the whole GPU."""
+    resource: str
+    """The name to ask for instead; equal to ``old`` if the slice is chosen by label."""
+    policies: tuple[str, ...]
+
+
+_NOTHING: Mapping[Axis, tuple[Constraint, ...]] = MappingProxyType({})
+
+
+class Plan(NamedTuple):
+    """Everything the rules need, made once per pod and policy set. A default is tried on a copy, which is
+    then used or dropped. It is a tuple because ``dataclasses.replace`` takes six times as long, and this
+    runs in every review."""
+
+    pod: Pod
+    facts: Facts
+    snapshot: Snapshot
+    actor: Actor
+    policies: tuple[Compiled, ...]
+    """The policies that apply to this pod, sorted by id."""
+    devices: Devices
+    author: Author
+    settings: MergedSettings
+    demands: Demands
+    terms: tuple[Term, ...]
+    """The required terms that select something; one without index if the pod has none."""
+    keys: frozenset[str]
+    """The node labels that these terms constrain."""
+    placeable: bool
+    """True if the nodes of all that is asked for by resource name are known, so that a default may choose
+    among them."""
+    space: Space
+    inside: int
+    """R: the rows of ``require`` and of the defaults that were chosen."""
+    chosen: tuple[Constraint, ...] = ()
+    """The defaults that narrowed R."""
+    chosen_on: Mapping[Axis, tuple[Constraint, ...]] = _NOTHING
+    """By axis, if any: the constraints of ``chosen``, then those of the chosen template."""
+    chosen_key: tuple[tuple[Axis, int, tuple[str, ...]], ...] = ()
+    """The axis, rows and policies of each: a part of the key of what is rendered once per set of policies."""
+    unread: AuthorExpression | None = None
+    """A requirement of the author's on nodes that is not understood: no default chooses among nodes then."""
+    template: CompiledTemplate | None = None
+    template_by: tuple[str, ...] = ()
+    slice: Slice | None = None
+    spot: tuple[str, ...] = ()
+    """The policies that account for a named capacity, if what is left includes spot."""
+    remarks: tuple[Remark, ...] = ()
+    """Remarks about defaults, in order."""
+    violations: tuple[Violation, ...] = ()
+    """Violations about the author's annotations, found while choosing."""
+
+    @property
+    def asked(self) -> tuple[Asked, ...]:
+        """The devices asked for by resource name."""
+        return self.devices.asked
+
+    @property
+    def vendors(self) -> frozenset[str]:
+        """The vendors of the devices asked for, by resource name or by a readable claim's driver."""
+        return self.devices.vendors
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """The constraints of every ``require``."""
+        return self.demands.constraints
+
+    @property
+    def required(self) -> int:
+        """The rows of ``require`` alone."""
+        return self.demands.required
+
+    def on_axis(self, axis: Axis) -> list[Constraint]:
+        """Return every constraint of R on one axis: the required ones, then the chosen ones."""
+        return [*self.demands.cluster[axis], *self.demands.own[axis], *self.chosen_on.get(axis, ())]
+
+    def narrowed(self, constraints: Sequence[Constraint], inside: int) -> Plan:
+        """Return the plan with these defaults, of which ``inside`` is left."""
+        chosen = (*self.chosen, *constraints)
+        by_axis, key = _grouped(chosen, self.template, self.template_by)
+        return self._replace(inside=inside, chosen=chosen, chosen_on=by_axis, chosen_key=key)
+
+    def on_template(self, template: CompiledTemplate, names: tuple[str, ...]) -> Plan:
+        """Return the plan with this node template, which the policies of these names asked for or granted."""
+        by_axis, key = _grouped(self.chosen, template, names)
+        return self._replace(template=template, template_by=names, chosen_on=by_axis, chosen_key=key)
+
+    def saying(self, code: str, found: Phrase, rule: str, policies: Sequence[str] = (), about: Path = (), on: Sequence[Field] = ()) -> Plan:
+        """Return the plan with one more remark, about a default. ``about``: the field of the pod; ``on``:
+        those of policies."""
+        remark = Remark(code=code, found=found, rule=rule, policies=tuple(policies), about=about, fields=tuple(on))
+        return self._replace(remarks=(*self.remarks, remark))
+
+    def refusing(self, violation: Violation) -> Plan:
+        """Return the plan with one more violation, about an annotation of the author's."""
+        return self._replace(violations=(*self.violations, violation))
+
+
+def _grouped(
+    chosen: Sequence[Constraint], template: CompiledTemplate | None, names: tuple[str, ...]
+) -> tuple[dict[Axis, tuple[Constraint, ...]], tuple[tuple[Axis, int, tuple[str, ...]], ...]]:
+    """Return ``Plan.chosen_on`` and ``Plan.chosen_key``."""
+    of_template = () if template is None else [replace(c, by=names) for c in template.constraints]
+    by_axis: dict[Axis, tuple[Constraint, ...]] = {}
+    for constraint in (*chosen, *of_template):
+        by_axis[constraint.axis] = (*by_axis.get(constraint.axis, ()), constraint)
+    return by_axis, tuple([(axis, c.rows, c.by) for axis, found in by_axis.items() for c in found])
+
+
+def subject(request: Request, facts: Facts, pod: Pod) -> Subject:
+    """Return the pod as read, with the policies whose ``match`` may hold for it and whose ``exclude`` does
+    not."""
+    snapshot = facts.snapshot
+    found, workloads = devices.read(pod, facts, final=request.phase == "validate"), workloads_of(pod, snapshot.catalog)
+    units, names = found.units, {w.name for w in workloads}
+    possible, certain = [], []
+    for compiled in facts.policies:
+        gpus = compiled.policy.match.gpus
+        if request.user in compiled.policy.exclude_users or not _chooses(compiled.policy, pod, names):
+            continue
+        if gpus is None or units.possibly(gpus.min, gpus.max):
+            possible.append(compiled)
+            if gpus is None or units.certainly(gpus.min, gpus.max):
+                certain.append(compiled)
+    terms = terms_of(pod, snapshot.catalog.label_aliases)
+    return Subject(
+        request=request,
+        pod=pod,
+        devices=found,
+        actor=actor_of(request, pod, snapshot.catalog, snapshot.queues, bool(found.asked), workloads),
+        author=author.read(pod, snapshot.catalog),
+        terms=terms,
+        space=read(snapshot, terms, {a.resource.name: a.count.least for a in found.asked if snapshot.places(a.resource)}),
+        possible=tuple(possible),
+        certain=frozenset(certain),
+    )
+
+
+def _chooses(policy: Policy, pod: Pod, workloads: set[str]) -> bool:
+    """Return whether ``match`` holds, leaving the number of GPUs aside."""
+    match = policy.match
+    if match.pod_selector is not None and not match.pod_selector.matches(pod.labels):
+        return False
+    return not match.workloads or not workloads.isdisjoint(match.workloads)
+
+
+def make(facts: Facts, about: Subject, policies: tuple[Compiled, ...]) -> Plan:
+    """Return the plan for this pod under these policies. Pure; the same for the same input in any order of
+    policies."""
+    certain = tuple(c for c in policies if c in about.certain)
+    together, wanted = demands(facts.snapshot, policies, certain, about.author.longest, about.actor)
+    asked_for = about.space.wanted
+    return Plan(
+        pod=about.pod,
+        facts=facts,
+        snapshot=facts.snapshot,
+        actor=about.actor,
+        policies=policies,
+        devices=about.devices,
+        author=about.author,
+        settings=wanted,
+        demands=together,
+        terms=about.terms,
+        keys=frozenset([authored.key for term in about.terms for authored in term.expressions]),
+        placeable=bool(asked_for) and all(facts.snapshot.lists(name) for name in asked_for),
+        space=about.space,
+        inside=together.required,
+        violations=about.author.violations,
+    )

@@ -1,0 +1,111 @@
+"""The author's settings by annotation: how long the pod runs, which template or slice it asks for, what it
+opts out of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from policies import duration
+from policies.catalog import Catalog
+from policies.messages import At, Phrase, phrase
+from policies.pods.view import Pod
+from policies.policy import GROUP, LongRuns
+from policies.verdict import Path, Violation
+
+TEMPLATE = f"{GROUP}/node-template"
+SLICE = f"{GROUP}/mig-slice"
+DURATION = f"{GROUP}/expected-duration"
+OPT_OUT = f"{GROUP}/opt-out"
+_OURS = frozenset({TEMPLATE, SLICE, DURATION, OPT_OUT})
+NO_SLICE = "none"
+"""Value of the slice annotation that asks for a whole GPU, whatever a default specifies."""
+_SLICE = re.compile(r"([1-9]\d{0,3})gb", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """The settings of one pod's author."""
+
+    seconds: Fraction | None = None
+    """How long the pod runs: the annotation, else activeDeadlineSeconds, else None. Defaults use this."""
+    longest: Fraction | None = None
+    """The longer of the two, None if neither is given. ``require`` uses this: of two values the less
+    favourable one counts."""
+    template: str | None = None
+    slice_gb: int | None = None
+    no_slice: bool = False
+    """True if the author asks for a whole GPU."""
+    opt_out_grace: bool = False
+    violations: tuple[Violation, ...] = ()
+    """Violations about annotations that cannot be read."""
+
+
+def is_long(seconds: Fraction | int | None, long_runs: LongRuns) -> bool:
+    """Return whether a run of this duration (None: unknown) is long."""
+    return long_runs.unknown_is_long if seconds is None else seconds > long_runs.over
+
+
+def read(pod: Pod, catalog: Catalog) -> Author:
+    """Return the settings of this pod's author."""
+    deadline = _deadline(pod)
+    if _OURS.isdisjoint(pod.annotations):
+        return Author(deadline, deadline)
+    expected = _expected(pod)
+    return Author(
+        seconds=deadline if expected is None else expected,
+        longest=max((one for one in (expected, deadline) if one is not None), default=None),
+        template=_text(pod, TEMPLATE),
+        slice_gb=_slice_gb(pod),
+        no_slice=_text(pod, SLICE) == NO_SLICE,
+        opt_out_grace="grace" in _opted_out(pod),
+        violations=tuple(_unreadable(pod, catalog)),
+    )
+
+
+def _text(pod: Pod, key: str) -> str | None:
+    value = pod.annotations.get(key)
+    return None if value is None else str(value)
+
+
+def _expected(pod: Pod) -> Fraction | None:
+    """Return the expected duration: any duration above zero that Go reads."""
+    seconds = duration.read(_text(pod, DURATION))
+    return None if seconds is None or seconds <= 0 else seconds
+
+
+def _deadline(pod: Pod) -> Fraction | None:
+    deadline = pod.spec.get("activeDeadlineSeconds")
+    return Fraction(deadline) if isinstance(deadline, int) and not isinstance(deadline, bool) else None
+
+
+def _slice_gb(pod: Pod) -> int | None:
+    match = _SLICE.fullmatch(_text(pod, SLICE) or "")
+    return int(match.group(1)) if match else None
+
+
+def _opted_out(pod: Pod) -> list[str]:
+    return [part.strip() for part in (_text(pod, OPT_OUT) or "").split(",") if part.strip()]
+
+
+def _unreadable(pod: Pod, catalog: Catalog) -> Iterator[Violation]:
+    lasts, slice_text = _text(pod, DURATION), _text(pod, SLICE)
+    if lasts is not None and _expected(pod) is None:
+        yield _wrong(DURATION, lasts, phrase("duration"), "node_affinity")
+    sizes = sorted({p.memory_gb for gpu in catalog.gpus for p in gpu.mig}) if slice_text is not None else []
+    if slice_text is not None and slice_text != NO_SLICE and _slice_gb(pod) not in sizes:
+        nearest = min(sizes, key=lambda gb: (abs(gb - (_slice_gb(pod) or 10)), gb), default=10)
+        known = phrase("sizes", sizes=tuple(f"{gb}gb" for gb in sizes))
+        yield _wrong(SLICE, slice_text, phrase("size", nearest=nearest), "mig_resources", known)
+    for part in _opted_out(pod):
+        if part != "grace":
+            yield _wrong(OPT_OUT, part, phrase("opt out"), "checkpoint_grace")
+
+
+def _wrong(key: str, value: str, advice: Phrase, rule: str, *more: Phrase) -> Violation:
+    path: Path = ("metadata", "annotations", key)
+    return Violation(
+        code="BERTH-151", found=phrase("fact", path=At(path), value=value[:40]), advice=advice, more=more, rule=rule, about=path
+    )

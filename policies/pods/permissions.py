@@ -1,0 +1,221 @@
+"""The actor table (design section 4) as data: what kind of pod it is, and what may therefore be done to it.
+
+A pod may be in several rows: only the edits that all rows allow are made, and every refusal that any row
+allows. A mirror pod is in its row alone: the API server only mirrors what the kubelet already runs.
+
+Whatever an author may write (owners, labels, annotations, ``schedulerName``, ``nodeName``, ``matchFields``)
+relaxes placement alone, and never counts, forbidden tolerations, caps or equality. Further exemptions depend
+on the requesting user: the kubelet for its mirror pods, the DaemonSet controller for the pods that it pins; a
+DaemonSet's author is a tenant too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from policies.catalog import Catalog, Workload
+from policies.pods.view import MIRROR, Pod
+from policies.request import Request
+
+Affinity = Literal["write", "judge", "no"]
+Resources = Literal["yes", "repair", "no"]
+Calm = Literal["yes", "named", "no"]
+"""``named``: only if a policy names the workload in match.workloads."""
+Floor = Literal["yes", "opt-out", "no"]
+"""``opt-out``: unless the author opted out of grace."""
+Placement = Literal["none", "left", "node", "all"]
+"""The reasons for which a pod's placement may be refused: none; nothing left of what is required; a known
+node outside what is required; any."""
+Caller = Literal["daemon", "node", ""]
+
+FRACTIONS = ("gpu-fraction", "gpu-memory")
+"""Annotations of KAI and Run:ai that stand for a part of a GPU without a resource."""
+_FRACTIONS = frozenset(FRACTIONS)
+FRACTION_DEVICES = "gpu-fraction-num-devices"
+"""Annotation of KAI: the number of GPUs of which the pod gets that part (kai-scheduler
+pkg/common/constants)."""
+SHARED_BY_NAME = (
+    "nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores",
+    "volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage", "volcano.sh/vgpu-cores",
+)  # fmt: skip
+_SHARED_BY_NAME = frozenset(SHARED_BY_NAME)
+"""Resource names, used beside a GPU's, for the part of it that the container gets: HAMi's, and those of
+Volcano's vGPU device plugin (volcano-vgpu-device-plugin doc/config.md)."""
+SHARING_WORDS = (
+    "gpu-fraction", "gpu-memory", "gpu-sm-", "kai.scheduler/container.", "nvidia.com/container.",
+    "hami.io/", "nvidia.com/use-gpu", "nvidia.com/nouse-gpu", "nvidia.com/vgpu-", "volcano.sh/vgpu-",
+)  # fmt: skip
+"""Prefixes of the annotations that tell a sharing scheduler which part of a GPU a pod gets, or of which
+GPU: KAI and Run:ai by pod and by container (kai-scheduler pkg/common/constants, kai-gpu-fractioning), HAMi
+(docs/userguide), Volcano (vgpu-mode). If such a pod also asks for a GPU by resource name, no default
+chooses nodes for it."""
+
+POD_GROUP = "kueue.x-k8s.io/pod-group-name"
+MANAGED = "kueue.x-k8s.io/managed"
+"""Label, with the value true, that Kueue writes on pods whose flavors it applies."""
+QUEUE_NAME = "kueue.x-k8s.io/queue-name"
+ADMITTED = ("kueue.x-k8s.io/podset", QUEUE_NAME)
+"""Labels of a Job's pods that Kueue admitted: its podset webhook writes the first."""
+KUEUE_LABELS = (POD_GROUP, MANAGED, *ADMITTED)
+
+_DAEMON_CONTROLLERS = frozenset({"system:serviceaccount:kube-system:daemon-set-controller", "system:kube-controller-manager"})
+"""The users that create the pods of DaemonSets; the second where controllers share one account
+(--use-service-account-credentials=false)."""
+_NODES = "system:nodes"
+"""The group of kubelets (k8s.io/apiserver pkg/authentication/user NodesGroup)."""
+
+
+def caller(user: str, groups: Sequence[str]) -> Caller:
+    """Return the kind of caller, as far as pods are exempt from something because of it."""
+    if _NODES in groups:
+        return "node"
+    return "daemon" if user in _DAEMON_CONTROLLERS else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    """One row of the table, or several combined by ``meet``."""
+
+    names: tuple[str, ...]
+    tolerations: bool = True
+    by_driver: bool = False
+    """True if tolerations are added for the DRA driver of the claim's class alone."""
+    affinity: Affinity = "write"
+    resources: Resources = "yes"
+    """``repair``: requests are set to the limits, and no resource name is changed."""
+    chooses: bool = True
+    """True if defaults choose nodes for it; requirements are written in any case."""
+    grace: Calm = "yes"
+    """Whether ``default.gracePeriod`` applies."""
+    floor: Floor = "yes"
+    """Whether ``require.gracePeriod.min`` applies: it is also enforced where no default changes the grace
+    period, for authors can write ``nodeName`` themselves."""
+    disruption: Calm = "yes"
+    placement: Placement = "all"
+    mirror: bool = False
+    """True for a mirror pod: it is neither edited nor refused."""
+
+
+PLAIN = Actor(names=("a pod",))
+SERVICE = Actor(names=("a service's pod",), grace="named", floor="opt-out", disruption="named")
+DAEMON = Actor(
+    names=("a pod of a DaemonSet",), affinity="no", resources="no", grace="no", floor="no", disruption="no", placement="node",
+)  # fmt: skip
+PINNED = Actor(names=("a pod pinned to one node",), affinity="no", resources="no", placement="node")
+PLACED = Actor(
+    names=("a pod with spec.nodeName",), tolerations=False,
+    affinity="no", resources="repair", grace="no", disruption="no", placement="node",
+)  # fmt: skip
+MIRRORED = Actor(
+    names=("a mirror pod",), tolerations=False,
+    affinity="no", resources="no", grace="no", floor="no", disruption="no", placement="none", mirror=True,
+)  # fmt: skip
+QUEUED = Actor(names=("a queue system's pod",), resources="repair")
+FLAVORED = Actor(names=("a pod whose queue's flavors place it",), affinity="judge", resources="repair", placement="left")
+FRACTION = Actor(names=("a fraction of a GPU",), affinity="no", resources="no", placement="none")
+SHARING = Actor(names=("a fraction of a GPU",), resources="repair", chooses=False)
+"""A part of a GPU that the pod also asks for by resource name: such a pod has offers, so what is required of
+them is written."""
+CLAIMED = Actor(names=("a pod with resource claims only",), by_driver=True, affinity="no", resources="repair", placement="none")
+
+_FLAVORED = {system: replace(FLAVORED, names=(f"a pod that {system} places",)) for system in ("kueue", "slurm-bridge", "")}
+
+_AFFINITY: tuple[Affinity, ...] = ("no", "judge", "write")
+_RESOURCES: tuple[Resources, ...] = ("no", "repair", "yes")
+_CALM: tuple[Calm, ...] = ("no", "named", "yes")
+_FLOOR: tuple[Floor, ...] = ("no", "opt-out", "yes")
+_PLACEMENT: tuple[Placement, ...] = ("none", "left", "node", "all")
+
+
+def meet(first: Actor, second: Actor) -> Actor:
+    """Combine two rows: the fewer edits, the more refusals."""
+    return Actor(
+        names=(*first.names, *second.names),
+        tolerations=first.tolerations and second.tolerations,
+        by_driver=first.by_driver or second.by_driver,
+        affinity=min(first.affinity, second.affinity, key=_AFFINITY.index),
+        resources=min(first.resources, second.resources, key=_RESOURCES.index),
+        chooses=first.chooses and second.chooses,
+        grace=min(first.grace, second.grace, key=_CALM.index),
+        floor=min(first.floor, second.floor, key=_FLOOR.index),
+        disruption=min(first.disruption, second.disruption, key=_CALM.index),
+        placement=max(first.placement, second.placement, key=_PLACEMENT.index),
+    )
+
+
+def actor_of(request: Request, pod: Pod, catalog: Catalog, queues: tuple[str, ...], asked: bool, workloads: Sequence[Workload]) -> Actor:
+    """Return the actor for this pod. ``asked``: whether it asks for an accelerator by resource name;
+    ``workloads``: those that it belongs to."""
+    asker = caller(request.user, request.groups)
+    if MIRROR in pod.annotations and asker == "node":
+        return MIRRORED
+    rows = [row for row, applies in _rows(asker, pod, catalog, queues, asked, workloads) if applies]
+    if not rows:
+        return PLAIN
+    actor = rows[0]
+    for row in rows[1:]:
+        actor = meet(actor, row)
+    return actor
+
+
+def _rows(
+    asker: Caller, pod: Pod, catalog: Catalog, queues: tuple[str, ...], asked: bool, workloads: Sequence[Workload]
+) -> list[tuple[Actor, bool]]:
+    fraction, flavored, pinned = annotated_fraction(pod), _flavored(pod), pod.pinned_node is not None
+    return [
+        (PLACED, bool(pod.node_name)),
+        (DAEMON, pinned and asker == "daemon"),
+        (PINNED, pinned and asker != "daemon"),
+        (SERVICE, any(w.service for w in workloads) or pod.owner.get("kind") in ("ReplicaSet", "StatefulSet")),
+        (_FLAVORED[flavored], flavored in queues),
+        (QUEUED, _queued(pod, catalog)),
+        (FRACTION, fraction and not asked),
+        (SHARING, asked and (is_fraction(pod) or _speaks_of_sharing(pod))),
+        (CLAIMED, not asked and not fraction and bool(pod.claims)),
+    ]
+
+
+def annotated_fraction(pod: Pod) -> bool:
+    """Return whether the pod asks KAI or Run:ai for a part of a GPU."""
+    return not _FRACTIONS.isdisjoint(pod.annotations)
+
+
+def is_fraction(pod: Pod) -> bool:
+    """Return whether a pod that asks for GPUs gets a part of them: from KAI and Run:ai by annotation, from
+    HAMi by resource names beside the GPU's."""
+    if annotated_fraction(pod):
+        return True
+    return not all(_SHARED_BY_NAME.isdisjoint(c.limits) and _SHARED_BY_NAME.isdisjoint(c.requests) for c in pod.containers)
+
+
+def _speaks_of_sharing(pod: Pod) -> bool:
+    """Return whether the annotations tell a sharing scheduler more about the pod's GPUs than their number.
+    It need not be a part of one: nothing is refused for it."""
+    return any(key.startswith(SHARING_WORDS) for key in pod.annotations)
+
+
+def _flavored(pod: Pod) -> str:
+    """Return the queue system whose flavors place the pod, as --queues names it; "" for none."""
+    labels = pod.labels
+    if labels.get(POD_GROUP) and labels.get(QUEUE_NAME) and labels.get(MANAGED) == "true":
+        return "kueue"
+    return "slurm-bridge" if pod.scheduler == "slurm-bridge-scheduler" else ""
+
+
+def _queued(pod: Pod, catalog: Catalog) -> bool:
+    """Return whether a queue system manages the pod: KAI, Volcano, Run:ai by scheduler name; a Job that
+    Kueue admitted by the label its podset webhook writes."""
+    if pod.scheduler in catalog.foreign_schedulers and pod.scheduler != "slurm-bridge-scheduler":
+        return True
+    return bool(pod.owner) and any(label in pod.labels for label in ADMITTED)
+
+
+def workloads_of(pod: Pod, catalog: Catalog) -> tuple[Workload, ...]:
+    """Return every workload of the catalog whose signature the pod carries: by its controlling owner or a
+    label."""
+    group = str(pod.owner.get("apiVersion", "")).rpartition("/")[0]
+    owner = (group, str(pod.owner.get("kind", "")))
+    labels = tuple((key, value if isinstance(value, str) else None) for key, value in pod.labels.items() if key in catalog.signatures)
+    return catalog.workloads_signed(owner, labels)

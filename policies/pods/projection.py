@@ -1,0 +1,185 @@
+"""The projection of a pod: the part that a decision reads; the rules see nothing else.
+
+Two pods with the same projection get the same decision, whatever their names, images, commands and
+environments are, so the decision on one may be cached for the other (``webhook.admission.decision_cache``).
+Paths do not change: an edit's path in the projection is its path in the pod.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from policies.catalog import Catalog
+from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS, KUEUE_LABELS, SHARING_WORDS
+from policies.pods.view import GRACE, MIRROR, PROBES, Raw
+from policies.policy import GROUP, Policy
+
+SPEC = (
+    "nodeName",
+    "nodeSelector",
+    "tolerations",
+    "schedulerName",
+    "resourceClaims",
+    GRACE,
+    "activeDeadlineSeconds",
+)
+"""Fields of spec that are copied whole."""
+CONTAINER = ("name", "restartPolicy")
+"""Fields of a container that are copied whole."""
+OWNER = ("apiVersion", "kind", "controller")
+OWN = f"{GROUP}/"
+READ = (OWN, *SHARING_WORDS)
+"""Prefixes of the annotations that are read whatever policies there are."""
+ORDINARY = ("cpu", "memory", "ephemeral-storage")
+"""Resource names that only ``requestsEqualLimits: [cpuAndMemory]`` reads; it is also the only reader of
+``spec.resources``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reads:
+    """The labels, annotations and resources that policies and their catalog read: the cluster's policies,
+    or a namespace's own too."""
+
+    labels: frozenset[str]
+    annotations: frozenset[str]
+    """Annotations beside those of Berth's own group and of sharing schedulers, which are all read."""
+    ordinary: bool
+    """True if a policy compares cpu and memory."""
+    users: frozenset[str]
+    """The users that some policy excludes."""
+
+    def wider(self, policies: Sequence[Policy]) -> Reads:
+        """Return these reads with those of the policies added: this very object if nothing is added."""
+        labels = self.labels.union(*(_labels(policy) for policy in policies))
+        users = self.users.union(*(policy.exclude_users for policy in policies))
+        ordinary = self.ordinary or any(_compares_ordinary(policy) for policy in policies)
+        if (labels, users, ordinary) == (self.labels, self.users, self.ordinary):
+            return self
+        return replace(self, labels=labels, users=users, ordinary=ordinary)
+
+
+def reads(policies: Iterable[Policy], catalog: Catalog) -> Reads:
+    """Return what the cluster's policies among these read; those may be in force in any namespace."""
+    readers = Readers(catalog)
+    for policy in policies:
+        if policy.namespace is None:
+            readers.count(policy, 1)
+    return readers.reads()
+
+
+def _labels(policy: Policy) -> frozenset[str]:
+    selector = policy.match.pod_selector
+    return selector.keys if selector is not None else frozenset()
+
+
+def _compares_ordinary(policy: Policy) -> bool:
+    return "cpuAndMemory" in policy.require.requests_equal_limits
+
+
+class Readers:
+    """Counts of the cluster's policies that read each thing, for callers with ten thousand policies of
+    which one changes."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._labels: Counter[str] = Counter()
+        self._users: Counter[str] = Counter()
+        self._ordinary = 0
+
+    def count(self, policy: Policy, sign: int) -> None:
+        """Count a policy that comes into force (1) or is removed (-1)."""
+        for key in _labels(policy):
+            self._labels[key] += sign
+        for user in policy.exclude_users:
+            self._users[user] += sign
+        self._ordinary += sign * _compares_ordinary(policy)
+
+    def reads(self) -> Reads:
+        """Return what all counted policies read together."""
+        self._labels, self._users = +self._labels, +self._users
+        protections = self._catalog.protections
+        labels = {p.key for p in protections if p.where == "labels"}
+        return Reads(
+            labels=frozenset({*labels, *self._catalog.signatures, *KUEUE_LABELS, *self._labels}),
+            annotations=frozenset({*(p.key for p in protections if p.where == "annotations"), *FRACTIONS, FRACTION_DEVICES, MIRROR}),
+            ordinary=self._ordinary > 0,
+            users=frozenset(self._users),
+        )
+
+
+def extract(pod: Raw, read: Reads) -> Raw:
+    """Return the part of ``pod`` that is read. Values of a wrong type are copied as they are, so that
+    ``Pod`` reports them."""
+    out: Raw = {}
+    metadata, spec = pod.get("metadata"), pod.get("spec")
+    if metadata is not None:
+        out["metadata"] = _metadata(metadata, read) if isinstance(metadata, dict) else metadata
+    if spec is not None:
+        out["spec"] = _spec(spec, read) if isinstance(spec, dict) else spec
+    return out
+
+
+def _metadata(metadata: Raw, read: Reads) -> Raw:
+    out: Raw = {}
+    labels, annotations = metadata.get("labels"), metadata.get("annotations")
+    if labels is not None:
+        out["labels"] = {key: labels[key] for key in labels if key in read.labels} if isinstance(labels, dict) else labels
+    if annotations is not None:
+        out["annotations"] = _annotations(annotations, read.annotations) if isinstance(annotations, dict) else annotations
+    owners = metadata.get("ownerReferences")
+    if owners is not None:
+        out["ownerReferences"] = [_taken(owner, OWNER) for owner in owners] if isinstance(owners, list) else owners
+    return out
+
+
+def _annotations(annotations: Raw, keys: frozenset[str]) -> Raw:
+    return {key: annotations[key] for key in annotations if key in keys or key.startswith(READ)}
+
+
+def _spec(spec: Raw, read: Reads) -> Raw:
+    out = {field: spec[field] for field in SPEC if field in spec}
+    own = spec.get("resources")
+    if own is not None and read.ordinary:
+        out["resources"] = _resources(own, read) if isinstance(own, dict) else own
+    for field in ("initContainers", "containers"):
+        containers = spec.get(field)
+        if containers is not None:
+            out[field] = [_container(c, read) for c in containers] if isinstance(containers, list) else containers
+    affinity = spec.get("affinity")
+    if affinity is not None:
+        out["affinity"] = _taken(affinity, ("nodeAffinity",))
+    return out
+
+
+def _container(container: Any, read: Reads) -> Any:
+    if not isinstance(container, dict):
+        return container
+    out = {field: container[field] for field in CONTAINER if field in container}
+    resources = container.get("resources")
+    if resources is not None:
+        out["resources"] = _resources(resources, read) if isinstance(resources, dict) else resources
+    for field in PROBES:
+        probe = container.get(field)
+        if probe is not None:
+            out[field] = {GRACE: probe.get(GRACE)} if probe and isinstance(probe, dict) else probe
+    return out
+
+
+def _resources(resources: Raw, read: Reads) -> Raw:
+    out: Raw = {}
+    for side in ("limits", "requests"):
+        amounts = resources.get(side)
+        if amounts is not None:
+            out[side] = amounts if read.ordinary or not isinstance(amounts, dict) else _accelerators(amounts)
+    return out
+
+
+def _accelerators(amounts: Mapping[str, Any]) -> Raw:
+    return {name: amounts[name] for name in amounts if name not in ORDINARY}
+
+
+def _taken(value: Any, fields: Iterable[str]) -> Any:
+    return {field: value[field] for field in fields if field in value} if isinstance(value, dict) else value

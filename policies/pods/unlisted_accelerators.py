@@ -1,0 +1,87 @@
+"""Names of extended resources that look like accelerators and are in no list: pods that ask by one may never
+reach Berth.
+
+Device plugins can be configured to rename what they offer, other vendors have names of their own, and a
+DeviceClass may give its devices any name (``extendedResourceName``, KEP-5004). A webhook's match condition
+must list each name, so an unlisted one is reported instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from policies.catalog import LONGEST_NAME, Catalog, Resource
+from policies.messages import phrase
+from policies.verdict import Remark
+
+if TYPE_CHECKING:
+    from policies.state.cluster_facts import ClusterFacts
+
+_WORD = re.compile(
+    r"(?<![a-z])(?:[a-z]{0,2}gpu|[a-z]?(?:npu|tpu|xpu|hpu|dcu|mlu|gcu|ppu|vpu)|v?cuda|mig|accelerator|gaudi|neuron(?:core|device)?|ascend|trainium)"
+    r"(?:s|num)?(?![a-z])"
+)
+"""The names that vendors have for their devices, as a word of its own: ``gpu-shared``, ``vgpu``,
+``MI300X.gpu``, ``dcunum``, ``Ascend910``."""
+_QUALIFIED = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+
+
+def is_extended(name: str) -> bool:
+    """Return whether a pod may ask for it as an extended resource (k8s.io/kubernetes
+    pkg/apis/core/v1/helper IsExtendedResourceName)."""
+    native = name.partition("/")[0].endswith("kubernetes.io") and not name.startswith("deviceclass.resource.kubernetes.io/")
+    return len(name) <= LONGEST_NAME and not native and bool(_QUALIFIED.fullmatch(name)) and not name.startswith("requests.")
+
+
+def looks_like_one(name: str, catalog: Catalog) -> bool:
+    """Return whether a resource name looks like an accelerator: by a word, or by the domain of a vendor
+    that makes nothing else."""
+    if any(fnmatchcase(name, glob) for glob in catalog.not_accelerators):
+        return False
+    domain = name.partition("/")[0]
+    makers = (f".{domain}".endswith(f".{maker}") for maker in catalog.accelerator_domains)
+    return any(makers) or _WORD.search(name.lower()) is not None
+
+
+_PART = re.compile(r"(?:mem|memory|cores?|percentage|percent|ratio)$")
+"""Endings of the names for amounts of a part of a device, where no list measures them
+(``Catalog.measures``): ``acme.example/gpu-mem: 8``."""
+
+
+def is_unknown(resource: Resource) -> bool:
+    """Return whether the resource is recognised by the look of its name alone."""
+    return resource.kind in ("other", "part") and not resource.vendor
+
+
+def is_part(resource: Resource) -> bool:
+    """Return whether an amount of it is no number of devices, but the part of one or of several that is
+    asked for."""
+    return resource.kind == "other" and is_unknown(resource) and _PART.search(resource.name) is not None
+
+
+def unknown(name: str, rule: str = "", policies: tuple[str, ...] = ()) -> Remark:
+    """Return the remark for the platform team about such a name that a pod asks for."""
+    return Remark(code="BERTH-230", found=phrase("text", name=name), rule=rule, policies=policies)
+
+
+def overlooked(facts: ClusterFacts, catalog: Catalog) -> tuple[str, ...]:
+    """Return the names in a cluster, on nodes or DeviceClasses, that may be accelerators and are not in
+    the catalog; sorted."""
+    names = {*_of_nodes(facts, catalog), *_of_classes(facts, catalog)}
+    return tuple(sorted(name for name in names if is_extended(name) and catalog.resource(name) is None))
+
+
+def _of_nodes(facts: ClusterFacts, catalog: Catalog) -> Iterator[str]:
+    offered = {name for names in set(facts.resources.values()) for name in names}
+    yield from (name for name in offered if looks_like_one(name, catalog))
+
+
+def _of_classes(facts: ClusterFacts, catalog: Catalog) -> Iterator[str]:
+    """Yield names whatever they look like: the driver identifies the devices, and an unknown driver may be
+    an accelerator's."""
+    for known in facts.device_classes.values():
+        if known.extended and catalog.is_accelerator_driver(known.driver):
+            yield known.extended

@@ -1,0 +1,236 @@
+"""A read-only view of a pod: the only file that knows its shape. The pod itself stays the dict it came as.
+
+A field that is null or absent reads as empty, as the API server reads it. A field of the wrong type raises
+PodError with its path: no answer is given on a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from policies.pods.interval import NONE, Count, of_amounts
+from policies.quantity import QuantityError, parse
+from policies.verdict import Path, dotted
+
+Raw = dict[str, Any]
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+TERMS: Path = ("spec", "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")
+MIRROR = "kubernetes.io/config.mirror"
+"""Annotation of a static pod's mirror (k8s.io/api/core/v1 MirrorPodAnnotationKey)."""
+
+
+GRACE = "terminationGracePeriodSeconds"
+PROBES = ("livenessProbe", "startupProbe")
+"""Probes with a grace period of their own (KEP-2238); a readiness probe ends nothing."""
+
+
+class PodError(ValueError):
+    """The pod does not have the shape of a pod. ``path`` is the path of the value, ``wanted`` what belongs
+    there."""
+
+    def __init__(self, path: Path, wanted: str) -> None:
+        super().__init__(f"{dotted(path)}: wanted {wanted}")
+        self.path = path
+        self.wanted = wanted
+
+
+def mapping_at(parent: Mapping[str, Any], key: str, path: Path) -> Raw:
+    """Return ``parent[key]`` as a map; {} if it is absent or null. Raises PodError."""
+    value = parent.get(key)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise PodError((*path, key), "a map")
+    return value
+
+
+def list_at(parent: Mapping[str, Any], key: str, path: Path) -> list[Raw]:
+    """Return ``parent[key]`` as a list of maps; [] if it is absent or null. Raises PodError."""
+    value = parent.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise PodError((*path, key), "a list")
+    for i, item in enumerate(value):
+        if not isinstance(item, dict):
+            raise PodError((*path, key, i), "a map")
+    return value
+
+
+def text_at(parent: Mapping[str, Any], key: str, path: Path) -> str:
+    """Return ``parent[key]`` as text; "" if it is absent or null. Raises PodError."""
+    value = parent.get(key)
+    if value is not None and not isinstance(value, str):
+        raise PodError((*path, key), "text")
+    return value or ""
+
+
+def _check_term(term: Raw, path: Path) -> None:
+    """Check that key, operator and values of a node selector term's requirements are text. Raises
+    PodError."""
+    for field in ("matchExpressions", "matchFields"):
+        for j, requirement in enumerate(list_at(term, field, path)):
+            where = (*path, field, j)
+            text_at(requirement, "key", where)
+            text_at(requirement, "operator", where)
+            values = requirement.get("values") or []
+            if not isinstance(values, list) or not all(isinstance(v, str) for v in values):
+                raise PodError((*where, "values"), "a list of text")
+
+
+class Container(NamedTuple):
+    """One container or init container, with its path."""
+
+    raw: Raw
+    path: Path
+    sidecar: bool
+    requests: Mapping[str, Any]
+    limits: Mapping[str, Any]
+    resource_names: tuple[str, ...]
+    """Every name in limits or requests, limits first, each once."""
+
+    @property
+    def name(self) -> str:
+        return str(self.raw.get("name", ""))
+
+    @property
+    def init(self) -> bool:
+        return self.path[1] == "initContainers"
+
+    def amount(self, name: str) -> Any:
+        """Return the amount by limit if present, else by request, else None."""
+        return self.limits.get(name, self.requests.get(name))
+
+
+def _containers(spec: Raw, field: str) -> Iterator[Container]:
+    for i, raw in enumerate(list_at(spec, field, ("spec",))):
+        path: Path = ("spec", field, i)
+        resources = mapping_at(raw, "resources", path)
+        where = (*path, "resources")
+        sidecar = field == "initContainers" and raw.get("restartPolicy") == "Always"
+        requests, limits = mapping_at(resources, "requests", where), mapping_at(resources, "limits", where)
+        yield Container(raw, path, sidecar, requests, limits, tuple({**limits, **requests}))
+
+
+def _pod_level(spec: Raw) -> tuple[Raw, Raw] | None:
+    """Return (requests, limits) of the pod itself (KEP-2837); None if it has none, which differs from an
+    empty map."""
+    if spec.get("resources") is None:
+        return None
+    path: Path = ("spec", "resources")
+    resources = mapping_at(spec, "resources", path[:1])
+    return mapping_at(resources, "requests", path), mapping_at(resources, "limits", path)
+
+
+class Pod:
+    """A view of one pod. Everything but the properties is read once, by the constructor, which raises
+    PodError."""
+
+    __slots__ = (
+        "annotations", "containers", "labels", "metadata", "node_name", "node_selector", "owner",
+        "raw", "required", "scheduler", "spec", "terms", "tolerations",
+    )  # fmt: skip
+
+    def __init__(self, raw: Raw) -> None:
+        self.raw = raw
+        self.metadata = mapping_at(raw, "metadata", ())
+        self.spec = mapping_at(raw, "spec", ())
+        self.annotations = mapping_at(self.metadata, "annotations", ("metadata",))
+        self.labels = mapping_at(self.metadata, "labels", ("metadata",))
+        owners = list_at(self.metadata, "ownerReferences", ("metadata",))
+        self.owner = next((o for o in owners if o.get("controller")), {})
+        self.containers = (*_containers(self.spec, "initContainers"), *_containers(self.spec, "containers"))
+        self.node_name = text_at(self.spec, "nodeName", ("spec",))
+        self.node_selector = mapping_at(self.spec, "nodeSelector", ("spec",))
+        self.tolerations = list_at(self.spec, "tolerations", ("spec",))
+        affinity = mapping_at(self.spec, "affinity", ("spec",))
+        node_affinity = mapping_at(affinity, "nodeAffinity", TERMS[:2])
+        self.required = mapping_at(node_affinity, REQUIRED, TERMS[:3])
+        self.terms = list_at(self.required, "nodeSelectorTerms", TERMS[:4])
+        for i, term in enumerate(self.terms):
+            _check_term(term, (*TERMS, i))
+        self.scheduler = text_at(self.spec, "schedulerName", ("spec",))
+
+    @property
+    def resources(self) -> tuple[Raw, Raw] | None:
+        """(requests, limits) of the pod itself (KEP-2837); None if it has none. Raises PodError."""
+        return _pod_level(self.spec)
+
+    @property
+    def preferred(self) -> list[Raw]:
+        """The preferred node affinity terms, as written. Raises PodError."""
+        affinity = mapping_at(self.spec, "affinity", ("spec",))
+        node_affinity = mapping_at(affinity, "nodeAffinity", TERMS[:2])
+        field = "preferredDuringSchedulingIgnoredDuringExecution"
+        terms = list_at(node_affinity, field, TERMS[:3])
+        for i, term in enumerate(terms):
+            _check_term(mapping_at(term, "preference", (*TERMS[:3], field, i)), (*TERMS[:3], field, i, "preference"))
+        return terms
+
+    @property
+    def grace(self) -> int | None:
+        """``terminationGracePeriodSeconds`` as written; the API server has already defaulted it to 30. None
+        if it is absent or no whole number."""
+        value = self.spec.get(GRACE)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    @property
+    def pinned_node(self) -> str | None:
+        """The node that every required term names by matchFields metadata.name, as in DaemonSet pods; None if
+        there is none."""
+        names = {_pinned(term) for term in self.terms}
+        return names.pop() if len(names) == 1 else None
+
+    @property
+    def claims(self) -> list[tuple[str, str]]:
+        """(kind, name) of each resource claim: ``("ResourceClaimTemplate", "single-gpu")``."""
+        out = []
+        for claim in list_at(self.spec, "resourceClaims", ("spec",)):
+            template = claim.get("resourceClaimTemplateName")
+            kind = "ResourceClaimTemplate" if template else "ResourceClaim"
+            out.append((kind, str(template or claim.get("resourceClaimName") or "")))
+        return out
+
+    def devices(self, name: str, *, both: bool = False) -> Count:
+        """Return how many devices of one resource the pod needs at once. ``both``: see
+        ``policies.pods.interval.of_amounts``."""
+        return self.at_once(lambda container: of_amounts(container.limits.get(name), container.requests.get(name), both=both))
+
+    def at_once(self, of_container: Callable[[Container], Count]) -> Count:
+        """Return how many of something the pod needs at once, given what each container needs:
+
+        max(any init container plus the sidecars started before it, all containers plus all sidecars):
+        k8s.io/component-helpers resource.PodRequests.
+        """
+        peak = sidecars = total = NONE
+        for container in self.containers:
+            count = of_container(container)
+            if container.sidecar:
+                sidecars += count
+                peak |= sidecars
+            elif container.init:
+                peak |= sidecars + count
+            else:
+                total += count
+        return peak | (total + sidecars)
+
+
+def _pinned(term: Raw) -> str | None:
+    for field in term.get("matchFields") or ():
+        if field.get("key") == "metadata.name" and field.get("operator") == "In" and len(field.get("values") or ()) == 1:
+            return str(field["values"][0])
+    return None
+
+
+def asks(container: Container, name: str) -> bool:
+    """Return True unless limit and request are absent or zero. An amount that cannot be read counts as
+    asked for."""
+    for amounts in (container.limits, container.requests):
+        if name in amounts:
+            try:
+                if parse(amounts[name]):
+                    return True
+            except QuantityError:
+                return True
+    return False

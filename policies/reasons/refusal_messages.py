@@ -1,0 +1,235 @@
+"""The reasons why a placement is refused: the smallest group of inputs that leave nothing, with values and
+paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from policies.catalog import Expression
+from policies.messages import Phrase, phrase
+from policies.objects.wording import cut
+from policies.offers.constraints import Constraint, fields, who
+from policies.offers.selectors import natural
+from policies.offers.table import Axis
+from policies.patch.applied import APPLIED
+from policies.planning import author_words
+from policies.planning.feasibility import AuthorExpression, Cell, demands
+from policies.planning.plan import Plan
+from policies.reasons.minimal_conflict import smallest
+from policies.reasons.slice_suggestions import nearest_slice, on_no_machine
+from policies.verdict import Violation
+
+RULE = "node_affinity"
+
+
+MOST_EXPLAINED = 8
+"""Cells, and resource names in them, of which the shortest explanation is taken: one term on each of eight
+platforms."""
+MOST_NAMED = 50
+"""The most characters of the values that a fix names: code, fact and fix are read at a glance."""
+
+
+def contradiction(plan: Plan) -> Violation:
+    """Return the violation that nothing of ``require`` is left: by the policies alone, or together with
+    the pod's own requirements."""
+    cell, inputs = min(islice(_groups(plan), MOST_EXPLAINED), key=lambda item: len(item[1]))
+    demands = [i.constraint for i in inputs if i.constraint is not None]
+    own = [i for i in inputs if i.constraint is None]
+    policies = who(demands)
+    if not own:
+        return _conflict(demands, "one" if len(demands) == 1 else "several")
+    return Violation(
+        code="BERTH-121",
+        found=phrase("one" if len(own) == 1 else "several", own=tuple(i.words for i in own), demands=joined(demands)),
+        advice=_fix(plan, cell, own),
+        more=(required(demands), *([phrase("every term")] if len(plan.space.cells) > 1 else [])),
+        rule=RULE,
+        policies=policies,
+        fields=fields(demands),
+    )
+
+
+def divided(demands: Sequence[Constraint]) -> Violation:
+    """Return the violation that the part of the cluster's ``require`` which node labels can express leaves
+    nothing of the namespace's own."""
+    return _conflict(demands, "divided")
+
+
+def _conflict(demands: Sequence[Constraint], variant: str) -> Violation:
+    named = tuple(cut(f"{c.by[0].rpartition('/')[2]} ({c.text})", 98 // len(demands) - 5) for c in demands)
+    return Violation(
+        code="BERTH-122",
+        found=phrase(variant, demands=named),
+        advice=phrase("mend the policies"),
+        more=(required(demands),),
+        rule=RULE,
+        policies=who(demands),
+        fields=fields(demands),
+    )
+
+
+class _Input(NamedTuple):
+    """One set of the intersection: a policy's constraint, or a requirement of the pod's own."""
+
+    rows: int
+    words: Phrase = phrase("none")
+    """The text for a requirement of the pod's own."""
+    constraint: Constraint | None = None
+    authored: AuthorExpression | None = None
+    counted: bool = False
+
+
+def joined(constraints: Sequence[Constraint]) -> tuple[str, ...]:
+    return tuple(cut(c.text, 48) for c in constraints)
+
+
+def required(constraints: Sequence[Constraint]) -> Phrase:
+    """Return every constraint in full, with its policy and field."""
+    return phrase("required", constraints=tuple(phrase("constraint", policy=c.by[0], field=c.field, text=c.text) for c in constraints))
+
+
+def _groups(plan: Plan) -> Iterator[tuple[Cell, list[_Input]]]:
+    """Yield, for each resource name that has nothing left in a cell, the smallest group that explains it."""
+    for cell in plan.space.cells:
+        for (name, count), rows in zip(plan.space.wanted.items(), cell.offered, strict=True):
+            if cell.possible and not rows & plan.required:
+                inputs = list(_inputs(plan, cell, name, count))
+                yield cell, [inputs[i] for i in smallest([one.rows for one in inputs], cell.table.all)]
+
+
+def _inputs(plan: Plan, cell: Cell, name: str, count: int | None) -> Iterator[_Input]:
+    """Yield the inputs, policies first, so that a group of policies alone is found before one that blames
+    the pod."""
+    table, here = cell.table, cell.table.all & ~_other_templates(plan, cell)
+    for constraint in plan.constraints:
+        yield _Input(constraint.rows & here, constraint=constraint)
+    of_name = table.of_resource(name)
+    known = plan.snapshot.resource(name)
+    yield _Input(of_name, phrase("nowhere" if known is not None and on_no_machine(plan, known) else "resource", name=name))
+    enough = table.enough(name, count)
+    if enough != of_name:
+        yield _Input(enough, phrase("count", count=count, name=name), counted=True)
+    for authored in cell.term.expressions:
+        if authored not in cell.undecided:
+            yield _Input(table.select(authored.key, authored.operator, authored.values)[0], author_words.label(authored), authored=authored)
+    for template in plan.snapshot.templates.values():
+        if demands(cell.term, template):
+            authored = next(s for s in cell.term.expressions if template.template.labels[0][0] in (s.key, s.alias))
+            words = phrase("of template", authored=author_words.label(authored), template=template.template.name)
+            yield _Input(template.rows & table.all, words, authored=authored)
+
+
+def _other_templates(plan: Plan, cell: Cell) -> int:
+    """Return the rows that exist only on the nodes of templates which this term does not name."""
+    rows = 0
+    for name, template in plan.snapshot.templates.items():
+        rows |= 0 if demands(cell.term, template) else cell.table.templated.get(name, 0)
+    return rows
+
+
+def _fix(plan: Plan, cell: Cell, own: Sequence[_Input]) -> Phrase:
+    """Return what to type instead: a value that is allowed on the key, another resource name, fewer
+    devices."""
+    inside = plan.required
+    authored = next((i.authored for i in own if i.authored is not None), None)
+    if authored is not None:
+        fits = inside & _besides(plan, cell, authored)
+        # A time-sliced node fits any count: it is named only where no whole GPU is left to name.
+        allowed = _as_spelled(cell, authored, _values(cell, authored.key, fits & cell.table.by_sharing.get("Exclusive", 0) or fits))
+        return phrase("use or remove", allowed=_one_of(allowed)) if allowed and authored.operator == "In" else phrase("remove")
+    if any(i.counted for i in own):
+        return phrase("fewer")
+    return _other_devices(plan, cell, inside)
+
+
+def _other_devices(plan: Plan, cell: Cell, inside: int) -> Phrase:
+    """Return the advice by resource name: the nearest slice in place of one that does not exist anywhere,
+    or whole devices of the pod's own vendors, never of another vendor."""
+    names = [name for name, rows in sorted(cell.table.by_resource.items()) if rows & inside]
+    for name in plan.space.wanted:
+        known = plan.snapshot.resource(name)
+        if known is not None and on_no_machine(plan, known) and (near := nearest_slice(name, (n for n in names if "/mig-" in n))):
+            return phrase("ask", name=near)
+    whole = [name for name in names if name in plan.snapshot.catalog.whole.values()] or names
+    same = [name for name in whole if (known := plan.snapshot.catalog.resource(name)) and known.vendor in plan.vendors]
+    if same or not whole:
+        return phrase("ask", name=_one_of(same)) if same else phrase("ask which")
+    theirs = tuple(sorted(plan.vendors - {""}))
+    return phrase("ask platform", vendors=theirs) if theirs else phrase("ask", name=_one_of(whole))
+
+
+def _besides(plan: Plan, cell: Cell, authored: AuthorExpression) -> int:
+    """Return the rows that the pod's other requirements leave: its resource names, their counts, its other
+    labels."""
+    rows = 0
+    for name, count in plan.space.wanted.items():
+        rows |= cell.table.enough(name, count)
+    for other in cell.term.expressions:
+        if other.key != authored.key and other not in cell.undecided:
+            rows &= cell.table.select(other.key, other.operator, other.values)[0]
+    return rows
+
+
+def _one_of(values: Sequence[str]) -> str | Phrase:
+    if len(values) == 1:
+        return values[0]
+    shown = next((values[:most] for most in (5, 4, 3, 2) if len(", ".join(values[:most])) <= MOST_NAMED), values[:1])
+    return phrase("one of more" if len(values) > len(shown) else "one of", values=tuple(shown))
+
+
+def _values(cell: Cell, key: str, inside: int) -> list[str]:
+    """Return the known values of a key that lead inside what is required."""
+    classes = cell.table.values.get(key, {})
+    found = {v for possible, rows in classes.items() if rows & inside for v in possible if v}
+    return sorted((v for v in found if v != "?" and not v.endswith("*")), key=natural)
+
+
+def _as_spelled(cell: Cell, authored: AuthorExpression, values: list[str]) -> list[str]:
+    """Return the values by the machine names that the author uses: ``ml.p5.48xlarge``."""
+    names = cell.table.other_names.get(authored.key, {})
+    if not cell.table.other_names_in(authored.key, authored.values):
+        return values
+    return sorted((other for other, value in names.items() if value in values), key=natural)
+
+
+def clash(plan: Plan, cell: Cell, authored: AuthorExpression, expression: Expression) -> Violation:
+    """Return the violation for an unknown value on the very key that R is written on, with no value in
+    common."""
+    asked = [c for c in plan.constraints if c.axis == "machine"] or list(plan.constraints)
+    theirs = cell.table.of_vendors(tuple(plan.space.wanted))
+    allowed = _values(cell, authored.key, plan.required & theirs)
+    return Violation(
+        code="BERTH-125",
+        found=phrase("fact", authored=author_words.label(authored), demands=joined(asked)),
+        advice=phrase("use", allowed=_one_of(allowed)) if allowed else phrase("remove"),
+        more=(required(asked), phrase("written", key=expression.key, operator=expression.operator, values=expression.values)),
+        rule=RULE,
+        policies=who(asked),
+        about=author_words.place(authored),
+        fields=fields(asked),
+    )
+
+
+def outside(plan: Plan, cell: Cell, axis: Axis) -> Violation:
+    """Return the violation that the final pod still selects what the policies exclude."""
+    constraints = [c for c in plan.constraints if c.axis == axis]
+    index, demands = cell.term.index, joined(constraints)
+    return Violation(
+        code="BERTH-123",
+        found=phrase("no affinity", demands=demands) if index is None else phrase("term", index=index, demands=demands),
+        advice=phrase("fix"),
+        more=(likely(plan, RULE),),
+        rule=RULE,
+        policies=who(constraints),
+        fields=fields(constraints),
+    )
+
+
+def likely(plan: Plan, rule: str) -> Phrase:
+    """Return why the final pod lacks what a rule writes: somebody else undid it, if Berth's annotation
+    records that it was written."""
+    applied = str(plan.pod.annotations.get(APPLIED, ""))
+    written = f'"{rule}"' in applied or applied.startswith("{")  # counts alone: it may have been among them
+    return phrase("undone" if written else "the policies changed")

@@ -1,0 +1,246 @@
+"""The facts about the cluster besides policies: namespaces, nodes, NodePools, DRA classes and claims, as
+plain maps that ``read`` fills from Kubernetes objects. No content of an object makes it raise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, NamedTuple
+
+from policies import duration
+from policies.policy import Taint
+from policies.state.untyped import LARGEST, map_at, maps_in, text_of
+
+
+class Choice(NamedTuple):
+    """One way to satisfy a request for devices (k8s.io/api/resource/v1 ExactDeviceRequest,
+    DeviceSubRequest)."""
+
+    device_class: str
+    least: int = 1
+    most: int | None = 1
+    """The most devices; None if unknown (``allocationMode: All``, or a count that cannot be read)."""
+    admin: bool = False
+    """``adminAccess``: the request gets devices that are in use by others."""
+    tolerations: tuple[Mapping[str, Any], ...] = ()
+    """Tolerations of device taints, as written."""
+
+
+Claim = tuple[tuple[Choice, ...], ...]
+"""The ways to satisfy each request: one, or as many as ``firstAvailable`` lists."""
+
+
+class DeviceClass(NamedTuple):
+    """The fields of a DeviceClass that are read."""
+
+    driver: str = ""
+    """The only driver that the selectors admit; "" if they do not name one."""
+    extended: str = ""
+    """``extendedResourceName``, by which pods may ask for its devices instead of by a claim (KEP-5004)."""
+
+
+Requirement = tuple[str, str, tuple[str, ...]]
+"""(label key, operator, values) of a NodePool's requirement."""
+Key = str | tuple[str, str, str]
+Part = Literal["namespaces", "nodes", "taints", "resources", "nodepool_grace", "nodepools", "device_classes", "claims"]
+KINDS = ("Namespace", "Node", "NodePool", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
+
+
+class NodePool(NamedTuple):
+    """The fields of a Karpenter NodePool that determine its nodes (sigs.k8s.io/karpenter
+    pkg/apis/v1/nodepool.go)."""
+
+    node_class: str = ""
+    """The API group of its node class: ``karpenter.k8s.aws``."""
+    requirements: tuple[Requirement, ...] = ()
+
+
+class Entry(NamedTuple):
+    """One fact in an object: ``value`` belongs under ``key`` in the map ``part`` of ClusterFacts."""
+
+    part: Part
+    key: Key
+    value: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterFacts:
+    namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Name -> labels."""
+    nodes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Name -> labels: all of them, or those of ``platform_detection.node_keys``."""
+    taints: Mapping[str, tuple[Taint, ...]] = field(default_factory=dict)
+    """Name of a node -> its taints."""
+    resources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Name of a node -> the extended resources that it offers, sorted."""
+    nodepool_grace: Mapping[str, int | None] = field(default_factory=dict)
+    """NodePool -> terminationGracePeriod in seconds; None if it has none."""
+    nodepools: Mapping[str, NodePool] = field(default_factory=dict)
+    """NodePool -> its node class and requirements."""
+    device_classes: Mapping[str, DeviceClass] = field(default_factory=dict)
+    """DeviceClasses by name."""
+    claims: Mapping[tuple[str, str, str], Claim] = field(default_factory=dict)
+    """(ResourceClaim or ResourceClaimTemplate, namespace, name) -> its requests."""
+
+    def driver(self, device_class: str) -> str:
+        """Return the driver of a class; if it is unknown, the class's own name, as published classes are
+        named after theirs."""
+        known = self.device_classes.get(device_class)
+        return (known.driver if known is not None else "") or device_class
+
+    def sharing(self, other: ClusterFacts) -> ClusterFacts:
+        """Return these facts with equal maps replaced by those of ``other``; ``other`` itself if all are
+        equal."""
+        equal: dict[str, Any] = {}
+        for one in fields(self):
+            theirs = getattr(other, one.name)
+            if getattr(self, one.name) == theirs:
+                equal[one.name] = theirs
+        return other if len(equal) == len(fields(self)) else replace(self, **equal)
+
+    @classmethod
+    def from_objects(cls, objects: Iterable[Any], node_keys: AbstractSet[str] | None = None) -> ClusterFacts:
+        """Return the facts in these objects. Other kinds are ignored, and missing fields count as empty."""
+        things = (thing for thing in objects if isinstance(thing, Mapping))
+        return cls().changed(entry for thing in things for entry in read(thing.get("kind"), thing, node_keys))
+
+    def changed(self, put: Iterable[Entry], gone: Iterable[Entry] = ()) -> ClusterFacts:
+        """Return these facts with the entries ``put`` and without those ``gone``, whose values are ignored.
+        Only maps that differ are copied (0.2 ms for 10,000 nodes); if none does, this very object is
+        returned."""
+        maps: dict[str, dict[Key, Any]] = {}
+        for part, key, value in put:
+            if _map_of(self, maps, part).get(key, _NONE) != value:
+                _own(self, maps, part)[key] = value
+        for part, key, _ in gone:
+            if key in _map_of(self, maps, part):
+                del _own(self, maps, part)[key]
+        copies: dict[str, Any] = {**maps}
+        return replace(self, **copies) if copies else self
+
+
+_NONE = object()
+
+
+def _map_of(facts: ClusterFacts, maps: Mapping[str, dict[Key, Any]], part: Part) -> Mapping[Key, Any]:
+    found: Mapping[Key, Any] = maps[part] if part in maps else getattr(facts, part)
+    return found
+
+
+def _own(facts: ClusterFacts, maps: dict[str, dict[Key, Any]], part: Part) -> dict[Key, Any]:
+    """Return the copy of the map ``part`` that may be changed."""
+    if part not in maps:
+        maps[part] = dict(getattr(facts, part))
+    return maps[part]
+
+
+def read(kind: Any, thing: Any, node_keys: AbstractSet[str] | None = None) -> tuple[Entry, ...]:
+    """Return the facts in one object: () for another kind, or without a name. ``node_keys``: the labels of
+    nodes that are stored; all if None. The keys of the entries depend on kind, namespace and name alone, so
+    the last known state of a deleted object, however incomplete, tells what is gone."""
+    name = text_of(map_at(thing, "metadata").get("name"))
+    if not name or not isinstance(kind, str):
+        return ()
+    match kind:
+        case "Namespace":
+            return (Entry("namespaces", name, _labels(thing)),)
+        case "Node":
+            return (
+                Entry("nodes", name, _labels(thing, node_keys)),
+                Entry("taints", name, tuple(_taints(thing))),
+                Entry("resources", name, _offered(thing)),
+            )
+        case "NodePool":
+            grace = duration.read(map_at(thing, "spec", "template", "spec").get("terminationGracePeriod"))
+            return Entry("nodepool_grace", name, None if grace is None else int(grace)), Entry("nodepools", name, _nodepool(thing))
+        case "DeviceClass":
+            return (Entry("device_classes", name, DeviceClass(_driver(thing), text_of(map_at(thing, "spec").get("extendedResourceName")))),)
+        case "ResourceClaim" | "ResourceClaimTemplate":
+            namespace = text_of(map_at(thing, "metadata").get("namespace")) or "default"
+            return (Entry("claims", (kind, namespace, name), _claim(kind, thing)),)
+    return ()
+
+
+# --- what is in an object, whatever it is -------------------------------------------------------------------
+
+
+def _labels(thing: Any, keys: AbstractSet[str] | None = None) -> dict[str, str]:
+    labels = map_at(thing, "metadata", "labels")
+    if keys is None:
+        return {text_of(key): text_of(value) for key, value in labels.items()}
+    # The keys are those of the set, so that all nodes share the same strings: 10,000 nodes of 40 labels take
+    # 13 MiB, with all labels 31.
+    return {key: text_of(labels[key]) for key in keys if key in labels}
+
+
+def _nodepool(thing: Any) -> NodePool:
+    """Return the fields of a NodePool. v1beta1 has the apiVersion of the node class instead of its group."""
+    spec = map_at(thing, "spec", "template", "spec")
+    node_class = map_at(spec, "nodeClassRef")
+    group = text_of(node_class.get("group")) or text_of(node_class.get("apiVersion")).rpartition("/")[0]
+    return NodePool(group, tuple(_requirement(item) for item in maps_in(spec.get("requirements"))))
+
+
+def _requirement(item: Mapping[Any, Any]) -> Requirement:
+    values = item.get("values")
+    texts = tuple(text_of(value) for value in values) if isinstance(values, list) else ()
+    return text_of(item.get("key")), text_of(item.get("operator")), texts
+
+
+_EFFECTS: tuple[Literal["NoSchedule", "PreferNoSchedule", "NoExecute"], ...] = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+def _taints(thing: Any) -> Iterator[Taint]:
+    for item in maps_in(map_at(thing, "spec").get("taints")):
+        effect = next((effect for effect in _EFFECTS if effect == item.get("effect")), None)
+        if effect is not None and (key := text_of(item.get("key"))):
+            yield Taint(key=key, value=text_of(item.get("value")), effect=effect)
+
+
+def _offered(thing: Any) -> tuple[str, ...]:
+    """Return the extended resources: those with a domain of their own (k8s.io/kubernetes
+    pkg/apis/core/v1/helper IsExtendedResourceName)."""
+    names = {*map_at(thing, "status", "capacity"), *map_at(thing, "status", "allocatable")}
+    return tuple(sorted(name for name in names if isinstance(name, str) and "/" in name and "kubernetes.io/" not in name))
+
+
+_DRIVER = re.compile(r"""(?:^|&&)\s*\(?\s*device\.driver\s*==\s*["']([^"']+)["']\s*\)?\s*(?:&&|$)""")
+"""The CEL by which every published DeviceClass names its driver (k8s.io/api/resource/v1 DeviceSelector); all
+conditions must hold."""
+
+
+def _driver(thing: Any) -> str:
+    """Return the only driver that the selectors admit, or "". Selectors are ANDed, so one that admits a
+    single driver is enough; an OR, a conditional or a negation is not evaluated."""
+    selectors = maps_in(map_at(thing, "spec").get("selectors"))
+    expressions = (text_of(map_at(selector, "cel").get("expression")) for selector in selectors)
+    plain = (text.strip() for text in expressions if not any(mark in text for mark in ("||", "?", "!")))
+    return next((found[1] for text in plain if (found := _DRIVER.search(text))), "")
+
+
+def _claim(kind: str, thing: Any) -> Claim:
+    spec = map_at(thing, "spec", "spec") if kind == "ResourceClaimTemplate" else map_at(thing, "spec")
+    return tuple(tuple(_choices(request)) for request in maps_in(map_at(spec, "devices").get("requests")))
+
+
+def _choices(request: Mapping[Any, Any]) -> Iterator[Choice]:
+    """Yield the ways to satisfy a request. v1beta1 has the fields of ``exactly`` in place; ``firstAvailable``
+    lists alternatives, the preferred one first."""
+    choices = list(maps_in(request.get("firstAvailable")))
+    for exact in choices or [map_at(request, "exactly") or request]:
+        least, most = (1, None) if exact.get("allocationMode") == "All" else _count(exact.get("count"))
+        tolerations = tuple(maps_in(exact.get("tolerations")))
+        yield Choice(text_of(exact.get("deviceClassName")), least, most, exact.get("adminAccess") is True, tolerations)
+
+
+def _count(value: Any) -> tuple[int, int | None]:
+    """Return (least, most) of a count. Absent and 0 mean 1 (k8s.io/kubernetes
+    pkg/apis/resource/v1/defaults.go); a value that is no valid count is at least 1, with no known upper
+    bound."""
+    if value is None:
+        return 1, 1
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < LARGEST:
+        return 1, None
+    return value or 1, value or 1

@@ -1,0 +1,222 @@
+"""Snapshots one after another, as policies and facts come, change and go: the only way in which one is made.
+
+``Updater`` holds what is known. ``apply`` takes the objects of a cluster that have changed, ``replace_all`` a
+whole set as files have it. Both give the next snapshot, for which only what has changed is compiled again.
+Pure: the same changes in any batches give the same decisions as all of them at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from policies.catalog import Catalog
+from policies.objects import definition
+from policies.offers.constraints import Compiled
+from policies.policy import PolicySet
+from policies.state import cluster_facts, platform_detection
+from policies.state.cluster_facts import ClusterFacts
+from policies.state.compilation import Compilation
+from policies.state.detected_platforms import DetectedPlatforms
+from policies.state.lookalikes import Lookalikes
+from policies.state.objects import Acting, Change, Entry, Key, ObjectReader, as_map
+from policies.state.snapshot import Snapshot, by_labels, no_merged
+from policies.state.vocabulary import Vocabulary, vocabulary
+from policies.verdict import Mode
+
+AUTO = "auto"
+"""stands for the platforms or the MIG strategy that nodes and NodePools show"""
+MOST_SELECTED = 10_000
+"""namespaces whose selected policies the next snapshot takes over: as many as one caches; bounds what a
+caller can fill"""
+_DECISIVE = ("nodepool_grace", "nodepools", "device_classes")
+"""Facts on which any decision may rest: with others, nothing decided before holds. (Claims are in the key of
+what rests on them.)"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The settings that do not change while a server runs."""
+
+    platforms: tuple[str, ...] = ()
+    """names in the catalog, or ("auto",): as nodes and NodePools tell"""
+    mig_strategy: str = "mixed"
+    """mixed, single or auto"""
+    queues: tuple[str, ...] = ()
+    max_mode: Mode = "Enforce"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update:
+    """The result of one batch of changes."""
+
+    snapshot: Snapshot
+    entries: Mapping[Key, Entry] = field(default_factory=dict)
+    """our objects in the cluster; none where policies are files"""
+    changed: bool = True
+    """True if anything that decisions depend on has changed; else the snapshot is the previous one"""
+    policies_changed: bool = False
+    """True if policies, templates, platforms or the MIG strategy have changed"""
+    decisions_hold: bool = True
+    """True if decisions under the previous snapshot still hold for pods with the same policies. Claims are in
+    the key of the decisions that rest on them (``webhook.admission.decision_cache``)"""
+    added: tuple[str, ...] = ()
+    """ids of policies and templates newly in force; changed ones are in ``modified``, those no longer in
+    force in ``removed``"""
+    modified: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    refused: tuple[Entry, ...] = ()
+    """objects whose newest form is invalid and was not reported by an earlier batch"""
+
+
+class Updater:
+    """All that is known, under one catalog. One at a time may call ``apply`` or ``replace_all``, from any
+    thread."""
+
+    def __init__(self, catalog: Catalog, options: Options) -> None:
+        self.catalog = catalog
+        self.options = options
+        self._reader = ObjectReader(catalog)
+        self._lookalikes = Lookalikes(catalog)
+        self._entries: dict[Key, Entry] = {}
+        self._facts = ClusterFacts()
+        self._node_keys = platform_detection.node_keys(catalog)
+        self._detected = DetectedPlatforms(catalog)
+        self._compilation = Compilation(catalog, options.max_mode)
+        self._snapshot: Snapshot | None = None
+
+    def apply(self, changes: Mapping[Key, Change]) -> Update:
+        """Apply all objects that have changed since the last batch, each once. Raises nothing, whatever the
+        objects are."""
+        ours = {key: value for key, value in changes.items() if key[0] in definition.KINDS}
+        facts = {key: value for key, value in changes.items() if key not in ours}
+        refused = tuple(self._store(ours))
+        put = [entry for key, value in facts.items() if value is not None for entry in self._read(key, value)]
+        gone = [entry for key, value in facts.items() if value is None for entry in self._read(key, {})]
+        known = self._facts.changed(put, gone)
+        batch = _Batch(
+            acting={key: self._acting(key) for key in ours},
+            facts=known,
+            detected=self._detected.update(facts, known),
+            namespaces={name for kind, _, name in facts if kind == "Namespace"},
+            every_namespace=True,
+        )
+        return replace(self._take(batch), entries=dict(self._entries), refused=refused)
+
+    def replace_all(self, policy_set: PolicySet, facts: ClusterFacts) -> Update:
+        """Replace all policies, templates and facts by these."""
+        acting: dict[Key, Acting | None] = dict.fromkeys(self._compilation.acting)
+        acting |= {("GPUNodeTemplate", "", template.name): template for template in policy_set.templates}
+        for policy in policy_set.policies:
+            kind = "ClusterGPUPolicy" if policy.namespace is None else "GPUPolicy"
+            acting[kind, policy.namespace or "", policy.name] = policy
+        before, known = self._facts.namespaces, facts.sharing(self._facts)
+        return self._take(
+            _Batch(
+                acting=acting,
+                facts=known,
+                detected=platform_detection.detected(self.catalog, known),
+                namespaces={name for name in before.keys() | known.namespaces if before.get(name) != known.namespaces.get(name)},
+                every_namespace=False,
+            )
+        )
+
+    # --- our own objects, as a cluster stores them ---
+
+    def _store(self, changes: Mapping[Key, Change]) -> Iterator[Entry]:
+        """Store the objects and yield those whose newest form has errors that the form before did not
+        have."""
+        for key, value in changes.items():
+            before = self._entries.get(key)
+            if value is None:
+                self._entries.pop(key, None)
+                continue
+            now = self._entries[key] = self._reader.entry(key, value, before)
+            if now.understood.errors and (before is None or before.understood.errors != now.understood.errors):
+                yield now
+
+    def _acting(self, key: Key) -> Acting | None:
+        entry = self._entries.get(key)
+        return entry.acting if entry is not None else None
+
+    def _read(self, key: Key, value: Mapping[str, Any]) -> tuple[cluster_facts.Entry, ...]:
+        """Return the facts of one object, with name and namespace from the API server's key."""
+        kind, namespace, name = key
+        metadata = {**as_map(value.get("metadata")), "name": name, "namespace": namespace}
+        return cluster_facts.read(kind, {**value, "metadata": metadata}, self._node_keys)
+
+    # --- the next snapshot ---
+
+    def _take(self, batch: _Batch) -> Update:
+        before, facts = self._snapshot, batch.facts
+        self._facts = facts
+        options, (platforms, strategy) = self.options, batch.detected
+        platforms = platforms if options.platforms == (AUTO,) else options.platforms
+        strategy = strategy if options.mig_strategy == AUTO else options.mig_strategy
+        recompiled = self._compilation.change(batch.acting, platforms, strategy)
+        if before is not None and facts is before.cluster and not recompiled.any:
+            return Update(snapshot=before, changed=False)
+        same_facts = before is not None and not any(getattr(facts, part) is not getattr(before.cluster, part) for part in _DECISIVE)
+        same_templates = before is not None and not recompiled.templates and not recompiled.tables
+        hold = same_facts and same_templates
+        compiled, of_cluster = self._compilation, self._compilation.of_cluster
+        self._snapshot = Snapshot(
+            catalog=self.catalog,
+            tables=compiled.tables,
+            placed=bool(platforms),
+            mig_strategy=strategy,
+            queues=options.queues,
+            max_mode=options.max_mode,
+            policies=compiled.policies,
+            of_cluster=of_cluster,
+            own=compiled.own,
+            templates=compiled.templates,
+            cluster=facts,
+            pools_without_gpus=before.pools_without_gpus
+            if before and same_facts
+            else platform_detection.pools_without_gpus(self.catalog, facts),
+            vocabulary=before.vocabulary if before and same_templates else self._vocabulary(),
+            reads=compiled.reads() if before is None or recompiled.any else before.reads,
+            every_namespace=batch.every_namespace,
+            by_labels=by_labels(of_cluster),
+            lookalikes=self._lookalikes,
+            merged=before.merged if before and hold else no_merged(),
+            selected=_selected(before, of_cluster, batch.namespaces),
+        )
+        return Update(
+            snapshot=self._snapshot,
+            policies_changed=recompiled.any,
+            decisions_hold=hold,
+            added=recompiled.added,
+            modified=recompiled.modified,
+            removed=recompiled.removed,
+        )
+
+    def _vocabulary(self) -> Vocabulary:
+        return vocabulary(self.catalog, (one.template for one in self._compilation.templates.values()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Batch:
+    """The input for the next snapshot."""
+
+    acting: Mapping[Key, Acting | None]
+    """policies and templates by key; None for one that is no longer in force"""
+    facts: ClusterFacts
+    """all of them"""
+    detected: tuple[tuple[str, ...], str]
+    """the platforms and the MIG strategy that ``auto`` stands for"""
+    namespaces: AbstractSet[str]
+    """those whose labels may have changed"""
+    every_namespace: bool
+    """True if all existing namespaces are known"""
+
+
+def _selected(before: Snapshot | None, of_cluster: tuple[Compiled, ...], namespaces: AbstractSet[str]) -> dict[str, tuple[Compiled, ...]]:
+    """Return the policies selected per namespace that the previous snapshot has cached, as far as they still
+    hold."""
+    if before is None or before.of_cluster != of_cluster or len(before.selected) >= MOST_SELECTED:
+        return {}
+    return {namespace: found for namespace, found in list(before.selected.items()) if namespace not in namespaces}

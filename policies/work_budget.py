@@ -1,0 +1,62 @@
+"""The amount of work in judging a pod, counted before anything is judged.
+
+The cost of an evaluation grows with the parts of a pod that are judged: containers, resource names,
+tolerations, and for each required term its expressions with the nodeSelector's, on every platform. So these
+are counted, whatever bytes they have.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policies.pods.projection import ORDINARY
+from policies.pods.view import REQUIRED, Raw
+
+MOST = 180
+"""Items of the largest pod that is judged. The largest pods observed have thirty containers, or ten terms
+of five expressions; a list of 700 instance types is 140."""
+VALUES = 5
+"""The number of values of an expression, or of claims, that cost as much as one item."""
+NAME = 4
+"""The items that a resource name counts for at its first occurrence: each is judged on every platform, and
+together with every other."""
+
+
+def items(pod: Raw) -> int:
+    """Return the items of a pod, whatever shape it has. Adding stops once the total is over ``MOST``."""
+    spec = _map(pod.get("spec"))
+    selector = len(_map(spec.get("nodeSelector")))
+    total = selector + len(_list(spec.get("tolerations"))) + len(_list(spec.get("resourceClaims"))) // VALUES
+    names = set(ORDINARY)
+    for container in (*_list(spec.get("initContainers")), *_list(spec.get("containers"))):
+        resources = _map(_map(container).get("resources"))
+        found = {*_map(resources.get("limits")), *_map(resources.get("requests"))}
+        total += 1 + len(found) + NAME * len(found - names)
+        if total > MOST:
+            return total
+        names |= found
+    if "affinity" not in spec:
+        return total
+    node_affinity = _map(_map(spec["affinity"]).get("nodeAffinity"))
+    for term in _list(_map(node_affinity.get(REQUIRED)).get("nodeSelectorTerms")):
+        total += 1 + selector + _expressions(term)
+        if total > MOST:
+            return total
+    for preferred in _list(node_affinity.get("preferredDuringSchedulingIgnoredDuringExecution")):
+        total += 1 + _expressions(_map(preferred).get("preference"))
+        if total > MOST:
+            return total
+    return total
+
+
+def _expressions(term: Any) -> int:
+    found = [*_list(_map(term).get("matchExpressions")), *_list(_map(term).get("matchFields"))]
+    return sum(1 + len(_list(_map(e).get("values"))) // VALUES for e in found)
+
+
+def _map(value: Any) -> Raw:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

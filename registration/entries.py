@@ -1,0 +1,191 @@
+"""The webhooks: for which objects the API server calls Berth, and what it does if Berth does not answer.
+
+- ``mutate.pods``, ``validate.pods``: new pods that name an accelerator. Fail: such a pod would land on the
+  wrong machine or wait for ever, at the price of a GPU node.
+- ``mutate.claims``, ``validate.claims``: new pods with resource claims or a fraction by annotation, and none
+  of the above. ``validate.claims-made``: new claims and templates for devices that may be accelerators. Their
+  failurePolicy is ``Chosen.claims``.
+- ``validate.updates``: pods of either kind of which tolerations, protection or amounts are changed. Ignore:
+  at Fail on updates no finished Job completes, no finalizer is removed and no gate is lifted while Berth is
+  down.
+- ``advise.workloads``: new workloads with a template of such a pod, and those whose spec changed. Ignore,
+  after 2 s: it only ever warns. ``advise.operators``: the same for kinds that describe their pods in other
+  fields.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from policies.catalog import Catalog, ResourcePattern, Workload
+from registration import match_conditions, match_places
+
+Manifest = dict[str, Any]
+FailurePolicy = Literal["Fail", "Ignore"]
+Operation = Literal["CREATE", "UPDATE"]
+Claims = Literal["Fail", "Ignore", "Off"]
+CLAIMS: tuple[Claims, ...] = ("Fail", "Ignore", "Off")
+
+
+POD_TIMEOUT = 5
+"""Seconds. A review takes about a millisecond; the rest is for the retries of a 503 with Retry-After.
+
+All mutating webhooks of a request share 34 s (apiserver endpoints/handlers/rest.go).
+"""
+ADVICE_TIMEOUT = 2
+"""Seconds that somebody who types ``kubectl apply`` waits at most."""
+ALWAYS = ("kube-system", "kube-public", "kube-node-lease")
+"""Namespaces that kube-apiserver makes itself, so that nobody else can (k8s.io/kubernetes
+pkg/controlplane/controller/systemnamespaces)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The choices of the operator who installs Berth."""
+
+    claims: Claims = "Ignore"
+    """The failurePolicy of entries for resource claims. Off, for a cluster without DRA: there is no such
+    entry and no such condition, so that a plain pod meets two conditions in place of four, and pods whose
+    only device is a claim are not judged."""
+
+    excluded: tuple[str, ...] = ALWAYS
+    """Namespaces whose pods are not judged. Only names that exist are excluded: anybody could create
+    another one."""
+    names: tuple[str, ...] = ()
+    """Extended resources for which Berth is called besides those of the catalog."""
+
+    @property
+    def with_claims(self) -> bool:
+        return self.claims != "Off"
+
+
+DEFAULT = Chosen()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One webhook: the fields in which it differs from the others."""
+
+    name: str
+    """The name without the domain."""
+    path: str
+    rules: Sequence[Manifest]
+    conditions: Mapping[str, str]
+    """Name -> CEL; all must hold."""
+    failure_policy: FailurePolicy = "Ignore"
+    timeout: int = POD_TIMEOUT
+
+
+Entries = tuple[list[Entry], list[Entry]]
+"""The entries of the mutating and of the validating configuration."""
+
+
+def entries(catalog: Catalog, chosen: Chosen) -> Entries:
+    named = _with_names(catalog, chosen.names)
+    made = [_made_claims(named, chosen.claims)] if chosen.claims != "Off" else []
+    validating = [*_new_pods(named, "validate", chosen), *made, _updates(named, chosen), *_workloads(named, chosen)]
+    return _new_pods(named, "mutate", chosen), validating
+
+
+def _with_names(catalog: Catalog, names: Sequence[str]) -> Catalog:
+    """Return the catalog with further resource names, which conditions match like listed ones.
+
+    To a condition it does not matter which device a name means.
+    """
+    patterns = (ResourcePattern(pattern=re.compile(re.escape(name)), vendor="any", kind="other", name=name) for name in names)
+    return replace(catalog, resources=(*catalog.resources, *patterns)) if names else catalog
+
+
+def _rule(operations: Iterable[Operation], group: str, versions: Iterable[str], resources: Iterable[str]) -> Manifest:
+    return {
+        "operations": list(operations),
+        "apiGroups": [group],
+        "apiVersions": list(versions),
+        "resources": list(resources),
+        "scope": "Namespaced",
+    }
+
+
+def _new_pods(catalog: Catalog, phase: Literal["mutate", "validate"], chosen: Chosen) -> list[Entry]:
+    """Return the entries for new pods.
+
+    Both phases judge the same pods: what /mutate was not called for, /validate would not be called for
+    either.
+    """
+    rules = [_rule(["CREATE"], "", ["v1"], ["pods"])]
+    asks = match_conditions.asks(catalog)
+    if chosen.claims == "Off":
+        asks = match_conditions.either(match_conditions.fractions(), asks)
+    named = {"not-a-mirror-pod": match_conditions.NOT_A_MIRROR, "names-an-accelerator": asks}
+    pods = Entry(name=f"{phase}.pods", path=f"/{phase}", rules=rules, conditions=named, failure_policy="Fail")
+    if chosen.claims == "Off":
+        return [pods]
+    others = {
+        "has-claims-or-a-fraction-alone": match_conditions.in_turn(match_conditions.claims(), match_conditions.NOT_A_MIRROR, f"!({asks})")
+    }
+    return [pods, Entry(name=f"{phase}.claims", path=f"/{phase}", rules=rules, conditions=others, failure_policy=chosen.claims)]
+
+
+def _made_claims(catalog: Catalog, failure_policy: FailurePolicy) -> Entry:
+    """Return the entry for new claims, in every version, since each may be the only one served. Their spec
+    can't be changed."""
+    return Entry(
+        name="validate.claims-made",
+        path="/validate",
+        rules=[_rule(["CREATE"], "resource.k8s.io", ["v1", "v1beta2", "v1beta1"], ["resourceclaims", "resourceclaimtemplates"])],
+        conditions={"asks-for-what-may-be-an-accelerator": match_conditions.made_claims(catalog)},
+        failure_policy=failure_policy,
+    )
+
+
+def _updates(catalog: Catalog, chosen: Chosen) -> Entry:
+    """Return the entry for updates of pods."""
+    changed = match_conditions.in_turn(
+        match_conditions.updated(catalog), match_conditions.NOT_A_MIRROR, match_conditions.judged(catalog, with_claims=chosen.with_claims)
+    )
+    return Entry(
+        name="validate.updates",
+        path="/validate",
+        rules=[_rule(["UPDATE"], "", ["v1"], ["pods", "pods/resize"])],
+        conditions={"what-is-judged-of-an-accelerator-pod-changed": changed},
+    )
+
+
+def _workloads(catalog: Catalog, chosen: Chosen) -> list[Entry]:
+    """Return the entries for every kind of the catalog that describes pods and is namespaced.
+
+    There is one for kinds that have nothing but templates, and one for the others, whose condition costs
+    more.
+    """
+    kinds = [workload for workload in catalog.workloads if workload.describes_pods and not workload.cluster]
+    plain, others = [w for w in kinds if not w.places], [w for w in kinds if w.places]
+    by_places = match_places.described(catalog, others, with_claims=chosen.with_claims)
+    found = match_places.templates(plain), [*match_places.templates(others), *by_places]
+    advice = [_advice("advise.workloads", "a-new-template-asks-for-an-accelerator", plain, found[0], catalog, chosen)]
+    if others:
+        advice.append(_advice("advise.operators", "what-a-new-one-says-of-pods-asks-for-an-accelerator", others, found[1], catalog, chosen))
+    return advice
+
+
+def _advice(name: str, condition: str, workloads: list[Workload], found: list[str], catalog: Catalog, chosen: Chosen) -> Entry:
+    """Return an entry with one rule for the workloads of the same API group and versions."""
+    resources: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
+    for workload in workloads:
+        for group in dict.fromkeys(version.rpartition("/")[0] for version in workload.api_version):
+            versions = tuple(v.rpartition("/")[2] for v in workload.api_version if v.rpartition("/")[0] == group)
+            resources.setdefault((group, versions), {})[workload.resource] = None
+    asking = match_conditions.in_turn(
+        match_conditions.MADE_BY_NO_CONTROLLER,
+        match_conditions.changed(workloads),
+        match_conditions.asked_in(catalog, found, with_claims=chosen.with_claims),
+    )
+    return Entry(
+        name=name,
+        path="/advise",
+        rules=[_rule(["CREATE", "UPDATE"], group, versions, names) for (group, versions), names in resources.items()],
+        conditions={condition: asking},
+        timeout=ADVICE_TIMEOUT,
+    )

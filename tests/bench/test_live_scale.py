@@ -1,0 +1,86 @@
+"""A replica of a large cluster: how large it grows while it is called and while policies change. Its speed: bench.following.live."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.following.cluster import Following, Size, fill, started
+from bench.load import bodies
+from tests.support.cluster.policy_writes import LABEL, follow, writes
+from tests.support.cluster.replicas import Caller, asking
+from tests.support.counts import count
+from tests.testcluster.addons.berth import create_namespace
+from tests.testcluster.addons.installed import install
+from tests.testcluster.controlplane.cluster import Options
+from tests.testcluster.fixtures import control_plane
+
+SIZE = Size(policies=count(100, 1000), namespaces=1000, nodes=count(100, 1000))
+REVIEWS, CHANGES, UPDATES = count(500, 2000), count(16, 200), count(50, 500)
+MOST_MB = 150.0
+"""the issue's bar, for a thousand policies, namespaces and nodes"""
+MOST_BY_CHANGES = 12.0
+"""MB: with 200 changes a thousand statuses are written too"""
+
+
+@pytest.fixture(scope="module")
+def following(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Following]:
+    """A replica of a cluster of this size, ready."""
+    with control_plane(request.session, Options(kubelets=False, controllers="namespace-controller")) as cluster:
+        kubeconfig = install(cluster)
+        fill(cluster.api, SIZE, tmp_path_factory.mktemp("live") / "size")
+        yield started(cluster, SIZE, kubeconfig)
+
+
+def test_a_replica_of_a_large_cluster_stays_small(following: Following, tmp_path: Path) -> None:
+    """When it is ready, after thousands of reviews in a thousand namespaces, and after each of hundreds of changes is decided by."""
+    memory = [following.memory()]
+    _review(following, tmp_path)
+    memory.append(following.memory())
+    _change(following)
+    memory.append(following.memory())
+    grown = ", ".join(f"{mb:.0f}" for mb in memory)
+    print(
+        f"{SIZE.name} policies: ready after {following.ready:.1f} s; MB then, after {REVIEWS} reviews and after {CHANGES} changes: {grown}"
+    )
+    assert max(memory) <= MOST_MB
+    assert memory[2] - memory[1] <= MOST_BY_CHANGES
+    known = json.loads(following.replica.page("/policies").body)
+    assert len(known["policies"]) == SIZE.policies
+    assert known["refused"] == {}
+
+
+def test_nodes_that_only_tell_that_they_live_change_nothing(following: Following) -> None:
+    """Their updates are heard, and the policies in force are those of before."""
+    loaded = len(following.replica.events("policies_loaded"))
+    heard = following.replica.metric("berth_watch_events_total", kind="Node")
+    nodes = following.cluster.api.list("v1", "Node")
+    for number in range(UPDATES):
+        status = {"status": {"nodeInfo": {"bootID": f"{number}"}}}
+        following.cluster.api.patch({"apiVersion": "v1", "kind": "Node", **nodes[number % len(nodes)]}, status, subresource="status")
+    following.cluster.wait_for(
+        lambda: following.replica.metric("berth_watch_events_total", kind="Node") >= heard + UPDATES, "every update to be heard"
+    )
+    assert len(following.replica.events("policies_loaded")) == loaded
+
+
+def _review(following: Following, folder: Path) -> None:
+    lines = bodies.written("spread", folder).read_bytes().splitlines()
+    caller = Caller(following.replica, "default")
+    for number, line in zip(range(REVIEWS), itertools.cycle(lines), strict=False):
+        assert caller.ask(bodies.with_number(line, number)).status == 200
+    caller.close()
+
+
+def _change(following: Following) -> None:
+    namespace = create_namespace(following.cluster, "followed", {LABEL: "followed"})
+    with asking([following.replica], namespace) as threads:
+        following.cluster.wait_for(lambda: any(one.status == 200 for one in threads[0].answers), "the namespace to be known")
+        before = threads[0].answers[-1].grace
+        for write in itertools.islice(writes(namespace, before), CHANGES):
+            follow(following.cluster.api, write, threads, before)
+            before = write.grace

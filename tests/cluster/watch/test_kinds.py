@@ -1,0 +1,96 @@
+"""What is watched, and what is kept of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cluster.watch.kinds import KINDS, Watched, key_of
+from policies.objects import definition
+from policies.state import cluster_facts
+
+BY_KIND = {one.kind: one for one in KINDS}
+CRDS = Path(__file__).parent.parent.parent.parent / "deploy" / "crds"
+
+
+def test_every_kind_that_is_used_is_watched() -> None:
+    """Ours, and those that facts are read from."""
+    assert sorted(BY_KIND) == sorted((*definition.KINDS, *cluster_facts.KINDS))
+
+
+@pytest.mark.parametrize("watched", [one for one in KINDS if one.ours], ids=lambda one: one.kind)
+def test_ours_are_watched_where_their_definitions_put_them(watched: Watched) -> None:
+    """Group, version, plural and scope are those of deploy/crds."""
+    value = yaml.safe_load((CRDS / f"{watched.group}_{watched.plural}.yaml").read_text())
+    spec = value["spec"]
+    assert (spec["group"], spec["names"]["plural"], spec["names"]["kind"]) == (watched.group, watched.plural, watched.kind)
+    assert (spec["scope"] == "Namespaced") == watched.namespaced
+    assert {one["name"] for one in spec["versions"] if one["served"]} >= set(watched.versions)
+    assert watched.definition == f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{value['metadata']['name']}"
+
+
+def test_paths_of_the_core_group_and_of_others() -> None:
+    """/api for the core group, /apis for all others."""
+    assert BY_KIND["Node"].path("v1") == "/api/v1/nodes"
+    assert BY_KIND["NodePool"].path("v1beta1") == "/apis/karpenter.sh/v1beta1/nodepools"
+
+
+def test_of_nodes_little_is_kept() -> None:
+    """Labels, taints and the names of extended resources; no amounts, images or annotations. Equal texts are one object in memory."""
+    metadata = {
+        "name": "n",
+        "resourceVersion": "5",
+        "labels": {"a.b": "".join(["x", "y"]), "odd": 5},
+        "annotations": {"a": "b"},
+        "managedFields": [],
+    }
+    taint = {"key": "nvidia.com/gpu", "value": "".join(["t", "rue"]), "effect": "NoSchedule", "timeAdded": "2026-01-01T00:00:00Z"}
+    status = {
+        "capacity": {"cpu": "8", "nvidia.com/gpu": "4"},
+        "allocatable": {"cpu": "8", "nvidia.com/gpu": "4", "x.io/y": "1"},
+        "images": [1],
+    }
+    value = {"metadata": dict(metadata), "spec": {"taints": [taint, "odd"], "podCIDR": "10.0.0.0/24"}, "status": status}
+    kept = [BY_KIND["Node"].trim(value, "v1", "Node") for _ in range(2)]
+    assert kept[0] == {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "n", "resourceVersion": "5", "labels": {"a.b": "xy"}},
+        "spec": {"taints": [{"key": "nvidia.com/gpu", "value": "true", "effect": "NoSchedule"}]},
+        "status": {"capacity": {"nvidia.com/gpu": "", "x.io/y": ""}},
+    }
+    assert kept[0]["metadata"]["labels"]["a.b"] is kept[1]["metadata"]["labels"]["a.b"]
+    assert kept[0]["spec"]["taints"][0]["value"] is kept[1]["spec"]["taints"][0]["value"]
+    assert key_of("Node", kept[0]) == ("Node", "", "n")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [{}, {"spec": None, "status": None}, {"spec": [], "status": 5}, {"spec": {"taints": {}}, "status": {"capacity": ["a/b"]}}],
+)
+def test_a_node_of_whatever_shape_is_kept(parts: dict[str, object]) -> None:
+    """What is no map or list says nothing."""
+    kept = BY_KIND["Node"].trim({"metadata": {"name": "n", "resourceVersion": "5"}, **parts}, "v1", "Node")
+    assert kept == {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "resourceVersion": "5"}}
+
+
+def test_of_ours_every_field_is_kept_but_managed_fields() -> None:
+    """An unknown field is an error that must be told."""
+    value = {"metadata": {"name": "p", "namespace": "ns", "generation": 2, "managedFields": [1]}, "spec": {}, "status": {"a": 1}, "odd": 1}
+    kept = BY_KIND["GPUPolicy"].trim(value, "berth.dev/v1alpha1", "GPUPolicy")
+    assert kept == value | {
+        "apiVersion": "berth.dev/v1alpha1",
+        "kind": "GPUPolicy",
+        "metadata": {"name": "p", "namespace": "ns", "generation": 2},
+    }
+    assert key_of("GPUPolicy", kept) == ("GPUPolicy", "ns", "p")
+
+
+def test_of_other_kinds_the_spec_is_kept() -> None:
+    """Their status changes often."""
+    kept = BY_KIND["ResourceClaim"].trim(
+        {"metadata": {"name": "c"}, "spec": {"devices": {}}, "status": {}}, "resource.k8s.io/v1", "ResourceClaim"
+    )
+    assert kept == {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"}, "spec": {"devices": {}}}

@@ -1,0 +1,79 @@
+"""The plugin as one file: the same bytes from each build, installed by krew, run by kubectl with nothing but a Python on the PATH."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cli import VERSION
+from deploy.krew import manifest, plugin
+from deploy.krew.plugin import NAME, PLATFORMS, PYTHONS, Platform
+from tests.support import go_tools
+from tests.support.counts import PROVE, only_in_prove
+from tests.support.patience import PATIENCE
+from tests.testcluster import programs
+from tests.testcluster.fixtures import needs_programs
+
+ROOT = Path(__file__).parents[3]
+MODULE = Path(__file__).parent / "module"
+ARCHES = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+HERE = next((one for one in PLATFORMS if (one.os, one.arch) == (sys.platform, ARCHES.get(platform.machine()))), None)
+RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
+TRIED = PYTHONS if PROVE else (RUNNING,)
+
+
+@pytest.fixture(scope="module")
+def here() -> Platform:
+    """The platform that these tests run on, and Python."""
+    if HERE is None or RUNNING not in PYTHONS:
+        pytest.skip(f"no plugin is made for {sys.platform} on {platform.machine()} with Python {RUNNING}")
+    return HERE
+
+
+@pytest.fixture(scope="module")
+def archive(here: Platform, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """For this machine; in ``make test`` for this Python alone, since the wheels of all of them are downloaded."""
+    return plugin.build(tmp_path_factory.mktemp("dist"), here, TRIED)
+
+
+@only_in_prove
+def test_two_builds_are_the_same_bytes(here: Platform, archive: Path, tmp_path: Path) -> None:
+    """So anybody can check what is published. ``make test`` has what the archive is made of: nobody's file, of no time."""
+    assert plugin.build(tmp_path, here, TRIED).read_bytes() == archive.read_bytes()
+
+
+def test_an_archive_has_the_file_and_the_licence(archive: Path) -> None:
+    """Executable, and nobody's."""
+    with tarfile.open(archive) as tar:
+        assert [(one.name, oct(one.mode), one.uid, one.mtime) for one in tar] == [(NAME, "0o755", 0, 0), ("LICENSE", "0o644", 0, 0)]
+
+
+def test_krew_installs_it_and_kubectl_runs_it(request: pytest.FixtureRequest, archive: Path, here: Platform, tmp_path: Path) -> None:
+    """The real ones, by the manifest, in a home that has nothing else."""
+    needs_programs(request.config)
+    for one in PLATFORMS:
+        (tmp_path / one.archive).write_bytes(archive.read_bytes())
+    (tmp_path / "berth.yaml").write_text(manifest.text(tmp_path, "example/berth"))
+    krew = str(go_tools.built(MODULE, "sigs.k8s.io/krew/cmd/krew", "krew"))
+    path = os.pathsep.join((str(tmp_path / "krew" / "bin"), str(Path(sys.executable).parent), "/usr/bin", "/bin"))
+    environ = {"HOME": str(tmp_path), "KREW_ROOT": str(tmp_path / "krew"), "PATH": path}
+
+    def typed(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+    done = typed(krew, "install", "--manifest", "berth.yaml", "--archive", here.archive)
+    assert done.returncode == 0, done.stderr
+    kubectl = str(programs.path("kubectl"))
+    assert typed(kubectl, "berth", "--version").stdout == f"berth {VERSION}\n"
+    shutil.copy(ROOT / "docs" / "examples" / "train.yaml", tmp_path)
+    done = typed(kubectl, "berth", "try", "train.yaml")
+    assert (done.returncode, yaml.safe_load(done.stdout)["kind"]) == (0, "Job")
+    assert done.stderr.startswith("kubectl berth: assuming --platforms ")

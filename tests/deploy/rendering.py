@@ -1,0 +1,40 @@
+"""The chart as Helm renders it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from tests.testcluster.addons.helm import CHART, helm
+
+Raw = dict[str, Any]
+KINDS_THERE = "--api-versions=berth.dev/v1alpha1/ClusterGPUPolicy"
+"""As Helm sees a cluster in which Berth's kinds are."""
+
+
+def rendered_text(options: Sequence[str] = (), *, release: str = "berth", namespace: str = "berth-system") -> str:
+    """What `helm template` prints."""
+    return helm("template", release, str(CHART), f"--namespace={namespace}", *options)
+
+
+def rendered(values: Mapping[str, Any] | None = None, *options: str, release: str = "berth", namespace: str = "berth-system") -> list[Raw]:
+    """The objects, hooks included."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(dict(values or {}), file)
+        file.flush()
+        text = rendered_text([f"--values={file.name}", *options], release=release, namespace=namespace)
+    return [one for one in yaml.safe_load_all(text) if one]
+
+
+def of_kind(objects: Sequence[Raw], kind: str) -> list[Raw]:
+    return [one for one in objects if one["kind"] == kind]
+
+
+def the(objects: Sequence[Raw], kind: str) -> Raw:
+    """The only one of its kind."""
+    [one] = of_kind(objects, kind)
+    return one

@@ -1,0 +1,201 @@
+"""The chart on a real API server: every variant is understood in every field, and an installation comes, changes and goes without a trace.
+
+No kubelet is there, so replicas are not started by it: Berth runs beside the cluster, as the account that the chart makes and with its
+rights. Fields are judged by the API server itself (fieldValidation=Strict, dry run), those of others' kinds by the definitions that they
+publish.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from registration.configurations import NAME
+from tests.deploy.rendering import Raw, of_kind
+from tests.deploy.variants import VARIANTS
+from tests.support import go_build
+from tests.testcluster.addons.berth import COMMAND, PROBE, ROOT, Berth, listening
+from tests.testcluster.addons.helm import CHART, HelmRefused, helm
+from tests.testcluster.addons.installed import token, write_kubeconfig
+from tests.testcluster.controlplane.cluster import Cluster
+from tests.testcluster.controlplane.starting import apply_crds
+from tests.testcluster.fixtures import control_plane
+from tests.testcluster.programs import MODULES
+
+SYSTEM = "berth-system"
+NEIGHBOURS = {
+    "github.com/cert-manager/cert-manager": ("deploy/crds", "cert-manager.io_certificates.yaml"),
+    "github.com/prometheus-operator/prometheus-operator": (
+        "example/prometheus-operator-crd",
+        "monitoring.coreos.com_podmonitors.yaml",
+        "monitoring.coreos.com_servicemonitors.yaml",
+    ),
+}
+"""Module -> the folder of its definitions, and those that the chart makes objects of."""
+PLAIN: Raw = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "plain"}, "spec": {"containers": [{"name": "c", "image": "c:1"}]}}
+EVERYWHERE = ("default", "kube-root-ca.crt")
+"""Of every namespace: its account, and the ConfigMap of its CA."""
+
+
+@pytest.fixture(scope="module")
+def own(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A cluster of its own: a registration without a Service behind it keeps GPU pods waiting everywhere."""
+    with control_plane(request.session) as cluster:
+        yield cluster
+
+
+def release(cluster: Cluster, *words: str) -> str:
+    """Helm, on that cluster."""
+    return helm(*words, f"--namespace={SYSTEM}", kubeconfig=cluster.kubeconfig)
+
+
+def accepted(cluster: Cluster, namespace: str) -> bool:
+    """Whether a GPU pod can be created."""
+    return cluster.api.try_create(PROBE, namespace, dry_run=True).ok
+
+
+def entries(cluster: Cluster) -> list[Raw]:
+    """Of both configurations."""
+    found = [cluster.api.get("admissionregistration.k8s.io/v1", f"{kind}WebhookConfiguration", NAME) for kind in ("Mutating", "Validating")]
+    return [entry for one in found if one is not None for entry in one["webhooks"]]
+
+
+def published(cluster: Cluster) -> bool:
+    """Whether Berth has told every entry of its CA."""
+    found = entries(cluster)
+    return bool(found) and all(entry["clientConfig"].get("caBundle") for entry in found)
+
+
+def beside(cluster: Cluster) -> Berth:
+    """A replica with the rights that the chart gives."""
+    file = cluster.folder / "of-the-chart.kubeconfig"
+    write_kubeconfig(file, cluster, token(cluster))
+    shared = ["--cert-secret", f"{SYSTEM}/berth-certificates", "--names", f"berth.{SYSTEM}.svc", "--lame-duck", "0"]
+    where = ["--kubeconfig", str(file), "--listen", "127.0.0.1:0", "--health", "127.0.0.1:0"]
+    process = cluster.processes.start("berth-of-the-chart", [*COMMAND, "serve", *where, *shared], {"PYTHONPATH": str(ROOT)})
+    return listening(cluster, "of-the-chart", process)
+
+
+def left(cluster: Cluster) -> set[str]:
+    """All that is in the namespace or named like Berth, but the definitions, which are kept, and what the API server makes of them."""
+    kinds = subprocess.run(
+        cluster.kubectl("api-resources", "--verbs=list,delete", "--output=name"), capture_output=True, text=True, check=True
+    )
+    names = [name for name in kinds.stdout.split() if not name.startswith("events")]
+    command = cluster.kubectl("get", ",".join(names), "--all-namespaces", "--output=json", "--ignore-not-found")
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    items = json.loads(done.stdout)["items"]
+    ours = [one for one in items if one["metadata"].get("namespace") == SYSTEM or "berth" in one["metadata"]["name"]]
+    there = {f"{one['kind']}/{one['metadata']['name']}" for one in ours if one["metadata"]["name"] not in EVERYWHERE}
+    return {name for name in there if not name.startswith(("APIService/", "CustomResourceDefinition/", "Namespace/"))}
+
+
+def values_of(name: str, folder: Path) -> list[str]:
+    file = folder / "values.json"
+    file.write_text(json.dumps(VARIANTS[name].values))
+    return [f"--values={file}"]
+
+
+@pytest.fixture(scope="module")
+def neighbours(own: Cluster) -> None:
+    """The definitions of cert-manager and of the Prometheus operator, and of Berth itself."""
+    files = [
+        go_build.files(MODULES / "neighbours", module, [folder]) / folder / name
+        for module, (folder, *names) in NEIGHBOURS.items()
+        for name in names
+    ]
+    apply_crds(own.api, [*files, *sorted((CHART / "files" / "crds").iterdir())], own.processes)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_the_api_server_understands_every_field(own: Cluster, neighbours: None, name: str) -> None:
+    """Each object of a variant is accepted as it stands, no field unknown and none given twice."""
+    variant = VARIANTS[name]
+    if own.api.get("v1", "Namespace", variant.namespace) is None:
+        own.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": variant.namespace}})
+    for value in variant.objects():
+        query = {"dryRun": "All", "fieldValidation": "Strict", "fieldManager": "tests", "force": "true"}
+        reply = own.api.call("PATCH", own.api.path_of(value), value, content="application/apply-patch+yaml", **query)
+        assert (reply.message, reply.warnings) == ("", ())
+
+
+def test_an_installation_comes_changes_and_goes(own: Cluster, neighbours: None, tmp_path: Path) -> None:
+    """Upgrades and rollbacks leave Berth's CA in place; after the end nothing waits for Berth, and nothing of it is left but its kinds."""
+    ours = [file.stem.replace("berth.dev_", "") + ".berth.dev" for file in (CHART / "files" / "crds").iterdir()]
+    subprocess.run(own.kubectl("delete", "crd", *ours), capture_output=True, check=True)  # as on a cluster that never had Berth
+    assert accepted(own, "default")
+    release(own, "install", "berth", str(CHART), "--create-namespace")
+    own.wait_for(lambda: not accepted(own, "default"), "the registration to be in force")
+    assert own.api.try_create(PLAIN, "default", dry_run=True).ok
+    replica = beside(own)
+    own.wait_for(lambda: published(own) and replica.page("/readyz").status == 200, "the CA to be published")
+    bundles = {entry["clientConfig"]["caBundle"] for entry in entries(own)}
+
+    release(own, "upgrade", "berth", str(CHART), *values_of("policies", tmp_path))
+    assert len(own.api.list("berth.dev/v1alpha1", "ClusterGPUPolicy")) > 4
+    release(own, "upgrade", "berth", str(CHART), *values_of("no claims", tmp_path))
+    assert own.api.list("berth.dev/v1alpha1", "ClusterGPUPolicy") == []
+    release(own, "upgrade", "berth", str(CHART), *values_of("registration", tmp_path))
+    release(own, "rollback", "berth", "1")
+    assert {entry["clientConfig"]["caBundle"] for entry in entries(own)} == bundles
+    assert replica.events("ca_bundle_contested") == []
+    certificates = own.api.get("v1", "Secret", "berth-certificates", SYSTEM)
+    assert certificates is not None
+    assert set(certificates["data"]) >= {"ca.crt", "tls.crt", "tls.key"}
+
+    release(own, "uninstall", "berth")
+    own.wait_for(lambda: accepted(own, "default"), "the registration to be gone")
+    own.processes.end(replica.process)
+    assert left(own) == set()
+    release(own, "install", "berth", str(CHART))
+    release(own, "uninstall", "berth")
+
+
+def test_an_entry_that_is_new_can_be_rolled_back(own: Cluster, neighbours: None, tmp_path: Path) -> None:
+    """Not by server-side apply, for Berth owns its caBundle: Helm says so, and the newer one is back with a rollback to it. Then, or at
+    once, `--server-side=false` does it, as docs/installing.md says."""
+    release(own, "install", "berth", str(CHART), "--create-namespace", "--take-ownership")
+    replica = beside(own)
+    try:
+        own.wait_for(lambda: published(own), "the CA to be published")
+        values = tmp_path / "values.json"
+        values.write_text(json.dumps({"registration": {"manifests": _with_a_new_entry()}}))
+        release(own, "upgrade", "berth", str(CHART), f"--values={values}")
+        own.wait_for(lambda: published(own), "the CA to be published in the new entry too")
+        with pytest.raises(HelmRefused, match=r"sideEffects: Required value"):
+            release(own, "rollback", "berth", "1")
+        release(own, "rollback", "berth", "2")
+        release(own, "rollback", "berth", "1", "--server-side=false")
+        assert "later.berth.dev" not in [entry["name"] for entry in entries(own)]
+        assert published(own)
+    finally:
+        own.processes.end(replica.process)
+        release(own, "uninstall", "berth")
+
+
+def test_rendering_it_twice_changes_nothing(own: Cluster, neighbours: None) -> None:
+    """`kubectl diff` of the plain manifests is empty once they are applied, and again when Berth has written what is its own."""
+    file = str(CHART.parent / "install.yaml")
+    subprocess.run(own.kubectl("apply", "--server-side", f"--filename={file}", "--force-conflicts"), capture_output=True, check=True)
+    replica = beside(own)
+    try:
+        own.wait_for(lambda: published(own), "the CA to be published")
+        done = subprocess.run(own.kubectl("diff", "--server-side", f"--filename={file}"), capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (0, "")
+    finally:
+        own.processes.end(replica.process)
+        subprocess.run(own.kubectl("delete", f"--filename={file}", "--wait=false"), capture_output=True, check=True)
+    own.wait_for(lambda: accepted(own, "default"), "the registration to be gone")
+
+
+def _with_a_new_entry() -> str:
+    """A registration of the next version: one entry more."""
+    found = list(yaml.safe_load_all((CHART / "files" / "webhooks.yaml").read_text()))
+    for one in of_kind(found, "ValidatingWebhookConfiguration"):
+        one["webhooks"].append({**one["webhooks"][-1], "name": "later.berth.dev"})
+    return yaml.safe_dump_all(found)

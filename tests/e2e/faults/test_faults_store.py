@@ -1,0 +1,192 @@
+"""The store goes back in time, and our definitions go with all that they define: what is stored counts, a slip does not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count as count_from
+from pathlib import Path
+
+import pytest
+
+from policies.policy import GROUP
+from tests.e2e.faults.load import Questions, under_load
+from tests.e2e.faults.marks import MOST_GPUS, OWN, PLAIN, RULED, of_cluster
+from tests.e2e.faults.world import World
+from tests.support.counts import count
+from tests.testcluster.addons.installed import DEPLOY
+from tests.testcluster.controlplane import restarting
+from tests.testcluster.controlplane.api import Raw
+from tests.testcluster.controlplane.starting import apply_crds
+
+RESTORES = count(1, 5)
+AHEAD = 400
+"""revisions that the store is ahead of its copy: more than an API server and its clients write while they start"""
+ATTEMPTS = 5
+"""to write the very revision: others write too"""
+WITHOUT = count(3, 30)
+"""seconds under load without definitions"""
+DEFINITIONS = [f"{plural}.{GROUP}" for plural in ("clustergpupolicies", "gpupolicies", "gpunodetemplates")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copy:
+    """Of the store, and by what marks pods were given then."""
+
+    folder: Path
+    marks: Mapping[str, int]
+
+
+@pytest.fixture(scope="module")
+def copy(world: World) -> Copy:
+    """As the store is at first."""
+    folder = restarting.backup(world.cluster)
+    world.settled()
+    return Copy(folder=folder, marks=world.marks.newest())
+
+
+def test_a_store_that_is_restored(world: World, copy: Copy) -> None:
+    """From an older copy, so that its revision goes back: what was deleted since acts again, as it was then, and what was made since is
+    gone; both are in the log."""
+    for _ in range(RESTORES):
+        with under_load(world.api, world.replica, world.marks) as load:
+            for _ in range(3):
+                world.write()
+            world.settled(load)
+            late = world.marks.newest()
+            world.marks.set_back(copy.marks)
+            restarting.restore(world.cluster, copy.folder)
+            took = world.settled(load)
+        world.assert_sound(load)
+        _is_logged(world, added=copy.marks[OWN], removed=late[OWN])
+        print(f"restored; the replica agreed {took:.2f} s after the API server was back")
+
+
+def _is_logged(world: World, added: int, removed: int) -> None:
+    ids = {f"GPUPolicy/{OWN}/mark-{added}": "added", f"GPUPolicy/{OWN}/mark-{removed}": "removed"}
+    events = world.replica.events("policies_loaded")
+    last = {one: next(e for e in reversed(events) if any(one in e[how] for how in ("added", "removed"))) for one in ids}
+    assert all(one in last[one][how] for one, how in ids.items()), last
+
+
+def test_a_version_that_is_given_twice(world: World, copy: Copy) -> None:
+    """The store is restored while a replica is cut off, and the same policy comes to the same resourceVersion with other contents: its
+    new contents act."""
+    assert any(_given_twice(world, copy) for _ in range(ATTEMPTS)), "somebody else wrote the revision each time"
+    world.settled()
+
+
+def _given_twice(world: World, copy: Copy) -> bool:
+    """Whether it could be had."""
+    for number in range(AHEAD):
+        _bump(world, number)
+    world.write()
+    world.until(
+        lambda: _mark(world).get("status", {}).get("observedGeneration") == _mark(world)["metadata"]["generation"], lambda: "its status"
+    )
+    world.settled()
+    wanted = _version_of_mark(world)
+    with _alone(world):
+        world.marks.set_back(copy.marks)
+        restarting.restore(world.cluster, copy.folder)
+        before = _filled_up_to(world, wanted - 1)
+        mark = world.marks.history[RULED]
+        mark.append(max(mark) + 1)
+        assert world.api.apply(of_cluster(mark[-1])).ok
+        given = _version_of_mark(world)
+    if (before, given) == (wanted - 1, wanted):
+        return True
+    world.settled()
+    return False
+
+
+@contextmanager
+def _alone(world: World) -> Iterator[None]:
+    """The replica hears of nothing within the block."""
+    world.proxy.refuse()
+    world.proxy.cut()
+    try:
+        yield
+    finally:
+        world.proxy.refuse(False)
+
+
+def _filled_up_to(world: World, revision: int) -> int:
+    """Writes of something else until the store has come to it; to which it has come."""
+    for number in count_from(AHEAD):
+        found = _bump(world, number)
+        if found >= revision:
+            assert number > AHEAD, "the store was as far as that already"
+            return found
+    raise AssertionError("without end")
+
+
+def _bump(world: World, number: int) -> int:
+    """The revision of a write of something else."""
+    value: Raw = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "bump", "namespace": "default"}, "data": {"n": f"{number}"}}
+    reply = world.api.apply(value)
+    assert reply.ok, reply.message
+    return int(reply.body["metadata"]["resourceVersion"])
+
+
+def _version_of_mark(world: World) -> int:
+    return int(_mark(world)["metadata"]["resourceVersion"])
+
+
+def _mark(world: World) -> Raw:
+    value = of_cluster(0)
+    stored = world.api.get(value["apiVersion"], value["kind"], value["metadata"]["name"])
+    assert stored is not None
+    return stored
+
+
+def test_definitions_that_are_deleted(world: World) -> None:
+    """With them Kubernetes deletes all our objects: the last good ones stay in force, and that is said. Made again, together with the
+    objects, they are followed as before."""
+    with under_load(world.api, world.replica, world.marks) as load:
+        _undefine(world)
+        time.sleep(WITHOUT)
+    world.assert_sound(load)
+    _define(world)
+    _apply_objects(world)
+    begun = time.perf_counter()
+    world.settled(load)
+    print(f"followed {time.perf_counter() - begun:.1f} s after the objects were back")
+    with under_load(world.api, world.replica, world.marks) as load:
+        world.write()
+        world.settled(load)
+    world.assert_sound(load)
+
+
+def test_definitions_that_come_back_empty(world: World) -> None:
+    """Then what is stored counts, and that is nothing: no policy acts, until there are some again."""
+    before = world.marks.newest()
+    _undefine(world)
+    world.marks.set_back({RULED: PLAIN, OWN: PLAIN})
+    _define(world)
+    world.settled()
+    questions = Questions(world.replica)
+    assert questions.ask(RULED, 2 * MOST_GPUS) == (200, PLAIN)
+    world.marks.set_back(before)
+    _apply_objects(world)
+    world.settled()
+    assert questions.ask(RULED, 2 * MOST_GPUS) == (200, None)
+    questions.close()
+
+
+def _undefine(world: World) -> None:
+    for name in DEFINITIONS:
+        world.api.delete({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": name}})
+    world.says(*(f"the API server no longer has the CustomResourceDefinition {name}" for name in DEFINITIONS))
+
+
+def _define(world: World) -> None:
+    apply_crds(world.api, sorted((DEPLOY / "crds").glob("*.yaml")), world.cluster.processes)
+
+
+def _apply_objects(world: World) -> None:
+    for value in world.marks.objects():
+        reply = world.api.apply(value)
+        assert reply.ok, reply.message

@@ -1,0 +1,112 @@
+"""Claims and templates on a real API server: judged when they are made, by whoever and in whichever version, whatever becomes of Berth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.webhook_metrics import FAIL_OPEN, counted, since
+from tests.support.generators.written_claims import claim, exactly, first_of
+from tests.testcluster.addons.berth import SCOPE, Berth, registered
+from tests.testcluster.controlplane.api import Raw, Reply
+from tests.testcluster.controlplane.cluster import Cluster
+from tests.testcluster.controlplane.processes import free_port
+from tests.testcluster.fixtures import NewNamespace
+
+REQUIRE: Raw = {
+    "gpusPerPod": {"max": 4},
+    "models": {"in": ["L4", "A100"]},
+    "tolerations": {"forbid": [{"key": "maintenance"}]},
+}
+_number = count()
+
+
+@pytest.fixture
+def berth(cluster: Cluster, tmp_path: Path) -> Iterator[Berth]:
+    policy = {"apiVersion": "berth.dev/v1alpha1", "kind": "ClusterGPUPolicy", "metadata": {"name": "claims"}}
+    (tmp_path / "policy.yaml").write_text(yaml.safe_dump({**policy, "spec": {"mode": "Enforce", "require": REQUIRE}}))
+    listen = ("--listen", f"127.0.0.1:{free_port()}")
+    with registered(cluster, f"claims-{next(_number)}", (tmp_path / "policy.yaml",), "--platforms", "gfd", *listen) as started:
+        yield started
+
+
+@pytest.fixture
+def namespace(cluster: Cluster, berth: Berth, new_namespace: NewNamespace) -> str:
+    return new_namespace({SCOPE: berth.name})
+
+
+def made(cluster: Cluster, namespace: str, value: Raw) -> Reply:
+    """Stored, or why not."""
+    return cluster.api.try_create({**value, "metadata": {"generateName": "gpus-"}}, namespace)
+
+
+WRONG: dict[str, tuple[Raw, str]] = {
+    "too many": (exactly(count=8), "BERTH-111"),
+    "all": (exactly(count=None, allocationMode="All"), "BERTH-111"),
+    "one way of too many": (first_of(exactly(count=1), exactly(count=8)), "BERTH-111"),
+    "a class that nobody knows": (exactly("acme"), "BERTH-126"),
+    "another vendor": (exactly("gpu.amd.com"), "BERTH-126"),
+}
+RIGHT: dict[str, Raw] = {
+    "few": exactly(count=4),
+    "ways of few": first_of(exactly(count=4), exactly(count=1)),
+    "network cards": exactly("dra.net", count=16),
+}
+
+
+@pytest.mark.parametrize("template", [False, True], ids=["claim", "template"])
+def test_claims_are_judged_when_they_are_made(cluster: Cluster, namespace: str, template: bool) -> None:
+    """Each wrong one is refused with its code, each right one stored."""
+    for request, code in WRONG.values():
+        reply = made(cluster, namespace, claim(request, template=template))
+        assert (reply.status, code in reply.message) == (403, True), (request, reply.message)
+    replies = [made(cluster, namespace, claim(request, template=template)) for request in RIGHT.values()]
+    assert [reply.message for reply in replies if not reply.ok] == []
+
+
+def test_what_was_stored_cannot_be_changed(cluster: Cluster, namespace: str) -> None:
+    """So creations are all that there is to judge: the API server refuses another spec of either kind itself."""
+    for template in (False, True):
+        reply = made(cluster, namespace, claim(exactly(count=1), template=template))
+        path = f"{cluster.api.path_of(reply.body, namespace)}"
+        more: Any = claim(exactly(count=8), template=template)["spec"]
+        changed = cluster.api.call("PUT", path, {**reply.body, "spec": more})
+        assert (changed.status, "field is immutable" in changed.message) == (422, True), changed.message
+
+
+def test_a_claim_for_a_pod_is_refused_to_the_controller_too(cluster: Cluster, berth: Berth, new_namespace: NewNamespace) -> None:
+    """A template from before the policies: the controller that makes claims of it is told what the template says."""
+    namespace = new_namespace()
+    assert cluster.api.try_create(claim(exactly(count=8), template=True, name="old"), namespace).ok
+    value = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    cluster.api.patch(value, {"metadata": {"labels": {SCOPE: berth.name}}})
+    controller = cluster.api.acting_as("system:serviceaccount:kube-system:resource-claim-controller")
+    cluster.wait_for(lambda: made_by(controller, namespace).status == 403, "the namespace's label to be known to the API server")
+    assert "BERTH-111" in made_by(controller, namespace).message
+
+
+def made_by(api: Any, namespace: str) -> Reply:
+    """As the controller writes it, on a dry run."""
+    value = claim(exactly(count=8))
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "train", "uid": "0", "controller": True, "blockOwnerDeletion": True}
+    annotations = {"resource.kubernetes.io/pod-claim-name": "gpu"}
+    value["metadata"] = {"generateName": "train-gpu-", "annotations": annotations, "ownerReferences": [owner]}
+    reply: Reply = api.try_create(value, namespace, dry_run=True)
+    return reply
+
+
+def test_while_berth_is_dead_claims_are_stored_and_counted(cluster: Cluster, berth: Berth, namespace: str) -> None:
+    """Under --claims Ignore. Those of network cards alone are never sent, so that nothing about them hangs on Berth."""
+    berth.kill()
+    cluster.processes.end(berth.process)
+    before = counted(cluster)
+    assert made(cluster, namespace, claim(RIGHT["network cards"])).ok
+    assert {key: number for key, number in since(before, cluster).items() if key[0] == FAIL_OPEN} == {}
+    assert made(cluster, namespace, claim(WRONG["too many"][0])).ok
+    found = {key: number for key, number in since(before, cluster).items() if key[0] == FAIL_OPEN}
+    assert found == {(FAIL_OPEN, "validate.claims-made.berth.dev", ""): 1}

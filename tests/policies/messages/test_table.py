@@ -1,0 +1,96 @@
+"""The table of messages: what docs/codes.md says of each code, and that every template has its use."""
+
+from __future__ import annotations
+
+import re
+import string
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from policies.messages import SHARED, TABLE, At, phrase, shorter, spared
+from policies.messages.row import rendered
+from policies.verdict import Violation, dotted
+
+ROOT = Path(__file__).parents[3]
+CODES = (ROOT / "docs" / "codes.md").read_text()
+SECTIONS = dict(re.findall(r"^### (BERTH-\d{3}): (.*?)(?=^###? |\Z)", CODES, re.MULTILINE | re.DOTALL))
+
+
+def test_every_code_is_documented_under_its_title() -> None:
+    """In the table's order: refusals, what answers say of themselves, warnings."""
+    assert re.findall(r"^### (BERTH-\d{3}): (.+)$", CODES, re.MULTILINE) == [(code, row.title) for code, row in TABLE.items()]
+
+
+def test_the_documentation_says_who_hears_it() -> None:
+    """Each code that authors are not warned of says so in its section, and no other does."""
+    platform = {code for code, row in TABLE.items() if row.audience == "platform"}
+    assert {code for code, text in SECTIONS.items() if "**Who sees it.**" in text} == platform
+
+
+def test_a_page_is_the_anchor_of_its_section() -> None:
+    """Lower case, dashes for spaces, no other punctuation, as GitHub makes it of the heading."""
+    assert TABLE["BERTH-117"].page == "docs/codes.md#berth-117-a-shared-gpu-where-whole-ones-are-required"
+    assert TABLE["BERTH-151"].page == "docs/codes.md#berth-151-an-annotation-that-cant-be-read"
+
+
+@cache
+def strings() -> frozenset[str]:
+    """Every quoted word or words outside of the table: the names of templates are among them."""
+    files = [f for folder in ("policies", "webhook") for f in (ROOT / folder).rglob("*.py") if f.parent.name != "messages"]
+    return frozenset(text for file in files for text in re.findall(r'"([a-z][a-z ]*)"', file.read_text()))
+
+
+@pytest.mark.parametrize("code", [*TABLE, "shared"])
+def test_every_template_is_used(code: str) -> None:
+    """Under its name; the shorter of two with the other one."""
+    templates = TABLE[code].templates if code in TABLE else SHARED
+    assert [name for name in templates if name.removesuffix(" shorter") not in strings()] == []
+
+
+@pytest.mark.parametrize("code", TABLE)
+def test_no_row_hides_a_shared_template(code: str) -> None:
+    """A name means one template: what rows share is not said otherwise by one of them."""
+    assert not TABLE[code].templates.keys() & SHARED.keys()
+
+
+def test_who_is_spared() -> None:
+    """Of the refusals of a placement (design section 4); all others hold whoever writes the pod."""
+    assert spared("all") == frozenset()
+    assert spared("none") == {"BERTH-121", "BERTH-122", "BERTH-123", "BERTH-124", "BERTH-125"}
+    assert spared("node") == spared("none") - {"BERTH-124"}
+    assert spared("left") == spared("none") - {"BERTH-121", "BERTH-122"}
+
+
+def test_values_stand_where_the_template_says() -> None:
+    """Lists joined as their format says, phrases and paths inside, braces in values as they are."""
+    row = TABLE["BERTH-121"]
+    one = phrase("several", own=(phrase("resource", name="a/{b}"), phrase("count", count=2, name="c")), demands=("x", "y", "z"))
+    assert rendered(row, SHARED, one, dotted) == "resource a/{b} and 2 of c in one pod are outside x and y and z"
+    found = phrase("selector", where=At(("spec", "nodeSelector")), key="k", value="v")
+    assert rendered(row, SHARED, found, lambda path: "/".join(map(str, path))) == "spec/nodeSelector k=v"
+    assert rendered(row, SHARED, phrase("one of", values=("a", "b")), dotted) == "one of a, b"
+    assert rendered(TABLE["BERTH-217"], {"t": "{there:;}"}, phrase("t", there=("a", "b")), dotted) == "a; b"
+
+
+def test_a_long_name_is_not_said_twice() -> None:
+    """The shorter of two fixes is taken where code, fact and fix would pass 200 characters, by the paths of the pod."""
+
+    def fix(name: str) -> str:
+        path = ("spec", "containers", 0, "resources", "requests", name)
+        advice = phrase("fix", path=At(path), around=At(path[:-1]))
+        found = phrase("fact", container="c", amount="x", name=name)
+        return Violation(code="BERTH-102", found=found, advice=advice, rule="r").fix
+
+    assert fix("nvidia.com/gpu") == 'set spec.containers[0].resources.requests["nvidia.com/gpu"] to a whole number'
+    assert fix(f"example.com/{'x' * 60}") == "set it to a whole number in spec.containers[0].resources.requests"
+    assert shorter("BERTH-101", phrase("why")) is None
+
+
+def test_values_of_templates_have_plain_names() -> None:
+    """No attribute, index or conversion is looked up in a value."""
+    every = [template for row in TABLE.values() for template in row.templates.values()] + list(SHARED.values())
+    parts = [part for template in every for part in string.Formatter().parse(template)]
+    assert [name for _, name, _, conversion in parts if name is not None and (not name.isidentifier() or conversion)] == []
+    assert {how for _, _, how, _ in parts if how} == {"and", "or", ";"}

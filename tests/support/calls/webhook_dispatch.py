@@ -1,0 +1,109 @@
+"""kube-apiserver's own code (``tests/support/calls/cel``, a Go module) says which webhooks of a registration it would call."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from policies.catalog import Catalog
+from registration.configurations import Service, Url, manifests
+from registration.entries import Chosen
+from tests.support.generators.random_worlds import catalog
+from tests.support.go_tools import built
+from tests.support.patience import PATIENCE
+
+Raw = dict[str, Any]
+MODULE = Path(__file__).parent / "cel"
+PODS = ("", "v1", "pods")
+NAMESPACE = "team-a"
+DOMAIN = ".berth.dev"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdmissionRequest:
+    """One admission request."""
+
+    object: Raw
+    old: Raw | None = None
+    operation: str = "CREATE"
+    namespace: str = NAMESPACE
+    user: str = "alice"
+    groups: tuple[str, ...] = ("system:authenticated",)
+    resource: tuple[str, str, str] = PODS
+    """API group, version, plural"""
+    subresource: str = ""
+    typed: bool = True
+    """decoded, defaulted and converted, as built-in kinds are; else as it stands, as custom resources are"""
+    cost: bool = False
+
+    def line(self) -> str:
+        group, version, resource = self.resource
+        return json.dumps(
+            {
+                "resource": {"group": group, "version": version, "resource": resource},
+                "subresource": self.subresource,
+                "operation": self.operation,
+                "namespace": self.namespace,
+                "user": self.user,
+                "groups": list(self.groups),
+                "object": self.object,
+                "oldObject": self.old,
+                "typed": self.typed,
+                "cost": self.cost,
+            }
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dispatch:
+    """What kube-apiserver would do."""
+
+    called: frozenset[str] = frozenset()
+    """names of webhooks, without the domain"""
+    errors: Mapping[str, str] = field(default_factory=dict)
+    """webhook -> why one of its conditions could not be told"""
+    cost: Mapping[str, int] = field(default_factory=dict)
+    object: Raw = field(default_factory=dict)
+    """what a webhook would get"""
+    undecodable: str = ""
+    """it is refused before admission"""
+
+
+@cache
+def program() -> Path:
+    """Two minutes when it is built for the first time."""
+    return built(MODULE, ".", "cel")
+
+
+def judge(
+    asked: Iterable[AdmissionRequest],
+    *,
+    laid: Catalog | None = None,
+    target: Service | Url | None = None,
+    ca: bytes | None = None,
+    chosen: Chosen | None = None,
+    namespaces: Sequence[str] = (NAMESPACE,),
+) -> tuple[list[str], list[Dispatch]]:
+    """Why the manifests would be refused, and what would be called for each request."""
+    mutating, validating = manifests(laid or catalog(), target or Service(), ca, chosen or Chosen())
+    first = json.dumps({"mutating": mutating, "validating": validating, "namespaces": list(namespaces)})
+    lines = "\n".join([first, *(one.line() for one in asked)])
+    done = subprocess.run([program()], input=lines, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stderr
+    checked, *answers = map(json.loads, done.stdout.splitlines())
+    return checked["invalid"] or [], [_dispatch(answer) for answer in answers]
+
+
+def _dispatch(answer: Raw) -> Dispatch:
+    return Dispatch(
+        called=frozenset(name.removesuffix(DOMAIN) for name in answer["called"] or ()),
+        errors={name.removesuffix(DOMAIN): why for name, why in (answer["errors"] or {}).items()},
+        cost={name.removesuffix(DOMAIN): units for name, units in (answer.get("cost") or {}).items()},
+        object=answer.get("object") or {},
+        undecodable=answer.get("undecodable", ""),
+    )

@@ -1,0 +1,88 @@
+"""A sink that keeps what it is given, and reflectors that fill it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import uvloop
+
+from cluster.client.api_client import Client
+from cluster.watch.connectivity import Connectivity
+from cluster.watch.kinds import Raw, Watched, key_of
+from cluster.watch.reflector import Reflector
+from policies.state.objects import Key
+from tests.support.patience import PATIENCE
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    """On the event loop that ``berth serve`` uses."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(work)
+
+
+class CollectingStore:
+    """What a replica would know. ``logged``: the (event, fields) of each that was logged."""
+
+    def __init__(self) -> None:
+        self.objects: dict[Key, Raw] = {}
+        self.logged: list[tuple[str, dict[str, Any]]] = []
+        self.removed: list[Key] = []
+        self.broken = 0
+        """how many of the next calls raise"""
+
+    def replace(self, kind: str, objects: list[Raw]) -> None:
+        self._break()
+        self.objects = {key: value for key, value in self.objects.items() if key[0] != kind}
+        self.objects |= {key_of(kind, value): value for value in objects}
+
+    def put(self, kind: str, obj: Raw) -> None:
+        self._break()
+        self.objects[key_of(kind, obj)] = obj
+
+    def remove(self, kind: str, obj: Raw) -> None:
+        self._break()
+        self.removed.append(key_of(kind, obj))
+        self.objects.pop(key_of(kind, obj), None)
+
+    def tell(self, event: str, /, **fields: Any) -> None:
+        self.logged.append((event, fields))
+
+    def named(self, kind: str) -> dict[str, Raw]:
+        return {key[2]: value for key, value in self.objects.items() if key[0] == kind}
+
+    def errors(self) -> list[str]:
+        return [fields["error"] for event, fields in self.logged if event == "kind_failed"]
+
+    def _break(self) -> None:
+        if self.broken:
+            self.broken -= 1
+            raise KeyError("the sink is broken")
+
+
+@asynccontextmanager
+async def following(
+    client: Client, kinds: Sequence[Watched], kept: CollectingStore, *, watch_seconds: float = 60.0
+) -> AsyncIterator[tuple[list[Reflector], Connectivity]]:
+    """Reflectors that run."""
+    gate = Connectivity(client)
+    reflectors = [Reflector(client, one, kept, gate, kept.tell, watch_seconds) for one in kinds]
+    tasks = [asyncio.create_task(one.run()) for one in reflectors]
+    try:
+        yield reflectors, gate
+        assert not [task for task in tasks if task.done()], "a reflector never ends"
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def until(true: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
+    """Raises AssertionError where it never becomes true."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + seconds
+    while not true():
+        assert loop.time() < deadline, f"waited {seconds:.0f} s for {what}"
+        await asyncio.sleep(0.01)

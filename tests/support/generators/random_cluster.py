@@ -1,0 +1,108 @@
+"""The cluster that random pods meet: nodes of every sort, taints, and claims and classes that are easy, odd or not there."""
+
+from __future__ import annotations
+
+from policies.policy import Taint
+from policies.state.cluster_facts import Choice, Claim, ClusterFacts, DeviceClass
+
+NAMESPACES = ("team-a", "team-b", "dev")
+NODES = {
+    "node-t4": {
+        "karpenter.k8s.aws/instance-gpu-name": "t4",
+        "karpenter.k8s.aws/instance-family": "g4dn",
+        "karpenter.sh/capacity-type": "spot",
+    },
+    "node-p5": {
+        "karpenter.k8s.aws/instance-gpu-name": "h100",
+        "karpenter.k8s.aws/instance-family": "p5",
+        "karpenter.sh/capacity-type": "on-demand",
+    },
+    "node-gfd": {"nvidia.com/gpu.product": "Tesla-T4", "nvidia.com/gpu.family": "turing", "nvidia.com/gpu.present": "true"},
+    "node-gke": {
+        "cloud.google.com/gke-nodepool": "a",
+        "cloud.google.com/gke-accelerator": "nvidia-l4",
+        "cloud.google.com/gke-spot": "true",
+    },
+    "node-of-a-new-machine": {
+        "karpenter.k8s.aws/instance-gpu-name": "z1",
+        "karpenter.k8s.aws/instance-family": "p99",
+        "karpenter.sh/capacity-type": "spot",
+    },
+    "node-new-in-part": {
+        "karpenter.k8s.aws/instance-gpu-name": "h100",
+        "karpenter.k8s.aws/instance-family": "p99",
+        "node.kubernetes.io/instance-type": "p99.metal",
+        "karpenter.sh/capacity-type": "reserved",
+    },
+    "node-that-contradicts-itself": {
+        "karpenter.k8s.aws/instance-gpu-name": "t4",
+        "karpenter.k8s.aws/instance-family": "g4dn",
+        "nvidia.com/gpu.product": "NVIDIA-L4",
+        "nvidia.com/gpu.family": "hopper",
+    },
+    "node-without-gpus": {"karpenter.k8s.aws/instance-family": "m5", "node.kubernetes.io/instance-type": "m5.large"},
+    "node-auto": {
+        "eks.amazonaws.com/compute-type": "auto",
+        "eks.amazonaws.com/instance-gpu-name": "l4",
+        "karpenter.sh/capacity-type": "spot",
+    },
+    "node-group": {
+        "eks.amazonaws.com/nodegroup": "a",
+        "node.kubernetes.io/instance-type": "p4d.24xlarge",
+        "eks.amazonaws.com/capacityType": "ON_DEMAND",
+        "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb",
+    },
+    "node-pod": {
+        "sagemaker.amazonaws.com/compute-type": "hyperpod",
+        "beta.kubernetes.io/instance-type": "ml.g6.8xlarge",
+        "nvidia.com/gpu.product": "NVIDIA-L4",
+    },
+    "node-aks": {"kubernetes.azure.com/agentpool": "a", "node.kubernetes.io/instance-type": "Standard_NC24ads_A100_v4"},
+    "node-amd": {"amd.com/gpu.product-name": "AMD_Instinct_MI300X_OAM", "zone": "a"},
+    "node-bare": {"zone": "a"},
+}
+UNKNOWN_NODE = "node-new"
+_TEAM = Taint(key="team", value="research")
+TAINTS: dict[str, tuple[Taint, ...]] = {
+    "node-t4": (_TEAM, Taint(key="nvidia.com/gpu", value="true")),
+    "node-p5": (),
+    "node-gke": (Taint(key="dedicated", value="a100", effect="NoExecute"),),
+    "node-group": (Taint(key="pool", value="web"), Taint(key="team", value="web", effect="NoExecute")),
+    "node-bare": (),
+}
+"""Of the other nodes it is not known."""
+CLASSES = {
+    "gpu.nvidia.com": DeviceClass("gpu.nvidia.com"),
+    "odd": DeviceClass(),
+    "amd": DeviceClass("gpu.amd.com", "example.com/amd-gpu"),
+    "small": DeviceClass("gpu.nvidia.com", "example.com/small-gpu"),
+    "mystery": DeviceClass("", "example.com/mystery"),
+    "nic": DeviceClass("dra.cpu", "example.com/nic"),
+}
+"""``amd`` and ``small`` by names of their own; of ``odd`` and ``mystery`` nobody knows the driver; ``nic`` is no accelerator."""
+_GPU = Choice("gpu.nvidia.com")
+CLAIMS: dict[str, dict[str, Claim]] = {
+    "ResourceClaimTemplate": {
+        "single-gpu": ((_GPU,),),
+        "every": ((Choice("gpu.nvidia.com", 1, None),),),
+        "either": ((Choice("gpu.nvidia.com", 1, 1), Choice("amd", 4, 4), Choice("small", 8, 8)),),
+        "gpu-or-nic": ((Choice("nic", 1, 1), Choice("gpu.nvidia.com", 2, 2)),),
+        "nics": ((Choice("nic", 8, 8),), (Choice("compute-domain.nvidia.com"),)),
+    },
+    "ResourceClaim": {
+        "pair": ((Choice("gpu.nvidia.com", 2, 2),),),
+        "odd": ((Choice("odd"),),),
+        "several": ((_GPU,), (Choice("amd", 2, 2),), (Choice("nic"),)),
+        "of-nobody": ((Choice("nowhere.example.com", 1, 1),), (_GPU,)),
+        "empty": (),
+    },
+}
+ABSENT_CLAIM = "to-be-made"
+CLUSTER = ClusterFacts(
+    namespaces={"team-a": {"team": "research"}, "team-b": {"team": "web", "tier": "batch"}, "dev": {"environment": "dev"}},
+    nodes=NODES,
+    taints=TAINTS,
+    nodepool_grace={"gpu-a100": 1200, "default": None},
+    device_classes=CLASSES,
+    claims={(kind, namespace, name): claim for kind, named in CLAIMS.items() for namespace in NAMESPACES for name, claim in named.items()},
+)

@@ -1,0 +1,67 @@
+"""Which modules the source has, and whom each imports, read from the text: nothing is imported."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LAYERS = ("certs", "cli", "cluster", "documents", "policies", "registration", "webhook")
+Graph = Mapping[str, AbstractSet[str]]
+
+
+@dataclass(frozen=True)
+class Modules:
+    """``files``: dotted name -> file. ``imports``: dotted name -> the modules of ours that it imports when it runs."""
+
+    files: Mapping[str, Path]
+    imports: Graph
+
+
+def imported(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, full name) of each import, inside functions too; ``from a import b`` is ``a.b``."""
+    yield from _imported(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def imported_when_run(path: Path) -> Iterator[str]:
+    """As ``imported``, without what only the type checker reads."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    blocks = [node for node in ast.walk(tree) if _is_for_types_alone(node)]
+    only_types = {inner.lineno for block in blocks for inner in ast.walk(block) if isinstance(inner, ast.Import | ast.ImportFrom)}
+    yield from (name for line, name in _imported(tree) if line not in only_types)
+
+
+def _imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def _is_for_types_alone(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def files(layer: str, root: Path = ROOT) -> list[Path]:
+    """The modules of one layer."""
+    return sorted((root / layer).rglob("*.py"))
+
+
+def modules(root: Path = ROOT) -> Modules:
+    """Every module of every layer; a package's is its ``__init__``."""
+    found = {}
+    for path in (path for layer in LAYERS for path in files(layer, root)):
+        name = ".".join(path.relative_to(root).with_suffix("").parts)
+        found[name.removesuffix(".__init__")] = path
+    return Modules(found, {name: {one for one in _nearest(path, found) if one != name} for name, path in found.items()})
+
+
+def _nearest(path: Path, known: Mapping[str, Path]) -> Iterator[str]:
+    """The imported modules of ours; of a name that a module defines, the module."""
+    for name in imported_when_run(path):
+        if (one := name if name in known else name.rpartition(".")[0]) in known:
+            yield one

@@ -1,0 +1,33 @@
+"""Refusals and remarks in any words, for tests of what carries them. Their code's row is the table's, their sentence is not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from policies.messages import Place, phrase
+from policies.verdict import Path, Remark, Violation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Refusal(Violation):
+    def fact_at(self, place: Place) -> str:
+        return self.found.name
+
+    def fix_at(self, place: Place) -> str:
+        return self.advice.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Remark(Remark):
+    def text_at(self, place: Place) -> str:
+        return self.found.name
+
+
+def refusal(code: str, fact: str, fix: str = "x", *, rule: str = "r", policies: tuple[str, ...] = (), about: Path = ()) -> Violation:
+    """A refusal that says just this."""
+    return _Refusal(code=code, found=phrase(fact), advice=phrase(fix), rule=rule, policies=policies, about=about)
+
+
+def remark(code: str, text: str, *, rule: str = "", policies: tuple[str, ...] = (), about: Path = ()) -> Remark:
+    """A remark that says just this."""
+    return _Remark(code=code, found=phrase(text), rule=rule, policies=policies, about=about)

@@ -1,0 +1,74 @@
+"""The custom resource definitions of operators that make pods, as their authors publish them in Go modules.
+
+``operators/go.mod`` pins the modules; each is fetched for its files alone, and checked against ``operators/go.sum``. Not to be had this way
+are those of NIM, Dynamo, AIBrix, KAITO, Seldon, Volcano, Dask, HyperPod and Kubeflow's notebooks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from policies.catalog import Catalog
+from tests.support import go_build
+from tests.testcluster.programs import MODULES, NoProgram
+
+MODULE = MODULES / "operators"
+FOLDERS = {
+    "github.com/argoproj/argo-rollouts": "manifests/crds",
+    "github.com/argoproj/argo-workflows/v3": "manifests/base/crds/full",
+    "github.com/kserve/kserve": "config/crd/full",
+    "github.com/kubeflow/mpi-operator": "manifests/base",
+    "github.com/kubeflow/spark-operator/v2": "config/crd/bases",
+    "github.com/kubeflow/trainer/v2": "manifests/base/crds",
+    "github.com/kubeflow/training-operator": "manifests/base/crds",
+    "github.com/openkruise/kruise": "config/crd/bases",
+    "github.com/ray-project/kuberay/ray-operator": "config/crd/bases",
+    "github.com/tektoncd/pipeline": "config/300-crds",
+    "knative.dev/serving": "config/core/300-resources",
+    "sigs.k8s.io/jobset": "config/components/crd/bases",
+    "sigs.k8s.io/lws": "config/crd/bases",
+}
+"""module -> where its definitions are, a file each"""
+_REQUIRED = re.compile(r"^\t(\S+) (v\S+)$", re.MULTILINE)
+_GROUP, _PLURAL = (re.compile(rf"^ +{key}: (\S+)$", re.MULTILINE) for key in ("group", "plural"))
+
+
+class Definition(NamedTuple):
+    """A file, and what it defines; it is not parsed, for some are of a megabyte."""
+
+    file: Path
+    group: str
+    plural: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.plural}.{self.group}"
+
+
+def definitions(catalog: Catalog, largest: int) -> list[Definition]:
+    """Of every kind that the catalog knows, one for each name, in files of at most so many bytes. Raises NoProgram, and BuildFailed."""
+    kinds = {(version.rpartition("/")[0], workload.resource) for workload in catalog.workloads for version in workload.api_version}
+    found: dict[str, Definition] = {}
+    for one in _published(largest):
+        if (one.group, one.plural) in kinds:
+            found.setdefault(one.name, one)
+    return list(found.values())
+
+
+def _published(largest: int) -> Iterator[Definition]:
+    for module, version in _REQUIRED.findall((MODULE / "go.mod").read_text()):
+        for file in sorted((_fetched(f"{module}@{version}", FOLDERS[module]) / FOLDERS[module]).rglob("*.yaml")):
+            text = file.read_text() if file.stat().st_size <= largest else ""
+            group, plural = _GROUP.search(text), _PLURAL.search(text)
+            if group is not None and plural is not None:
+                yield Definition(file, group[1], plural[1])
+
+
+def _fetched(module: str, folder: str) -> Path:
+    try:
+        return go_build.files(MODULE, module, [folder])
+    except go_build.NoGo as error:
+        raise NoProgram(f"the definitions of {module} are fetched with Go, and {error}") from None

@@ -1,0 +1,3 @@
+module berth.dev/tests/testcluster/answering
+
+go 1.26.0

@@ -1,0 +1,76 @@
+"""``make cluster`` where real kubelets can run: Berth's image is built, Helm installs its chart, and three nodes run the replicas."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.support.go_build import Progress
+from tests.testcluster.addons.berth import PROBE, create_namespace
+from tests.testcluster.addons.helm import CHART, RELEASE, HelmRefused, helm, own_image
+from tests.testcluster.addons.installed import NAMESPACE
+from tests.testcluster.controlplane.cluster import Options
+from tests.testcluster.controlplane.processes import ClusterFailed
+from tests.testcluster.images import archives
+from tests.testcluster.images.store import NoImage
+from tests.testcluster.kubelets import possible
+from tests.testcluster.kubelets.rig import Rig
+from tests.testcluster.kubelets.starting import rigged
+
+_LINE = re.compile(r"^\S+ std(?:out|err) F (.*)$", re.MULTILINE)
+"""of a container's log, as a runtime writes it (CRI)"""
+
+
+def images(progress: Progress) -> Sequence[Path] | str:
+    """Archives of the images that it needs, built where they have to be; or why there can be none, in a sentence."""
+    if (reason := possible.missing()) is not None:
+        return reason
+    try:
+        return archives.pause(progress), archives.berth(progress)
+    except NoImage as error:
+        return str(error)
+
+
+@contextmanager
+def real_nodes(loaded: Sequence[Path], options: Options) -> Iterator[Rig]:
+    """Three, with these images."""
+    with rigged(*loaded, options=options) as rig:
+        yield rig
+
+
+def install(rig: Rig, platforms: str, excluded: str) -> None:
+    """By the README's command, with the image that was built here; for every namespace but ``excluded``. Its replicas are ready. Raises
+    ClusterFailed."""
+    create_namespace(rig.cluster, excluded)
+    values = (*own_image(), "--set", f"platforms={{{platforms}}}", "--set", f"registration.excludedNamespaces={{{excluded}}}")
+    command = ("install", RELEASE, str(CHART), "--create-namespace", "--namespace", NAMESPACE, "--wait", *values)
+    try:
+        helm(*command, kubeconfig=rig.kubeconfig)
+    except HelmRefused as error:
+        raise ClusterFailed(f"helm install: {error}\n{replica_logs(rig)}") from None
+    rig.cluster.wait_for(lambda: rig.api.try_create(PROBE, "default", dry_run=True).ok, "the API server to reach Berth's Service")
+
+
+def replica_logs(rig: Rig) -> str:
+    """The end of what each replica wrote."""
+    return "\n".join(f"{file.parent.parent.name}:\n{file.read_text()[-2000:]}" for file in _files(rig))
+
+
+def new_lines(rig: Rig) -> Callable[[], Iterator[str]]:
+    """Each call gives what replicas have logged since the last."""
+    read: dict[Path, int] = {}
+
+    def lines() -> Iterator[str]:
+        for file in _files(rig):
+            data = file.read_bytes()[read.get(file, 0) :]
+            whole = data[: data.rfind(b"\n") + 1]
+            read[file] = read.get(file, 0) + len(whole)
+            yield from _LINE.findall(whole.decode(errors="replace"))
+
+    return lines
+
+
+def _files(rig: Rig) -> list[Path]:
+    return sorted(file for node in rig.nodes.values() for file in node.folder.glob(f"pods/{NAMESPACE}_{RELEASE}-*/*/*.log"))

@@ -1,0 +1,163 @@
+"""Reviews of claims on /validate: what is read of them, how they are answered, logged and counted."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import orjson
+import pytest
+
+from policies.state.cluster_facts import Choice, ClusterFacts, DeviceClass
+from policies.state.snapshot import Snapshot
+from tests.support import snapshots
+from tests.support.cases.golden import catalog_with, policies_of
+from tests.support.generators.written_claims import claim, exactly, first_of, review_of
+from webhook.admission import claim_review, handlers
+from webhook.admission.decoding import MOST_READ
+from webhook.admission.review import ReviewError
+from webhook.telemetry import log
+from webhook.telemetry.metrics import Metrics
+
+Raw = dict[str, Any]
+ACCESS = {"operator": "Exists"}
+
+
+def of(mode: str, **require: Any) -> Raw:
+    return {"kind": "ClusterGPUPolicy", "metadata": {"name": mode.lower()}, "spec": {"mode": mode, "require": require}}
+
+
+def under(*policies: Raw) -> Snapshot:
+    return snapshots.build(policies_of(list(policies), catalog_with()), catalog_with(), platforms=("gfd",))
+
+
+FEW = under(of("Enforce", gpusPerPod={"max": 4})).with_facts(ClusterFacts(device_classes={"nics": DeviceClass("dra.net")}))
+
+
+@pytest.fixture(autouse=True)
+def lines(monkeypatch: pytest.MonkeyPatch) -> list[Raw]:
+    logged: list[Raw] = []
+    monkeypatch.setattr(log, "_sink", lambda line: logged.append(json.loads(line)))
+    return logged
+
+
+def validated(document: Raw, facts: Snapshot = FEW, metrics: Metrics | None = None) -> tuple[str, Raw]:
+    """The decision, and the response."""
+    word, body = handlers.validated(orjson.dumps(document), facts, metrics or Metrics("test"))
+    response: Raw = orjson.loads(body)["response"]
+    return word, response
+
+
+@pytest.mark.parametrize("template", [False, True], ids=["claim", "template"])
+@pytest.mark.parametrize("api", ["v1", "v1beta2", "v1beta1"])
+def test_every_version_is_read(api: str, template: bool) -> None:
+    """v1 and v1beta2 have ``exactly``; v1beta1 has its fields in the request."""
+    one = exactly(count=8, tolerations=[ACCESS], adminAccess=True)
+    request = one if api != "v1beta1" else {"name": "gpu", **one["exactly"]}
+    asked = claim_review.from_document(review_of(claim(request, api=api, template=template)))
+    assert asked.claim == ((Choice("gpu.nvidia.com", 8, 8, True, (ACCESS,)),),)
+    assert asked.request().path == ("spec.spec.devices.requests" if template else "spec.devices.requests")
+
+
+def test_a_claim_without_a_name_yet_is_read() -> None:
+    """A generated one has only its beginning when it is judged."""
+    made = claim(exactly(count=8))
+    made["metadata"] = {"generateName": "train-gpu-"}
+    asked = claim_review.from_document(review_of(made))
+    assert (asked.name, asked.kind, len(asked.claim)) == ("train-gpu-", "ResourceClaim", 1)
+
+
+def test_a_claim_is_refused_in_an_answer(lines: list[Raw]) -> None:
+    """With every reason, an audit annotation and a line of the log; it counts as no pod."""
+    metrics = Metrics("test")
+    word, response = validated(review_of(claim(exactly(count=8), exactly(adminAccess=True))), metrics=metrics)
+    assert (word, response["uid"], response["allowed"], response["status"]["code"]) == ("refused", "u-1", False, 403)
+    assert response["status"]["message"].startswith("2 reasons:\n- BERTH-111: the claim asks for 9 GPUs")
+    assert [one["code"] for one in json.loads(response["auditAnnotations"]["refused"])] == ["BERTH-111", "BERTH-116"]
+    fields = {key: lines[0][key] for key in ("event", "phase", "kind", "name", "namespace", "user", "decision")}
+    assert fields == {
+        "event": "decision", "phase": "validate", "kind": "ResourceClaim", "name": "gpus", "namespace": "ml", "user": "alice",
+        "decision": "refused",
+    }  # fmt: skip
+    counted = metrics.exposition("")[0].decode()
+    assert 'berth_policy_outcomes_total{mode="Enforce",outcome="refused",policy="(other)",rule="device_counts"} 1.0' in counted
+    assert 'berth_pods_total{decision="refused"} 0.0' in counted
+
+
+@pytest.mark.parametrize(
+    ("made", "word"),
+    [
+        (claim(exactly(count=4)), "admitted"),
+        (claim(first_of(exactly(count=2), exactly(count=4))), "admitted"),
+        (claim(exactly("nics", 8)), "passed"),
+        (claim(), "passed"),
+    ],
+    ids=["few", "one of few", "network cards", "nothing"],
+)
+def test_the_others_are_allowed(made: Raw, word: str) -> None:
+    """Without a word."""
+    assert validated(review_of(made)) == (word, {"uid": "u-1", "allowed": True})
+
+
+def test_warn_is_told_to_who_makes_it() -> None:
+    """As a warning and in the audit log; Audit in the audit log alone."""
+    soft = under(of("Warn", gpusPerPod={"max": 4}), of("Audit", gpusPerPod={"max": 2}))
+    word, response = validated(review_of(claim(exactly(count=8))), soft)
+    assert (word, response["allowed"], len(response["warnings"])) == ("admitted", True, 1)
+    assert response["warnings"][0].startswith("BERTH-111 (would be refused, were ClusterGPUPolicy/warn in Enforce): the claim asks for 8")
+    assert [one["mode"] for one in json.loads(response["auditAnnotations"]["would"])] == ["Audit", "Warn"]
+
+
+def test_nothing_is_told_of_a_dry_run(lines: list[Raw]) -> None:
+    """It never happened: the answer alone."""
+    word, response = validated(review_of(claim(exactly(count=8)), dry_run=True))
+    assert (word, response["allowed"], "auditAnnotations" in response, lines) == ("refused", False, False, [])
+
+
+@pytest.mark.parametrize(
+    "tolerations",
+    [
+        [{"key": f"k{number}" * 30} for number in range(2000)],
+        [json.loads('{"key":' * 300 + "1" + "}" * 300)],
+    ],
+    ids=["too many", "too deep"],
+)
+def test_more_than_is_judged_is_refused_in_an_answer(tolerations: list[Raw]) -> None:
+    """An error would let it pass where the entry says Ignore."""
+    document = json.dumps(review_of(claim(exactly(tolerations=tolerations)))).encode()
+    word, body = handlers.validated(document, FEW, Metrics("test"))
+    response = orjson.loads(body)["response"]
+    assert (word, response["allowed"], response["status"]["code"]) == ("refused", False, 413)
+
+
+def test_a_claim_as_large_as_usual_ones_at_their_largest_is_judged() -> None:
+    """32 requests with 16 tolerations each (k8s.io/api/resource/v1): as many as the API server takes."""
+    largest = claim(*[exactly(tolerations=[{"key": "gpu.nvidia.com/unhealthy", "operator": "Exists"}] * 16)] * 32)
+    assert claim_review.from_document(review_of(largest)).size() < MOST_READ
+    assert validated(review_of(largest))[1]["status"]["code"] == 403
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"object": None}, "request.object is missing; a ResourceClaim was wanted"),
+        ({"operation": "DELETE"}, 'request.operation is "DELETE"; Berth judges CREATE and UPDATE'),
+        ({"subResource": "status"}, 'request.subResource is "status"; send only claims themselves here'),
+        ({"namespace": ""}, 'request.namespace is ""; a text was wanted'),
+    ],
+)
+def test_what_is_no_review_of_a_claim(change: Raw, sentence: str) -> None:
+    """One sentence says what was wanted."""
+    document = review_of(claim(exactly()))
+    document["request"] |= change
+    with pytest.raises(ReviewError) as caught:
+        validated(document)
+    assert (caught.value.status, caught.value.sentence) == (400, sentence)
+
+
+def test_other_objects_of_the_group_are_none() -> None:
+    """They are refused as what comes to /validate and is no pod."""
+    document = review_of(claim(exactly()))
+    document["request"]["resource"]["resource"] = "deviceclasses"
+    with pytest.raises(ReviewError, match="send only pods here"):
+        validated(document)

@@ -1,0 +1,171 @@
+"""Each namespace's share of the loop: who takes more waits for others, nobody else does, and no review waits for long."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from policies.state.snapshot import Snapshot
+from tests.support.calls.in_process import JSON, Received, ask, port, received_answer, run
+from tests.support.patience import PATIENCE
+from webhook.admission import app as app_module
+from webhook.admission.app import App, Replica, starlette_of
+from webhook.admission.namespace_shares import _MOST, BURST, LOG_INTERVAL, OTHERS, SHARE, WAIT, NamespaceShares
+from webhook.reload.sources import Sources, load
+from webhook.server.limits import Limits
+from webhook.telemetry.metrics import Metrics
+
+ROOT = Path(__file__).parent.parent.parent
+CREATE = (ROOT / "reviews" / "pods-create-train-llama.json").read_bytes()
+NOW = 100.0
+POLICY = """
+apiVersion: berth.dev/v1alpha1
+kind: GPUPolicy
+metadata: {name: own, namespace: dear}
+spec: {mode: Enforce, require: {gpusPerPod: {max: 4}}}
+"""
+
+
+def over(by: float = 0.1) -> NamespaceShares:
+    """The namespace ``dear`` has had so many seconds more than its bucket holds, at NOW."""
+    shares = NamespaceShares()
+    shares.spent("dear", BURST + by, NOW)
+    return shares
+
+
+def test_within_its_share_nobody_is_looked_at() -> None:
+    """As long as the bucket holds something."""
+    shares = NamespaceShares()
+    shares.spent("dear", BURST, NOW)
+    assert not shares.tight(NOW)
+    shares.spent("dear", 0.01, NOW)
+    assert shares.tight(NOW)
+
+
+def test_a_namespace_alone_may_use_all() -> None:
+    """Nobody waits for it."""
+    shares = over(10)
+    assert [shares.turn("dear", f"u{i}", NOW + i) for i in range(3)] == ["judge"] * 3
+
+
+def test_while_others_call_it_waits_and_they_do_not() -> None:
+    """Whoever called within the last second is one of them."""
+    shares = over(10)
+    assert shares.turn("other", "a", NOW) == "judge"
+    assert shares.turn("dear", "b", NOW + OTHERS / 2) == "wait"
+    assert shares.turn("third", "c", NOW + OTHERS / 2) == "judge"
+    assert shares.turn("dear", "d", NOW + 2 * OTHERS) == "judge"
+
+
+def test_time_fills_its_bucket_again() -> None:
+    """So much of the loop is its own, whatever others do."""
+    shares = over(0.1)
+    shares.turn("other", "a", NOW + 0.09 / SHARE)
+    assert shares.turn("dear", "b", NOW + 0.09 / SHARE) == "wait"
+    assert shares.turn("dear", "b", NOW + 0.11 / SHARE) == "judge"
+    assert not shares.tight(NOW + OTHERS + 0.11 / SHARE)
+
+
+def test_a_bucket_holds_no_more_than_it_holds() -> None:
+    """A day of silence is no right to hold the loop for hours."""
+    shares = NamespaceShares()
+    shares.spent("dear", 0.001, NOW)
+    shares.spent("dear", BURST + 0.1, NOW + 86_400)
+    assert shares.tight(NOW + 86_400)
+
+
+def test_a_review_that_comes_again_is_answered() -> None:
+    """The API server asks each second, for at most five: the third time at the latest it is told, or Ignore would let the pod pass."""
+    shares, turns = over(100), []
+    for second in range(4):
+        shares.turn("other", "x", NOW + second)
+        turns.append(shares.turn("dear", "one", NOW + second))
+    assert turns == ["wait", "wait", "answer", "answer"]
+    assert 1 < WAIT < 2
+    assert shares.turn("dear", "another", NOW + 3) == "wait"
+
+
+def test_it_is_told_once_in_a_while() -> None:
+    """However many are sent away."""
+    shares = over(100)
+    assert [shares.tells("dear", NOW + seconds) for seconds in (0, 1, LOG_INTERVAL / 2, LOG_INTERVAL, LOG_INTERVAL + 1)] == [
+        True,
+        False,
+        False,
+        True,
+        False,
+    ]
+    assert not shares.tells("other", NOW)
+
+
+def test_no_number_of_namespaces_or_reviews_fills_it() -> None:
+    """The first are forgotten."""
+    shares = NamespaceShares()
+    for i in range(_MOST + 10):
+        shares.spent(f"n{i}", 2 * BURST, NOW)
+    for i in range(10 * _MOST + 10):
+        shares.turn(f"n{i % _MOST + 10}", f"u{i}", NOW)
+    assert (len(shares), len(shares._since), len(shares._latest)) == (_MOST, 10 * _MOST, _MOST)
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Snapshot:
+    """One policy, in Enforce, of the namespace ``dear``."""
+    file = tmp_path / "own.yaml"
+    file.write_text(POLICY)
+    return load(Sources(policies=(str(file),), platforms=("karpenter-aws",))).snapshot
+
+
+def test_over_a_real_connection(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """503 with Retry-After, then a refusal where the namespace enforces; advice is never withheld by a status, and another namespace's
+    pods are judged all the while."""
+    replica = Replica(limits=Limits(), metrics=Metrics("0"), snapshot=snapshot, shares=over(100))
+    now = [NOW]
+    monkeypatch.setattr(app_module, "monotonic", lambda: now[0])
+
+    async def calls() -> list[Received]:
+        async with port(App(replica), Limits(), []) as (_, number):
+            found = [await asyncio.to_thread(post, number, namespace) for namespace in ("other", "dear")]
+            now[0] += WAIT
+            found += [await asyncio.to_thread(post, number, namespace) for namespace in ("other", "dear")]
+            return [*found, await asyncio.to_thread(post, number, "dear", "/advise")]
+
+    other, first, again, last, advice = run(calls())
+    assert (other.status, again.status, first.status) == (200, 200, 503)
+    assert (first.headers["retry-after"], first.headers["connection"]) == ("1", "close")
+    response = json.loads(last.body)["response"]
+    assert (response["allowed"], response["status"]["code"]) == (False, 429)
+    assert response["status"]["message"].startswith(
+        "BERTH-006: this object is not judged, because the reviews of its namespace take more than their share"
+    )
+    advised = json.loads(advice.body)["response"]
+    assert (advised["allowed"], advised["warnings"][0][:9]) == (True, "BERTH-006")
+    assert 'berth_requests_total{decision="shed",phase="mutate"} 1.0' in replica.metrics.exposition("text/plain")[0].decode()
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [line["namespace"] for line in lines if line["event"] == "over_share"] == ["dear"]
+
+
+def post(number: int, namespace: str, path: str = "/mutate") -> Received:
+    body = CREATE.replace(b'"namespace":"default","operation"', f'"namespace":"{namespace}","operation"'.encode(), 1)
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", number), timeout=PATIENCE) as caller:
+        caller.sendall(head.encode() + body)
+        received = b""
+        while b"\r\n\r\n" not in received or len(received_answer(received).body) < int(received_answer(received).headers["content-length"]):
+            piece = caller.recv(65_536)
+            assert piece
+            received += piece
+        return received_answer(received)
+
+
+def test_what_is_dear_is_counted(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the clock, from before a review is judged until after; one that was kept costs nothing."""
+    replica = Replica(limits=Limits(), metrics=Metrics("0"), snapshot=snapshot)
+    ticks = iter(range(1_000))
+    monkeypatch.setattr(app_module, "monotonic", lambda: next(ticks) * (BURST + 1))
+    ask(starlette_of(App(replica)), "/mutate", CREATE, JSON)
+    assert replica.shares._buckets["default"].left < 0

@@ -1,0 +1,198 @@
+"""Policy files that change: read once they rest, told once when they are wrong, and never holding the process."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.support.patience import PATIENCE
+from webhook.admission import handlers
+from webhook.reload.changed_files import ChangedFiles, beside, pauseless_collection
+from webhook.reload.sources import Loaded, Sources, SourcesError
+from webhook.telemetry import log
+from webhook.telemetry.metrics import Metrics
+
+BODY = (Path(__file__).parent.parent.parent / "reviews" / "pods-create-train-llama.json").read_bytes()
+POLICY = """\
+apiVersion: berth.dev/v1alpha1
+kind: ClusterGPUPolicy
+metadata: {name: NAME}
+spec: {default: {acceleratorTaints: Tolerate}}
+"""
+
+
+def put(folder: Path, name: str, text: str | None = None) -> None:
+    (folder / f"{name}.yaml").write_text(text or POLICY.replace("NAME", name))
+
+
+def looks(folder: Path, *changes: tuple[str, str | None] | None) -> list[Loaded | str | None]:
+    """What is found at the start and at each look; before a look its change is made."""
+
+    async def follow() -> list[Loaded | str | None]:
+        followed = ChangedFiles(Sources(policies=(str(folder),)))
+        found: list[Loaded | str | None] = [await followed.first()]
+        for change in changes:
+            if change:
+                put(folder, *change)
+            try:
+                found.append(await followed.changed())
+            except SourcesError as error:
+                found.append(str(error))
+        return found
+
+    return asyncio.run(follow())
+
+
+def names(found: Loaded | str | None) -> list[str] | str | None:
+    return [c.policy.name for c in found.snapshot.policies] if isinstance(found, Loaded) else found
+
+
+def test_nothing_new_is_nothing(tmp_path: Path) -> None:
+    """Files are not read again because time passed."""
+    put(tmp_path, "a")
+    assert [names(found) for found in looks(tmp_path, None, None)] == [["a"], None, None]
+
+
+def test_a_change_counts_when_it_rests(tmp_path: Path) -> None:
+    """The look that sees it first waits for the next; then it is read once."""
+    put(tmp_path, "a")
+    assert [names(found) for found in looks(tmp_path, ("b", None), None, None)] == [["a"], None, ["a", "b"], None]
+
+
+def test_files_that_go_on_arriving_are_waited_for(tmp_path: Path) -> None:
+    """A folder that is being copied is never read by half."""
+    put(tmp_path, "a")
+    found = looks(tmp_path, ("b", None), ("c", None), ("d", None), None)
+    assert [names(one) for one in found] == [["a"], None, None, None, ["a", "b", "c", "d"]]
+
+
+def test_a_wrong_set_is_told_once(tmp_path: Path) -> None:
+    """Not at each look; the next good one is read."""
+    put(tmp_path, "a")
+    found = looks(tmp_path, ("b", "kind: Nothing"), None, None, ("b", None), None)
+    assert [isinstance(one, str) for one in found] == [False, False, True, False, False, False]
+    assert names(found[-1]) == ["a", "b"]
+
+
+def test_a_file_that_disappears_is_a_change(tmp_path: Path) -> None:
+    """An empty folder is an error, so a set that is taken away by mistake leaves the last good one."""
+    put(tmp_path, "a")
+
+    async def follow() -> str:
+        followed = ChangedFiles(Sources(policies=(str(tmp_path),)))
+        await followed.first()
+        (tmp_path / "a.yaml").unlink()
+        assert await followed.changed() is None
+        with pytest.raises(SourcesError) as raised:
+            await followed.changed()
+        return str(raised.value)
+
+    assert "has no .yaml, .yml or .json file" in asyncio.run(follow())
+
+
+def test_work_beside_the_loop_hands_on_its_error() -> None:
+    """As if it had been done here."""
+
+    async def fail() -> None:
+        await beside(lambda: [][1])
+
+    with pytest.raises(IndexError):
+        asyncio.run(fail())
+
+
+def test_work_that_never_ends_holds_nobody(tmp_path: Path) -> None:
+    """The loop can be closed while a thread waits for a pipe; what comes out of it later goes nowhere."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    async def give_up() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(beside(pipe.read_bytes), 0.1)
+
+    asyncio.run(give_up())
+    pipe.write_bytes(b"late")
+    for thread in threading.enumerate():
+        if thread.daemon:
+            thread.join(PATIENCE)
+
+
+def test_what_can_be_read_but_once_is_not_followed(tmp_path: Path) -> None:
+    """A pipe gave its policies at the start: to read it again would find none. It is told."""
+    put(tmp_path, "a")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    async def follow() -> tuple[Loaded, Loaded | None]:
+        followed = ChangedFiles(Sources(policies=(str(tmp_path / "a.yaml"), str(pipe))))
+        threading.Thread(target=pipe.write_text, args=(POLICY.replace("NAME", "b"),), daemon=True).start()
+        first = await followed.first()
+        put(tmp_path, "a", POLICY.replace("NAME", "c"))
+        await followed.changed()
+        return first, await followed.changed()
+
+    first, later = asyncio.run(follow())
+    assert (names(first), later) == (["a", "b"], None)
+    assert any("can be read but once, so no policy is followed" in warning for warning in first.warnings)
+
+
+def left_to_collect(folder: Path, text: str) -> int:
+    """Objects that only the garbage collector finds, once a set has been read whose one file is ``text``."""
+
+    async def follow() -> int:
+        followed = ChangedFiles(Sources(policies=(str(folder),)))
+        (await followed.first()).snapshot.forget()
+        put(folder, "a", text)
+        gc.collect()
+        assert await followed.changed() is None
+        try:
+            loaded = await followed.changed()
+        except SourcesError:
+            return gc.collect()
+        assert loaded is not None
+        handlers.pod("mutate", BODY, loaded.snapshot, Metrics("test"))
+        loaded.snapshot.forget()
+        del loaded
+        return gc.collect()
+
+    return asyncio.run(follow())
+
+
+@pytest.mark.parametrize(
+    "text", [POLICY.replace("NAME", "b"), "kind: [", POLICY.replace("Tolerate", "Maybe")], ids=["new", "broken", "wrong"]
+)
+def test_what_is_no_longer_in_force_leaves_nothing_to_collect(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a set that is replaced nor one that is refused: what is in a cycle when objects are frozen stays for ever."""
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    monkeypatch.setattr(log, "_sink", lambda line: None)
+    put(tmp_path, "a")
+    gc.disable()
+    try:
+        assert left_to_collect(tmp_path, text) == 0
+    finally:
+        gc.enable()
+
+
+def test_what_is_read_beside_calls_is_never_collected_whole() -> None:
+    """No full collection comes while it is made, afterwards it counts as permanent, and the collector is as it was."""
+    before, permanent = gc.get_threshold(), gc.get_freeze_count()
+    full: list[str] = []
+
+    def heard(phase: str, info: dict[str, int]) -> None:
+        if info["generation"] == 2:
+            full.append(phase)
+
+    gc.callbacks.append(heard)
+    try:
+        with pauseless_collection():
+            made = [[number] for number in range(500_000)]
+    finally:
+        gc.callbacks.remove(heard)
+    assert full == []
+    assert gc.get_threshold() == before
+    assert gc.get_freeze_count() >= permanent + len(made)
+    gc.unfreeze()

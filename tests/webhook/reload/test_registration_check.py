@@ -1,0 +1,103 @@
+"""What a replica tells of the registration: made of its own catalog or another, and which names no condition catches."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cluster.client.errors import Reply
+from policies.policy import PolicySet
+from policies.state.cluster_facts import ClusterFacts
+from policies.state.snapshot import Snapshot
+from registration.configurations import Service, manifests
+from registration.entries import Chosen
+from tests.support.generators.random_worlds import catalog
+from tests.support.snapshots import build
+from webhook.reload.registration_check import PATHS, Registered, RegistrationCheck
+from webhook.telemetry import log
+
+Raw = dict[str, Any]
+NODE = {"kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"acme.example/gpu": "1", "nvidia.com/gpu": "8"}}}
+SNAPSHOT = replace(build(PolicySet(), catalog(), platforms=("gfd",)), cluster=ClusterFacts.from_objects([NODE]))
+
+
+@pytest.fixture(autouse=True)
+def lines(monkeypatch: pytest.MonkeyPatch) -> list[Raw]:
+    logged: list[Raw] = []
+    monkeypatch.setattr(log, "_sink", lambda line: logged.append(json.loads(line)))
+    return logged
+
+
+class Api:
+    """Answers for both configurations."""
+
+    def __init__(self, *replies: Reply) -> None:
+        self.replies = dict(zip(PATHS, replies, strict=True))
+
+    async def call(self, method: str, path: str) -> Reply:
+        assert method == "GET"
+        return self.replies[path]
+
+
+def looked(*replies: Reply, snapshot: Snapshot = SNAPSHOT, found: Registered | None = None) -> Registered:
+    """After one look."""
+    known = found if found is not None else Registered()
+    asyncio.run(RegistrationCheck(Api(*replies), lambda: snapshot, known).look())  # type: ignore[arg-type]
+    return known
+
+
+def registered(chosen: Chosen = Chosen(), change: Raw | None = None) -> list[Reply]:  # noqa: B008 - immutable
+    found = manifests(catalog(), Service(), chosen=chosen)
+    for one in found:
+        one["metadata"]["annotations"] = {**one["metadata"]["annotations"], **(change or {})}
+    return [Reply(200, one) for one in found]
+
+
+def test_a_registration_of_this_catalog(lines: list[Raw]) -> None:
+    """Whatever was chosen: what it was is read from it. A name that it was told is caught."""
+    for chosen in (Chosen(names=("acme.example/gpu",)), Chosen(claims="Off", names=("a.b/c", "acme.example/gpu"), excluded=("x",))):
+        assert looked(*registered(chosen)) == Registered(differs=False, overlooked=())
+    assert lines == []
+
+
+def test_a_registration_of_another_catalog(lines: list[Raw]) -> None:
+    """Told once, and by /readyz as long as it is so. One without a digest is from before there were any."""
+    found = looked(*registered(change={"berth.dev/made-of": "0" * 16}))
+    assert found.differs
+    assert next(iter(found.sentences())).startswith("made of another one than this replica's: print it again (berth webhooks)")
+    looked(*registered(change={"berth.dev/made-of": "0" * 16}), found=found)
+    assert [line["event"] for line in lines] == ["registration_differs", "resources_overlooked"]
+    assert lines[0]["text"] == next(iter(found.sentences())), "the log says what to type, too"
+    bare: Raw = {"metadata": {"name": "zz-berth"}}
+    assert looked(Reply(200, bare), Reply(200, bare)).differs
+
+
+def test_names_that_no_condition_catches(lines: list[Raw]) -> None:
+    """Those of the cluster that are in neither list, with or without a registration that can be read; told when they change."""
+    found = looked(*registered())
+    assert (found.differs, found.overlooked) == (False, ("acme.example/gpu",))
+    assert list(found.sentences()) == [
+        "made of the catalog of this replica", "no condition catches acme.example/gpu, which may be accelerators",
+    ]  # fmt: skip
+    looked(*registered(), found=found)
+    assert [(line["event"], line["names"]) for line in lines] == [("resources_overlooked", ["acme.example/gpu"])]
+    looked(*registered(Chosen(names=("acme.example/gpu",))), found=found)
+    assert found.overlooked == ()
+
+
+@pytest.mark.parametrize("reply", [Reply(404, {}), Reply(403, "no"), Reply(200, [])])
+def test_a_registration_that_cannot_be_read(reply: Reply) -> None:
+    """Nobody says that it is right or wrong."""
+    found = looked(reply, reply)
+    assert (found.differs, list(found.sentences())) == (None, ["no condition catches acme.example/gpu, which may be accelerators"])
+
+
+def test_nothing_is_said_before_there_are_policies() -> None:
+    """Nothing is known to compare with."""
+    known = Registered()
+    asyncio.run(RegistrationCheck(Api(*registered()), lambda: None, known).look())  # type: ignore[arg-type]
+    assert (known, list(known.sentences())) == (Registered(), [])

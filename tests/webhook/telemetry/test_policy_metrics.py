@@ -1,0 +1,94 @@
+"""What a verdict says each policy did: one word per policy and rule."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from policies.engine import evaluate
+from policies.rules import RULES
+from policies.verdict import Edit, Verdict
+from tests.support.cases import golden
+from webhook.admission.review import ReviewError
+from webhook.telemetry.policy_metrics import NO_POLICY, REMARKS, Outcome, outcomes
+
+DOCS = Path(__file__).parent.parent.parent.parent / "docs"
+
+
+def of(name: str) -> list[str]:
+    """The outcomes of a golden case, sorted, each in one line."""
+    case = golden.load(golden.CASES / f"{name}.yaml")
+    request = case.request()
+    return sorted(" ".join(one) for one in outcomes(evaluate(request, case.facts(request.namespace))))
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("modes/another-namespaces-policy-is-not-ours", []),
+        ("modes/a-pod-without-an-accelerator", []),
+        (
+            "modes/audit-on-top-of-enforced",
+            ["ClusterGPUPolicy/audited node_affinity Audit would_edit", "ClusterGPUPolicy/taints tolerations Enforce edited"],
+        ),
+        (
+            "modes/audit-and-enforce-refuse-for-the-same",
+            ["ClusterGPUPolicy/audited device_counts Audit would_refuse", "ClusterGPUPolicy/equal requests_match_limits Enforce refused"],
+        ),
+        ("modes/warn-is-audit-with-a-warning", ["ClusterGPUPolicy/warned device_counts Warn would_refuse"]),
+        (
+            "modes/max-mode-audit-is-the-brake",
+            ["ClusterGPUPolicy/taints tolerations Audit would_edit", "ClusterGPUPolicy/training-gpus node_affinity Audit would_edit"],
+        ),
+        ("node_affinity/instance-families-cannot-be-said-on-gfd", ["ClusterGPUPolicy/no-p4d node_affinity Enforce inexpressible"]),
+        ("mig_resources/author-writes-no-size", [f"{NO_POLICY} mig_resources Enforce refused"]),
+    ],
+)
+def test_what_a_policy_did_is_one_word(name: str, wanted: list[str]) -> None:
+    """Edits and refusals are Enforce's; what would be is Audit's and Warn's; nobody's refusal is nobody's."""
+    assert of(name) == wanted
+
+
+def test_a_refusal_that_is_spared_is_skipped() -> None:
+    """Placement alone is spared, here of a pod that is pinned to a node which is not there: all else is refused."""
+    assert of("actors/forged-pin-to-no-node-refusals") == [
+        f"ClusterGPUPolicy/strict {rule} Enforce {word}"
+        for rule, word in [
+            ("checkpoint_grace", "refused"),
+            ("device_counts", "refused"),
+            ("disruption", "refused"),
+            ("node_affinity", "skipped"),
+            ("requests_match_limits", "refused"),
+            ("tolerations", "refused"),
+        ]
+    ]
+
+
+def test_many_edits_are_one_outcome() -> None:
+    """Once per policy and rule, however many paths were written."""
+    edits = tuple(Edit(op="add", path=("spec", i), rule="tolerations", policies=("ClusterGPUPolicy/a",)) for i in range(9))
+    assert outcomes(Verdict(edits=edits)) == {Outcome("ClusterGPUPolicy/a", "tolerations", "Enforce", "edited")}
+
+
+@pytest.mark.parametrize("case", golden.cases(), ids=lambda case: case.name)
+def test_labels_are_names_of_ours(case: golden.Case) -> None:
+    """Policies of the snapshot in their own mode, or none; rules that exist."""
+    try:
+        request = case.request()
+    except ReviewError:
+        return
+    facts = case.facts(request.namespace)
+    found = outcomes(evaluate(request, facts))
+    live = {(compiled.policy.id, compiled.mode) for compiled in facts.snapshot.policies} | {(NO_POLICY, "Enforce")}
+    assert {(one.policy, one.mode) for one in found} <= live
+    assert {one.rule for one in found} <= {rule.name for rule in RULES}
+
+
+@pytest.mark.parametrize("word", ["skipped", "inexpressible"])
+def test_the_documentation_says_which_codes_are_outcomes(word: str) -> None:
+    """docs/metrics.md lists the same."""
+    listed = re.search(rf"^- `{word}`:[^:]*: BERTH-([\d, ]+\d)", (DOCS / "metrics.md").read_text(), re.MULTILINE)
+    assert listed
+    assert re.findall(r"\d+", listed[1]) == [code.removeprefix("BERTH-") for code, kind in REMARKS.items() if kind == word]

@@ -1,0 +1,144 @@
+"""A cache of decisions, as sent and logged, for the next pod that is alike in everything that a decision
+reads.
+
+The thousand pods of a Job differ in names and uids, those of two teams in images and commands; most are
+decided once. Nothing is guessed: the key contains the very extract that the rules read, byte for byte, and
+``webhook.reload.activation`` puts a new cache in its place when a new snapshot would decide otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from policies.lru import LruCache
+from policies.pods.permissions import Caller, caller
+from policies.request import Phase, Request
+from policies.state.snapshot import LONGEST_NAMESPACE, Facts, Scope
+from policies.verdict import Verdict
+from webhook.admission import review
+from webhook.admission.review import Review
+from webhook.telemetry import log_fields
+from webhook.telemetry.policy_metrics import Tally, tally
+
+_UNTIL_UID = orjson.dumps({"apiVersion": review.API_VERSION, "kind": review.KIND, "response": {"uid": ""}})[: -len('""}}')]
+_OVERHEAD = 1024
+"""Bytes of the objects around the texts of a decision."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredDecision:
+    """One decision, without the fields that identify the pod."""
+
+    word: str
+    """The result of ``log_fields.decision``."""
+    after_uid: bytes
+    """The part of the AdmissionReview after the uid."""
+    logged: bytes
+    """Fields of the log line, as a JSON object."""
+    tally: Tally
+    missing: tuple[tuple[str, str], ...] = ()
+    """The same as ``Verdict.missing``."""
+
+    def answer(self, uid: str) -> bytes:
+        """Return the AdmissionReview for the call with this uid."""
+        return _UNTIL_UID + orjson.dumps(uid) + self.after_uid
+
+
+def decided(asked: Review, verdict: Verdict, phase: Phase) -> StoredDecision:
+    """Return a verdict's form on the wire, in the log and in the metrics."""
+    word = log_fields.decision(verdict, phase)
+    answer = orjson.dumps(review.answer(asked, verdict, phase=phase))
+    return StoredDecision(
+        word=word,
+        after_uid=answer[len(_UNTIL_UID) + len(orjson.dumps(asked.uid)) :],
+        logged=b"" if asked.dry_run else tight(log_fields.of_decision(verdict, phase, word)),
+        tally=tally(phase, asked.operation, verdict),
+        missing=verdict.missing,
+    )
+
+
+Decisions = LruCache[StoredDecision]
+"""The decisions of a replica, under the snapshot in force."""
+_MOST_DECIDED = 16 * 2**20
+"""Bytes of the cache: some 1,600 decisions of 10 KiB, enough for one namespace, or for two of each of a
+thousand."""
+
+
+def none_decided() -> Decisions:
+    """Return an empty cache, for the start and for when the cached decisions no longer hold."""
+    return LruCache(_MOST_DECIDED)
+
+
+Key = tuple[Phase, bool, Scope, str, bytes, str, Caller, bytes]
+
+
+def key(phase: Phase, asked: Review | Request, facts: Facts, text: bytes) -> Key | None:
+    """Return everything that the verdict depends on.
+
+    ``text``: the extract of the pod, ``encoded``. Returns None for what is not cached: an update, a pod that
+    may name its node, and a namespace whose name is longer than any.
+    """
+    if asked.operation != "CREATE" or len(facts.namespace) > LONGEST_NAMESPACE:
+        return None
+    if _may_be_pinned(asked.pod, text):
+        return None
+    try:
+        namespace, claims = (facts.namespace, _claims(asked.pod, facts)) if b'"resourceClaims":' in text else ("", b"")
+    except orjson.JSONEncodeError:  # a claim that is nested deeper than 254 levels
+        return None
+    user = asked.user if asked.user in facts.reads.users else ""
+    return phase, asked.dry_run, facts.scope, namespace, claims, user, caller(asked.user, asked.groups), text
+
+
+def _claims(pod: Mapping[str, Any], facts: Facts) -> bytes:
+    """Return the requests of the claims that the pod names, as far as they are known.
+
+    A claim that changes yields another key, and evicts nothing else.
+    """
+    known, spec = facts.snapshot.cluster.claims, pod.get("spec")
+    listed = spec.get("resourceClaims") if isinstance(spec, dict) else None
+    found = []
+    for claim in listed if isinstance(listed, list) else ():
+        for kind, field in _NAMED if isinstance(claim, dict) else ():
+            name = claim.get(field)
+            found.append(known.get((kind, facts.namespace, name)) if isinstance(name, str) else None)
+    return orjson.dumps(found, default=_plain)
+
+
+_NAMED = (("ResourceClaimTemplate", "resourceClaimTemplateName"), ("ResourceClaim", "resourceClaimName"))
+"""Kinds and fields of k8s.io/api/core/v1 PodResourceClaim."""
+
+
+def _plain(value: object) -> object:
+    """Return a value of a claim in the form that JSON has for it."""
+    return [*value] if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else str(value)
+
+
+def _may_be_pinned(pod: Mapping[str, Any], text: bytes) -> bool:
+    """Return whether nodeName or matchFields may pin the pod to a node.
+
+    Such a pod is decided by that node's labels, and no other pod is like it.
+    """
+    spec = pod.get("spec")
+    return isinstance(spec, dict) and ("nodeName" in spec or ("affinity" in spec and b'"matchFields":[{' in text))
+
+
+def keep(decisions: Decisions, key: Key, decision: StoredDecision) -> None:
+    """Store a decision for the next pod with this key."""
+    *alike, claims, user, who, text = key
+    decisions.keep((*alike, tight(claims), user, who, tight(text)), decision, size(text, decision) + len(claims))
+
+
+def tight(text: bytes) -> bytes:
+    """Return a copy without the buffer that orjson leaves behind a text: 4 KiB even for the shortest, for as
+    long as it lives."""
+    return bytes(memoryview(text))
+
+
+def size(text: bytes, decision: StoredDecision) -> int:
+    """Return the approximate bytes that a cached decision takes."""
+    return len(text) + len(decision.after_uid) + len(decision.logged) + _OVERHEAD

@@ -1,0 +1,175 @@
+"""The handlers: each judges one review, from its body to the decision in one word and the answer's JSON."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+import orjson
+
+from policies import claims, work_budget
+from policies.engine import evaluate
+from policies.pods.projection import extract
+from policies.pods.view import PodError, Raw
+from policies.request import Phase
+from policies.state.snapshot import Facts, Snapshot
+from webhook.admission import claim_review, decision_cache, review, unread_reviews, workload_advice
+from webhook.admission.awaited_claims import AwaitedClaims, Claim
+from webhook.admission.claim_review import ClaimReview
+from webhook.admission.decision_cache import Decisions, StoredDecision
+from webhook.admission.decoding import MOST_READ, encoded
+from webhook.admission.review import Review, Unreadable
+from webhook.server.limits import UID_BYTES
+from webhook.telemetry import log, log_fields
+from webhook.telemetry.metrics import Metrics
+from webhook.telemetry.policy_metrics import of_claim
+
+
+class NotYet(Exception):
+    """Something that the decision depends on is about to arrive: the call is to be sent again."""
+
+
+def pod(
+    phase: Phase,
+    body: bytes,
+    snapshot: Snapshot,
+    metrics: Metrics,
+    awaited: AwaitedClaims | None = None,
+    decisions: Decisions | None = None,
+) -> tuple[str, bytes]:
+    """Judge a review of a pod. A dry run is neither logged nor counted.
+
+    ``awaited``: claims that are waited for; None: no claim is waited for. ``decisions``: those made under
+    this snapshot; None: each is made anew. Raises ReviewError and NotYet.
+    """
+    try:
+        return _pod(phase, review.load(body), snapshot, metrics, awaited, decisions)
+    except Unreadable as error:
+        return _unreadable(phase, body, snapshot, error)
+
+
+def validated(
+    body: bytes, snapshot: Snapshot, metrics: Metrics, awaited: AwaitedClaims | None = None, decisions: Decisions | None = None
+) -> tuple[str, bytes]:
+    """Judge a review sent to /validate: a pod's, a claim's or a template's. Raises ReviewError and NotYet."""
+    try:
+        document = review.load(body)
+        if claim_review.is_about(document):
+            return _claim(document, snapshot, metrics)
+        return _pod("validate", document, snapshot, metrics, awaited, decisions)
+    except Unreadable as error:
+        return _unreadable("validate", body, snapshot, error)
+
+
+def _claim(document: object, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
+    asked = claim_review.from_document(document)
+    size = asked.size()
+    if size > MOST_READ:
+        return _overgrown("validate", asked, size, snapshot)
+    if not snapshot.knows(asked.namespace):
+        raise NotYet
+    verdict = claims.judge(asked.request(), snapshot.facts_for(asked.namespace))
+    word = log_fields.decision(verdict, "validate")
+    if not asked.dry_run:
+        metrics.count(of_claim(verdict))
+        log.write("decision", "info", log_fields.of_decision(verdict, "validate", word), **log_fields.whose_claim(asked))
+    return word, orjson.dumps(claim_review.answer(asked, verdict))
+
+
+def _pod(
+    phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, awaited: AwaitedClaims | None, decisions: Decisions | None
+) -> tuple[str, bytes]:
+    asked = review.from_document(document)
+    facts = snapshot.facts_for(asked.namespace)
+    read = extract(asked.pod, facts.reads)
+    text = encoded(read)
+    size = len(text) if asked.old_pod is None else max(len(text), len(encoded(extract(asked.old_pod, facts.reads))))
+    if size > MOST_READ:
+        return _overgrown(phase, asked, size, snapshot)
+    if not snapshot.knows(asked.namespace):
+        raise NotYet
+    key = decision_cache.key(phase, asked, facts, text)
+    decided = decisions.get(key) if decisions is not None else None
+    if decided is None:
+        if work_budget.items(asked.pod) > work_budget.MOST or work_budget.items(asked.old_pod or {}) > work_budget.MOST:
+            return _overgrown(phase, asked, size, snapshot)
+        decided = _decided(asked, phase, facts, read)
+        if key is not None and decisions is not None:
+            decision_cache.keep(decisions, key, decided)
+    live = awaited if decided.missing and snapshot.every_namespace else None
+    if live is not None and live.waits(_named(asked.namespace, decided), monotonic()):
+        raise NotYet
+    if not asked.dry_run:
+        metrics.count(decided.tally)
+        log.write("decision", "info", decided.logged, **log_fields.whose(asked, phase))
+    return decided.word, decided.answer(asked.uid)
+
+
+def _named(namespace: str, decided: StoredDecision) -> list[Claim]:
+    return [(namespace, kind, name) for kind, name in decided.missing]
+
+
+def _decided(asked: Review, phase: Phase, facts: Facts, read: Raw) -> StoredDecision:
+    try:
+        verdict = evaluate(asked.request(phase), facts, read)
+    except PodError as error:
+        raise Unreadable(f"request.object is not shaped like a pod: {error}", f"write {error.wanted} there") from None
+    return decision_cache.decided(asked, verdict, phase)
+
+
+def _overgrown(phase: Phase, asked: Review | ClaimReview, size: int, snapshot: Snapshot) -> tuple[str, bytes]:
+    """Answer a review of which more would have to be judged than there is time for."""
+    return too_large(phase, unread_reviews.Head(asked.uid, asked.namespace), size, None, snapshot)
+
+
+def _unreadable(phase: str, body: bytes, snapshot: Snapshot, error: Unreadable) -> tuple[str, bytes]:
+    """Answer a review that cannot be read. Advice never refuses."""
+    head = unread_reviews.head_of(body[:UID_BYTES])
+    if head is None:
+        raise error
+    refused = phase != "advise" and head.enforced(snapshot)
+    log.write("unreadable", "warning", phase=phase, uid=log.cut(head.uid), reason=log.cut(error.sentence), refused=refused)
+    return _word(phase, refused), orjson.dumps(unread_reviews.unreadable(head.uid, error.sentence, error.fix, refused=refused))
+
+
+def too_large(phase: str, head: unread_reviews.Head, size: int, limit: int | None, snapshot: Snapshot) -> tuple[str, bytes]:
+    """Answer a review that is too large to be judged, by its head.
+
+    ``limit``: the body cap, in bytes; None if the body was read, and more would have to be judged than there
+    is time for.
+    """
+    refused = phase != "advise" and head.enforced(snapshot)
+    log.write("too_large", "warning", phase=phase, uid=log.cut(head.uid), bytes=size, refused=refused)
+    return _word(phase, refused), orjson.dumps(unread_reviews.too_large(head.uid, size=size, limit=limit, refused=refused))
+
+
+def over_share(phase: str, head: unread_reviews.Head, snapshot: Snapshot) -> tuple[str, bytes]:
+    """Answer a review of a namespace over its share of the loop, which was sent away before."""
+    refused = phase != "advise" and head.enforced(snapshot)
+    return _word(phase, refused), orjson.dumps(unread_reviews.over_share(head.uid, refused=refused))
+
+
+def failed(phase: str, head: unread_reviews.Head, snapshot: Snapshot) -> bytes:
+    """Return the answer to a review that a bug in Berth kept from being judged: refused where any policy is
+    in Enforce."""
+    return orjson.dumps(unread_reviews.failed(head.uid, refused=phase != "advise" and head.enforced(snapshot)))
+
+
+def _word(phase: str, refused: bool) -> str:
+    return "refused" if refused else "advised" if phase == "advise" else "unmatched"
+
+
+def workload(
+    body: bytes, snapshot: Snapshot, metrics: Metrics, awaited: AwaitedClaims | None = None, decisions: Decisions | None = None
+) -> tuple[str, bytes]:
+    """Advise on a workload: always allowed, with warnings about what its pods will meet. Raises ReviewError
+    and NotYet."""
+    try:
+        asked = workload_advice.parse(body)
+    except Unreadable as error:
+        return _unreadable("advise", body, snapshot, error)
+    if not snapshot.knows(asked.namespace):
+        raise NotYet
+    advice = workload_advice.advise(asked, snapshot)
+    if not asked.dry_run:
+        log.write("advice", **log_fields.of_advice(asked, advice))
+    return "advised", orjson.dumps(workload_advice.answer(asked, advice))

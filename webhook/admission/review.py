@@ -1,0 +1,244 @@
+"""AdmissionReview v1 in both directions: bytes to a typed Review, and a Verdict to the answer. Of other
+modules only ``workload_advice`` and ``claim_review``, which use the same functions, know the wire form.
+
+The API server checks in an answer that the uid and the kind are echoed, that ``patch`` and ``patchType`` come
+together or not at all, and that a validating call sends neither (kube-apiserver 1.36,
+admission/request/admissionreview.go).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import orjson
+
+from policies.document import kind_of
+from policies.messages import phrase
+from policies.request import Phase, Request
+from policies.verdict import Remark, Verdict, Violation, Would
+from webhook.admission import warnings as audience
+from webhook.admission.audit_annotations import audit_annotations
+from webhook.admission.decoding import ReviewError as ReviewError
+from webhook.admission.decoding import Unreadable as Unreadable
+from webhook.admission.decoding import load as load
+
+API_VERSION = "admission.k8s.io/v1"
+KIND = "AdmissionReview"
+Operation = Literal["CREATE", "UPDATE"]
+
+WARNING_LENGTH = 256
+"""The most characters of a warning: the API server cuts every warning to this length once all of them exceed
+the total, so none is longer."""
+WARNINGS_TOTAL = 4096
+"""The most characters of all warnings of a response together (endpoints/filters/warning.go); the API server
+drops the rest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """The fields that are read of an AdmissionReview, for both phases alike. Pods are dicts as received."""
+
+    uid: str
+    operation: Operation
+    namespace: str
+    user: str
+    groups: tuple[str, ...]
+    subresource: str
+    pod: dict[str, Any]
+    old_pod: dict[str, Any] | None
+    dry_run: bool
+
+    def request(self, phase: Phase) -> Request:
+        """Return the request for the engine."""
+        return Request(
+            operation=self.operation,
+            namespace=self.namespace,
+            user=self.user,
+            groups=self.groups,
+            subresource=self.subresource,
+            pod=self.pod,
+            old_pod=self.old_pod,
+            dry_run=self.dry_run,
+            phase=phase,
+        )
+
+
+def parse(body: bytes) -> Review:
+    """Return the review in ``body``. Of duplicate keys the last one wins, as in Go. Raises Unreadable for
+    broken JSON or an object that is no pod, ReviewError(400) for anything but a CREATE or UPDATE of a pod."""
+    return from_document(load(body))
+
+
+def from_document(document: object) -> Review:
+    """Return the review in a decoded document, as ``parse`` does."""
+    request = request_in(document)
+    _expect_pod(request)
+    operation = operation_in(request)
+    return Review(
+        uid=text_in(request, "uid"),
+        operation=operation,
+        namespace=text_in(request, "namespace"),
+        user=user_in(request),
+        groups=_groups_in(request),
+        subresource=_subresource_in(request),
+        pod=_pod(request, "object"),
+        old_pod=_pod(request, "oldObject") if operation == "UPDATE" else None,
+        dry_run=request.get("dryRun") is True,
+    )
+
+
+def answer(review: Review, verdict: Verdict, *, phase: Phase = "mutate") -> dict[str, Any]:
+    """Return the AdmissionReview to send back: allowed unchanged, allowed with a patch, or denied with every
+    reason."""
+    response: dict[str, Any] = {"uid": review.uid, "allowed": not verdict.violations}
+    if verdict.violations:
+        response["status"] = {"status": "Failure", "code": 403, "reason": "Forbidden", "message": refusal(verdict.violations)}
+    elif verdict.patch and phase == "mutate":
+        response["patchType"] = "JSONPatch"
+        response["patch"] = base64.b64encode(orjson.dumps(verdict.patch)).decode("ascii")
+    annotations = {} if review.dry_run else audit_annotations(verdict)
+    if annotations:
+        response["auditAnnotations"] = annotations
+    return sent(response, _warnings(review, verdict))
+
+
+def sent(response: dict[str, Any], sentences: Iterable[str]) -> dict[str, Any]:
+    """Return the AdmissionReview around a response, with ``sentences`` as warnings."""
+    if warnings := list(fitting(sentences)):
+        response["warnings"] = warnings
+    return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
+
+
+MOST_REASONS = 20
+REASON_LENGTH = 1000
+"""The most characters of one reason. Code, fact and fix are in the first 200; the rest may quote what an
+author wrote, a megabyte of it."""
+
+
+def refusal(violations: Sequence[Violation]) -> str:
+    """Return the message of a refusal: the sentence of a single violation, else a list of at most twenty.
+
+    The API server puts the webhook's name in front.
+    """
+    reasons = [printable(str(violation), REASON_LENGTH) for violation in violations[:MOST_REASONS]]
+    if len(violations) == 1:
+        return reasons[0]
+    more = [f"and {len(violations) - MOST_REASONS} more"] if len(violations) > MOST_REASONS else []
+    return "\n".join([f"{len(violations)} reasons:", *(f"- {reason}" for reason in reasons), *more])
+
+
+def fitting(sentences: Iterable[str]) -> Iterator[str]:
+    """Yield the sentences as warnings that the API server keeps: each once, in one line of at most 256
+    characters. If the total does not fit, the last warning gives the number left out."""
+    lines = list(dict.fromkeys(printable(text) for text in sentences))
+    room = WARNINGS_TOTAL
+    for index, line in enumerate(lines):
+        left = len(lines) - index
+        if left > 1 and len(line) > room - WARNING_LENGTH:  # room for this one and the closing line
+            yield str(Remark(code="BERTH-001", found=phrase("text", left=left)))
+            return
+        room -= len(line)
+        yield line
+
+
+def _warnings(review: Review, verdict: Verdict) -> Iterator[str]:
+    """Yield the warnings for the author: the remarks meant for authors, and what policies in Warn would
+    refuse."""
+    yield from map(str, audience.warned(verdict.remarks, verdict.violations, review.pod))
+    for would in (w for w in verdict.would if w.mode == "Warn"):
+        yield from (f"{v.code} ({would_be(would)}): {v.fact}; {v.fix}" for v in would.violations)
+
+
+def would_be(would: Would) -> str:
+    """Return the words for what a policy in Warn would do with the pod."""
+    return f"would be refused, were {would.policy} in Enforce"
+
+
+def printable(text: str, length: int = WARNING_LENGTH) -> str:
+    """Return the text as one line of printable characters: a control character would make the API server drop
+    the whole warning."""
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else " " for c in text)
+    flat = " ".join(text.split())
+    return flat if len(flat) <= length else flat[: length - 3] + "..."
+
+
+def request_in(document: object) -> dict[str, Any]:
+    """Return the request of an AdmissionReview. Raises ReviewError(400) where the document is no
+    AdmissionReview."""
+    if not isinstance(document, dict) or document.get("kind") != KIND or document.get("apiVersion") != API_VERSION:
+        raise ReviewError(400, f"the body is not an {KIND} of {API_VERSION}")
+    request = document.get("request")
+    if not isinstance(request, dict):
+        raise ReviewError(400, f"the {KIND} has no request")
+    return request
+
+
+def operation_in(request: dict[str, Any]) -> Operation:
+    """Return the operation; DELETE and CONNECT are not judged. Raises ReviewError(400)."""
+    operation = request.get("operation")
+    if operation == "CREATE":
+        return "CREATE"
+    if operation == "UPDATE":
+        return "UPDATE"
+    raise ReviewError(400, f"request.operation is {shown(operation)}; Berth judges CREATE and UPDATE")
+
+
+def _expect_pod(request: dict[str, Any]) -> None:
+    resource = request.get("resource")
+    if not isinstance(resource, dict) or resource.get("group", "") != "" or resource.get("resource") != "pods":
+        raise ReviewError(400, f"request.resource is {shown(resource)}; send only pods here")
+
+
+def _subresource_in(request: dict[str, Any]) -> str:
+    """Return the subresource, "" for the pod itself. Raises ReviewError(400) for any but ``resize``."""
+    found = request.get("subResource") or ""
+    if found in ("", "resize"):
+        return str(found)
+    raise ReviewError(400, f"request.subResource is {shown(found)}; send only pods themselves here, and resize")
+
+
+def user_in(request: dict[str, Any]) -> str:
+    """Return the name of the requesting user; "" if it cannot be read, which no policy exempts."""
+    info = request.get("userInfo")
+    name = info.get("username", "") if isinstance(info, dict) else ""
+    return name if isinstance(name, str) else ""
+
+
+def _groups_in(request: dict[str, Any]) -> tuple[str, ...]:
+    """Return the groups of the requesting user.
+
+    Unreadable ones count as none and exempt nobody; an item that is no text equals no group's name.
+    """
+    info = request.get("userInfo")
+    groups = info.get("groups") if isinstance(info, dict) else None
+    return tuple(groups) if isinstance(groups, list) else ()
+
+
+def _pod(request: dict[str, Any], field: str) -> dict[str, Any]:
+    pod = request.get(field)
+    if not isinstance(pod, dict):
+        raise Unreadable(f"request.{field} is {shown(pod)}; a pod was wanted")
+    return pod
+
+
+def text_in(request: dict[str, Any], field: str) -> str:
+    """Return a required field of the request. Raises ReviewError(400)."""
+    value = request.get(field)
+    if not isinstance(value, str) or not value:
+        raise ReviewError(400, f"request.{field} is {shown(value)}; a text was wanted")
+    return value
+
+
+def shown(value: object) -> str:
+    """Return a wrong value in the form that messages show, at most 100 characters of it."""
+    if value is None:
+        return "missing"
+    try:
+        text = orjson.dumps(value).decode()
+    except orjson.JSONEncodeError:  # it reads 1,024 levels and writes 254
+        return kind_of(value)
+    return text if len(text) <= 100 else text[:97] + "..."

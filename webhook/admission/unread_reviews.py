@@ -1,0 +1,92 @@
+"""Reviews that were not read, or not to the end: the facts in their first bytes, and the answers to them.
+
+With failurePolicy Ignore an error status would let such a pod pass, so that whoever writes an unreadable one
+would escape the policies: it is answered, with a refusal where any policy is in Enforce.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from policies.messages import Phrase, phrase
+from policies.state.snapshot import Snapshot
+from policies.verdict import Remark
+from policies.work_budget import MOST
+from webhook.admission.decoding import MOST_READ
+from webhook.admission.review import printable, sent
+
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([0-9A-Za-z-]{1,128})"')
+_NAMESPACE = re.compile(
+    rb'\{"kind":"AdmissionReview","apiVersion":' + _STRING + rb',"request":\{"uid":' + _STRING
+    + rb'(?:,"(?:kind|resource|requestKind|requestResource)":\{"[^{}]*+\}|,"(?:subResource|requestSubResource|name)":' + _STRING + rb")*+"
+    + rb',"namespace":"([a-z0-9-]{1,63})","operation":',
+)  # fmt: skip
+"""Matches everything before the namespace, field by field in the order of k8s.io/api/admission/v1
+AdmissionRequest, from the first byte.
+
+Of these fields an author writes only the name, which is one string, whatever it contains.
+"""
+
+
+class Head(NamedTuple):
+    """The fields in the first bytes of a review."""
+
+    uid: str
+    namespace: str | None
+    """None where it cannot be determined, for example behind a name of kilobytes."""
+
+    def enforced(self, snapshot: Snapshot) -> bool:
+        """Return whether a policy may refuse in its namespace; if that is unknown, whether any policy may
+        refuse."""
+        return snapshot.enforces if self.namespace is None else enforced(snapshot, self.namespace)
+
+
+def enforced(snapshot: Snapshot, namespace: str) -> bool:
+    """Return whether a policy may refuse in this namespace: policies of another namespace do not count."""
+    return snapshot.facts_for(namespace).enforces if snapshot.knows(namespace) else snapshot.enforces
+
+
+def head_of(body: bytes) -> Head | None:
+    """Return the head of an AdmissionReview as the API server writes it, from its first bytes; None for
+    anything else."""
+    uid = _UID.search(body)
+    if uid is None:
+        return None
+    namespace = _NAMESPACE.match(body)
+    return Head(uid[1].decode(), namespace[1].decode() if namespace else None)
+
+
+def too_large(uid: str, *, size: int, limit: int | None, refused: bool) -> dict[str, Any]:
+    """Return the answer to a review over the body cap (``limit``, in bytes), or (``limit`` None) of which
+    more would have to be judged than is allowed."""
+    if limit is not None:
+        return _not_judged(uid, "BERTH-003", phrase("text", size=size, limit=limit), refused=refused)
+    return _not_judged(uid, "BERTH-004", phrase("text", size=size, most=MOST_READ, items=MOST), refused=refused)
+
+
+def unreadable(uid: str, why: str, fix: str, *, refused: bool) -> dict[str, Any]:
+    """Return the answer to a review that cannot be read."""
+    found = phrase("text", why=printable(why, 300), fix=fix)
+    return _not_judged(uid, "BERTH-005", found, refused=refused, status=403, reason="Forbidden")
+
+
+def over_share(uid: str, *, refused: bool) -> dict[str, Any]:
+    """Return the answer to a review whose namespace is over its share of this replica's time."""
+    return _not_judged(uid, "BERTH-006", phrase("text"), refused=refused, status=429, reason="TooManyRequests")
+
+
+def failed(uid: str, *, refused: bool) -> dict[str, Any]:
+    """Return the answer to a review that could not be judged because of a bug in Berth."""
+    return _not_judged(uid, "BERTH-007", phrase("text"), refused=refused, status=403, reason="Forbidden")
+
+
+def _not_judged(
+    uid: str, code: str, found: Phrase, *, refused: bool, status: int = 413, reason: str = "RequestEntityTooLarge"
+) -> dict[str, Any]:
+    notice = Remark(code=code, found=found)
+    if not refused:
+        return sent({"uid": uid, "allowed": True}, [str(notice)])
+    failure = {"status": "Failure", "code": status, "reason": reason, "message": f"{notice}."}
+    return sent({"uid": uid, "allowed": False, "status": failure}, [])

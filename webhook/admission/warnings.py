@@ -1,0 +1,47 @@
+"""The audience of a remark: the author, in a warning, or only the platform team, in the log, the metrics and
+``berth try``.
+
+The audience of a code is a column of its row (``policies.messages``). An author who requests by annotation
+the same as a policy's default is told what came of it: the annotation takes precedence over every default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from policies.messages import TABLE
+from policies.pods.view import mapping_at
+from policies.verdict import Remark, Violation
+
+
+def warned(remarks: Sequence[Remark], violations: Sequence[Violation], pod: Mapping[str, Any]) -> Iterator[Remark]:
+    """Yield the remarks about ``pod`` that its author should read, without those about a value that it is
+    refused for."""
+    refused = {violation.about for violation in violations if TABLE[violation.code].of_value}
+    for remark in remarks:
+        if _for_author(remark, pod) and not (remark.about and remark.about in refused):
+            yield remark
+
+
+def of_platform(remarks: Sequence[Remark], pod: Mapping[str, Any]) -> Iterator[Remark]:
+    """Return the remarks about ``pod`` that only the platform team can act upon, not its author."""
+    return (remark for remark in remarks if not _for_author(remark, pod))
+
+
+def _for_author(remark: Remark, pod: Mapping[str, Any]) -> bool:
+    """Return whether the remark is for the author.
+
+    A remark that names policies still is where the author's annotation requests it: it names those that
+    granted or matched.
+    """
+    if TABLE[remark.code].audience == "author" or not remark.policies:
+        return True
+    return remark.about[:2] == _ANNOTATIONS and _annotations(pod).get(str(remark.about[2])) is not None
+
+
+_ANNOTATIONS = ("metadata", "annotations")
+
+
+def _annotations(pod: Mapping[str, Any]) -> Mapping[str, Any]:
+    return mapping_at(mapping_at(pod, "metadata", ()), "annotations", ("metadata",))

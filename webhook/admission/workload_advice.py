@@ -1,0 +1,238 @@
+"""Advice about the pods of a workload, for the user who applies it: warnings about pods only reach the logs
+of controllers.
+
+It reads the AdmissionReview of a workload that the catalog knows, and builds the pod of each of its
+templates. The warnings list what policies in Enforce will refuse, what those in Warn would refuse, and the
+remarks, with paths of the workload. It never refuses or edits: whatever is wrong with the workload, it is
+allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, NamedTuple
+
+from documents.yaml_reader import one_value
+from policies import work_budget
+from policies.document import Document, InputError, path_text
+from policies.engine import MOST_AUDITED
+from policies.explain import admission_preview
+from policies.explain.admission_preview import Judgement
+from policies.messages import phrase
+from policies.pods.projection import Reads, extract
+from policies.request import Request
+from policies.state.snapshot import Facts, Snapshot
+from policies.verdict import Path, Remark, Violation
+from policies.workloads import parts
+from policies.workloads.parts import Parts
+from policies.workloads.pods import Around, Owner, Templated, pods_of
+from policies.workloads.templates import workload_of
+from webhook.admission import review, warnings
+from webhook.admission.decoding import MOST_READ, encoded
+from webhook.admission.review import WARNING_LENGTH, Operation, ReviewError, Unreadable
+
+MOST_TEXT = 2**14
+"""The most characters of a text in a workload that is read as YAML, at some 200 KB/s: a patch of a pod's spec
+has a few hundred."""
+AROUND = Around(texts=lambda text: one_value(text) if len(text) <= MOST_TEXT else None)
+"""Other objects are not fetched while a review is being answered."""
+MOST_TEMPLATES = 16
+"""The most templates judged per workload, each as costly as two reviews of a pod: a RayCluster has two to
+ten, a body of 3 MiB could hold 20,000."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advised:
+    """The fields that are read of an AdmissionReview of a workload."""
+
+    uid: str
+    operation: Operation
+    namespace: str
+    user: str
+    """The user who applies it; its pods are created by another."""
+    api_version: str
+    kind: str
+    name: str
+    """The name, else the generateName, else ""."""
+    workload: dict[str, Any]
+    """The object, as received."""
+    dry_run: bool
+
+
+def parse(body: bytes) -> Advised:
+    """Return the review in ``body``.
+
+    Raises ReviewError(400) for what is no review, for pods, and for other operations than CREATE and UPDATE.
+    """
+    return from_document(review.load(body))
+
+
+def from_document(document: object) -> Advised:
+    """Return the review in a decoded document, as ``parse`` does."""
+    request = review.request_in(document)
+    _expect_workload(request)
+    api_version, kind = _kind(request)
+    workload = request.get("object")
+    if not isinstance(workload, dict):
+        raise Unreadable(f"request.object is {review.shown(workload)}; a {kind} was wanted")
+    return Advised(
+        uid=review.text_in(request, "uid"),
+        operation=review.operation_in(request),
+        namespace=review.text_in(request, "namespace"),
+        user=review.user_in(request),
+        api_version=api_version,
+        kind=kind,
+        name=_name(request, workload),
+        workload=workload,
+        dry_run=request.get("dryRun") is True,
+    )
+
+
+class Advice(NamedTuple):
+    """One sentence for the user who applies a workload."""
+
+    code: str
+    text: str
+
+
+def _notice(variant: str, **values: object) -> Advice:
+    notice = Remark(code=UNJUDGED, found=phrase(variant, **values))
+    return Advice(notice.code, str(notice))
+
+
+UNJUDGED = "BERTH-002"
+
+
+def advise(asked: Advised, snapshot: Snapshot) -> tuple[Advice, ...]:
+    """Return the advice, each sentence once; none where its pods request no accelerator."""
+    known = workload_of(snapshot.catalog, asked.api_version, asked.kind)
+    if known is None or not known.describes_pods:
+        return ()
+    owner = Owner(api_version=asked.api_version, kind=asked.kind, name=asked.name, namespace=asked.namespace, workload=known)
+    made = list(islice(pods_of(Document(file="", value=asked.workload), owner, snapshot.catalog, AROUND), MOST_TEMPLATES + 1))
+    judged = made[:MOST_TEMPLATES]
+    read = snapshot.facts_for(asked.namespace).reads
+    if sum(_size(one, read) for one in judged) > MOST_READ:
+        return (_notice("too large"),)
+    facts = _for_advice(snapshot.facts_for(asked.namespace), len(judged))
+    advice = dict.fromkeys(s for one in judged for s in _sentences(one, asked, facts, several=len(made) > 1))
+    if len(made) > MOST_TEMPLATES:
+        advice[_notice("too many", most=MOST_TEMPLATES)] = None
+    return tuple(advice)
+
+
+def _for_advice(facts: Facts, templates: int) -> Facts:
+    """Return the facts with the policies that give advice: those in Enforce, and as many in Warn as would be
+    tried on one pod, divided among the templates."""
+    warns = [c for c in facts.policies if c.mode == "Warn"][: max(1, MOST_AUDITED // max(1, templates))]
+    return replace(facts, policies=tuple(c for c in facts.policies if c.mode == "Enforce" or c in warns))
+
+
+def _size(made: Templated | InputError, read: Reads) -> int:
+    """Return the bytes that would be judged."""
+    if isinstance(made, InputError):
+        return 0
+    try:
+        return len(encoded(extract(made.pod, read))) if work_budget.items(made.pod) <= work_budget.MOST else MOST_READ + 1
+    except ReviewError:
+        return MOST_READ + 1
+
+
+def answer(asked: Advised, advice: Sequence[Advice]) -> dict[str, Any]:
+    """Return the AdmissionReview to send back: allowed, with as many of the sentences as the API server
+    keeps."""
+    return review.sent({"uid": asked.uid, "allowed": True}, [one.text for one in advice])
+
+
+def _sentences(made: Templated | InputError, asked: Advised, facts: Facts, *, several: bool) -> Iterator[Advice]:
+    if isinstance(made, InputError):
+        yield _notice("template", where=path_text(made.path), message=made.message)
+        return
+    for error in made.unread:
+        yield _notice("part", where=path_text(error.path), message=error.message)
+    request = Request(namespace=asked.namespace, user=made.user, pod=made.pod, dry_run=asked.dry_run)
+    about = _Template(path_text(made.template), made.parts, several)
+    yield from _of_pod(about, admission_preview.judge(request, facts), made.pod)
+
+
+def _of_pod(about: _Template, judged: Judgement, pod: dict[str, Any]) -> Iterator[Advice]:
+    """Yield the advice in the order of the answer for a pod, after the refusals."""
+    yield from (Advice(violation.code, about.refused(violation)) for violation in judged.violations)
+    yield from (Advice(remark.code, about.remark(remark)) for remark in warnings.warned(judged.remarks, judged.violations, pod))
+    for would in judged.mutate.would:
+        if would.mode == "Warn":
+            yield from (Advice(violation.code, about.would(violation, review.would_be(would))) for violation in would.violations)
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """Sentences about pods of one template, in the terms of those who edit the template.
+
+    Rules name paths of the pod. These are prefixed with the template's path, or, where that makes a warning
+    too long to be sent whole, stay as they are behind the name of the template.
+    """
+
+    path: str
+    parts: Parts
+    several: bool
+    """True if the workload has other templates: the sentence then names the one that is meant."""
+
+    def refused(self, violation: Violation) -> str:
+        """Return the sentence of a violation, with as many details of a pod's refusal as fit."""
+        ways = self._ways(violation, "its pods will be refused", f"its pods from {self.path} will be refused")
+        sentence = _first_whole(*ways, f"{violation.code} ({self.path}): {violation.fact}; {violation.fix}")
+        asked = f" (asked by {', '.join(violation.policies)})" if violation.policies else ""
+        detail = f" {violation.detail_at(self._place)}" if violation.more else ""
+        fuller = [f"{sentence}.{more}" for more in (detail + asked, asked, detail) if more]
+        return _first_whole(*fuller, sentence)
+
+    def would(self, violation: Violation, would_be: str) -> str:
+        return _first_whole(*self._ways(violation, would_be, f"pods from {self.path} {would_be}"))
+
+    def remark(self, remark: Remark) -> str:
+        return _first_whole(f"{remark.code}: {remark.text_at(self._place)}", f"{remark.code} ({self.path}): {remark.text}")
+
+    def _ways(self, violation: Violation, opening: str, named: str) -> Iterator[str]:
+        """Yield the sentence in two forms, each naming the template once: by the paths in the fact, or before
+        it."""
+        fact = f"{violation.fact}; {violation.fix}"
+        placed = f"{violation.fact_at(self._place)}; {violation.fix_at(self._place)}"
+        yield f"{violation.code} ({named if self.several and placed == fact else opening}): {placed}"
+        yield f"{violation.code} ({named}): {fact}"
+
+    def _place(self, path: Path) -> str:
+        return parts.placed(path, self.parts)
+
+
+def _first_whole(*sentences: str) -> str:
+    """Return the first sentence that fits a warning uncut, else the last."""
+    return next((sentence for sentence in sentences if len(sentence) <= WARNING_LENGTH), sentences[-1])
+
+
+def _expect_workload(request: dict[str, Any]) -> None:
+    resource = request.get("resource")
+    if not isinstance(resource, dict):
+        raise ReviewError(400, f"request.resource is {review.shown(resource)}; a group, version and resource were wanted")
+    if resource.get("group", "") == "" and resource.get("resource") == "pods":
+        raise ReviewError(400, "request.resource is pods; send them to /mutate and /validate, and workloads here")
+    if request.get("subResource"):
+        raise ReviewError(400, f"request.subResource is {review.shown(request['subResource'])}; send only workloads themselves here")
+
+
+def _kind(request: dict[str, Any]) -> tuple[str, str]:
+    """Return apiVersion and kind of the object under review, which may have been converted to an equivalent
+    one."""
+    kind = request.get("kind")
+    texts = [kind.get(field) for field in ("group", "version", "kind")] if isinstance(kind, dict) else []
+    match texts:
+        case [str(group), str(version), str(name)] if version and name:
+            return (f"{group}/{version}" if group else version), name
+    raise ReviewError(400, f"request.kind is {review.shown(kind)}; a group, version and kind were wanted")
+
+
+def _name(request: dict[str, Any], workload: dict[str, Any]) -> str:
+    metadata = workload.get("metadata")
+    written = (metadata.get("name"), metadata.get("generateName")) if isinstance(metadata, dict) else ()
+    return next((name for name in (request.get("name"), *written) if isinstance(name, str) and name), "")

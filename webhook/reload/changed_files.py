@@ -1,0 +1,109 @@
+"""Policy files that change while the server runs: they are read again once they have stopped changing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+from documents.files import Stamp, read_once, stamp
+from webhook.reload.sources import Loaded, Loader, Sources
+
+T = TypeVar("T")
+NEVER = 10**6
+"""The collections of the middle generation between two full ones."""
+
+
+class ChangedFiles:
+    """Detects changes of files; called once a second.
+
+    A change counts only when two checks in a row find the same: a set that is being copied is never read by
+    half, and a file written twice in one tick of the clock is read after the second write.
+    """
+
+    def __init__(self, sources: Sources) -> None:
+        self._loader = Loader(sources)
+        self._sources = sources
+        self._read: Stamp = ()
+        self._seen: Stamp = ()
+        self._once: tuple[str, ...] = ()
+
+    async def first(self) -> Loaded:
+        """Read the files at the start. Raises SourcesError with all that is wrong."""
+        loaded = await beside(self._load_first)
+        unfollowed = tuple(f"{path}: can be read but once, so no policy is followed; give files or folders" for path in self._once)
+        return replace(loaded, warnings=loaded.warnings + unfollowed)
+
+    def _load_first(self) -> Loaded:
+        self._read = self._seen = stamp(self._sources.paths)
+        self._once = read_once(self._sources.paths)
+        return self._loader.load()
+
+    async def changed(self) -> Loaded | None:
+        """Return the new set, or None if there is none that has stopped changing.
+
+        Raises SourcesError, once for each set that is wrong.
+        """
+        if self._once:
+            return None
+        found = await beside(lambda: stamp(self._sources.paths))
+        settled, self._seen = found == self._seen, found
+        if not settled or found == self._read:
+            return None
+        self._read = found
+        return await beside(self._load_again)
+
+    def _load_again(self) -> Loaded:
+        with pauseless_collection():
+            return self._loader.load()
+
+
+@contextlib.contextmanager
+def pauseless_collection() -> Iterator[None]:
+    """Keep the garbage collector short during work on a thread that makes many lasting objects.
+
+    Meanwhile it examines only the young objects, and afterwards never any of these. Otherwise it would
+    examine all of them, several times, and every call would wait: for 80 ms with a thousand policies. The new
+    objects must be free of cycles, or what remains of them after their replacement is never freed.
+    """
+    young, middle, full = gc.get_threshold()
+    gc.set_threshold(young, middle, NEVER)
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.set_threshold(young, middle, full)
+
+
+async def beside(work: Callable[[], T]) -> T:
+    """Return the result of ``work``, run on a thread of its own so that calls go on.
+
+    It is a daemon thread, not the loop's executor: one that waits for a file that never answers must not keep
+    the process from ending.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def tell(settle: Callable[[], None]) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(lambda: None if future.done() else settle())
+
+    def run() -> None:
+        try:
+            result = work()
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
+            tell(partial(future.set_exception, error))
+        else:
+            tell(partial(future.set_result, result))
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        return await future
+    except Exception:
+        del future  # else the error's frame and the future hold each other, and all that was read of a refused set
+        raise

@@ -1,0 +1,225 @@
+"""Policies and facts of a cluster, followed by watches: a change is in force a moment later, and nothing is
+in force before everything is listed.
+
+One task per kind follows the API server (``cluster.watch.reflector``) and fills the delta queue; one takes
+the queued changes, makes the next snapshot (``policies.state.updater``) and swaps it. Whatever happens to the
+API server, the last snapshot goes on deciding.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from cluster.client.api_client import Access, Client
+from cluster.status.leader_election import Lease
+from cluster.status.writer import StatusWriter, writer
+from cluster.watch.connectivity import Connectivity
+from cluster.watch.delta_queue import DeltaQueue
+from cluster.watch.kinds import KINDS
+from cluster.watch.reflector import Reflector
+from policies.state.objects import Entry, Key, id_of
+from policies.state.snapshot import Snapshot
+from policies.state.updater import AUTO, Update, Updater
+from webhook.reload.activation import activate
+from webhook.reload.changed_files import beside, pauseless_collection
+from webhook.reload.condition import Condition
+from webhook.reload.registration_check import RegisteredCollector, RegistrationCheck
+from webhook.reload.sources import ClusterSource, Sources, options
+from webhook.telemetry import log
+from webhook.telemetry.watch_metrics import WatchCollector, Watching, Writes
+
+SETTLES = 0.01
+"""Seconds that a change waits for others: `kubectl apply` of a folder arrives as one within a few ms, and
+each swap costs a millisecond or two."""
+FEW = 16
+"""The most changes that are applied on the event loop: 0.2 ms each. More go to a thread, and calls go on."""
+TOUCH_ALL = frozenset({"ClusterGPUPolicy", "GPUNodeTemplate", "Node", "NodePool"})
+"""Kinds of which one object may change what all policies are compiled against (platforms, slices, instance
+families).
+
+That takes a second for a thousand policies, so it never happens on the event loop. Kinds that teams write are
+not among them.
+"""
+WAITS = 5.0
+"""Seconds between log lines about what is still missing for a first snapshot."""
+ENDINGS, ENDING = 3, 4.0
+"""The number of times that tasks are cancelled at the end, and the seconds that they get each time: releasing
+the Lease takes three at most."""
+MOST_ERRORS = 16
+"""The most errors of one object that are logged; its status has more."""
+IN_ONE_TURN = 50
+"""Refused objects that are logged in one turn of the event loop."""
+
+
+@dataclass(slots=True)
+class ClusterWatcher:
+    """Activates the policies and facts of the cluster. Made and used on the event loop."""
+
+    source: ClusterSource
+    sources: Sources
+    condition: Condition
+    inbox: DeltaQueue = field(default_factory=DeltaQueue)
+    update: Update | None = None
+    """The result of the newest batch."""
+    client: Client | None = None
+    _updater: Updater | None = None
+    _reflectors: list[Reflector] = field(default_factory=list)
+    _statuses: StatusWriter | None = None
+    _leading: asyncio.Task[Any] | None = None
+    _tasks: list[asyncio.Task[Any]] = field(default_factory=list)
+
+    async def first(self) -> Snapshot:
+        """Activate and return the first snapshot, once every kind is known as far as it can be.
+
+        Raises SourcesError for wrong options and a wrong catalog, AccessError where it is not given how to
+        reach the API server.
+        """
+        catalog, chosen = options(_by_themselves(self.sources))
+        self.client = await Client.connect(Access(self.source.kubeconfig, self.source.context))
+        self._updater = Updater(catalog, chosen)
+        gate = Connectivity(self.client)
+        self._reflectors = [Reflector(self.client, one, self.inbox, gate, _log, float(self.source.watch)) for one in KINDS]
+        self.condition.watching = self._watching
+        self.condition.replica.metrics.also(WatchCollector(self._watching, self._refused, self._writes))
+        self._tasks = [asyncio.create_task(one.run(), name=f"watch {one.kind}") for one in self._reflectors]
+        await self._synced()
+        await self._take()
+        self._lead(self.client, gate)
+        self._look_at_registration(self.client)
+        assert self.condition.replica.snapshot is not None, "the first batch puts one in force"
+        return self.condition.replica.snapshot
+
+    def _lead(self, client: Client, gate: Connectivity) -> None:
+        """Start the writers and the leader election.
+
+        Statuses and Events are written by the one replica that holds the Lease; every replica is a candidate.
+        """
+        namespace, name = self.source.lease
+        holder = f"{socket.gethostname()}_{secrets.token_hex(4)}"
+        lease = Lease(client, namespace=namespace, name=name, holder=holder, tell=_log, reachable=lambda: gate.open)
+        self._statuses, events = writer(client, lease, _log, lambda: gate.open)
+        if self.update is not None:
+            self._statuses.take(self.update.snapshot, self.update.entries)
+        self.condition.leading = lambda: lease.held
+        self._tasks += [asyncio.create_task(self._statuses.run(), name="statuses"), asyncio.create_task(events.run(), name="events")]
+        self._leading = asyncio.create_task(lease.run(), name="lease")
+
+    def _look_at_registration(self, client: Client) -> None:
+        replica, found = self.condition.replica, self.condition.registered
+        replica.metrics.also(RegisteredCollector(found))
+        upkeep = RegistrationCheck(client, lambda: replica.snapshot, found)
+        self._tasks.append(asyncio.create_task(upkeep.run(), name="registration"))
+
+    async def follow(self) -> None:
+        """Apply changes, for ever."""
+        while True:
+            await self.inbox.filled.wait()
+            await asyncio.sleep(SETTLES)
+            try:
+                await self._take()
+            except Exception as error:  # noqa: BLE001 - one bad batch must not end the following
+                log.write("failed", "error", phase="following", error=log.trace(error))
+
+    async def close(self) -> None:
+        """End all tasks and connections. The Lease is released last, once nothing is written any more."""
+        await _ended(self._tasks)
+        if self._leading is not None:
+            await _ended([self._leading])
+        if self.client is not None:
+            await self.client.close()
+
+    async def _synced(self) -> None:
+        """Wait until every required kind is listed, and the others as far as they may be read.
+
+        What is missing is logged at intervals.
+        """
+        logged_at = time.monotonic()
+        while not all(one.synced for one in self._reflectors):
+            await asyncio.sleep(SETTLES)
+            if time.monotonic() - logged_at > WAITS:
+                logged_at = time.monotonic()
+                missing = {one.kind: one.error or "not listed yet" for one in self._reflectors if not one.synced}
+                log.write("cluster_waiting", "warning", missing=missing)
+
+    async def _take(self) -> None:
+        """Apply the changes since the last time, as one batch."""
+        assert self._updater is not None
+        updater, changes = self._updater, self.inbox.take()
+        if len(changes) > FEW:
+            update = await beside(lambda: _applied(updater, changes))
+        elif any(kind in TOUCH_ALL for kind, _, _ in changes):
+            update = await beside(lambda: updater.apply(changes))
+        else:
+            update = updater.apply(changes)
+        self.update = update
+        if self._statuses is not None:
+            self._statuses.take(update.snapshot, update.entries)
+        await activate(self.condition, update)
+        await self._tell_refused(update.refused)
+
+    async def _tell_refused(self, refused: tuple[Entry, ...]) -> None:
+        for number, entry in enumerate(refused):
+            acting = "its last good form" if entry.stale else "nothing of it"
+            log.write(
+                "policy_refused", "error", object=id_of(entry.key), errors=list(entry.understood.errors[:MOST_ERRORS]), inForce=acting
+            )
+            if number % IN_ONE_TURN == 0:
+                await asyncio.sleep(0)
+
+    def _writes(self) -> Writes:
+        if self._statuses is None:
+            return Writes()
+        counts = self._statuses.counts
+        return Writes(self.condition.leading(), counts.written, counts.lost, counts.failed)
+
+    def _refused(self) -> tuple[int, int]:
+        refused = [entry for entry in self.condition.entries.values() if entry.understood.errors]
+        return sum(entry.stale for entry in refused), sum(not entry.stale for entry in refused)
+
+    def _watching(self) -> Iterator[Watching]:
+        """Yield the state of each kind, for ``/readyz`` and the metrics."""
+        sizes, now = self.inbox.sizes(), time.monotonic()
+        for one in self._reflectors:
+            kind = one.kind
+            yield Watching(
+                kind=kind,
+                synced=one.synced,
+                healthy=one.healthy,
+                error=one.error,
+                silent=now - one.heard_at if one.heard_at else None,
+                objects=sizes.get(kind, 0),
+                counts=asdict(one.counts),
+                digest=lambda kind=kind: self.inbox.digest(kind),  # type: ignore[misc]
+            )
+
+
+async def _ended(tasks: list[asyncio.Task[Any]]) -> None:
+    """Cancel the tasks and wait for them; again where a library took the first cancellation for its own
+    timeout."""
+    for _ in range(ENDINGS):
+        pending = [task for task in tasks if not task.done()]
+        for task in pending:
+            task.cancel()
+        if pending:
+            await asyncio.wait(pending, timeout=ENDING)
+
+
+def _by_themselves(sources: Sources) -> Sources:
+    """Return the sources; platforms and MIG strategy, unless given, are to be taken from the nodes."""
+    return replace(sources, platforms=sources.platforms or (AUTO,), mig_strategy=sources.mig_strategy or AUTO)
+
+
+def _applied(updater: Updater, changes: Mapping[Key, Any]) -> Update:
+    """Apply changes on a thread: see ``changed_files.pauseless_collection``."""
+    with pauseless_collection():
+        return updater.apply(changes)
+
+
+def _log(event: str, /, **fields: Any) -> None:
+    log.write(event, "warning" if "error" in fields else "info", **fields)

@@ -1,0 +1,36 @@
+"""The state of a replica: the results of reloading, for ``/readyz`` and ``/metrics``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from policies.state.objects import Entry, Key
+from webhook.admission.app import Replica
+from webhook.reload.registration_check import Registered
+from webhook.telemetry.watch_metrics import Watching, nothing
+
+
+@dataclass(slots=True, kw_only=True)
+class Condition:
+    """The state, changed by the watchers and read by the second port. Times are Unix seconds."""
+
+    replica: Replica
+    certificate_expires: float = 0
+    certificate_refused_at: float = 0
+    """When the files on disk were found wrong; 0: they are what is served."""
+    certificate_waiting: Callable[[], str] = lambda: ""
+    """Returns what callers wait for before they can verify what is served; "" if nothing."""
+    loaded_at: float = 0
+    """When the policies in force were read."""
+    refused_at: float = 0
+    """When a newer set was refused; 0: the policies in force are the newest."""
+    watching: Callable[[], Iterator[Watching]] = nothing
+    """The kinds that are followed in a cluster; none where policies are files."""
+    leading: Callable[[], bool] = lambda: False
+    """Returns whether this replica writes statuses."""
+    registered: Registered = field(default_factory=Registered)
+    """The result of ``registration_check``: whether the API server calls for all that is judged, as far as
+    known."""
+    entries: Mapping[Key, Entry] = field(default_factory=dict)
+    """Berth's objects in the cluster, as far as they are known."""

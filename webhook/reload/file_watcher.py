@@ -1,0 +1,144 @@
+"""The watchers of files while calls are answered: of the policies in force and of the certificate that is
+served.
+
+Each checks once a second, independently of the other: a mount that hangs must not hold up a renewal. Errors
+are logged, and the last good version stays in force.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+from certs.authority import CertificateError
+from certs.following import Source
+from certs.serving import LiveContext, Serving
+from cluster.client.new_errors import NewErrors
+from policies.state.snapshot import Snapshot
+from webhook.reload import activation
+from webhook.reload.changed_files import ChangedFiles, beside
+from webhook.reload.condition import Condition
+from webhook.reload.sources import Sources, SourcesError
+from webhook.telemetry import log
+
+LOOK = 1.0
+"""Seconds between two checks of files: the certificate is read whole in 30 us, of a hundred policy files only
+stat is called."""
+SLOW = 5.0
+"""Seconds after which it is logged that policies are still being read: ten thousand take two."""
+MOST_LOGGED = 100
+"""The most errors of a refused set of policies that are logged."""
+QUIET = 2
+"""Checks without an error after which a certificate is good again: files that have just changed pass one
+without an error."""
+
+
+async def every_second(look: Callable[[], Awaitable[None]]) -> None:
+    """Run for ever."""
+    while True:
+        await asyncio.sleep(LOOK)
+        try:
+            await look()
+        except Exception as error:  # noqa: BLE001 - one bad look must not end the following
+            log.write("failed", "error", phase="following", error=log.trace(error))
+
+
+class PolicyFileWatcher:
+    """Activates the policies of the sources."""
+
+    def __init__(self, sources: Sources, condition: Condition) -> None:
+        self._paths = list(sources.paths)
+        self._followed = ChangedFiles(sources)
+        self._condition = condition
+        self._replica = condition.replica
+
+    async def first(self) -> Snapshot:
+        """Read and activate the first policies. Raises SourcesError with all that is wrong."""
+        slow = asyncio.get_running_loop().call_later(SLOW, self._tell_slow)
+        try:
+            loaded = await self._followed.first()
+        finally:
+            slow.cancel()
+        await activation.load(self._condition, loaded.update, loaded.warnings)
+        return loaded.snapshot
+
+    async def follow(self) -> None:
+        """Run for ever."""
+        await every_second(self.look)
+
+    async def close(self) -> None:
+        """Do nothing: nothing is held between two checks."""
+
+    async def look(self) -> None:
+        """Check once, and activate what is new."""
+        try:
+            loaded = await self._followed.changed()
+        except SourcesError as error:
+            self._refuse([str(one) for one in error.errors])
+            return
+        if loaded is not None:
+            await activation.load(self._condition, loaded.update, loaded.warnings)
+
+    def _tell_slow(self) -> None:
+        log.write("policies_waiting", "warning", text="not read yet: one of these does not answer, or is very large", paths=self._paths)
+
+    def _refuse(self, errors: list[str]) -> None:
+        self._condition.refused_at = time.time()
+        self._replica.metrics.snapshot_refused()
+        shown = errors[:MOST_LOGGED]
+        log.write("policies_refused", "error", errors=shown, more=len(errors) - len(shown), inForce="the last good set")
+
+
+class CertificateWatcher:
+    """Serves the source's certificate, to ``callers`` (see ``LiveContext``).
+
+    Raises CertificateError where the source has none at the start.
+    """
+
+    def __init__(self, source: Source, condition: Condition, callers: str = "") -> None:
+        self._source = source
+        self._condition = condition
+        self._metrics = condition.replica.metrics
+        self._errors = NewErrors()
+        self._quiet = 0
+        first = source.refresh(datetime.now(UTC))
+        assert first is not None, "the first look finds something new, or raises"
+        self.live = LiveContext(first, callers)
+        self._serve(first)
+
+    async def look(self) -> None:
+        """Check once, and activate what is new."""
+        try:
+            found = await beside(lambda: self._source.refresh(datetime.now(UTC)))
+        except CertificateError as error:
+            self._refuse(str(error))
+            return
+        self._quiet += 1
+        if found is not None:
+            self._serve(found)
+        elif self._quiet >= QUIET and self._errors.forget():
+            self._good_again()
+
+    def _serve(self, found: Serving) -> None:
+        self.live.replace(found)
+        self._errors.forget()
+        self._condition.certificate_expires, self._condition.certificate_refused_at = found.expires.timestamp(), 0
+        self._metrics.certificate(self._condition.certificate_expires)
+        for note in self._source.notes:
+            log.write("certificate", note=note)
+
+    def _refuse(self, sentence: str) -> None:
+        """Report an error once, although it is found again every second."""
+        self._quiet = 0
+        if not self._errors.is_new(sentence):
+            return
+        self._condition.certificate_refused_at = time.time()
+        self._metrics.certificate_refused()
+        log.write("certificate_refused", "error", error=sentence, inForce="the last good certificate")
+
+    def _good_again(self) -> None:
+        self._condition.certificate_refused_at = 0
+        self._metrics.certificate(self._condition.certificate_expires)
+        log.write("certificate", note="what is on disk is good again")

@@ -1,0 +1,150 @@
+"""A check that the API server calls this replica for all that it judges: the registration, against the
+catalog and the resource names in the cluster.
+
+The configurations carry a digest of what their conditions are made from (``registration``). Where it is not
+that of this replica's catalog, or where nodes or DeviceClasses have resources that may be accelerators and
+are in no condition, pods pass without a review: that is reported.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from cluster.client.errors import Garbled, Unreachable
+from policies.pods.unlisted_accelerators import overlooked
+from policies.state.cluster_facts import ClusterFacts
+from policies.state.snapshot import Snapshot
+from registration.configurations import CLAIMS_CHOSEN, MADE_OF, NAME, NAMES_CHOSEN, made_of
+from registration.entries import CLAIMS, Chosen
+from registration.re2 import PatternError
+from webhook.telemetry import log
+
+if TYPE_CHECKING:
+    from cluster.client.api_client import Client
+
+LOOK = 10.0
+"""Seconds between two checks, of two small GETs each: a registration is changed by hand, by someone who wants
+to see the effect."""
+PATHS = tuple(f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/{NAME}" for kind in ("mutating", "validating"))
+OTHER = (
+    f"another one than this replica's: print it again (berth webhooks) and apply it, as {NAME} calls for other pods; during an upgrade it"
+    " is the other version's, until the registration of the new one is applied"
+)
+"""A catalog that the registration was made from, and what to do about it."""
+MOST_NAMED = 20
+"""The most names in a log line."""
+
+
+@dataclass(slots=True)
+class Registered:
+    """The result of the last check."""
+
+    differs: bool | None = None
+    """True if the registration was made from another catalog; None if there is none under our name, or it may
+    not be read."""
+    overlooked: tuple[str, ...] = ()
+    """Names that may be accelerators and that no condition catches."""
+
+    def sentences(self) -> Iterator[str]:
+        """Yield sentences for ``/readyz``; none where there is nothing to report."""
+        if self.differs is not None:
+            yield f"made of {OTHER if self.differs else 'the catalog of this replica'}"
+        if self.overlooked:
+            more = f" and {len(self.overlooked) - MOST_NAMED} more" if len(self.overlooked) > MOST_NAMED else ""
+            yield f"no condition catches {', '.join(self.overlooked[:MOST_NAMED])}{more}, which may be accelerators"
+
+
+@dataclass(slots=True)
+class RegistrationCheck:
+    """Checks periodically, on the event loop."""
+
+    client: Client
+    snapshot: Callable[[], Snapshot | None]
+    found: Registered
+    _own: dict[Chosen, str] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        """Check for ever."""
+        while True:
+            try:
+                await self.look()
+            except (Unreachable, Garbled):
+                pass  # the kinds that are followed tell that the API server is not there
+            except Exception as error:  # noqa: BLE001 - one bad look must not end the looking
+                log.write("failed", "error", phase="registration", error=log.trace(error))
+            await asyncio.sleep(LOOK)
+
+    async def look(self) -> None:
+        """Check once, and log what has changed. Raises Unreachable and Garbled."""
+        snapshot = self.snapshot()
+        if snapshot is None:
+            return
+        annotations = [await self._annotations(path) for path in PATHS]
+        read = [one for one in annotations if one is not None]
+        differs = any(self._differs(one, snapshot) for one in read) if read else None
+        names = _missed(snapshot.cluster, read, snapshot)
+        if differs and not self.found.differs:
+            log.write("registration_differs", "warning", name=NAME, text=f"made of {OTHER}")
+        if names and names != self.found.overlooked:
+            log.write("resources_overlooked", "warning", names=list(names[:MOST_NAMED]), more=max(0, len(names) - MOST_NAMED))
+        self.found.differs, self.found.overlooked = differs, names
+
+    async def _annotations(self, path: str) -> dict[str, str] | None:
+        """Return the annotations; None where there is no such configuration, or it may not be read."""
+        reply = await self.client.call("GET", path)
+        if not reply.ok or not isinstance(reply.body, dict):
+            return None
+        metadata: Any = reply.body.get("metadata")
+        found = metadata.get("annotations") if isinstance(metadata, dict) else None
+        return {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}
+
+    def _differs(self, annotations: dict[str, str], snapshot: Snapshot) -> bool:
+        """Return whether the registration was made from another catalog; one without a digest was."""
+        claims = next((one for one in CLAIMS if one == annotations.get(CLAIMS_CHOSEN)), CLAIMS[1])
+        chosen = Chosen(claims=claims, names=_names(annotations))
+        if chosen not in self._own:
+            self._own.clear()
+            try:
+                self._own[chosen] = made_of(snapshot.catalog, chosen)
+            except PatternError:
+                return True
+        return annotations.get(MADE_OF) != self._own[chosen]
+
+
+def _names(annotations: dict[str, str]) -> tuple[str, ...]:
+    return tuple(name for name in annotations.get(NAMES_CHOSEN, "").split(",") if name)
+
+
+def _missed(facts: ClusterFacts, read: list[dict[str, str]], snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the overlooked names; where no registration can be read, all that the catalog lacks."""
+    registered = [frozenset(_names(annotations)) for annotations in read]
+    names = overlooked(facts, snapshot.catalog)
+    return tuple(name for name in names if not registered or not all(name in one for one in registered))
+
+
+class RegisteredCollector(Collector):
+    """The metrics of the check, computed at each scrape."""
+
+    def __init__(self, found: Registered) -> None:
+        self._found = found
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics; the first only where a registration of our name can be read."""
+        if self._found.differs is not None:
+            current = GaugeMetricFamily(
+                "berth_registration_current", "1 if the webhook configurations are made of the catalog of this replica, 0 if of another."
+            )
+            current.add_metric([], float(not self._found.differs))
+            yield current
+        missed = GaugeMetricFamily(
+            "berth_resources_overlooked", "Resources of nodes and DeviceClasses that may be accelerators and that no condition catches."
+        )
+        missed.add_metric([], len(self._found.overlooked))
+        yield missed

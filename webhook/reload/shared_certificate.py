@@ -1,0 +1,164 @@
+"""The serving certificate that all replicas share (``cluster.certificates``), as a source for the watcher of
+certificates.
+
+Until the first one is read, a pair that nobody trusts is served: the port answers, and the replica is not
+ready.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from certs.authority import issue, make_ca
+from certs.rotation import Lives
+from certs.serving import Serving, serving_of, serving_of_pem
+from cluster.client.errors import AccessError
+from registration.configurations import NAME
+from webhook.reload.sources import ClusterSource
+from webhook.telemetry import log
+
+if TYPE_CHECKING:
+    from cluster.certificates.follower import Follower, Pair
+    from cluster.client.api_client import Client
+
+DEFAULT_LIVES = Lives()
+AGAIN = 5.0
+"""Seconds before credentials that could not be read are read again."""
+
+
+CaState = tuple[float, bool | None]
+"""Unix seconds of the expiry; whether the CA is trusted, None if there is no registration."""
+
+
+class CaCollector(Collector):
+    """The metrics of the CA."""
+
+    def __init__(self, state: Callable[[], CaState | None]) -> None:
+        self._state = state
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics, as far as the CA is known."""
+        state = self._state()
+        if state is None:
+            return
+        expiry = GaugeMetricFamily("berth_ca_expiry_timestamp_seconds", "When the CA of the certificate that is served expires.")
+        expiry.add_metric([], state[0])
+        yield expiry
+        if state[1] is not None:
+            trusted = GaugeMetricFamily("berth_ca_trusted", "1 if the registration has that CA in its caBundle, 0 if it has not.")
+            trusted.add_metric([], float(state[1]))
+            yield trusted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertificateSecret:
+    """The Secret of the certificates that all replicas share."""
+
+    namespace: str
+    name: str
+    source: Literal["ours", "theirs"] = "ours"
+    """``theirs``: cert-manager or a person writes it, and Berth only reads."""
+    lives: Lives = DEFAULT_LIVES
+    """How long Berth's own certificates live."""
+
+
+class SharedCertificate:
+    """Follows a Secret on the event loop, for callers who verify ``names``."""
+
+    ca: Path | None = None
+
+    def __init__(self, source: ClusterSource, secret: CertificateSecret, names: tuple[str, ...]) -> None:
+        self._source = source
+        self._secret = secret
+        self._names = names
+        self._origin = Path(f"Secret {secret.namespace}") / secret.name
+        self._places = self._origin / "tls.crt", self._origin / "tls.key"
+        self._follower: Follower | None = None
+        self._access_error = ""
+        self._served: Pair | None = None
+        self._provisional = False
+        """True while a pair is served that nobody trusts."""
+        self._was_ready = False
+        self.notes: tuple[str, ...] = ()
+
+    def refresh(self, now: datetime) -> Serving | None:
+        """Return what is to be served from now on, or None; see ``certs.following``."""
+        follower = self._follower
+        pair = follower.pair if follower is not None else None
+        if follower is not None and pair is not None and pair != self._served:
+            serving = serving_of_pem(pair, self._places, follower.now())
+            self.notes = (f"{self._origin}: {serving}",)
+            self._served = pair
+            return serving
+        if self._served is None and not self._provisional:
+            self._provisional = True
+            self.notes = (f"{self._origin} is not read yet: until then a certificate is served that nobody trusts",)
+            return serving_of(issue(make_ca(now), self._names, now), self._origin, now)
+        return None
+
+    def waiting(self) -> str:
+        """Return what callers wait for before this replica can serve them; "" once it was ready.
+
+        Later it stays ready whatever happens to the registration: that no replica is ready would help nobody.
+        """
+        follower = self._follower
+        if self._was_ready:
+            return ""
+        if follower is None or self._served is None:
+            return f"{self._origin}: {self._access_error or (follower.error if follower is not None else '') or 'not read yet'}"
+        if follower.trusted is False:
+            return f"the registration {NAME} does not have the CA in its caBundle yet{f': {follower.error}' if follower.error else ''}"
+        self._was_ready = True
+        return ""
+
+    def state(self) -> CaState | None:
+        """Return when the CA of what is served expires, and whether the registration trusts it; None while
+        nothing is known."""
+        follower = self._follower
+        if follower is None or follower.ca_expires is None:
+            return None
+        return follower.ca_expires.timestamp(), follower.trusted
+
+    async def run(self) -> None:
+        """Follow the Secret for ever."""
+        from cluster.client.api_client import Access, Client  # of Kubernetes, imported late as in ``webhook.serve``
+
+        while True:
+            try:
+                client = await Client.connect(Access(self._source.kubeconfig, self._source.context))
+            except AccessError as error:
+                self._access_error = str(error)
+                await asyncio.sleep(AGAIN)
+                continue
+            try:
+                self._follower = self._made(client)
+                await self._follower.run()
+            except Exception as error:  # noqa: BLE001 - what is served stays, and following begins anew
+                log.write("failed", "error", phase="certificates", error=log.trace(error))
+                await asyncio.sleep(AGAIN)
+            finally:
+                await client.close()
+
+    def _made(self, client: Client) -> Follower:
+        from cluster.certificates.keeper import Keeper
+        from cluster.certificates.reader import Reader
+        from cluster.certificates.registrations import Registrations
+        from cluster.certificates.secret_store import SecretStore
+
+        store, registrations = SecretStore(client, self._secret.namespace, self._secret.name), Registrations(client, NAME, _log)
+        if self._secret.source == "theirs":
+            return Reader(client, store, registrations, _log, overlap=self._secret.lives.overlap)
+        return Keeper(client, store, registrations, _log, names=self._names, lives=self._secret.lives)
+
+
+def _log(event: str, /, **fields: Any) -> None:
+    log.write(event, "warning" if "error" in fields else "info", **fields)

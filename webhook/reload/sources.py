@@ -1,0 +1,151 @@
+"""The sources of a snapshot, as named on the command line, and the one function that reads and builds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import policies
+from documents.files import CatalogFilesError, read_catalog, read_documents, read_policies
+from policies.catalog import Catalog
+from policies.document import InputError, objects
+from policies.nearest import hint
+from policies.state.cluster_facts import ClusterFacts
+from policies.state.snapshot import Snapshot
+from policies.state.updater import AUTO, Options, Update, Updater
+from policies.verdict import MODES, Mode
+
+MIG_STRATEGIES = ("mixed", "single", AUTO)
+QUEUES = ("kueue", "slurm-bridge")
+DEFAULT_POLICIES = Path(policies.__file__).parent / "library" / "berth-default.yaml"
+"""The policies in force without --policies: an object like any other, to be read there."""
+
+
+class SourcesError(Exception):
+    """The named sources cannot be used; ``errors`` has every reason, one line each."""
+
+    def __init__(self, errors: Iterable[InputError]) -> None:
+        self.errors = tuple(errors)
+        super().__init__("\n".join(map(str, self.errors)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSource:
+    """The API server that policies and facts come from."""
+
+    kubeconfig: str | None
+    """None: with the service account of Berth's own pod."""
+    context: str | None
+    watch: int
+    """Seconds that one watch lasts, and thus the longest time without hearing from the API server."""
+    lease: tuple[str, str]
+    """Namespace and name of the Lease whose holder writes statuses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Paths are files or folders; texts are as typed, not checked yet."""
+
+    policies: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
+    catalog: str | None = None
+    platforms: tuple[str, ...] = ()
+    mig_strategy: str = ""
+    """If not given: mixed; in a cluster taken from its nodes."""
+    queues: tuple[str, ...] = ()
+    max_mode: str = "Enforce"
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All files and folders that are read."""
+        return (*(self.policies or [str(DEFAULT_POLICIES)]), *self.facts, *([self.catalog] if self.catalog else []))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """The result of reading the sources; ``warnings`` are whole lines about what is odd in the policies but
+    not wrong."""
+
+    update: Update
+    warnings: tuple[str, ...]
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.update.snapshot
+
+
+class Loader:
+    """Reads the same sources repeatedly: what has not changed since the last time is not compiled again."""
+
+    def __init__(self, sources: Sources) -> None:
+        self.sources = sources
+        self._updater: Updater | None = None
+
+    def load(self, given: Sequence[object] = ()) -> Loaded:
+        """Read and compile.
+
+        ``given``: further objects that are facts, and take precedence over those of files. Raises
+        SourcesError with everything that is wrong, at once; the next call then starts from the last good set.
+        """
+        catalog, chosen, errors = _catalog_and_options(self.sources)
+        policy_set, bad_policies, warnings = read_policies(self.sources.policies or [str(DEFAULT_POLICIES)], catalog)
+        facts, bad_facts = read_facts(self.sources.facts, given)
+        errors += bad_policies + bad_facts
+        if errors:
+            raise SourcesError(errors)
+        if self._updater is None or (self._updater.catalog, self._updater.options) != (catalog, chosen):
+            self._updater = Updater(catalog, chosen)
+        texts = tuple(f"warning: {one.place}: {one.message}" for one in warnings)
+        return Loaded(update=self._updater.replace_all(policy_set, facts), warnings=texts)
+
+
+def load(sources: Sources, given: Sequence[object] = ()) -> Loaded:
+    """Read the sources once: see ``Loader.load``."""
+    return Loader(sources).load(given)
+
+
+def read_facts(paths: Sequence[str], given: Sequence[object] = ()) -> tuple[ClusterFacts, list[InputError]]:
+    """Return the facts in dumps of Namespaces, Nodes, NodePools, DeviceClasses and claims, and in objects
+    read elsewhere; and the errors of what could not be read."""
+    found, errors = read_documents(paths)
+    items = [item for document in found for item in objects(document)]
+    errors += [item for item in items if isinstance(item, InputError)]
+    return ClusterFacts.from_objects([*(item.value for item in items if not isinstance(item, InputError)), *given]), errors
+
+
+def options(sources: Sources) -> tuple[Catalog, Options]:
+    """Return the catalog and the options, without policies and facts.
+
+    Raises SourcesError with everything that is wrong, at once.
+    """
+    catalog, chosen, errors = _catalog_and_options(sources)
+    if errors:
+        raise SourcesError(errors)
+    return catalog, chosen
+
+
+def _catalog_and_options(sources: Sources) -> tuple[Catalog, Options, list[InputError]]:
+    strategy = sources.mig_strategy or "mixed"
+    errors = _unknown("--mig-strategy", [strategy], MIG_STRATEGIES)
+    errors += _unknown("--queues", sources.queues, QUEUES)
+    errors += _unknown("--max-mode", [sources.max_mode], MODES)
+    try:
+        catalog = read_catalog([sources.catalog] if sources.catalog else [])
+    except CatalogFilesError as error:
+        raise SourcesError([*errors, *error.errors]) from None
+    if sources.platforms != (AUTO,):
+        errors += _unknown("--platforms", sources.platforms, catalog.platforms)
+    mode: Mode = next((mode for mode in MODES if mode == sources.max_mode), "Audit")
+    chosen = Options(platforms=sources.platforms, mig_strategy=strategy, queues=sources.queues, max_mode=mode)
+    return catalog, chosen, errors
+
+
+def _unknown(option: str, given: Iterable[str], known: Iterable[str]) -> list[InputError]:
+    names = list(known)
+    wanted = ", ".join(names)
+    return [
+        InputError(file=option, message=f'"{name}" is not known{hint(name, names)}; give of {wanted}')
+        for name in given
+        if name not in names
+    ]

@@ -1,0 +1,1 @@
+"""The metrics and the log of a replica; nothing is decided here."""

@@ -1,0 +1,250 @@
+"""Prometheus metrics of one replica: the calls, the effects of policies, and the state that Berth decides by.
+``docs/metrics.md`` lists them.
+
+A label's value is a word of this package, the name of one of our rules or codes, or the id of a policy in the
+snapshot; never what a caller sent. Everything is called on the event loop.
+"""
+
+from __future__ import annotations
+
+import collections
+import itertools
+from collections.abc import Mapping
+from math import nan
+from typing import Literal
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+    ProcessCollector,
+    disable_created_metrics,
+)
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+from policies.state.snapshot import Snapshot
+from policies.verdict import MODES, Verdict
+from webhook.telemetry.policy_metrics import REMARKS, OutcomeCounter, Tally, tally
+
+# Else each counter and histogram has a second series, for a feature of Prometheus that is off by default.
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
+ANSWERS: Mapping[str, tuple[str, ...]] = {
+    "mutate": ("admitted", "patched", "refused", "unmatched", "passed", "rejected", "unavailable", "shed", "failed"),
+    "validate": ("admitted", "refused", "unmatched", "passed", "rejected", "unavailable", "shed", "failed"),
+    "advise": ("advised", "rejected", "unavailable", "shed", "failed"),
+}
+"""The decisions in which a call on each path can end.
+
+All series exist from the start, at 0: ``rate()`` does not see a series that begins at 1.
+"""
+BUCKETS = (0.00025, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.5, 2.0, 5.0)
+"""Seconds. Reviews take some hundred microseconds, so steps are close below 5 ms; 25 ms separates a pause (a
+full garbage collection is 36 ms) from a queue; 2 s and 5 s are the timeouts with which the API server calls
+/advise and the rest. Fourteen series each."""
+CUTS = ("handshake", "idle", "slow", "head", "unread", "crowded", "garbled")
+"""The reasons for which ``webhook.server.protocol`` ends a connection."""
+
+
+class Metrics:
+    """The metrics; each method is one event. ``version`` is Berth's own."""
+
+    def __init__(self, version: str) -> None:
+        self._registry = CollectorRegistry()
+        self._calls = _Calls(self._registry)
+        self._pods = _Pods(self._registry)
+        self._outcomes = OutcomeCounter(self._registry)
+        self._state = _State(self._registry, version)
+        ProcessCollector(registry=self._registry)
+        self.in_flight = self._calls.in_flight
+        """Call inc() when a call arrives, dec() when it is answered."""
+
+    def answered(self, phase: str, decision: str, seconds: float) -> None:
+        """Count a call on /mutate, /validate or /advise that was answered. The words are those of
+        ``ANSWERS``."""
+        self._calls.answered(phase, decision, seconds)
+
+    def cut(self, reason: str) -> None:
+        """Count a connection that was ended early, by a reason of ``CUTS``."""
+        self._calls.cuts.labels(reason).inc()
+
+    def log_line_dropped(self) -> None:
+        """Count a log line that nobody took in time, or that was refused."""
+        self._state.dropped.inc()
+
+    def decided(self, phase: str, operation: str, verdict: Verdict) -> None:
+        """Count a pod that was judged, and not as a dry run. ``operation``: CREATE or UPDATE."""
+        self.count(tally(phase, operation, verdict))
+
+    def count(self, counts: Tally) -> None:
+        """Count a decision whose tally is already computed."""
+        if counts.judged:
+            self._pods.count(counts)
+            for outcome in counts.outcomes:
+                self._outcomes.count(outcome)
+
+    def snapshot_swapped(self, snapshot: Snapshot, now: float) -> None:
+        """Note that new policies are in force, the first ones included. ``now``: seconds since 1970."""
+        self._outcomes.keep(snapshot)
+        self._state.swapped(snapshot, now)
+
+    def snapshot_refused(self) -> None:
+        """Note that a set of policies was refused: the last good one stays in force."""
+        self._state.reloads.labels("refused").inc()
+        self._state.reloaded.set(0)
+
+    def certificate(self, expires: float) -> None:
+        """Note the certificate that is served from now on. ``expires``: seconds since 1970."""
+        self._state.expiry.set(expires)
+        self._state.certified.set(1)
+
+    def certificate_refused(self) -> None:
+        """Note that the certificate on disk cannot be served: the last good one is served on."""
+        self._state.certified.set(0)
+
+    def also(self, collector: Collector) -> None:
+        """Register a further collector."""
+        self._registry.register(collector)
+
+    def exposition(self, accept: str) -> tuple[bytes, str]:
+        """Return body and content type for a scrape with this Accept header: OpenMetrics if requested, else
+        the text format."""
+        try:
+            encode, content_type = choose_encoder(accept)
+        except TypeError:  # prometheus_client 0.26 compares a version that is no number with one that is
+            encode, content_type = choose_encoder("")
+        return encode(self._registry), content_type
+
+
+class _Calls:
+    """The metrics of HTTP calls and connections, independent of their content."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        labels = ("phase", "decision")
+        self._requests = Counter("berth_requests_total", "Calls answered, by path and by what was decided.", labels, registry=registry)
+        self._durations = Histogram(
+            "berth_request_duration_seconds",
+            "Time from a call's head to its answer, waiting for its body included.",
+            labels,
+            buckets=BUCKETS,
+            registry=registry,
+        )
+        self.in_flight = Gauge("berth_requests_in_flight", "Calls whose body has not come whole.", registry=registry)
+        self.cuts = Counter(
+            "berth_connections_cut_total",
+            "Connections that Berth ended: handshake, idle, slow, too large a head, unread answers, too many, not HTTP.",
+            ("reason",),
+            registry=registry,
+        )
+        self._bound: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
+        for phase, decisions in ANSWERS.items():
+            for decision in decisions:
+                self._requests.labels(phase, decision)
+        for reason in CUTS:
+            self.cuts.labels(reason)
+
+    def answered(self, phase: str, decision: str, seconds: float) -> None:
+        requests, durations = self._bound.get((phase, decision)) or self._bind(phase, decision)
+        requests.inc()
+        durations.observe(seconds)
+
+    def _bind(self, phase: str, decision: str) -> tuple[Counter, Histogram]:
+        assert decision in ANSWERS[phase], f"/{phase} does not end as {decision}"
+        bound = self._requests.labels(phase, decision), self._durations.labels(phase, decision)
+        self._bound[phase, decision] = bound
+        return bound
+
+
+class _Pods:
+    """The metrics of pods with accelerators, and of the remarks about them."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._pods = Counter(
+            "berth_pods_total",
+            "Pods with accelerators that were created or refused, each once: /mutate or /validate refuses, /validate admits.",
+            ("decision",),
+            registry=registry,
+        )
+        self._unmatched = Counter(
+            "berth_unmatched_pods_total", "Pods with accelerators that were admitted because no policy is for them.", registry=registry
+        )
+        self._unaudited = Counter(
+            "berth_audits_skipped_total",
+            "Policies in Audit or Warn that were not tried on a pod, since it had sixteen already.",
+            registry=registry,
+        )
+        self._remarks = Counter(
+            "berth_remarks_total", "Reviews in which something was said beside the decision, by its code: see docs/codes.md.", ("code",),
+            registry=registry,
+        )  # fmt: skip
+        self._codes = {code: self._remarks.labels(code) for code in REMARKS}
+        self._admitted, self._refused = self._pods.labels("admitted"), self._pods.labels("refused")
+
+    def count(self, counts: Tally) -> None:
+        if counts.refused:
+            self._refused.inc()
+        if counts.admitted:
+            self._admitted.inc()
+        if counts.unmatched:
+            self._unmatched.inc()
+        if counts.uncounted:
+            self._unaudited.inc(counts.uncounted)
+        for code in counts.codes:
+            (self._codes.get(code) or self._remarks.labels(code)).inc()  # also refusals that a pod is spared
+
+
+Kind = Literal["ClusterGPUPolicy", "GPUPolicy"]
+KINDS: tuple[Kind, ...] = ("ClusterGPUPolicy", "GPUPolicy")
+
+
+class _State:
+    """The metrics of the state: policies, certificate, log and version."""
+
+    def __init__(self, registry: CollectorRegistry, version: str) -> None:
+        self._policies = Gauge(
+            "berth_policies", "Policies in force, by the mode that --max-mode leaves them.", ("kind", "mode"), registry=registry
+        )
+        self._swapped = Gauge(
+            "berth_snapshot_timestamp_seconds",
+            "When the policies in force were put in force, in seconds since 1970; 0 before the first.",
+            registry=registry,
+        )
+        self.reloads = Counter(
+            "berth_snapshot_reloads_total",
+            "Readings of policies, the first included; refused: the last good ones stay in force.",
+            ("result",),
+            registry=registry,
+        )
+        self.reloaded = Gauge(
+            "berth_snapshot_last_reload_successful", "1 if the last reading of policies was good, 0 if they are wrong.", registry=registry
+        )
+        self.expiry = Gauge(
+            "berth_certificate_expiry_timestamp_seconds",
+            "When the certificate that is served expires, in seconds since 1970; NaN before there is one.",
+            registry=registry,
+        )
+        self.certified = Gauge(
+            "berth_certificate_last_reload_successful",
+            "1 if the certificate on disk is the one served, 0 if it is wrong.",
+            registry=registry,
+        )
+        self.expiry.set(nan)  # 0 would say that it expired in 1970
+        self.dropped = Counter(
+            "berth_log_lines_dropped_total",
+            "Lines of the log that were lost: nobody took them in time, the disk is full, the reader is gone.",
+            registry=registry,
+        )
+        Info("berth_build", "Berth's version; always 1.", registry=registry).info({"version": version})
+        for result in ("ok", "refused"):
+            self.reloads.labels(result)
+
+    def swapped(self, snapshot: Snapshot, now: float) -> None:
+        found = collections.Counter((c.policy.namespace is not None, c.mode) for c in snapshot.policies)
+        for (own, kind), mode in itertools.product(enumerate(KINDS), MODES):
+            self._policies.labels(kind, mode).set(found[bool(own), mode])
+        self._swapped.set(now)
+        self.reloads.labels("ok").inc()
+        self.reloaded.set(1)

@@ -1,0 +1,113 @@
+"""The state of the watches of a cluster, for ``/readyz``, ``/policies`` and the metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from prometheus_client import Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watching:
+    """The state of the watch of one kind, at one moment."""
+
+    kind: str
+    synced: bool
+    """True once all objects of the kind have been listed."""
+    healthy: bool
+    error: str
+    """The reason why it is not healthy; "" if it is."""
+    silent: float | None
+    """Seconds since anything was heard of it; None: never."""
+    objects: int
+    counts: Mapping[str, int]
+    """The number of lists, watches, events and errors so far."""
+    digest: Callable[[], str]
+    """Returns the digest of what is known of it: the same for two replicas that know the same."""
+
+
+def nothing() -> Iterator[Watching]:
+    """Yield nothing, for policies from files."""
+    yield from ()
+
+
+COUNTED = {
+    "lists": "Times that all objects of a kind were read from the API server: at the start, and after anything odd.",
+    "watches": "Watches that were begun.",
+    "events": "Changes that watches told of.",
+    "errors": "Lists and watches that failed; what was known acts on.",
+}
+"""The keys of ``Watching.counts``, and their meaning."""
+
+
+class Writes(NamedTuple):
+    """The status writes so far."""
+
+    held: bool = False
+    """True if this replica is currently the one that writes."""
+    written: int = 0
+    lost: int = 0
+    """Writes lost because another writer was faster, or the object is gone."""
+    failed: int = 0
+
+
+class WatchCollector(Collector):
+    """The metrics of the watches, computed at each scrape."""
+
+    def __init__(
+        self, watching: Callable[[], Iterator[Watching]], refused: Callable[[], tuple[int, int]], writes: Callable[[], Writes]
+    ) -> None:
+        """``refused`` returns how many objects are not understood in their newest form: (those whose last
+        good form is in force, the others)."""
+        self._watching = watching
+        self._refused = refused
+        self._writes = writes
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics; none where no cluster is followed."""
+        kinds = list(self._watching())
+        if not kinds:
+            return
+        healthy = GaugeMetricFamily("berth_watch_healthy", "1 while a kind of object is followed, 0 while it can't be.", labels=["kind"])
+        silent = GaugeMetricFamily(
+            "berth_watch_silent_seconds",
+            "Since anything was heard of a kind; a watch that lives tells something each minute.",
+            labels=["kind"],
+        )
+        objects = GaugeMetricFamily("berth_watch_objects", "Objects of a kind that this replica knows.", labels=["kind"])
+        for one in kinds:
+            healthy.add_metric([one.kind], float(one.healthy))
+            if one.silent is not None:
+                silent.add_metric([one.kind], one.silent)
+            objects.add_metric([one.kind], one.objects)
+        yield from (healthy, silent, objects)
+        for name, meaning in COUNTED.items():
+            counter = CounterMetricFamily(f"berth_watch_{name}", meaning, labels=["kind"])
+            for one in kinds:
+                counter.add_metric([one.kind], one.counts[name])
+            yield counter
+        yield self._not_understood()
+        yield from self._written()
+
+    def _written(self) -> Iterator[Metric]:
+        writes = self._writes()
+        held = GaugeMetricFamily("berth_lease_held", "1 for the replica that writes statuses and Events, 0 for the others.")
+        held.add_metric([], float(writes.held))
+        counter = CounterMetricFamily("berth_status_writes", "Statuses that this replica wrote, by what became of it.", labels=["result"])
+        for result in ("written", "lost", "failed"):
+            counter.add_metric([result], getattr(writes, result))
+        yield from (held, counter)
+
+    def _not_understood(self) -> Metric:
+        """Return the count of refused objects, which are named in their status and in the log."""
+        found = GaugeMetricFamily(
+            "berth_objects_refused", "Our objects whose newest form is not understood, by what of them acts.", labels=["acting"]
+        )
+        last_good, none = self._refused()
+        found.add_metric(["last_good"], last_good)
+        found.add_metric(["nothing"], none)
+        return found
