@@ -23,7 +23,7 @@ def table(answer: Effective, wrong: Sequence[Entry], width: int) -> str:
     parts = [("where", _where(answer, width)), ("in force", _in_force(answer, width))]
     parts += [(name, list(_rows([r for r in answer.look.rows if r.section == name], width))) for name in SECTIONS]
     parts += [
-        ("such a pod would be refused", list(_notes(answer.look.refused, width, "  "))),
+        ("such a pod would be refused", list(_notes(map(str, answer.look.refused), width, "  "))),
         ("also said", list(_notes(answer.look.remarks, width, "  "))),
         ("for some pods", list(_layers(answer.some, answer, width))),
         ("would (Audit, Warn)", list(_layers(answer.would, answer, width))),
@@ -84,7 +84,7 @@ def _layers(layers: Sequence[Layer], answer: Effective, width: int) -> Iterator[
         if not layer.rows and not layer.refused:
             yield "    changes nothing"
         yield from _rows(layer.rows, width, "    ", section=True)
-        yield from _notes([f"would be refused: {text}" for text in layer.refused], width, "    ")
+        yield from _notes([f"would be refused: {violation}" for violation in layer.refused], width, "    ")
 
 
 def _options(kind: Kind, base: Kind) -> Iterator[str]:
@@ -156,7 +156,7 @@ def value(answer: Effective, wrong: Sequence[Entry]) -> dict[str, Any]:
         "pod": _kind(answer.kind),
         "policies": [_standing(one) for one in answer.policies],
         **{name: [_row(row) for row in answer.look.rows if row.section == name] for name in SECTIONS},
-        "refused": list(answer.look.refused),
+        "refused": list(map(str, answer.look.refused)),
         "remarks": list(answer.look.remarks),
         "forSomePods": [_layer(one) for one in answer.some],
         "would": [_layer(one) for one in answer.would],
@@ -182,4 +182,4 @@ def _row(row: Row) -> dict[str, Any]:
 def _layer(layer: Layer) -> dict[str, Any]:
     rows = [{"section": row.section, **_row(row)} for row in layer.rows]
     kind = None if layer.kind is None else _kind(layer.kind)
-    return {"title": layer.title, "policies": list(layer.policies), "pod": kind, "differs": rows, "refused": list(layer.refused)}
+    return {"title": layer.title, "policies": list(layer.policies), "pod": kind, "differs": rows, "refused": list(map(str, layer.refused))}

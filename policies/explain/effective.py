@@ -26,7 +26,7 @@ from policies.pods.projection import extract
 from policies.pods.view import Pod
 from policies.policy import LongRuns, Policy
 from policies.state.snapshot import Facts
-from policies.verdict import Mode
+from policies.verdict import Mode, Violation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +50,8 @@ class Layer:
     """the kind of pod examined; None if no pod that requests a GPU is such"""
     rows: tuple[Row, ...] = ()
     """the rows that differ"""
-    refused: tuple[str, ...] = ()
-    """why such a pod would be refused, besides reasons that apply anyway"""
+    refused: tuple[Violation, ...] = ()
+    """why such a pod would be refused, besides reasons that apply anyway, whoever asks for them"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class Look:
     rows: tuple[Row, ...]
     remarks: tuple[str, ...]
     """remarks that belong to no single field"""
-    refused: tuple[str, ...]
+    refused: tuple[Violation, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +118,7 @@ def look(facts: Facts, kind: Kind, policies: Sequence[Compiled]) -> Look:
         default_rows(found.plan, found.edits, remarks)
     )  # first: theirs is what rules remark of a default that a requirement cuts
     rows = (*require_rows(found.plan, remarks), *defaults, *allow_rows(found.plan))
-    return Look(rows=rows, remarks=tuple(map(str, remarks.left)), refused=tuple(map(str, found.violations)))
+    return Look(rows=rows, remarks=tuple(map(str, remarks.left)), refused=found.violations)
 
 
 # --- for some pods only -------------------------------------------------------------------------------------
@@ -173,10 +173,11 @@ def _would(facts: Facts, kind: Kind, compiled: Compiled, always: Sequence[Compil
 
 
 def _difference(title: str, policies: tuple[str, ...], kind: Kind, found: Look, base: Look) -> Layer:
+    anyway = {violation.key for violation in base.refused}
     return Layer(
         title=title,
         policies=policies,
         kind=kind,
         rows=tuple(row for row in found.rows if row not in base.rows),
-        refused=tuple(text for text in found.refused if text not in base.refused),
+        refused=tuple(violation for violation in found.refused if violation.key not in anyway),
     )

@@ -135,7 +135,7 @@ def test_the_policies_that_act_are_those_that_match(random: Random) -> None:
 def test_refusals_and_remarks_are_the_engines(random: Random) -> None:
     """The same sentences, each remark once, with its field or at the end."""
     seen = both(random)
-    assert list(seen.answer.look.refused) == [str(violation) for violation in seen.verdict.violations]
+    assert seen.answer.look.refused == seen.verdict.violations
     assert remark_texts(seen.answer) == {
         str(remark) for remark in seen.verdict.remarks if remark.code not in OF_EDITS
     }  # rows tell of edits
@@ -235,7 +235,7 @@ def test_would_is_what_the_engine_says_of_audit_and_warn(random: Random) -> None
     assert matched <= set(layers)
     for would in seen.verdict.would:
         layer = layers[would.policy]
-        assert layer.refused == tuple(str(violation) for violation in would.violations)
+        assert layer.refused == would.violations
         if not layer.rows and not layer.refused:
             assert would.edits == ()
 
@@ -470,7 +470,16 @@ def test_audit_and_warn_stand_apart() -> None:
     (layer,) = answer.would
     assert layer.title == f"{B} (Warn)"
     assert [row.field for row in layer.rows] == ["gpusPerPod.oneOf"]
-    assert layer.refused[0].startswith("BERTH-112: the pod asks for 1 GPUs")
+    assert str(layer.refused[0]).startswith("BERTH-112: the pod asks for 1 GPUs")
+
+
+def test_what_is_refused_anyway_is_not_refused_again_by_another_who_asks() -> None:
+    """A refusal that a policy in Enforce and one in Audit both ask for: the names of those who ask differ, the refusal does not."""
+    whole = Require(gpus_per_pod=DeviceLimit(one_of=(8,)))
+    answer = asked(of("a", require=whole), of("b", mode="Audit", require=whole))
+    assert [violation.code for violation in answer.look.refused] == ["BERTH-112"]
+    (layer,) = answer.would
+    assert layer.refused == ()
 
 
 def test_a_mode_that_is_capped_shows_both() -> None:
@@ -486,7 +495,7 @@ def test_policies_that_leave_nothing_are_told_as_the_engine_tells_it() -> None:
     hopper, turing = (of(n, require=Require(machine=Machine(families=InNotIn(in_=(f,))))) for n, f in (("a", "hopper"), ("b", "turing")))
     answer = asked(hopper, turing)
     assert one(answer, "require", "models left")[0] == "no GPU that is known here"
-    assert answer.look.refused[0].startswith("BERTH-122: ")
+    assert str(answer.look.refused[0]).startswith("BERTH-122: ")
 
 
 def test_a_namespace_that_is_excluded_says_so() -> None:

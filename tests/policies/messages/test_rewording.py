@@ -96,7 +96,7 @@ def of_workload(world: World, request: Request) -> list[str]:
 
 def of_look(look: Look) -> list[object]:
     rows = [(row.section, row.field, row.value, row.text, row.by, [note[:9] for note in row.notes]) for row in look.rows]
-    return [rows, codes(list(look.remarks)), codes(list(look.refused))]
+    return [rows, codes(list(look.remarks)), [violation.code for violation in look.refused]]
 
 
 def of_effective(answer_: Effective) -> list[object]:
