@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.testcluster.addons.berth import ROOT
 
-BEFORE_ANY = "654f745c9a9a57b3c2ad7619c517fc88a3c72316"
-"""A commit of before the first release: the last whose statuses had no condition Ready"""
+INSTALLABLE = "deploy/chart/Chart.yaml"
+"""Until there is a release, the one before is the first commit that could be installed: the one that brought this file."""
 RELEASES = "v[0-9]*"
 """Tags"""
 
@@ -20,17 +20,21 @@ class NoHistory(Exception):
 
 
 def commit() -> str:
-    """The tag of the last release before the commit that is checked out; until there is one, BEFORE_ANY."""
-    found = _git("describe", "--tags", "--abbrev=0", f"--match={RELEASES}", "HEAD^")
-    return found.stdout.decode().strip() if found.returncode == 0 else BEFORE_ANY
+    """The tag of the last release before the commit that is checked out; until there is one, see INSTALLABLE. Raises NoHistory."""
+    tag = _git("describe", "--tags", "--abbrev=0", f"--match={RELEASES}", "HEAD^")
+    if tag.returncode == 0:
+        return tag.stdout.decode().strip()
+    brought = _git("log", "--diff-filter=A", "--format=%H", "--", INSTALLABLE).stdout.decode().split()
+    if not brought or _git("rev-parse", "--is-shallow-repository").stdout.decode().strip() == "true":
+        raise NoHistory("the release before is not in this copy of the repository: git fetch --unshallow --tags")
+    return brought[-1]
 
 
 def unpacked(folder: Path) -> Path:
     """The folder with its code, without tests. Raises NoHistory."""
-    wanted = commit()
-    found = _git("archive", "--format=tar", wanted, "--", ".", ":!tests", ":!bench", ":!docs")
+    found = _git("archive", "--format=tar", commit(), "--", ".", ":!tests", ":!bench", ":!docs")
     if found.returncode != 0:
-        raise NoHistory(f"the release before, {wanted[:12]}, is not in this copy of the repository: git fetch --unshallow --tags")
+        raise NoHistory(f"the release before can't be read: {found.stderr.decode(errors='replace').strip()}")
     with tarfile.open(fileobj=io.BytesIO(found.stdout)) as archive:
         archive.extractall(folder, filter="data")
     return folder
