@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
 import policies
 from tests.support import shared_tables
+from tests.support.generators import same_examples
 from tests.testcluster.fixtures import MISSED, cluster, new_namespace
 from tests.testcluster.kubelets.fixtures import kubelets
 from webhook.telemetry import log
@@ -24,8 +24,7 @@ from webhook.telemetry import log
 __all__ = ["cluster", "kubelets", "new_namespace"]
 """fixtures for everybody: one cluster a process, whichever folders its tests are of"""
 
-settings.register_profile("berth", settings.default, deadline=None)  # of an example: on a machine that does other things it says nothing
-settings.load_profile("berth")
+same_examples.load()
 shared_tables.share()
 
 COUNTED = tuple(Path(__file__).parent / folder for folder in ("policies", "cli"))

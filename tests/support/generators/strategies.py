@@ -63,6 +63,6 @@ def hostile() -> st.SearchStrategy[tuple[Case, tuple[Policy, ...]]]:
 
 
 def examples(small: int, full: int) -> Callable[[Any], Any]:
-    """How often a law is tried; no deadline, and in CI the same examples every time."""
-    decorator: Callable[[Any], Any] = settings(max_examples=count(small, full), deadline=None, derandomize=True, database=None)
+    """How often a law is tried, on the same examples every time (``tests.support.generators.same_examples``)."""
+    decorator: Callable[[Any], Any] = settings(max_examples=count(small, full))
     return decorator
