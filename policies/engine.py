@@ -14,7 +14,8 @@ from typing import NamedTuple
 from policies import messages, work_budget
 from policies.messages import OF_EDITS, phrase
 from policies.offers.constraints import Compiled
-from policies.patch import applied
+from policies.patch import applied, standing
+from policies.patch.standing import Standing
 from policies.planning import defaults, plan
 from policies.planning.plan import Plan, Subject
 from policies.pods.permissions import annotated_fraction
@@ -26,7 +27,7 @@ from policies.rules.device_counts import UNCOUNTED
 from policies.state.snapshot import Facts
 from policies.verdict import Edit, Path, Remark, Verdict, Violation, Would
 
-__all__ = ["Request", "evaluate"]
+__all__ = ["Request", "arrived", "evaluate"]
 
 MOST_AUDITED = 16
 """Audit and Warn policies evaluated per pod: each costs a whole evaluation; the rest are only counted
@@ -53,12 +54,12 @@ def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict
     matched = about.possible
     enforced = tuple(c for c in matched if c.mode == "Enforce")
     edits, violations, remarks = _one(facts, about, enforced)
-    standing = _standing(facts, about, enforced)
+    entries = _standing(facts, about, enforced)
     would: tuple[Would, ...] = ()
     uncounted = 0
     # No mutating webhook is called for an update: what would be refused of it is told where it is judged.
     if (request.operation == "UPDATE" or request.phase == "mutate") and len(enforced) < len(matched):
-        would, uncounted = _would(facts, about, edits, violations, standing)
+        would, uncounted = _would(facts, about, edits, violations, entries)
     return Verdict(
         edits=edits,
         violations=violations,
@@ -66,7 +67,7 @@ def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict
         would=would,
         uncounted=uncounted,
         matched=tuple(c.policy.id for c in matched),
-        patch=_patch(request, facts, pod, edits, violations, standing),
+        patch=_patch(request, facts, pod, edits, violations, entries),
         missing=about.devices.missing if any(violation.code == UNCOUNTED for violation in violations) else (),
     )
 
@@ -78,19 +79,30 @@ def _misspelt(pod: Pod, facts: Facts) -> bool:
 def _standing(facts: Facts, about: Subject, enforced: tuple[Compiled, ...]) -> list[applied.Entry]:
     """Return the entries of ``berth.dev/applied`` that the pod arrives with and that the policies in force
     write themselves."""
-    pod, request = about.pod, about.request
-    if applied.APPLIED not in pod.annotations or request.phase != "mutate" or request.operation == "UPDATE":
+    request = about.request
+    if applied.APPLIED not in about.pod.annotations or request.phase != "mutate" or request.operation == "UPDATE":
         return []
+    return _true(facts, about, enforced).entries
 
+
+def _true(facts: Facts, about: Subject, enforced: tuple[Compiled, ...]) -> Standing:
     def write(raw: Raw) -> tuple[Edit, ...]:
         before = Pod(raw)
-        return _one(facts, plan.subject(request, facts, before)._replace(possible=about.possible, certain=about.certain), enforced)[0]
+        return _one(facts, plan.subject(about.request, facts, before)._replace(possible=about.possible, certain=about.certain), enforced)[0]
 
-    def whole(name: str) -> str | None:
-        slice_ = facts.snapshot.resource(name)
-        return facts.snapshot.catalog.whole.get(slice_.vendor) if slice_ is not None and slice_.kind == "mig" else None
+    return standing.standing(about.pod.raw, facts.snapshot.whole, write)
 
-    return applied.true_entries(pod.raw, pod.annotations[applied.APPLIED], whole, write)
+
+def arrived(request: Request, facts: Facts) -> Raw:
+    """Return the projection of a stored pod as it arrived: without what the policies in force wrote into it,
+    and without the record of that.
+
+    What the record does not say (it is cut past 1 KiB), and what policies wrote that are no longer in force,
+    stays: it counts as the author's. Raises PodError if the pod is not shaped like one.
+    """
+    about = plan.subject(request, facts, Pod(extract(request.pod, facts.reads)))
+    enforced = tuple(c for c in about.possible if c.mode == "Enforce")
+    return standing.before(about.pod.raw, _true(facts, about, enforced), facts.snapshot.whole)
 
 
 def _patch(
@@ -99,7 +111,7 @@ def _patch(
     pod: Pod,
     edits: tuple[Edit, ...],
     violations: tuple[Violation, ...],
-    standing: list[applied.Entry],
+    entries: list[applied.Entry],
 ) -> tuple[dict[str, object], ...]:
     """Return the patch; empty for a pod that is refused, or only updated."""
     if violations or request.operation == "UPDATE":
@@ -107,7 +119,7 @@ def _patch(
     came = pod.annotations.get(applied.APPLIED)
     if not edits and came is None:
         return ()
-    return applied.finish(pod.raw, edits, came, standing)
+    return applied.finish(pod.raw, edits, came, entries)
 
 
 def _one(
@@ -182,7 +194,7 @@ def _spared(violation: Violation, made: Plan) -> Remark:
 
 
 def _would(
-    facts: Facts, about: Subject, edits: tuple[Edit, ...], violations: tuple[Violation, ...], standing: list[applied.Entry]
+    facts: Facts, about: Subject, edits: tuple[Edit, ...], violations: tuple[Violation, ...], entries: list[applied.Entry]
 ) -> tuple[tuple[Would, ...], int]:
     """Return the outcome of each Audit or Warn policy alone on top of the enforced ones, and the number
     that were not evaluated."""
@@ -201,7 +213,7 @@ def _would(
                 edits=tuple(e for e in more_edits if _deed(e) not in done),
                 violations=tuple(v for v in more_violations if v.key not in refused),
                 remarks=tuple(r for r in remarks if compiled.policy.id in r.policies),
-                patch=_patch(about.request, facts, pod, more_edits, more_violations, standing),
+                patch=_patch(about.request, facts, pod, more_edits, more_violations, entries),
             )
         )
     return tuple(out), max(0, len(softer) - most)

@@ -112,6 +112,11 @@ class Snapshot:
             return None
         return Resource(name=name, vendor=self.class_vendor(device_class), kind="dra")
 
+    def whole(self, name: str) -> str | None:
+        """Return the resource name of a whole GPU for that of a MIG slice; None for any other name."""
+        found = self.resource(name)
+        return self.catalog.whole.get(found.vendor) if found is not None and found.kind == "mig" else None
+
     def _class_behind(self, name: str, found: Resource | None) -> str | None:
         if found is not None:
             return name.partition("/")[2] if found.kind == "dra" else None

@@ -11,10 +11,8 @@ import jsonpatch
 import pytest
 
 from policies.engine import evaluate
-from policies.patch import applied
-from policies.patch.applied import APPLIED, LONGEST, Entry, digest, finish, true_entries
+from policies.patch.applied import APPLIED, Entry, digest, finish
 from policies.patch.json_patch import pointer
-from policies.request import Request
 from policies.verdict import MODES, Edit, Path, Verdict
 from tests.support.counts import count
 from tests.support.generators.strategies import Case, case_of
@@ -148,70 +146,3 @@ def test_what_a_mutated_pod_says_stays() -> None:
         assert again.patch == (), f"Random({seed})"
         kept += len(applied_of(twice))
     assert kept > count(60, 5_000) // 10
-
-
-POD = {
-    "metadata": {"annotations": {}},
-    "spec": {
-        "terminationGracePeriodSeconds": 30,
-        "containers": [{"name": "c", "resources": {"limits": {"9" * 900: "1"}}}],
-        "tolerations": [{"key": "mine"}],
-    },
-}
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/spec/tolerations/" + "9" * 900,
-        "/spec/tolerations/\u0663",
-        "/spec/tolerations/0/key",
-        "/spec/tolerations",
-        "/spec/containers/0/resources/limits/" + "9" * 900,
-        "/spec/containers/0",
-        "/spec",
-        "/metadata",
-        "/metadata/annotations",
-        f"/metadata/annotations/{APPLIED.replace('/', '~1')}",
-        "",
-        "/",
-    ],
-)
-def test_no_path_costs_more_than_a_look(path: str) -> None:
-    """Whatever is claimed, nothing is raised, and what Berth never writes is never kept."""
-    for value in (POD, POD["spec"], POD["spec"]["tolerations"], POD["spec"]["tolerations"][0], "mine", "1", {}):  # type: ignore[index]
-        standing = json.dumps([{"by": ["ClusterGPUPolicy/a"], "rule": "tolerations", "path": path, "is": digest(value)}])
-        assert true_entries(POD, standing, lambda name: None, lambda raw: ()) == []
-
-
-def test_an_index_of_5000_digits_is_no_crash() -> None:
-    """Python reads no integer of so many; the annotation is longer than any of ours, so it is not read at all."""
-    path = "/spec/tolerations/" + "9" * 5_000
-    standing = json.dumps([{"by": [], "rule": "r", "path": path, "is": "x"}])
-    assert len(standing) > LONGEST
-    assert true_entries(POD, standing, lambda name: None, lambda raw: ()) == []
-
-
-def test_the_policies_are_asked_once_and_only_for_what_may_be_true() -> None:
-    """However many entries there are; none of them true, not at all."""
-    asked: list[Any] = []
-
-    def write(raw: dict[str, Any]) -> tuple[Edit, ...]:
-        asked.append(raw)
-        return ()
-
-    right = {"by": ["p"], "rule": "r", "path": "/spec/tolerations/0", "is": digest({"key": "mine"})}
-    wrong = {**right, "is": "00000000"}
-    assert true_entries(POD, json.dumps([wrong] * 5), lambda name: None, write) == []
-    assert asked == []
-    true_entries(POD, json.dumps([right, right, wrong]), lambda name: None, write)
-    assert [raw["spec"]["tolerations"] for raw in asked] == [[]]
-    assert POD["spec"]["tolerations"] == [{"key": "mine"}]  # type: ignore[index]
-
-
-def test_without_the_annotation_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The usual pod has none."""
-    monkeypatch.setattr(applied, "true_entries", None)
-    case = case_of(Random(1), MODES)
-    pod = {**case.request.pod, "metadata": {"name": "a"}}
-    evaluate(Request(namespace="default", user="anna", pod=pod, phase="mutate"), case.world.snapshot.facts_for("default"))

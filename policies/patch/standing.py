@@ -1,0 +1,152 @@
+"""The entries of ``berth.dev/applied`` that a pod arrives with, and the pod without what they record.
+
+The annotation is already there where another webhook has changed the pod and /mutate is called again, where a
+pod is created from a copy of another, where an author writes it, and in every pod that is stored. So an entry
+counts only if it is true: its digest matches the value at its path, and the policies in force write that very
+value into the pod without it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from policies.patch import json_tree
+from policies.patch.applied import APPLIED, LONGEST, Entry, digest_at, index_of, steps, written
+from policies.patch.json_patch import Patch, pointer, value_at
+from policies.pods.view import GRACE, PROBES, TERMS, Raw
+from policies.verdict import Edit, Path
+
+DEFAULT_GRACE = 30
+"""seconds that the API server fills in where the author sets none (k8s.io/api/core/v1)"""
+_SHORTEST = 0
+"""seconds: below every floor, which is at least a second"""
+_GRACE: Path = ("spec", GRACE)
+Whole = Callable[[str], str | None]
+"""Returns the resource name of the whole GPU for that of a slice; None for any other name."""
+Write = Callable[[Raw], Iterable[Edit]]
+"""Returns the edits that the policies in force make to a pod."""
+
+
+class Standing(NamedTuple):
+    """The true entries, and the grace period that the pod had before."""
+
+    entries: list[Entry]
+    grace: Any
+
+
+def standing(pod: Raw, whole: Whole, write: Write) -> Standing:
+    """Return what is true of the annotation in the pod.
+
+    ``write`` is called only if the value at some entry's path matches its digest: once, and once more for a
+    grace period whose former value can't be known.
+    """
+    claimed = [e for e in _entries(value_at(pod, ("metadata", "annotations", APPLIED))) if digest_at(pod, e["path"]) == e["is"]]
+    paths = _paths(claimed)
+    kept: list[Entry] = []
+    grace: Any = None
+    for grace in _former_graces(pod, paths) if paths else ():
+        without = _without(pod, paths, grace, whole)
+        kept = _kept(claimed, Counter(_likeness(e) for e in written(Patch(without), write(without))))
+        if _GRACE not in paths or any(e["path"] == pointer(_GRACE) for e in kept):
+            break
+    return Standing(kept, grace)
+
+
+def before(pod: Raw, found: Standing, whole: Whole) -> Raw:
+    """Return the pod as it arrived before Berth wrote what ``found`` records, and without the annotation."""
+    without = _without(pod, _paths(found.entries), found.grace, whole)
+    return dict(json_tree.remove_at(without, ("metadata", "annotations", APPLIED)))
+
+
+def _paths(entries: Iterable[Entry]) -> dict[Path, str]:
+    """Return the rule of each entry, by path."""
+    return {path: e["rule"] for e in entries if (path := _path(e["path"])) is not None}
+
+
+def _without(pod: Raw, paths: Mapping[Path, str], grace: Any, whole: Whole) -> Raw:
+    without = pod
+    for path, rule in sorted(paths.items(), reverse=True):  # what lies deeper, or further back in a list, goes first
+        without = _undone(without, path, grace)
+        if rule == "mig_resources" and "resources" in path:
+            gpu = whole(str(path[-1]))
+            without = dict(json_tree.set_at(without, (*path[:-1], gpu), value_at(pod, path))) if gpu else without
+    return without
+
+
+def _kept(claimed: Iterable[Entry], theirs: Counter[tuple[str, ...]]) -> list[Entry]:
+    kept = []
+    for e in claimed:
+        if theirs[_likeness(e)] > 0:
+            theirs[_likeness(e)] -= 1
+            kept.append(e)
+    return kept
+
+
+def _likeness(entry: Entry) -> tuple[str, ...]:
+    """Return the entry as a key without indices, which move when another webhook inserts items."""
+    place = "/".join("#" if part.isdecimal() else part for part in entry["path"].split("/"))
+    return entry["rule"], place, entry["is"], *entry["by"]
+
+
+def _path(text: str) -> Path | None:
+    """Return a JSON pointer as a path if it leads to something that Berth may have written, else None."""
+    parts: Path = tuple(part if (index := index_of(part)) is None else index for part in steps(text))
+    if len(parts) >= 3 and parts[0] == "metadata":
+        parts = (*parts[:2], steps(text)[2])
+        return parts if parts[1] in ("annotations", "labels") and len(steps(text)) == 3 and parts[2] != APPLIED else None
+    return parts if parts[:1] == ("spec",) and _is_written(parts[1:]) else None
+
+
+def _is_written(path: Path) -> bool:
+    match path:
+        case (str(field),):
+            return field == GRACE
+        case ("tolerations", int()):
+            return True
+        case ("containers" | "initContainers", int(), str(probe), str(field)):
+            return probe in PROBES and field == GRACE
+        case ("containers" | "initContainers", int(), "resources", "limits" | "requests", str()):
+            return True
+    rest = path[len(TERMS) - 1 :]
+    if ("spec", *path[: len(TERMS) - 1]) != TERMS:
+        return ("spec", *path) == TERMS[:-1]
+    return len(rest) in (1, 2, 3) and rest[1:2] in ((), ("matchExpressions",))
+
+
+def _former_graces(pod: Raw, paths: Iterable[Path]) -> tuple[Any, ...]:
+    """Return the candidates for the former grace period.
+
+    It is the one that probes preserve; else the value that a default raises, then one that only a floor
+    raises.
+    """
+    pinned = next((value_at(pod, path) for path in sorted(paths) if path[-1] == GRACE and path != _GRACE), None)
+    return (pinned,) if pinned else (DEFAULT_GRACE, _SHORTEST)
+
+
+def _undone(pod: Raw, path: Path, grace: Any) -> Raw:
+    """Return the pod as it may have been before this path was written: without it, or with the former grace
+    period."""
+    if path[-1] == GRACE:  # a probe's remains too, as null: an empty probe would count as none
+        return dict(json_tree.set_at(pod, path, grace if path == _GRACE else None))
+    return dict(json_tree.remove_at(pod, path))
+
+
+def _entries(standing: Any) -> list[Entry]:
+    if not isinstance(standing, str) or len(standing.encode(errors="replace")) > LONGEST:
+        return []
+    try:
+        entries = json.loads(standing)
+    except (ValueError, RecursionError):
+        return []
+    shape = {"by": list, "rule": str, "path": str, "is": str}
+    ours = isinstance(entries, list) and all(
+        isinstance(e, dict)
+        and e.keys() == shape.keys()
+        and all(isinstance(e[k], t) for k, t in shape.items())
+        and all(isinstance(p, str) for p in e["by"])
+        for e in entries
+    )
+    return entries if ours else []
