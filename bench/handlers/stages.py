@@ -30,6 +30,7 @@ _OF_FILE = {
     "lru.py": "look up",
     "json_patch.py": "encode",
     "applied.py": "encode",
+    "standing.py": "encode",
     "log_fields.py": "tell",
     "log.py": "tell",
     "metrics.py": "tell",

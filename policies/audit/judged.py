@@ -1,0 +1,61 @@
+"""What policies say of one stored pod: what those in Audit and Warn would do to it, what those in Enforce
+would have made of it, and why they would refuse it now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from policies.audit.stored_pod import StoredPod
+from policies.engine import arrived, evaluate
+from policies.planning import devices
+from policies.pods.interval import Count
+from policies.pods.view import Pod, PodError
+from policies.state.snapshot import Facts
+from policies.verdict import Edit, Violation, Would
+
+
+class Judged(NamedTuple):
+    """The result for one pod. A pod that asks for no accelerator has none."""
+
+    gpus: Count
+    """The devices that it holds at once."""
+    matched: tuple[str, ...]
+    """The policies that apply to it, sorted."""
+    would: tuple[Would, ...]
+    """What each policy in Audit or Warn alone would have done to the pod as it came: policies that would do
+    nothing are not among them."""
+    uncounted: int
+    """Policies in Audit or Warn past the sixteenth, which were not evaluated."""
+    unmade: tuple[Edit, ...]
+    """The edits that policies in Enforce would make and that the pod lacks: it was admitted while Berth was
+    away, or under other policies."""
+    unfit: tuple[Violation, ...]
+    """Why policies in Enforce would refuse the pod as it is, where it is."""
+
+
+def judge(pod: StoredPod, facts: Facts) -> Judged | None:
+    """Return what the policies of the pod's namespace say of it; None if it asks for no accelerator, or is
+    nothing that the API server would store.
+
+    Three verdicts: on the pod as it came, of which ``would`` is a part; on the pod as it is, were it created
+    now; and, once it has a node, on the pod where it is.
+    """
+    request = pod.request(facts.reads)
+    try:
+        now = evaluate(request, facts)
+        if not now.judged:
+            return None
+        came = now if "annotations" not in request.pod["metadata"] else evaluate(replace(request, pod=arrived(request, facts)), facts)
+        where = evaluate(pod.on_its_node(request), facts) if pod.node and not now.violations else now
+        count = devices.read(Pod(request.pod), facts, final=True).units
+    except PodError:
+        return None
+    return Judged(
+        gpus=count,
+        matched=now.matched,
+        would=tuple(would for would in came.would if would.edits or would.violations),
+        uncounted=came.uncounted,
+        unmade=now.edits,
+        unfit=where.violations,
+    )

@@ -1,0 +1,76 @@
+"""The outcomes of policies on one stored pod, as data that can be grouped: pods with the same outcome are
+counted, not listed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from policies.audit.judged import Judged
+from policies.verdict import Edit, Mode, Violation, Would
+
+Finding = Literal["would-change", "would-refuse", "not-as-enforced", "no-longer-fits"]
+"""What is found of a pod: a policy in Audit or Warn would change or refuse it, were it in Enforce; it lacks what
+policies in Enforce write, since it was admitted while Berth was away or under other policies; policies in
+Enforce would refuse it as it is."""
+REFUSALS: tuple[Finding, ...] = ("would-refuse", "no-longer-fits")
+
+
+class Outcome(NamedTuple):
+    """What one policy says of pods that are alike."""
+
+    policy: str
+    """``ClusterGPUPolicy/training``; several, joined by commas, where policies ask for the same."""
+    mode: Mode
+    finding: Finding
+    rules: tuple[str, ...]
+    """The rules that write or refuse, each once."""
+    codes: tuple[str, ...]
+    """Of the refusals, each once."""
+    texts: tuple[str, ...]
+    """The refusals, in order."""
+    paths: tuple[str, ...]
+    """What is written, as ``tolerations``, ``affinity``: the fields of the pod, each once."""
+    patch: str
+    """The RFC 6902 patch that such a pod would get on creation, as JSON; "" if there is none."""
+
+
+def outcomes(judged: Judged) -> Iterator[Outcome]:
+    """Yield every outcome but "nothing"."""
+    for would in judged.would:
+        yield _would(would)
+    if judged.unmade:
+        yield _edited(_policies(judged.unmade), "Enforce", "not-as-enforced", judged.unmade, "")
+    if judged.unfit:
+        yield _refused(_policies(judged.unfit), "Enforce", "no-longer-fits", judged.unfit)
+
+
+def _would(would: Would) -> Outcome:
+    if would.violations:
+        return _refused(would.policy, would.mode, "would-refuse", would.violations)
+    patch = json.dumps(would.patch, separators=(",", ":"), sort_keys=True)
+    return _edited(would.policy, would.mode, "would-change", would.edits, patch)
+
+
+def _edited(policy: str, mode: Mode, finding: Finding, edits: Sequence[Edit], patch: str) -> Outcome:
+    paths = dict.fromkeys(field(edit) for edit in edits)
+    return Outcome(policy, mode, finding, tuple(dict.fromkeys(edit.rule for edit in edits)), (), (), tuple(paths), patch)
+
+
+def _refused(policy: str, mode: Mode, finding: Finding, violations: Sequence[Violation]) -> Outcome:
+    rules, codes = (tuple(dict.fromkeys(getattr(one, name) for one in violations)) for name in ("rule", "code"))
+    return Outcome(policy, mode, finding, rules, codes, tuple(map(str, violations)), (), "")
+
+
+def field(edit: Edit) -> str:
+    """Return the field of the pod that an edit writes: ``tolerations``, ``affinity``, ``resources``, or the key
+    of an annotation or label."""
+    path = edit.path
+    if path[0] == "metadata":
+        return str(path[2]) if len(path) > 2 else str(path[1])
+    return str(path[3]) if path[1] in ("containers", "initContainers") and len(path) > 3 else str(path[1])
+
+
+def _policies(found: Sequence[Edit] | Sequence[Violation]) -> str:
+    return ",".join(sorted({policy for one in found for policy in one.policies}))

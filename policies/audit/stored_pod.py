@@ -1,0 +1,136 @@
+"""A pod as the API server stores it, as far as it is judged and reported: 50,000 of them fit into memory.
+
+The pods of a workload differ in names and in a few labels; what else is judged is the same text, which is
+held once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from policies.catalog import Catalog
+from policies.pods.projection import Reads, extract, reads
+from policies.pods.view import MIRROR, Raw
+from policies.request import Request
+from policies.workloads.controllers import CONTROLLERS
+
+OF_ONE_POD = frozenset(
+    {
+        "apps.kubernetes.io/pod-index",
+        "batch.kubernetes.io/job-completion-index",
+        "jobset.sigs.k8s.io/global-replica-index",
+        "jobset.sigs.k8s.io/job-global-index",
+        "jobset.sigs.k8s.io/job-index",
+        "leaderworkerset.sigs.k8s.io/worker-index",
+        "statefulset.kubernetes.io/pod-name",
+        "training.kubeflow.org/replica-index",
+    }
+)
+"""Labels that controllers give each pod another value of: they are held apart, so that the rest is alike."""
+FINISHED = ("Succeeded", "Failed")
+"""Phases in which a pod holds no device any more (k8s.io/api/core/v1 PodPhase)."""
+_USERS = {made.owner: made.user for made in CONTROLLERS.values() if made.user}
+"""(apiVersion, kind) of a pod's controller -> the account that created it."""
+_NODES = "system:nodes"
+
+
+class Controller(NamedTuple):
+    """The controlling owner of a pod."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPod:
+    """One pod that exists."""
+
+    namespace: str
+    name: str
+    uid: str
+    owner: Controller | None
+    node: str
+    """The node that it is bound to; "" while it is pending."""
+    finished: bool
+    created: str
+    """Time of creation as the API server writes it: ``2026-11-23T08:00:00Z``."""
+    shared: bytes
+    """What is judged of it, as JSON: the same object for pods that are alike."""
+    labels: tuple[tuple[str, str], ...] = ()
+    """Those of ``OF_ONE_POD`` that it carries."""
+
+    def request(self, read: Reads) -> Request:
+        """Return the request by which it was created, as far as that can be known: the account of a pod
+        that no controller made is not."""
+        pod: Raw = json.loads(self.shared)
+        pod["metadata"]["labels"].update(self.labels)
+        mirror = self.owner is not None and self.owner.kind == "Node" and MIRROR in _map(pod["metadata"].get("annotations"))
+        user = "" if self.owner is None else _USERS.get(self.owner[:2], "")
+        return Request(namespace=self.namespace, user=user, groups=(_NODES,) if mirror else (), pod=extract(pod, read))
+
+    def on_its_node(self, request: Request) -> Request:
+        """Return the request of the pod where it runs; the given one while it is pending."""
+        if not self.node:
+            return request
+        return replace(request, pod={**request.pod, "spec": {**request.pod["spec"], "nodeName": self.node}}, phase="validate")
+
+
+def widest(catalog: Catalog) -> Reads:
+    """Return what any policy may read, besides labels, of which every one may be read."""
+    return replace(reads((), catalog), ordinary=True)
+
+
+def stored(value: Mapping[str, Any], wide: Reads) -> StoredPod:
+    """Return a pod of the API server. ``wide``: see ``widest``.
+
+    The node is not taken for the author's, unless the
+    pod's ``managedFields`` say that it was there when the pod was created: a scheduler writes it by a
+    binding, which leaves no mark there (pkg/registry/core/pod/storage).
+    """
+    metadata, spec, status = (_map(value.get(part)) for part in ("metadata", "spec", "status"))
+    labels = {key: one for key, one in _map(metadata.get("labels")).items() if isinstance(one, str)}
+    read = extract({"metadata": metadata, "spec": spec}, wide)
+    read["metadata"]["labels"] = {key: one for key, one in labels.items() if key not in OF_ONE_POD}
+    if not _chosen_by_author(metadata):
+        read["spec"].pop("nodeName", None)
+    return StoredPod(
+        namespace=_text(metadata.get("namespace")),
+        name=_text(metadata.get("name")),
+        uid=_text(metadata.get("uid")),
+        owner=_controller(metadata),
+        node=_text(spec.get("nodeName")),
+        finished=status.get("phase") in FINISHED,
+        created=_text(metadata.get("creationTimestamp")),
+        shared=json.dumps(read, separators=(",", ":"), sort_keys=True).encode(),
+        labels=tuple(sorted((key, one) for key, one in labels.items() if key in OF_ONE_POD)),
+    )
+
+
+def _controller(metadata: Mapping[str, Any]) -> Controller | None:
+    owners = metadata.get("ownerReferences")
+    for owner in owners if isinstance(owners, list) else ():
+        if isinstance(owner, dict) and owner.get("controller"):
+            return Controller(*(_text(owner.get(field)) for field in ("apiVersion", "kind", "name", "uid")))
+    return None
+
+
+def _chosen_by_author(metadata: Mapping[str, Any]) -> bool:
+    managers = metadata.get("managedFields")
+    for manager in managers if isinstance(managers, list) else ():
+        fields = _map(_map(manager).get("fieldsV1"))
+        if "f:nodeName" in _map(fields.get("f:spec")) and not _map(manager).get("subresource"):
+            return True
+    return False
+
+
+def _map(value: object) -> Raw:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,178 @@
+"""The report of one workload: each outcome of its pods once, with how many they are, in a bounded size.
+
+The form is that of OpenReports (github.com/openreports/reports-api v0.2.1, openreports.io/v1alpha1 Report), which
+PolicyReport of wgpolicyk8s.io/v1alpha2 shares. It has no time of its own: a report that says the same is the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from policies.audit.outcomes import REFUSALS, Outcome
+from policies.audit.stored_pod import StoredPod
+from policies.findings.words import sentences
+from policies.policy import GROUP
+from policies.workloads.controllers import group_of
+
+SOURCE = "berth"
+KIND, PLAIN_KIND = "Report", "PolicyReport"
+OPEN_REPORTS, POLICY_REPORTS = "openreports.io/v1alpha1", "wgpolicyk8s.io/v1alpha2"
+MOST_RESULTS = 16
+"""Results of a report: a workload whose pods differ in more ways has its policies in the others too."""
+MOST_NAMED = 5
+"""Pods that a result names: one of them is enough to look at."""
+MOST_PATCH = 2048
+"""Bytes of the patch of a result: seven edits take 1 KiB. A longer one is counted, and ``berth why`` shows it."""
+MOST_PATCHES = 8192
+"""Bytes of all patches of a report: 10,000 workloads take 80 MB of etcd at most, and 5 MB as they are."""
+MOST_MESSAGE = 500
+_NAME = 200
+
+
+class Workload(NamedTuple):
+    """The owner that no other object owns; of pods that nobody owns, their namespace."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def report_name(self) -> str:
+        """Return the name of its report, in its own namespace: one for each group, kind and name."""
+        kind = self.kind.lower()
+        shortened = hashlib.sha256(f"{group_of(self.api_version)}/{self.kind}/{self.name}".encode()).hexdigest()[:8]
+        return f"{SOURCE}-{kind}-{self.name}"[:_NAME].rstrip(".-") + f"-{shortened}"
+
+
+@dataclass(slots=True)
+class Found:
+    """The pods with one outcome."""
+
+    pods: int = 0
+    pending: int = 0
+    gpus: int = 0
+    usd: float | None = None
+    names: list[str] = field(default_factory=list)
+
+    def add(self, pod: StoredPod, gpus: int, usd: float | None) -> None:
+        """Count one more pod."""
+        self.pods += 1
+        self.pending += not pod.node
+        self.gpus += gpus
+        if usd is not None:
+            self.usd = (self.usd or 0.0) + usd
+        if len(self.names) < MOST_NAMED:
+            self.names.append(pod.name)
+
+
+def report(workload: Workload, found: Mapping[Outcome, Found], passed: int, api_version: str) -> dict[str, Any]:
+    """Return the report; its results in order of gravity, policies by name. ``passed``: the number of pods times
+    policies of which nothing is to be said."""
+    ranked = sorted(found.items(), key=lambda one: (one[0].finding not in REFUSALS, one[0].mode != "Enforce", -one[1].pods, one[0]))
+    room, results = MOST_PATCHES, []
+    for outcome, pods in ranked[:MOST_RESULTS]:
+        shown = outcome.patch if len(outcome.patch) <= min(room, MOST_PATCH) else ""
+        room -= len(shown)
+        results.append(_result(workload, outcome, pods, shown))
+    summary = {"pass": passed, "fail": 0, "warn": 0, "error": 0, "skip": 0}
+    for outcome, _ in ranked:
+        summary[_word(outcome)] += 1
+    left = len(ranked) - len(results)
+    return {
+        "apiVersion": api_version,
+        "kind": KIND if api_version == OPEN_REPORTS else PLAIN_KIND,
+        "metadata": _metadata(workload, left),
+        **({"source": SOURCE} if api_version == OPEN_REPORTS else {}),
+        "scope": {"apiVersion": workload.api_version, "kind": workload.kind, "name": workload.name}
+        | ({"uid": workload.uid} if workload.uid else {})
+        | ({"namespace": workload.namespace} if workload.kind != "Namespace" else {}),
+        "summary": summary,
+        "results": results,
+    }
+
+
+def _metadata(workload: Workload, left: int) -> dict[str, Any]:
+    metadata: dict[str, Any] = {
+        "name": workload.report_name,
+        "namespace": workload.namespace,
+        "labels": {"app.kubernetes.io/managed-by": SOURCE},
+    }
+    if left:
+        metadata["annotations"] = {f"{GROUP}/results-left-out": str(left)}
+    if workload.uid and workload.kind != "Namespace":
+        owner = {"apiVersion": workload.api_version, "kind": workload.kind, "name": workload.name, "uid": workload.uid}
+        metadata["ownerReferences"] = [owner]
+    return metadata
+
+
+def _word(outcome: Outcome) -> str:
+    return "fail" if outcome.finding in REFUSALS else "warn"
+
+
+def _result(workload: Workload, outcome: Outcome, pods: Found, patch: str) -> dict[str, Any]:
+    properties = {
+        "finding": outcome.finding,
+        "mode": outcome.mode,
+        "pods": str(pods.pods),
+        "gpus": str(pods.gpus),
+    }
+    if pods.pending:
+        properties["pending"] = str(pods.pending)
+    if pods.usd is not None:
+        properties["usdPerHour"] = f"{pods.usd:.2f}"
+    if outcome.codes:
+        properties["codes"] = ",".join(outcome.codes)
+    if patch:
+        properties["patch"] = patch
+    elif outcome.patch:
+        properties["patchBytes"] = str(len(outcome.patch))
+    result: dict[str, Any] = {
+        "source": SOURCE,
+        "policy": outcome.policy,
+        "rule": ",".join(outcome.rules),
+        "category": "GPU",
+        "severity": _severity(outcome),
+        "result": _word(outcome),
+        "scored": outcome.mode == "Enforce",
+        "message": message(outcome),
+        "properties": properties,
+    }
+    if pods.names and workload.kind == "Namespace":
+        result["resources"] = [
+            {"apiVersion": "v1", "kind": "Pod", "namespace": workload.namespace, "name": name} for name in sorted(pods.names)
+        ]
+    return result
+
+
+def _severity(outcome: Outcome) -> str:
+    if outcome.finding == "no-longer-fits":
+        return "high"
+    return "medium" if outcome.finding in REFUSALS or outcome.mode == "Enforce" else "low"
+
+
+def message(outcome: Outcome) -> str:
+    """Return the outcome as a sentence."""
+    if outcome.texts:
+        return sentences(outcome.texts, most=MOST_MESSAGE)
+    written = _listed(outcome.paths)
+    if outcome.finding == "not-as-enforced":
+        return f"The pod lacks what policies in Enforce write ({written}): Berth was not called for it, or the policies changed since."
+    return f"In Enforce, {outcome.policy} would write {written}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = names[:MOST_NAMED]
+    return ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(names) > len(shown) else "")
+
+
+def grouped(outcomes: Iterable[tuple[StoredPod, Outcome, int, float | None]]) -> dict[Outcome, Found]:
+    """Return the pods by outcome. Each with its devices, and what they cost an hour if that is known."""
+    found: dict[Outcome, Found] = {}
+    for pod, outcome, gpus, usd in outcomes:
+        found.setdefault(outcome, Found()).add(pod, gpus, usd)
+    return found
