@@ -94,15 +94,15 @@ def _true(facts: Facts, about: Subject, enforced: tuple[Compiled, ...]) -> Stand
 
 
 def arrived(request: Request, facts: Facts) -> Raw:
-    """Return the projection of a stored pod as it arrived: without what the policies in force wrote into it,
-    and without the record of that.
+    """Return a stored pod as it arrived: without what the policies in force wrote into it, and without the
+    record of that. The pod may be a projection.
 
     What the record does not say (it is cut past 1 KiB), and what policies wrote that are no longer in force,
     stays: it counts as the author's. Raises PodError if the pod is not shaped like one.
     """
     about = plan.subject(request, facts, Pod(extract(request.pod, facts.reads)))
     enforced = tuple(c for c in about.possible if c.mode == "Enforce")
-    return standing.before(about.pod.raw, _true(facts, about, enforced), facts.snapshot.whole)
+    return standing.before(request.pod, _true(facts, about, enforced), facts.snapshot.whole)
 
 
 def _patch(

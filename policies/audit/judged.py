@@ -8,9 +8,13 @@ from typing import NamedTuple
 
 from policies.audit.stored_pod import StoredPod
 from policies.engine import arrived, evaluate
+from policies.patch.applied import APPLIED
+from policies.patch.json_tree import remove_at, value_at
 from policies.planning import devices
 from policies.pods.interval import Count
-from policies.pods.view import Pod, PodError
+from policies.pods.projection import extract
+from policies.pods.view import Pod, PodError, Raw
+from policies.request import Request
 from policies.state.snapshot import Facts
 from policies.verdict import Edit, Violation, Would
 
@@ -41,14 +45,18 @@ def judge(pod: StoredPod, facts: Facts) -> Judged | None:
     Three verdicts: on the pod as it came, of which ``would`` is a part; on the pod as it is, were it created
     now; and, once it has a node, on the pod where it is.
     """
-    request = pod.request(facts.reads)
+    request = pod.request()
     try:
         now = evaluate(request, facts)
         if not now.judged:
             return None
-        came = now if "annotations" not in request.pod["metadata"] else evaluate(replace(request, pod=arrived(request, facts)), facts)
+        came = (
+            evaluate(replace(request, pod=_arrived(pod, request, facts)), facts)
+            if APPLIED in (request.pod["metadata"].get("annotations") or ())
+            else now
+        )
         where = evaluate(pod.on_its_node(request), facts) if pod.node and not now.violations else now
-        count = devices.read(Pod(request.pod), facts, final=True).units
+        count = devices.read(Pod(extract(request.pod, facts.reads)), facts, final=True).units
     except PodError:
         return None
     return Judged(
@@ -59,3 +67,12 @@ def judge(pod: StoredPod, facts: Facts) -> Judged | None:
         unmade=now.edits,
         unfit=where.violations,
     )
+
+
+def _arrived(pod: StoredPod, request: Request, facts: Facts) -> Raw:
+    """Return the pod as it came; maps that only Berth filled were not there."""
+    came = arrived(request, facts)
+    for path in pod.whole:
+        if value_at(came, path) == {}:
+            came = dict(remove_at(came, path))
+    return came

@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from policies.catalog import Catalog
+from policies.patch.json_tree import value_at
 from policies.pods.projection import Reads, extract, reads
 from policies.pods.view import MIRROR, Raw
 from policies.request import Request
+from policies.verdict import Path
 from policies.workloads.controllers import CONTROLLERS
 
 OF_ONE_POD = frozenset(
@@ -30,6 +32,8 @@ OF_ONE_POD = frozenset(
     }
 )
 """Labels that controllers give each pod another value of: they are held apart, so that the rest is alike."""
+MADE: tuple[Path, ...] = (("metadata", "annotations"), ("metadata", "labels"), ("spec", "affinity"))
+"""Maps that Berth makes where a pod has none, and of which only a part is judged."""
 FINISHED = ("Succeeded", "Failed")
 """Phases in which a pod holds no device any more (k8s.io/api/core/v1 PodPhase)."""
 _USERS = {made.owner: made.user for made in CONTROLLERS.values() if made.user}
@@ -61,17 +65,20 @@ class StoredPod:
     """Time of creation as the API server writes it: ``2026-11-23T08:00:00Z``."""
     shared: bytes
     """What is judged of it, as JSON: the same object for pods that are alike."""
+    whole: tuple[Path, ...] = ()
+    """Those of ``MADE`` that ``shared`` has whole: if they are empty, the pod has none of them."""
     labels: tuple[tuple[str, str], ...] = ()
     """Those of ``OF_ONE_POD`` that it carries."""
 
-    def request(self, read: Reads) -> Request:
+    def request(self) -> Request:
         """Return the request by which it was created, as far as that can be known: the account of a pod
         that no controller made is not."""
         pod: Raw = json.loads(self.shared)
-        pod["metadata"]["labels"].update(self.labels)
+        if self.labels:
+            pod["metadata"]["labels"].update(self.labels)
         mirror = self.owner is not None and self.owner.kind == "Node" and MIRROR in _map(pod["metadata"].get("annotations"))
         user = "" if self.owner is None else _USERS.get(self.owner[:2], "")
-        return Request(namespace=self.namespace, user=user, groups=(_NODES,) if mirror else (), pod=extract(pod, read))
+        return Request(namespace=self.namespace, user=user, groups=(_NODES,) if mirror else (), pod=pod)
 
     def on_its_node(self, request: Request) -> Request:
         """Return the request of the pod where it runs; the given one while it is pending."""
@@ -95,7 +102,8 @@ def stored(value: Mapping[str, Any], wide: Reads) -> StoredPod:
     metadata, spec, status = (_map(value.get(part)) for part in ("metadata", "spec", "status"))
     labels = {key: one for key, one in _map(metadata.get("labels")).items() if isinstance(one, str)}
     read = extract({"metadata": metadata, "spec": spec}, wide)
-    read["metadata"]["labels"] = {key: one for key, one in labels.items() if key not in OF_ONE_POD}
+    if labels:
+        read["metadata"]["labels"] = {key: one for key, one in labels.items() if key not in OF_ONE_POD}
     if not _chosen_by_author(metadata):
         read["spec"].pop("nodeName", None)
     return StoredPod(
@@ -106,6 +114,7 @@ def stored(value: Mapping[str, Any], wide: Reads) -> StoredPod:
         node=_text(spec.get("nodeName")),
         finished=status.get("phase") in FINISHED,
         created=_text(metadata.get("creationTimestamp")),
+        whole=tuple(path for path in MADE if _keys(value, path) == _keys(read, path)),
         shared=json.dumps(read, separators=(",", ":"), sort_keys=True).encode(),
         labels=tuple(sorted((key, one) for key, one in labels.items() if key in OF_ONE_POD)),
     )
@@ -126,6 +135,10 @@ def _chosen_by_author(metadata: Mapping[str, Any]) -> bool:
         if "f:nodeName" in _map(fields.get("f:spec")) and not _map(manager).get("subresource"):
             return True
     return False
+
+
+def _keys(pod: Mapping[str, Any], path: Path) -> set[str]:
+    return set(_map(value_at(pod, path))) - OF_ONE_POD
 
 
 def _map(value: object) -> Raw:

@@ -24,6 +24,7 @@ DEFAULT_GRACE = 30
 _SHORTEST = 0
 """seconds: below every floor, which is at least a second"""
 _GRACE: Path = ("spec", GRACE)
+_ANNOTATION: Path = ("metadata", "annotations", APPLIED)
 Whole = Callable[[str], str | None]
 """Returns the resource name of the whole GPU for that of a slice; None for any other name."""
 Write = Callable[[Raw], Iterable[Edit]]
@@ -43,22 +44,33 @@ def standing(pod: Raw, whole: Whole, write: Write) -> Standing:
     ``write`` is called only if the value at some entry's path matches its digest: once, and once more for a
     grace period whose former value can't be known.
     """
-    claimed = [e for e in _entries(value_at(pod, ("metadata", "annotations", APPLIED))) if digest_at(pod, e["path"]) == e["is"]]
+    claimed = [e for e in _entries(value_at(pod, _ANNOTATION)) if digest_at(pod, e["path"]) == e["is"]]
     paths = _paths(claimed)
-    kept: list[Entry] = []
-    grace: Any = None
+    best, found = (-1, False), Standing([], None)
     for grace in _former_graces(pod, paths) if paths else ():
         without = _without(pod, paths, grace, whole)
-        kept = _kept(claimed, Counter(_likeness(e) for e in written(Patch(without), write(without))))
-        if _GRACE not in paths or any(e["path"] == pointer(_GRACE) for e in kept):
+        theirs = Counter(_likeness(e) for e in written(Patch(without), write(without)))
+        tried = Standing(_kept(claimed, theirs), grace)
+        rank = (any(e["path"] == pointer(_GRACE) for e in tried.entries), not theirs.total())
+        best, found = max((best, found), (rank, tried), key=lambda one: one[0])
+        if _GRACE not in paths or rank == (True, True):  # nothing would have been written that is not recorded
             break
-    return Standing(kept, grace)
+    return found
 
 
 def before(pod: Raw, found: Standing, whole: Whole) -> Raw:
-    """Return the pod as it arrived before Berth wrote what ``found`` records, and without the annotation."""
-    without = _without(pod, _paths(found.entries), found.grace, whole)
-    return dict(json_tree.remove_at(without, ("metadata", "annotations", APPLIED)))
+    """Return the pod as it arrived before Berth wrote what ``found`` records, and without the annotation.
+
+    Maps and lists that are left empty were made for what was written: the API server stores no empty ones, and
+    fills requests from limits. Of annotations, labels and affinity, a projection does not tell whether they are.
+    """
+    paths = _paths(found.entries)
+    without = dict(json_tree.remove_at(_without(pod, paths, found.grace, whole), _ANNOTATION))
+    for path in (path for path in paths if path[0] == "spec" and "requests" not in path):
+        for length in range(len(path) - 1, 2 if path[1] == "affinity" else 1, -1):
+            if json_tree.value_at(without, path[:length]) in ({}, []):
+                without = dict(json_tree.remove_at(without, path[:length]))
+    return without
 
 
 def _paths(entries: Iterable[Entry]) -> dict[Path, str]:

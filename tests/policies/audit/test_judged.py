@@ -1,0 +1,143 @@
+"""What is said of a stored pod, held against what policies did to it when it was created, or would have done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import jsonpatch
+from hypothesis import given
+
+from policies.audit.judged import Judged, judge
+from policies.audit.stored_pod import stored, widest
+from policies.engine import evaluate
+from policies.patch.applied import APPLIED
+from policies.pods.view import GRACE, REQUIRED, PodError
+from policies.policy import Default, Policy, PolicySet, Require
+from policies.request import Request
+from policies.state.snapshot import Facts
+from policies.verdict import Mode, Verdict
+from tests.support.generators.random_cluster import CLUSTER
+from tests.support.generators.random_worlds import catalog
+from tests.support.generators.strategies import Case, audited, examples
+from tests.support.snapshots import build
+
+Raw = dict[str, Any]
+WIDE = widest(catalog())
+
+
+def as_stored(pod: Raw, namespace: str, node: str = "") -> Raw:
+    """As the API server has it once a scheduler has bound it."""
+    spec = {**pod["spec"], **({"nodeName": node} if node else {})}
+    return {**pod, "metadata": {**pod["metadata"], "namespace": namespace, "name": "p", "uid": "u"}, "spec": spec}
+
+
+def created(case: Case) -> tuple[Request, Verdict, Facts] | None:
+    """The request of one whose account is known, and the verdict on it; None for what no API server would store."""
+    facts, asked = case.world.snapshot.facts_for(case.request.namespace), case.request
+    if asked.pod.get("spec", {}).get("nodeName"):
+        return None
+    try:
+        known = stored(as_stored(asked.pod, asked.namespace), WIDE).request()
+        request = replace(
+            asked, pod=_without_empty(asked.pod), user=known.user, groups=known.groups, phase="mutate", operation="CREATE", old_pod=None
+        )
+        return request, evaluate(request, facts), facts
+    except (PodError, AttributeError, TypeError, KeyError):
+        return None
+
+
+def _sent(pod: Raw) -> Raw:
+    """As the API server sends it: with a grace period, and without maps and lists that are empty."""
+    without: Raw = _without_empty(pod)
+    return {**without, "spec": {GRACE: 30, **without["spec"]}}
+
+
+def _without_empty(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_empty(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    parts = ("annotations", "labels", "tolerations", "nodeSelector", "affinity", "nodeAffinity", REQUIRED, "limits", "requests")
+    found = {key: _without_empty(one) for key, one in value.items()}
+    return {key: one for key, one in found.items() if key not in parts or one}
+
+
+@given(audited())
+@examples(150, 10_000)
+def test_what_policies_in_audit_would_do_is_said_of_pods_that_others_have_changed(case: Case) -> None:
+    """Of a pod as policies in Enforce have made it: the same policies, edits, refusals and patch as when it was created."""
+    found = created(case)
+    if found is None:
+        return
+    request, verdict, facts = found
+    after = jsonpatch.apply_patch(request.pod, list(verdict.patch))
+    if not after["metadata"].get("annotations", {}).get(APPLIED, "[]").startswith("["):
+        return  # the record is cut
+    judged = judge(stored(as_stored(after, request.namespace, "node-bare"), WIDE), facts)
+    assert (judged is not None) == verdict.judged
+    if judged is not None:
+        wanted = [(w.policy, w.mode, w.edits, w.violations, w.patch) for w in verdict.would if w.edits or w.violations]
+        assert [(w.policy, w.mode, w.edits, w.violations, w.patch) for w in judged.would] == wanted
+        assert (judged.matched, judged.uncounted) == (verdict.matched, verdict.uncounted)
+
+
+@given(audited())
+@examples(150, 10_000)
+def test_a_pod_that_was_admitted_while_berth_was_away_is_found(case: Case) -> None:
+    """It lacks just those edits that it would have got; one that got them lacks none."""
+    found = created(case)
+    if found is None:
+        return
+    request, verdict, facts = found
+    away = judge(stored(as_stored(request.pod, request.namespace), WIDE), facts)
+    if away is None:
+        return
+    assert away.unmade == verdict.edits
+    assert away.unfit == verdict.violations
+    if not verdict.violations:
+        there = judge(stored(as_stored(jsonpatch.apply_patch(request.pod, list(verdict.patch)), request.namespace), WIDE), facts)
+        assert there is not None
+        assert there.unmade == ()
+
+
+def gpu_pod(**metadata: Any) -> Raw:
+    amounts = {"limits": {"nvidia.com/gpu": "2"}, "requests": {"nvidia.com/gpu": "2"}}
+    spec = {"containers": [{"name": "c", "resources": amounts}], "terminationGracePeriodSeconds": 30}
+    return {"metadata": metadata, "spec": spec}
+
+
+def facts_of(*policies: Policy) -> Facts:
+    return build(PolicySet(policies=policies), catalog(), cluster=CLUSTER).facts_for("default")
+
+
+def policy(name: str, mode: Mode, **parts: Any) -> Policy:
+    return Policy(name=name, mode=mode, **parts)
+
+
+def judged(pod: Raw, facts: Facts) -> Judged:
+    found = judge(stored(pod, WIDE), facts)
+    assert found is not None
+    return found
+
+
+def test_a_pod_that_already_is_as_a_policy_in_audit_wants_it_is_not_reported() -> None:
+    """The policy was in Enforce when the pod was created, or the author wrote the same."""
+    enforced = policy("grace", "Enforce", default=Default(grace=600))
+    verdict = evaluate(Request(namespace="default", pod=gpu_pod()), facts_of(enforced))
+    pod = as_stored(jsonpatch.apply_patch(gpu_pod(), list(verdict.patch)), "default", "node-t4")
+    assert judged(pod, facts_of(replace(enforced, mode="Audit"))).would == ()
+    assert judged(as_stored(gpu_pod(), "default"), facts_of(replace(enforced, mode="Audit"))).would != ()
+
+
+def test_a_running_pod_that_no_longer_fits_is_found() -> None:
+    """By the node that it runs on: it asked for no capacity, and runs on spot, which is required no more."""
+    required = policy("paid", "Enforce", require=Require(capacity=("on-demand",)))
+    assert [v.code for v in judged(as_stored(gpu_pod(), "default", "node-t4"), facts_of(required)).unfit] == ["BERTH-124"]
+    assert judged(as_stored(gpu_pod(), "default", "node-p5"), facts_of(required)).unfit == ()
+
+
+def test_a_pod_without_accelerators_is_not_judged() -> None:
+    """Nothing is said of it."""
+    pod = as_stored({"metadata": {}, "spec": {"containers": [{"name": "c"}]}}, "default")
+    assert judge(stored(pod, WIDE), facts_of(policy("a", "Audit", default=Default(grace=600)))) is None

@@ -1,0 +1,127 @@
+"""The report of one workload: each outcome once, bounded, and the same for the same pods."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from policies.audit.outcomes import Finding, Outcome
+from policies.audit.stored_pod import StoredPod
+from policies.audit.workload_report import (
+    MOST_NAMED,
+    MOST_PATCHES,
+    MOST_RESULTS,
+    OPEN_REPORTS,
+    POLICY_REPORTS,
+    Workload,
+    grouped,
+    report,
+)
+
+JOB = Workload("batch/v1", "Job", "team-a", "train", "u1")
+BARE = Workload("v1", "Namespace", "team-a", "team-a", "")
+
+
+def outcome(finding: Finding = "would-change", **given: Any) -> Outcome:
+    refuses = finding in ("would-refuse", "no-longer-fits")
+    base = Outcome(
+        policy="ClusterGPUPolicy/a",
+        mode="Audit",
+        finding=finding,
+        rules=("checkpoint_grace",),
+        codes=("BERTH-104",) if refuses else (),
+        texts=("BERTH-104: a fact; a fix.",) if refuses else (),
+        paths=() if refuses else ("terminationGracePeriodSeconds",),
+        patch="" if refuses else '[{"op":"replace"}]',
+    )
+    return base._replace(**given)
+
+
+def pods(count: int, node: str = "n") -> list[StoredPod]:
+    return [
+        StoredPod(namespace="team-a", name=f"p{n}", uid=str(n), owner=None, node=node, finished=False, created="", shared=b"{}")
+        for n in range(count)
+    ]
+
+
+def made(*outcomes: Outcome, workload: Workload = JOB, count: int = 3, api_version: str = OPEN_REPORTS) -> dict[str, Any]:
+    return report(workload, grouped((pod, one, 2, 1.5) for one in outcomes for pod in pods(count)), 4, api_version)
+
+
+def test_pods_with_one_outcome_are_one_result() -> None:
+    """With their number, devices and price, and the patch that each of them would get."""
+    (result,) = made(outcome())["results"]
+    assert result["properties"] == {
+        "finding": "would-change",
+        "mode": "Audit",
+        "pods": "3",
+        "gpus": "6",
+        "usdPerHour": "4.50",
+        "patch": '[{"op":"replace"}]',
+    }
+    assert (result["policy"], result["rule"], result["result"]) == ("ClusterGPUPolicy/a", "checkpoint_grace", "warn")
+    assert result["message"] == "In Enforce, ClusterGPUPolicy/a would write terminationGracePeriodSeconds."
+
+
+def test_a_refusal_fails_and_comes_first() -> None:
+    """With its codes and sentences; what policies in Enforce would refuse today comes before what others would."""
+    found = made(outcome(), outcome("would-refuse"), outcome("no-longer-fits", mode="Enforce"), outcome("not-as-enforced", mode="Enforce"))
+    assert [(one["result"], one["properties"]["finding"]) for one in found["results"]] == [
+        ("fail", "no-longer-fits"),
+        ("fail", "would-refuse"),
+        ("warn", "not-as-enforced"),
+        ("warn", "would-change"),
+    ]
+    assert found["summary"] == {"pass": 4, "fail": 2, "warn": 2, "error": 0, "skip": 0}
+    assert found["results"][1]["properties"]["codes"] == "BERTH-104"
+    assert found["results"][1]["message"].startswith("BERTH-104: a fact; a fix")
+
+
+def test_it_goes_with_its_workload() -> None:
+    """By an owner reference; that of pods that nobody owns is of their namespace, and names some of them."""
+    assert made(outcome())["metadata"]["ownerReferences"] == [{"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u1"}]
+    bare = made(outcome(), workload=BARE, count=40)
+    assert "ownerReferences" not in bare["metadata"]
+    assert bare["scope"] == {"apiVersion": "v1", "kind": "Namespace", "name": "team-a"}
+    assert [one["name"] for one in bare["results"][0]["resources"]] == [f"p{n}" for n in range(MOST_NAMED)]
+
+
+def test_workloads_of_one_name_have_different_reports() -> None:
+    """Of other kinds, and of other groups; a long name stays a name."""
+    names = {
+        Workload(group, kind, "team-a", "train", "u").report_name
+        for group, kind in (("batch/v1", "Job"), ("batch.volcano.sh/v1alpha1", "Job"), ("apps/v1", "Deployment"))
+    }
+    assert len(names) == 3
+    assert JOB.report_name == Workload("batch/v1", "Job", "other", "train", "u2").report_name
+    assert len(Workload("batch/v1", "Job", "team-a", "x" * 253, "u").report_name) <= 253
+
+
+def test_it_is_bounded_and_says_what_it_leaves_out() -> None:
+    """However many policies and however long their patches are."""
+    many = [outcome(policy=f"ClusterGPUPolicy/p{n:03d}", patch=json.dumps(["x" * 1990])) for n in range(60)]
+    found = made(*many)
+    assert len(found["results"]) == MOST_RESULTS
+    assert found["metadata"]["annotations"] == {"berth.dev/results-left-out": str(60 - MOST_RESULTS)}
+    assert found["summary"]["warn"] == 60
+    patches = [one["properties"].get("patch", "") for one in found["results"]]
+    assert 0 < sum(map(len, patches)) <= MOST_PATCHES
+    assert [one["properties"].get("patchBytes") for one in found["results"] if "patch" not in one["properties"]] == ["1994"] * 12
+    assert len(json.dumps(found)) < 20_000
+
+
+@pytest.mark.parametrize(("api_version", "kind"), [(OPEN_REPORTS, "Report"), (POLICY_REPORTS, "PolicyReport")])
+def test_it_is_of_the_kind_that_the_cluster_has(api_version: str, kind: str) -> None:
+    """OpenReports, or that which was before it."""
+    found = made(outcome(), api_version=api_version)
+    assert (found["apiVersion"], found["kind"]) == (api_version, kind)
+    assert found.get("source") == ("berth" if kind == "Report" else None)
+
+
+def test_pending_pods_are_counted() -> None:
+    """They wait, and what is found of them may be why."""
+    found = report(JOB, grouped((pod, outcome(), 1, None) for pod in [*pods(2), *pods(3, node="")]), 0, OPEN_REPORTS)
+    properties = found["results"][0]["properties"]
+    assert (properties["pods"], properties["pending"], "usdPerHour" in properties) == ("5", "3", False)
