@@ -31,10 +31,10 @@ class Judged(NamedTuple):
     nothing are not among them."""
     uncounted: int
     """Policies in Audit or Warn past the sixteenth, which were not evaluated."""
-    unmade: tuple[Edit, ...]
+    missing: tuple[Edit, ...]
     """The edits that policies in Enforce would make and that the pod lacks: it was admitted while Berth was
     away, or under other policies."""
-    unfit: tuple[Violation, ...]
+    violations: tuple[Violation, ...]
     """Why policies in Enforce would refuse the pod as it is, where it is."""
 
 
@@ -64,8 +64,8 @@ def judge(pod: StoredPod, facts: Facts) -> Judged | None:
         matched=now.matched,
         would=tuple(would for would in came.would if would.edits or would.violations),
         uncounted=came.uncounted,
-        unmade=now.edits,
-        unfit=where.violations,
+        missing=now.edits,
+        violations=where.violations,
     )
 
 

@@ -18,10 +18,10 @@ REFUSALS: tuple[Finding, ...] = ("would-refuse", "no-longer-fits")
 
 
 class Outcome(NamedTuple):
-    """What one policy says of pods that are alike."""
+    """What policies say of pods that are alike."""
 
-    policy: str
-    """``ClusterGPUPolicy/training``; several, joined by commas, where policies ask for the same."""
+    policies: tuple[str, ...]
+    """One in Audit or Warn, ``ClusterGPUPolicy/training``; of those in Enforce all that ask for it, sorted."""
     mode: Mode
     finding: Finding
     rules: tuple[str, ...]
@@ -40,27 +40,27 @@ def outcomes(judged: Judged) -> Iterator[Outcome]:
     """Yield every outcome but "nothing"."""
     for would in judged.would:
         yield _would(would)
-    if judged.unmade:
-        yield _edited(_policies(judged.unmade), "Enforce", "not-as-enforced", judged.unmade, "")
-    if judged.unfit:
-        yield _refused(_policies(judged.unfit), "Enforce", "no-longer-fits", judged.unfit)
+    if judged.missing:
+        yield _edited(_policies(judged.missing), "Enforce", "not-as-enforced", judged.missing, "")
+    if judged.violations:
+        yield _refused(_policies(judged.violations), "Enforce", "no-longer-fits", judged.violations)
 
 
 def _would(would: Would) -> Outcome:
     if would.violations:
-        return _refused(would.policy, would.mode, "would-refuse", would.violations)
+        return _refused((would.policy,), would.mode, "would-refuse", would.violations)
     patch = json.dumps(would.patch, separators=(",", ":"), sort_keys=True)
-    return _edited(would.policy, would.mode, "would-change", would.edits, patch)
+    return _edited((would.policy,), would.mode, "would-change", would.edits, patch)
 
 
-def _edited(policy: str, mode: Mode, finding: Finding, edits: Sequence[Edit], patch: str) -> Outcome:
+def _edited(policies: tuple[str, ...], mode: Mode, finding: Finding, edits: Sequence[Edit], patch: str) -> Outcome:
     paths = dict.fromkeys(field(edit) for edit in edits)
-    return Outcome(policy, mode, finding, tuple(dict.fromkeys(edit.rule for edit in edits)), (), (), tuple(paths), patch)
+    return Outcome(policies, mode, finding, tuple(dict.fromkeys(edit.rule for edit in edits)), (), (), tuple(paths), patch)
 
 
-def _refused(policy: str, mode: Mode, finding: Finding, violations: Sequence[Violation]) -> Outcome:
+def _refused(policies: tuple[str, ...], mode: Mode, finding: Finding, violations: Sequence[Violation]) -> Outcome:
     rules, codes = (tuple(dict.fromkeys(getattr(one, name) for one in violations)) for name in ("rule", "code"))
-    return Outcome(policy, mode, finding, rules, codes, tuple(map(str, violations)), (), "")
+    return Outcome(policies, mode, finding, rules, codes, tuple(map(str, violations)), (), "")
 
 
 def field(edit: Edit) -> str:
@@ -72,5 +72,5 @@ def field(edit: Edit) -> str:
     return str(path[3]) if path[1] in ("containers", "initContainers") and len(path) > 3 else str(path[1])
 
 
-def _policies(found: Sequence[Edit] | Sequence[Violation]) -> str:
-    return ",".join(sorted({policy for one in found for policy in one.policies}))
+def _policies(found: Sequence[Edit] | Sequence[Violation]) -> tuple[str, ...]:
+    return tuple(sorted({policy for one in found for policy in one.policies}))

@@ -50,7 +50,7 @@ class Workload(NamedTuple):
 
 
 @dataclass(slots=True)
-class Found:
+class Affected:
     """The pods with one outcome."""
 
     pods: int = 0
@@ -70,9 +70,9 @@ class Found:
             self.names.append(pod.name)
 
 
-def report(workload: Workload, found: Mapping[Outcome, Found], passed: int, api_version: str) -> dict[str, Any]:
+def report(workload: Workload, found: Mapping[Outcome, Affected], passed: int, api_version: str) -> dict[str, Any]:
     """Return the report; its results in order of gravity, policies by name. ``passed``: the number of pods times
-    policies of which nothing is to be said."""
+    policies without a finding."""
     ranked = sorted(found.items(), key=lambda one: (one[0].finding not in REFUSALS, one[0].mode != "Enforce", -one[1].pods, one[0]))
     room, results = MOST_PATCHES, []
     for outcome, pods in ranked[:MOST_RESULTS]:
@@ -114,7 +114,7 @@ def _word(outcome: Outcome) -> str:
     return "fail" if outcome.finding in REFUSALS else "warn"
 
 
-def _result(workload: Workload, outcome: Outcome, pods: Found, patch: str) -> dict[str, Any]:
+def _result(workload: Workload, outcome: Outcome, pods: Affected, patch: str) -> dict[str, Any]:
     properties = {
         "finding": outcome.finding,
         "mode": outcome.mode,
@@ -133,7 +133,7 @@ def _result(workload: Workload, outcome: Outcome, pods: Found, patch: str) -> di
         properties["patchBytes"] = str(len(outcome.patch))
     result: dict[str, Any] = {
         "source": SOURCE,
-        "policy": outcome.policy,
+        "policy": ",".join(outcome.policies),
         "rule": ",".join(outcome.rules),
         "category": "GPU",
         "severity": _severity(outcome),
@@ -162,7 +162,7 @@ def message(outcome: Outcome) -> str:
     written = _listed(outcome.paths)
     if outcome.finding == "not-as-enforced":
         return f"The pod lacks what policies in Enforce write ({written}): Berth was not called for it, or the policies changed since."
-    return f"In Enforce, {outcome.policy} would write {written}."
+    return f"In Enforce, {_listed(outcome.policies)} would write {written}."
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -170,9 +170,9 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(names) > len(shown) else "")
 
 
-def grouped(outcomes: Iterable[tuple[StoredPod, Outcome, int, float | None]]) -> dict[Outcome, Found]:
+def grouped(outcomes: Iterable[tuple[StoredPod, Outcome, int, float | None]]) -> dict[Outcome, Affected]:
     """Return the pods by outcome. Each with its devices, and what they cost an hour if that is known."""
-    found: dict[Outcome, Found] = {}
+    found: dict[Outcome, Affected] = {}
     for pod, outcome, gpus, usd in outcomes:
-        found.setdefault(outcome, Found()).add(pod, gpus, usd)
+        found.setdefault(outcome, Affected()).add(pod, gpus, usd)
     return found

@@ -93,12 +93,12 @@ def test_a_pod_that_was_admitted_while_berth_was_away_is_found(case: Case) -> No
     away = judge(stored(as_stored(request.pod, request.namespace), WIDE), facts)
     if away is None:
         return
-    assert away.unmade == verdict.edits
-    assert away.unfit == verdict.violations
+    assert away.missing == verdict.edits
+    assert away.violations == verdict.violations
     if not verdict.violations:
         there = judge(stored(as_stored(jsonpatch.apply_patch(request.pod, list(verdict.patch)), request.namespace), WIDE), facts)
         assert there is not None
-        assert there.unmade == ()
+        assert there.missing == ()
 
 
 def gpu_pod(**metadata: Any) -> Raw:
@@ -133,8 +133,8 @@ def test_a_pod_that_already_is_as_a_policy_in_audit_wants_it_is_not_reported() -
 def test_a_running_pod_that_no_longer_fits_is_found() -> None:
     """By the node that it runs on: it asked for no capacity, and runs on spot, which is required no more."""
     required = policy("paid", "Enforce", require=Require(capacity=("on-demand",)))
-    assert [v.code for v in judged(as_stored(gpu_pod(), "default", "node-t4"), facts_of(required)).unfit] == ["BERTH-124"]
-    assert judged(as_stored(gpu_pod(), "default", "node-p5"), facts_of(required)).unfit == ()
+    assert [v.code for v in judged(as_stored(gpu_pod(), "default", "node-t4"), facts_of(required)).violations] == ["BERTH-124"]
+    assert judged(as_stored(gpu_pod(), "default", "node-p5"), facts_of(required)).violations == ()
 
 
 def test_a_pod_without_accelerators_is_not_judged() -> None:

@@ -27,7 +27,7 @@ BARE = Workload("v1", "Namespace", "team-a", "team-a", "")
 def outcome(finding: Finding = "would-change", **given: Any) -> Outcome:
     refuses = finding in ("would-refuse", "no-longer-fits")
     base = Outcome(
-        policy="ClusterGPUPolicy/a",
+        policies=("ClusterGPUPolicy/a",),
         mode="Audit",
         finding=finding,
         rules=("checkpoint_grace",),
@@ -101,7 +101,7 @@ def test_workloads_of_one_name_have_different_reports() -> None:
 
 def test_it_is_bounded_and_says_what_it_leaves_out() -> None:
     """However many policies and however long their patches are."""
-    many = [outcome(policy=f"ClusterGPUPolicy/p{n:03d}", patch=json.dumps(["x" * 1990])) for n in range(60)]
+    many = [outcome(policies=(f"ClusterGPUPolicy/p{n:03d}",), patch=json.dumps(["x" * 1990])) for n in range(60)]
     found = made(*many)
     assert len(found["results"]) == MOST_RESULTS
     assert found["metadata"]["annotations"] == {"berth.dev/results-left-out": str(60 - MOST_RESULTS)}

@@ -1,0 +1,111 @@
+"""The findings on every pod, by workload and by policy: updated pod by pod, never counted anew."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from policies.audit.outcomes import Outcome
+from policies.audit.stored_pod import StoredPod
+from policies.audit.workload_report import Workload, grouped, report
+
+PodKey = tuple[str, str]
+"""(namespace, name)"""
+
+
+class AuditedPod(NamedTuple):
+    """One pod with the findings on it."""
+
+    stored: StoredPod
+    workload: Workload
+    outcomes: tuple[Outcome, ...]
+    matched: tuple[str, ...]
+    """The policies that apply to it."""
+    gpus: int
+    """The devices that it holds at least."""
+    usd: float | None
+    """What they cost an hour; None if that is not known."""
+
+
+class Totals(NamedTuple):
+    """The pods that one policy applies to, and how many of them it would change or refuse, were it in Enforce."""
+
+    pods: int = 0
+    would_change: int = 0
+    would_refuse: int = 0
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Every pod that asks for an accelerator. Written pod by pod, read by workload and by policy."""
+
+    pods: dict[PodKey, AuditedPod] = field(default_factory=dict)
+    _of_workload: dict[Workload, set[PodKey]] = field(default_factory=dict)
+    _changed: set[Workload] = field(default_factory=set)
+    _counts: dict[str, Counter[str]] = field(default_factory=dict)
+    """Policy -> pods, would-change, would-refuse"""
+
+    def put(self, pod: AuditedPod) -> None:
+        """Add a pod, or replace the findings on it."""
+        key = pod.stored.namespace, pod.stored.name
+        before = self.pods.get(key)
+        if before is not None:
+            self._leave(key, before)
+        self.pods[key] = pod
+        self._of_workload.setdefault(pod.workload, set()).add(key)
+        self._count(pod, 1)
+        if before is None or before[1:] != pod[1:] or bool(before.stored.node) != bool(pod.stored.node):
+            self._changed.add(pod.workload)
+            if before is not None:
+                self._changed.add(before.workload)
+
+    def remove(self, key: PodKey) -> None:
+        """Forget a pod, if it is known."""
+        if (before := self.pods.pop(key, None)) is not None:
+            self._leave(key, before)
+            self._changed.add(before.workload)
+
+    def changed(self) -> frozenset[Workload]:
+        """Return the workloads whose report may be another one, each once."""
+        found, self._changed = frozenset(self._changed), set()
+        return found
+
+    def report(self, workload: Workload, api_version: str) -> dict[str, Any] | None:
+        """Return the workload's report; None if there are no findings on its pods."""
+        pods = [self.pods[key] for key in sorted(self._of_workload.get(workload, ()))]
+        found = grouped((one.stored, outcome, one.gpus, one.usd) for one in pods for outcome in one.outcomes)
+        return report(workload, found, sum(map(_passed, pods)), api_version) if found else None
+
+    def workloads(self) -> Iterable[Workload]:
+        """Return the workloads that have pods."""
+        return self._of_workload.keys()
+
+    def totals(self) -> Mapping[str, Totals]:
+        """Return the totals of every policy that applies to some pod."""
+        return {policy: Totals(found["pods"], found["would-change"], found["would-refuse"]) for policy, found in self._counts.items()}
+
+    def _leave(self, key: PodKey, pod: AuditedPod) -> None:
+        keys = self._of_workload[pod.workload]
+        keys.discard(key)
+        if not keys:
+            del self._of_workload[pod.workload]
+        self._count(pod, -1)
+
+    def _count(self, pod: AuditedPod, sign: int) -> None:
+        for policy in pod.matched:
+            found = self._counts.setdefault(policy, Counter())
+            found["pods"] += sign
+            if not found["pods"]:
+                del self._counts[policy]
+        for outcome in pod.outcomes:
+            for policy in outcome.policies:
+                if policy in self._counts:
+                    self._counts[policy][outcome.finding] += sign
+
+
+def _passed(pod: AuditedPod) -> int:
+    """Return the number of policies without a finding on the pod."""
+    named = {policy for outcome in pod.outcomes for policy in outcome.policies}
+    return sum(policy not in named for policy in pod.matched)
