@@ -6,7 +6,7 @@ from random import Random
 
 from hypothesis import given
 
-from policies.audit.ledger import Ledger, AuditedPod, Totals
+from policies.audit.ledger import AuditedPod, Ledger, Totals
 from policies.audit.outcomes import Finding, Outcome
 from policies.audit.stored_pod import StoredPod
 from policies.audit.workload_report import OPEN_REPORTS, Workload
