@@ -2,6 +2,6 @@
 callbacks.
 
 ``client`` makes calls, ``watch`` follows objects with it, ``status`` writes the findings of the replica that
-holds the Lease into statuses and events, and ``certificates`` shares one Secret among the replicas and
+holds the Lease into statuses and events, ``survey`` looks at a cluster once, and ``certificates`` shares one Secret among the replicas and
 publishes its CA.
 """

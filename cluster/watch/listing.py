@@ -17,9 +17,11 @@ SECONDS = 60.0
 class Listing:
     """Lists one kind, in the first of its versions that the server has."""
 
-    def __init__(self, client: Client, watched: Watched) -> None:
+    def __init__(self, client: Client, watched: Watched, namespace: str = "") -> None:
+        """Create a listing of the objects in all namespaces, or in one."""
         self._client = client
         self._watched = watched
+        self._namespace = namespace
         self._limit = watched.page
         self.version = watched.versions[0]
 
@@ -56,7 +58,7 @@ class Listing:
 
     async def _page(self, version: str, more: str) -> Page:
         query = {"limit": str(self._limit)} | ({"continue": more} if more else {})
-        path = self._watched.path(version)
+        path = self._watched.path(version, self._namespace)
         try:
             reply = await self._client.call("GET", path, query=query, accept=self._watched.accept("list"), seconds=SECONDS)
         except TooLarge:

@@ -1,0 +1,48 @@
+"""Pods as they are surveyed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cluster.survey.pods import may_hold_devices, pods
+from policies.audit.stored_pod import StoredPod, widest
+from tests.support.generators.random_worlds import catalog
+
+Raw = dict[str, Any]
+POD = pods(catalog(), widest(catalog()))
+
+
+def pod(spec: Raw, annotations: Raw | None = None, phase: str = "Running") -> Raw:
+    metadata = {"name": "p", "namespace": "ns", "resourceVersion": "1", "annotations": annotations or {}}
+    return {"metadata": metadata, "spec": spec, "status": {"phase": phase}}
+
+
+def with_resources(resources: Raw, field: str = "containers") -> Raw:
+    return {field: [{"name": "c", "resources": resources}]}
+
+
+@pytest.mark.parametrize(
+    ("value", "may"),
+    [
+        (pod(with_resources({"limits": {"nvidia.com/gpu": "1"}})), True),
+        (pod(with_resources({"requests": {"example.com/npu": "1"}}, "initContainers")), True),
+        (pod({"resourceClaims": [{"name": "gpu"}]}), True),
+        (pod({}, {"gpu-fraction": "0.5"}), True),
+        (pod(with_resources({"limits": {"cpu": "1", "memory": "1Gi", "hugepages-2Mi": "2Mi"}})), False),
+        (pod({}), False),
+        ({"metadata": {}, "spec": {"containers": [None, {"resources": []}, 7]}}, False),
+    ],
+)
+def test_pods_that_may_hold_devices_are_told_from_all_others(value: Raw, may: bool) -> None:
+    """By their fields alone, whatever the catalog knows."""
+    assert may_hold_devices(value) == may
+
+
+def test_of_all_others_only_the_name_is_held() -> None:
+    """And of those that have ended."""
+    asks = with_resources({"limits": {"nvidia.com/gpu": "1"}})
+    assert isinstance(POD.trim(pod(asks), "v1", "Pod")["pod"], StoredPod)
+    for other in (pod({}), pod(asks, phase="Succeeded"), pod(asks, phase="Failed")):
+        assert POD.trim(other, "v1", "Pod") == {"metadata": {"name": "p", "namespace": "ns", "resourceVersion": "1"}, "pod": None}

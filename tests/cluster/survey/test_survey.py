@@ -1,0 +1,66 @@
+"""One look at an API server that misbehaves: what can be read is read, and what can't is named with the reason."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from cluster.client.errors import Unreachable
+from cluster.survey.survey import Survey, survey
+from cluster.watch.kinds import KINDS
+from tests.support.cluster.fake_api import FakeApi, serving
+
+NODE, POLICY, POOL = (next(one for one in KINDS if one.kind == kind) for kind in ("Node", "GPUPolicy", "NodePool"))
+
+
+async def surveyed(api: FakeApi, folder: Path, namespace: str = "") -> tuple[Survey, list[tuple[str, int]]]:
+    progress: list[tuple[str, int]] = []
+    async with serving(api, folder) as client:
+        found = await survey(client, [api.watched, POOL], namespace, lambda kind, count: progress.append((kind, count)))
+    return found, progress
+
+
+def test_all_pages_are_read_and_counted(tmp_path: Path) -> None:
+    """Of each kind; one that the server lacks is named."""
+    api = FakeApi(NODE)
+
+    async def look() -> tuple[Survey, list[tuple[str, int]]]:
+        await api.put_many(10)
+        return await surveyed(api, tmp_path)
+
+    found, progress = asyncio.run(look())
+    assert sorted(one["metadata"]["name"] for one in found.objects["Node"]) == sorted(f"m{n}" for n in range(10))
+    assert sorted(progress) == [("Node", 10), ("NodePool", 0)]
+    assert found.unread == {"NodePool": "the API server has no nodepools.karpenter.sh"}
+    assert found.absent == {"NodePool"}
+
+
+@pytest.mark.parametrize("fault", ["list 410", "list 410 in the middle", "list 429"])
+def test_what_passes_is_tried_again(tmp_path: Path, fault: str) -> None:
+    """Pages that expire while they are read, and a server that is busy."""
+    api = FakeApi(NODE)
+
+    async def look() -> Survey:
+        await api.put_many(5)
+        api.faults.append(fault)
+        return (await surveyed(api, tmp_path))[0]
+
+    found = asyncio.run(look())
+    assert (len(found.objects["Node"]), "Node" in found.unread) == (5, False)
+
+
+def test_a_kind_that_may_not_be_read_is_named(tmp_path: Path) -> None:
+    """In all namespaces, or in the one that was asked for."""
+    api = FakeApi(POLICY)
+    api.forbidden = True
+    assert asyncio.run(surveyed(api, tmp_path))[0].unread["GPUPolicy"] == "you may not list gpupolicies.berth.dev"
+
+
+def test_without_a_server_nothing_is_reported(tmp_path: Path) -> None:
+    """A page of a proxy in front of it is no list."""
+    api = FakeApi(NODE)
+    api.faults.append("list html")
+    with pytest.raises(Unreachable, match="no JSON"):
+        asyncio.run(surveyed(api, tmp_path))
