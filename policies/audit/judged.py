@@ -4,6 +4,7 @@ would have made of it, and why they would refuse it now."""
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import NamedTuple
 
 from policies.audit.stored_pod import StoredPod
@@ -23,7 +24,9 @@ class Judged(NamedTuple):
     """The result for one pod. A pod that asks for no accelerator has none."""
 
     gpus: Count
-    """The devices that it holds at once."""
+    """The devices that it holds at once; a slice counts as one."""
+    devices: Fraction
+    """Whole devices that it takes at least: a slice counts as its part."""
     matched: tuple[str, ...]
     """The policies that apply to it, sorted."""
     would: tuple[Would, ...]
@@ -56,11 +59,12 @@ def judge(pod: StoredPod, facts: Facts) -> Judged | None:
             else now
         )
         where = evaluate(pod.on_its_node(request), facts) if pod.node and not now.violations else now
-        count = devices.read(Pod(extract(request.pod, facts.reads)), facts, final=True).units
+        held = devices.read(Pod(extract(request.pod, facts.reads)), facts, final=True)
     except PodError:
         return None
     return Judged(
-        gpus=count,
+        gpus=held.units,
+        devices=held.at_least(facts.snapshot.catalog),
         matched=now.matched,
         would=tuple(would for would in came.would if would.edits or would.violations),
         uncounted=came.uncounted,

@@ -91,6 +91,12 @@ class Devices:
         fraction = NONE if self.fraction == ONE else self.fraction
         return _sum((Count(floor(least), most), *whole, *(c.count for c in self.claimed), fraction))
 
+    def at_least(self, catalog: Catalog) -> Fraction:
+        """Return the devices that the pod certainly takes, slices and partitions by the part of a device
+        that each is at least: what it costs."""
+        parts = ((a.count.least, share(a.resource, catalog)[0] if _is_divided(a.resource) else 1) for a in self.asked)
+        return Fraction(sum(count * part for count, part in parts)) + sum(claim.count.least for claim in self.claimed)
+
 
 def _sum(counts: Iterable[Count]) -> Count:
     total = NONE

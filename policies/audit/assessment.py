@@ -1,0 +1,67 @@
+"""The findings on stored pods under one snapshot; pods that are alike are judged once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from policies.audit.judged import judge
+from policies.audit.ledger import AuditedPod
+from policies.audit.outcomes import Outcome, outcomes
+from policies.audit.prices import Prices
+from policies.audit.stored_pod import Controller, StoredPod
+from policies.audit.workload_report import Workload
+from policies.lru import LruCache
+from policies.state.snapshot import Snapshot
+
+MOST_CACHED = 32 * 2**20
+"""Bytes: some ten thousand different pods, or one of each of ten thousand workloads."""
+_OVERHEAD = 2048
+MOST_OWNERS = 8
+"""Owners of owners that are followed: RayJob, RayCluster, pod; more is a circle that somebody made."""
+
+Owners = Mapping[str, Controller]
+"""uid of an object -> its own controller."""
+_Result = tuple[tuple[Outcome, ...], tuple[str, ...], int, Fraction]
+
+
+def workload_of(pod: StoredPod, owners: Owners) -> Workload:
+    """Return the owner of the pod that no other object owns, as far as owners are known; of a pod without
+    one, its namespace."""
+    owner = pod.owner
+    if owner is None:
+        return Workload("v1", "Namespace", pod.namespace, pod.namespace, "")
+    for _ in range(MOST_OWNERS):
+        above = owners.get(owner.uid)
+        if above is None:
+            break
+        owner = above
+    return Workload(owner.api_version, owner.kind, pod.namespace, owner.name, owner.uid)
+
+
+class Assessment:
+    """Judges pods under one snapshot."""
+
+    def __init__(self, snapshot: Snapshot, prices: Prices, owners: Owners) -> None:
+        self._snapshot = snapshot
+        self._prices = prices
+        self._owners = owners
+        self._cache: LruCache[tuple[_Result | None]] = LruCache(MOST_CACHED)
+
+    def of(self, pod: StoredPod) -> AuditedPod | None:
+        """Return the pod with its findings; None if it asks for no accelerator."""
+        key = pod.namespace, pod.shared, pod.labels, pod.node, pod.whole, pod.owner and pod.owner[:2]
+        cached = self._cache.get(key)
+        if cached is None:
+            cached = (self._judged(pod),)
+            self._cache.keep(key, cached, _OVERHEAD + len(pod.shared))
+        if cached[0] is None:
+            return None
+        found, matched, gpus, devices = cached[0]
+        each = self._prices.of_device(self._snapshot.cluster.nodes.get(pod.node, {})) if pod.node else None
+        usd = None if each is None else each * float(devices)
+        return AuditedPod(pod, workload_of(pod, self._owners), found, matched, gpus, usd)
+
+    def _judged(self, pod: StoredPod) -> _Result | None:
+        judged = judge(pod, self._snapshot.facts_for(pod.namespace))
+        return None if judged is None else (tuple(outcomes(judged)), judged.matched, judged.gpus.least, judged.devices)
