@@ -17,6 +17,7 @@ SUBCOMMANDS = {
     "try": ("cli.try_", "show what the policies make of manifests"),
     "gpus": ("cli.gpus", "the catalog as a table"),
     "effective": ("cli.effective", "what policies make of a namespace, field by field"),
+    "audit": ("cli.audit", "what policies say of the GPU pods that exist"),
     "crds": ("cli.crds", "Berth's kinds of object for a cluster, as YAML"),
     "webhooks": ("cli.webhooks", "the webhook configurations for a cluster, as YAML"),
     "certs": ("cli.certs", "the certificates of an installation"),

@@ -110,7 +110,7 @@ def stored(value: Mapping[str, Any], wide: Reads) -> StoredPod:
         namespace=_text(metadata.get("namespace")),
         name=_text(metadata.get("name")),
         uid=_text(metadata.get("uid")),
-        owner=_controller(metadata),
+        owner=controller_of(metadata),
         node=_text(spec.get("nodeName")),
         finished=status.get("phase") in FINISHED,
         created=_text(metadata.get("creationTimestamp")),
@@ -120,7 +120,8 @@ def stored(value: Mapping[str, Any], wide: Reads) -> StoredPod:
     )
 
 
-def _controller(metadata: Mapping[str, Any]) -> Controller | None:
+def controller_of(metadata: Mapping[str, Any]) -> Controller | None:
+    """Return the controlling owner of an object, if it has one."""
     owners = metadata.get("ownerReferences")
     for owner in owners if isinstance(owners, list) else ():
         if isinstance(owner, dict) and owner.get("controller"):

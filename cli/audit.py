@@ -1,0 +1,76 @@
+"""`berth audit`: what policies say of the GPU pods that exist, by namespace and policy, read from a cluster as it is
+now. Nothing is written, and nothing need be installed.
+
+Exit code 0: answered; 2: bad input, with advice what to type.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from typing import Any
+
+from cli.options import add_snapshot_options, snapshot_from, sources_from
+from cli.output import audit_output, stderr
+from documents.prices import read_prices
+from policies.audit.assessment import Assessment
+from policies.audit.ledger import Ledger
+from policies.audit.prices import prices
+from policies.document import InputError
+from policies.state.snapshot import Snapshot
+from policies.state.updater import AUTO, Updater
+from webhook.reload.sources import options
+
+
+def add_parser(subcommands: Any) -> None:
+    """Add `audit` to the command's subparsers."""
+    parser: argparse.ArgumentParser = subcommands.add_parser(
+        "audit",
+        help="what policies say of the GPU pods that exist",
+        description="Judge the GPU pods of a cluster: what each policy in Audit or Warn would change or refuse, which pods are not as "
+        "policies in Enforce make them, and which would be refused today. With --policies those of files, else the cluster's own. "
+        "Exit code 0: answered, 2: bad input.",
+    )
+    add = parser.add_argument
+    add("--namespace", "-n", metavar="NS", help="pods of one namespace; default: of all")
+    add("--output", "-o", choices=("table", "json", "csv"), default="table", help="form of the output; default: table")
+    add("--prices", metavar="FILE", help="USD an hour by instance type, or by model for one device, as YAML or JSON")
+    add("--kubeconfig", metavar="FILE", help="the cluster to read; default: as kubectl finds it")
+    add("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
+    add_snapshot_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the answer. Raises InputError and SourcesError if there is none."""
+    from cli.given import whole_cluster
+
+    if args.facts:
+        raise InputError(file="--facts", message="the facts are the cluster's; leave it out")
+    sources = replace(sources_from(args), policies=(), platforms=args.platforms or (AUTO,), mig_strategy=args.mig_strategy or AUTO)
+    catalog, chosen = options(sources)
+    cost = prices(catalog, read_prices(args.prices, catalog) if args.prices else None)
+    found = whole_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, _progress)
+    if args.policies:
+        args.platforms, args.mig_strategy = sources.platforms, sources.mig_strategy
+        snapshot: Snapshot = snapshot_from(args, found.facts)
+    elif found.installed:
+        snapshot = Updater(catalog, chosen).apply(found.changes()).snapshot
+    else:
+        message = "Berth is not installed there; name policies to audit by: berth audit --policies PATH"
+        raise InputError(file="cluster", message=message)
+    ledger, assessment = Ledger(), Assessment(snapshot, cost, found.owners)
+    for pod in found.pods:
+        if (audited := assessment.of(pod)) is not None:
+            ledger.put(audited)
+    for reason in found.unread.values():
+        stderr.say(f"{reason}: what rests on it is not known")
+    sys.stdout.write(audit_output.text(args.output, ledger, snapshot))
+    return 0
+
+
+def _progress(kind: str, count: int) -> None:
+    """Show what was read, on a terminal."""
+    if sys.stderr.isatty():
+        stderr.say(f"read {count} of kind {kind}")

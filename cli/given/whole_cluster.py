@@ -1,0 +1,82 @@
+"""All that is audited of a cluster, read once with the rights of whoever asks: policies, facts, pods and their
+owners."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cli.given.from_cluster import default_kubeconfig
+from cluster.client.access import Access
+from cluster.client.api_client import AccessError, Client, Unreachable
+from cluster.survey.owners import OWNERS
+from cluster.survey.pods import pods
+from cluster.survey.survey import Progress, Survey, survey
+from cluster.watch.kinds import KINDS, key_of
+from policies.audit.stored_pod import Controller, StoredPod, widest
+from policies.catalog import Catalog
+from policies.document import InputError
+from policies.state.objects import Change, Key
+
+OURS = tuple(kind for kind in KINDS if kind.ours)
+FACTS = tuple(kind for kind in KINDS if not kind.ours)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeCluster:
+    """What was read."""
+
+    policies: Mapping[Key, Change]
+    """Berth's own objects; none where its definitions are not installed."""
+    facts: Sequence[dict[str, Any]]
+    """Namespaces, nodes, NodePools, DeviceClasses and claims, trimmed."""
+    pods: Sequence[StoredPod]
+    """Those that may hold devices."""
+    owners: Mapping[str, Controller]
+    """uid -> its controller."""
+    unread: Mapping[str, str]
+    """Kind -> why it could not be read."""
+    installed: bool
+    """True if the cluster has the definitions of Berth's kinds."""
+
+    def changes(self) -> dict[Key, Change]:
+        """Return policies and facts by key, for an ``Updater``."""
+        return {**self.policies, **{key_of(one["kind"], one): one for one in self.facts}}
+
+
+def read(kubeconfig: str | None, context: str | None, namespace: str | None, catalog: Catalog, progress: Progress) -> WholeCluster:
+    """Read all namespaces, or one.
+
+    Raises InputError, with advice what to type next, if there is no answer or pods may not be read.
+    """
+    access = Access(kubeconfig or default_kubeconfig(os.environ), context)
+    kinds = (*OURS, *FACTS, pods(catalog, widest(catalog)), *OWNERS)
+    try:
+        found = asyncio.run(_read(access, lambda client: survey(client, kinds, namespace or "", progress)))
+    except (AccessError, Unreachable) as error:
+        raise InputError(file="cluster", message=str(error)) from None
+    if "Pod" in found.unread:
+        advice = f'ask for the role "view" in {namespace}' if namespace else "name a namespace that you may read: --namespace NS"
+        raise InputError(file="cluster", message=f"{found.unread['Pod']}; {advice}")
+    ours = {key_of(kind.kind, one): one for kind in OURS for one in found.objects[kind.kind]}
+    owned = [one for kind in OWNERS for one in found.objects[kind.kind]]
+    return WholeCluster(
+        policies=ours,
+        facts=[one for kind in FACTS for one in found.objects[kind.kind]],
+        pods=[one["pod"] for one in found.objects["Pod"] if one["pod"] is not None],
+        owners={one["uid"]: one["owner"] for one in owned if one["owner"] is not None},
+        unread={kind: reason for kind, reason in found.unread.items() if kind not in found.absent},
+        installed=not any(kind.kind in found.absent for kind in OURS),
+    )
+
+
+async def _read(access: Access, look: Callable[[Client], Any]) -> Survey:
+    client = await Client.connect(access)
+    try:
+        found: Survey = await look(client)
+        return found
+    finally:
+        await client.close()

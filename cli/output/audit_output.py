@@ -1,0 +1,120 @@
+"""The answer of `berth audit`: a table for people, JSON or CSV for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from policies.audit.ledger import AuditedPod, Ledger
+from policies.audit.outcomes import Finding
+from policies.state.snapshot import Snapshot
+
+FINDINGS: tuple[Finding, ...] = ("would-change", "would-refuse", "not-as-enforced", "no-longer-fits")
+COLUMNS = ("namespace", "policy", "mode", "pods", "gpus", "usd_per_hour", *(finding.replace("-", "_") for finding in FINDINGS))
+ALL = "(all)"
+"""Stands for every policy in a row of a namespace."""
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""Beginnings of a cell that a spreadsheet would compute (OWASP CSV Injection)."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Line:
+    """The pods of one namespace to which one policy applies."""
+
+    namespace: str
+    policy: str
+    mode: str
+    pods: int = 0
+    gpus: int = 0
+    usd: float | None = None
+    counts: dict[Finding, int]
+
+    def add(self, pod: AuditedPod, findings: set[Finding]) -> None:
+        """Count one more pod."""
+        self.pods += 1
+        self.gpus += pod.gpus
+        if pod.usd is not None:
+            self.usd = (self.usd or 0.0) + pod.usd
+        for finding in findings:
+            self.counts[finding] += 1
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        usd = "" if self.usd is None else f"{self.usd:.2f}"
+        counts = (str(self.counts[finding]) for finding in FINDINGS)
+        return self.namespace, self.policy, self.mode, str(self.pods), str(self.gpus), usd, *counts
+
+
+def text(form: str, ledger: Ledger, snapshot: Snapshot) -> str:
+    """Return the answer as ``table``, ``json`` or ``csv``."""
+    found = lines(ledger, snapshot)
+    if form == "json":
+        return json.dumps({"policies": [_value(line) for line in found], "workloads": list(_workloads(ledger))}, indent=2) + "\n"
+    if form == "csv":
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows([_unformulated(cell) for cell in line.cells] for line in found)
+        return out.getvalue()
+    return _table(found, ledger)
+
+
+def lines(ledger: Ledger, snapshot: Snapshot) -> list[Line]:
+    """Return a line for each namespace, and one for each policy that applies there."""
+    modes = {compiled.policy.id: compiled.mode for compiled in snapshot.policies}
+    found: dict[tuple[str, str], Line] = {}
+
+    def line(namespace: str, policy: str) -> Line:
+        mode = modes.get(policy, "")
+        return found.setdefault((namespace, policy), Line(namespace=namespace, policy=policy, mode=mode, counts=dict.fromkeys(FINDINGS, 0)))
+
+    for pod in ledger.pods.values():
+        namespace = pod.stored.namespace
+        line(namespace, ALL).add(pod, {outcome.finding for outcome in pod.outcomes})
+        for policy in pod.matched:
+            line(namespace, policy).add(pod, {outcome.finding for outcome in pod.outcomes if policy in outcome.policies})
+    return [found[key] for key in sorted(found, key=lambda key: (key[0], key[1] != ALL, key[1]))]
+
+
+def _value(line: Line) -> dict[str, Any]:
+    usd = None if line.usd is None else round(line.usd, 2)
+    counts: dict[str, int] = {finding: line.counts[finding] for finding in FINDINGS}
+    policy = None if line.policy == ALL else line.policy
+    return {
+        "namespace": line.namespace,
+        "policy": policy,
+        "mode": line.mode or None,
+        "pods": line.pods,
+        "gpus": line.gpus,
+        "usdPerHour": usd,
+        **counts,
+    }
+
+
+def _workloads(ledger: Ledger) -> Iterator[dict[str, Any]]:
+    """Yield the results of each workload with findings, as in its report."""
+    for workload in sorted(ledger.workloads()):
+        if (report := ledger.report(workload, "")) is not None:
+            yield {"scope": report["scope"] | {"namespace": workload.namespace}, "results": report["results"]}
+
+
+def _unformulated(cell: str) -> str:
+    return f"'{cell}" if cell.startswith(FORMULA) else cell
+
+
+def _table(found: Sequence[Line], ledger: Ledger) -> str:
+    if not found:
+        return "No pod asks for an accelerator.\n"
+    heads = ("NAMESPACE", "POLICY", "MODE", "PODS", "GPUS", "USD/H", "WOULD CHANGE", "WOULD REFUSE", "NOT AS ENFORCED", "NO LONGER FIT")
+    rows = [heads, *(line.cells for line in found)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(heads))]
+    shown = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    pods = ledger.pods.values()
+    refuse = sum(any(outcome.finding == "would-refuse" for outcome in pod.outcomes) for pod in pods)
+    change = sum(any(outcome.finding == "would-change" for outcome in pod.outcomes) for pod in pods)
+    shown.append(f"\nOf {len(pods)} pods with accelerators, policies in Audit or Warn would change {change} and refuse {refuse}.")
+    return "\n".join(shown) + "\n"

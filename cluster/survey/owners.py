@@ -1,0 +1,20 @@
+"""The owners of pods that are owned themselves: a ReplicaSet by its Deployment, a Job by its CronJob."""
+
+from __future__ import annotations
+
+from cluster.watch.kinds import Raw, Watched
+from policies.audit.stored_pod import controller_of
+
+
+def _owned(value: Raw, api_version: str, kind: str) -> Raw:
+    metadata = value["metadata"]
+    return {"uid": str(metadata.get("uid") or ""), "owner": controller_of(metadata)}
+
+
+OWNERS = (
+    Watched(
+        kind="ReplicaSet", plural="replicasets", group="apps", versions=("v1",), namespaced=True, metadata_only=True, page=2000, trim=_owned
+    ),
+    Watched(kind="Job", plural="jobs", group="batch", versions=("v1",), namespaced=True, metadata_only=True, page=2000, trim=_owned),
+)
+"""Kinds whose objects are read for their owner alone: uid, and the controller or None."""
