@@ -200,17 +200,19 @@ def _would(
     that were not evaluated."""
     matched, pod = about.possible, about.pod
     softer = [c for c in matched if c.mode != "Enforce"]
-    done, refused = {_deed(e) for e in edits}, {v.key for v in violations}
+    done, refused = {_deed(e): e for e in edits}, {v.key for v in violations}
     most = _most_audited(pod, len(matched) - len(softer)) if softer else 0
     out = []
     for compiled in softer[:most]:
         with_it = tuple(c for c in matched if c.mode == "Enforce" or c is compiled)
         more_edits, more_violations, remarks = _one(facts, about, with_it)
+        deeds = [_deed(e) for e in more_edits]
         out.append(
             Would(
                 policy=compiled.policy.id,
                 mode=compiled.mode,
-                edits=tuple(e for e in more_edits if _deed(e) not in done),
+                edits=tuple(e for e, deed in zip(more_edits, deeds, strict=True) if deed not in done),
+                dropped=() if more_violations else tuple(e for deed, e in done.items() if deed not in deeds),
                 violations=tuple(v for v in more_violations if v.key not in refused),
                 remarks=tuple(r for r in remarks if compiled.policy.id in r.policies),
                 patch=_patch(about.request, facts, pod, more_edits, more_violations, entries),

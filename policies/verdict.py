@@ -154,6 +154,8 @@ class Would:
     policy: str
     mode: Mode
     edits: tuple[Edit, ...] = ()
+    dropped: tuple[Edit, ...] = ()
+    """Edits of policies in Enforce that would then not be made: two defaults that differ set nothing."""
     violations: tuple[Violation, ...] = ()
     remarks: tuple[Remark, ...] = ()
     patch: tuple[dict[str, Any], ...] = ()

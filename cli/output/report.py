@@ -143,9 +143,10 @@ def _who(would: Would) -> str:
 
 def _would(would: Would, pod: Judged | None) -> Iterator[str]:
     yield from (f"{_who(would)} would refuse it: {violation.text_at(_place(pod))}" for violation in would.violations)
-    if would.edits:
-        edits = ", ".join(f"{edit.op} {_place(pod)(tuple(step for step in edit.path if step != '-'))}" for edit in would.edits)
-        yield f"{_who(would)} would make {_count(len(would.edits), 'edit')}: {edits}"
+    for edits, verb in ((would.edits, "make"), (would.dropped, "keep other policies from")):
+        if edits:
+            listed = ", ".join(f"{edit.op} {_place(pod)(tuple(step for step in edit.path if step != '-'))}" for edit in edits)
+            yield f"{_who(would)} would {verb} {_count(len(edits), 'edit')}: {listed}"
     if pod is not None:
         warned = warnings.warned(would.remarks, would.violations, pod.subject.review.pod)
         yield from (f"{_who(would)} would say: {remark.code}: {remark.text_at(_place(pod))}" for remark in warned)

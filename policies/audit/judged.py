@@ -66,7 +66,7 @@ def judge(pod: StoredPod, facts: Facts) -> Judged | None:
         gpus=held.units,
         devices=held.at_least(facts.snapshot.catalog),
         matched=now.matched,
-        would=tuple(would for would in came.would if would.edits or would.violations),
+        would=tuple(would for would in came.would if would.edits or would.dropped or would.violations),
         uncounted=came.uncounted,
         missing=now.edits,
         violations=where.violations,

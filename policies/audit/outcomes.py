@@ -32,6 +32,8 @@ class Outcome(NamedTuple):
     """The refusals, in order."""
     paths: tuple[str, ...]
     """What is written, as ``tolerations``, ``affinity``: the fields of the pod, each once."""
+    dropped: tuple[str, ...]
+    """What policies in Enforce would then no longer write."""
     patch: str
     """The RFC 6902 patch that such a pod would get on creation, as JSON; "" if there is none."""
 
@@ -50,17 +52,23 @@ def _would(would: Would) -> Outcome:
     if would.violations:
         return _refused((would.policy,), would.mode, "would-refuse", would.violations)
     patch = json.dumps(would.patch, separators=(",", ":"), sort_keys=True)
-    return _edited((would.policy,), would.mode, "would-change", would.edits, patch)
+    return _edited((would.policy,), would.mode, "would-change", would.edits, patch, would.dropped)
 
 
-def _edited(policies: tuple[str, ...], mode: Mode, finding: Finding, edits: Sequence[Edit], patch: str) -> Outcome:
-    paths = dict.fromkeys(field(edit) for edit in edits)
-    return Outcome(policies, mode, finding, tuple(dict.fromkeys(edit.rule for edit in edits)), (), (), tuple(paths), patch)
+def _edited(
+    policies: tuple[str, ...], mode: Mode, finding: Finding, edits: Sequence[Edit], patch: str, dropped: Sequence[Edit] = ()
+) -> Outcome:
+    rules = tuple(dict.fromkeys(edit.rule for edit in (*edits, *dropped)))
+    return Outcome(policies, mode, finding, rules, (), (), _fields(edits), _fields(dropped), patch)
+
+
+def _fields(edits: Sequence[Edit]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(field(edit) for edit in edits))
 
 
 def _refused(policies: tuple[str, ...], mode: Mode, finding: Finding, violations: Sequence[Violation]) -> Outcome:
     rules, codes = (tuple(dict.fromkeys(getattr(one, name) for one in violations)) for name in ("rule", "code"))
-    return Outcome(policies, mode, finding, rules, codes, tuple(map(str, violations)), (), "")
+    return Outcome(policies, mode, finding, rules, codes, tuple(map(str, violations)), (), (), "")
 
 
 def field(edit: Edit) -> str:

@@ -162,7 +162,9 @@ def message(outcome: Outcome) -> str:
     written = _listed(outcome.paths)
     if outcome.finding == "not-as-enforced":
         return f"The pod lacks what policies in Enforce write ({written}): Berth was not called for it, or the policies changed since."
-    return f"In Enforce, {_listed(outcome.policies)} would write {written}."
+    written = f"would write {written}" if written else ""
+    dropped = f"would keep other policies from writing {_listed(outcome.dropped)}" if outcome.dropped else ""
+    return f"In Enforce, {_listed(outcome.policies)} {' and '.join(filter(None, (written, dropped)))}."
 
 
 def _listed(names: Sequence[str]) -> str:

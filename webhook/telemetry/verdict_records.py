@@ -26,7 +26,7 @@ def would_records(verdict: Verdict) -> list[dict[str, Any]]:
     room = MOST_BYTES // 2
     records = []
     for would in verdict.would:
-        if not (would.edits or would.violations or would.remarks):
+        if not (would.edits or would.dropped or would.violations or would.remarks):
             continue
         patch = orjson.dumps(would.patch)
         room -= len(patch)

@@ -77,7 +77,7 @@ def test_what_policies_in_audit_would_do_is_said_of_pods_that_others_have_change
     judged = judge(stored(as_stored(after, request.namespace, "node-bare"), WIDE), facts)
     assert (judged is not None) == verdict.judged
     if judged is not None:
-        wanted = [(w.policy, w.mode, w.edits, w.violations, w.patch) for w in verdict.would if w.edits or w.violations]
+        wanted = [(w.policy, w.mode, w.edits, w.violations, w.patch) for w in verdict.would if w.edits or w.dropped or w.violations]
         assert [(w.policy, w.mode, w.edits, w.violations, w.patch) for w in judged.would] == wanted
         assert (judged.matched, judged.uncounted) == (verdict.matched, verdict.uncounted)
 
@@ -108,7 +108,7 @@ def gpu_pod(**metadata: Any) -> Raw:
 
 
 def facts_of(*policies: Policy) -> Facts:
-    return build(PolicySet(policies=policies), catalog(), cluster=CLUSTER).facts_for("default")
+    return build(PolicySet(policies=policies), catalog(), platforms=("karpenter-aws",), cluster=CLUSTER).facts_for("default")
 
 
 def policy(name: str, mode: Mode, **parts: Any) -> Policy:
@@ -128,6 +128,19 @@ def test_a_pod_that_already_is_as_a_policy_in_audit_wants_it_is_not_reported() -
     pod = as_stored(jsonpatch.apply_patch(gpu_pod(), list(verdict.patch)), "default", "node-t4")
     assert judged(pod, facts_of(replace(enforced, mode="Audit"))).would == ()
     assert judged(as_stored(gpu_pod(), "default"), facts_of(replace(enforced, mode="Audit"))).would != ()
+
+
+def test_a_default_that_keeps_another_from_acting_is_a_change() -> None:
+    """Two that differ set nothing: of the pod that has the one, the other would take it away, though it writes nothing itself."""
+    paid, spot = (
+        policy("paid", "Enforce", default=Default(capacity=("on-demand",))),
+        policy("spot", "Audit", default=Default(capacity=("spot",))),
+    )
+    verdict = evaluate(Request(namespace="default", pod=gpu_pod()), facts_of(paid, spot))
+    pod = as_stored(jsonpatch.apply_patch(gpu_pod(), list(verdict.patch)), "default", "node-p5")
+    (would,) = judged(pod, facts_of(paid, spot)).would
+    assert (would.policy, would.edits, would.patch) == ("ClusterGPUPolicy/spot", (), ())
+    assert [edit.rule for edit in would.dropped] == ["node_affinity"]
 
 
 def test_a_running_pod_that_no_longer_fits_is_found() -> None:

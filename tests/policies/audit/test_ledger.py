@@ -18,7 +18,7 @@ WORKLOADS = tuple(Workload("batch/v1", "Job", "team-a", name, name) for name in 
 
 
 def outcome(policy: str, finding: Finding = "would-change") -> Outcome:
-    return Outcome((policy,), "Audit", finding, ("tolerations",), (), (), ("tolerations",), "[]")
+    return Outcome((policy,), "Audit", finding, ("tolerations",), (), (), ("tolerations",), (), "[]")
 
 
 def audited(name: str, workload: Workload, *outcomes: Outcome, node: str = "n", matched: tuple[str, ...] = POLICIES) -> AuditedPod:

@@ -34,6 +34,7 @@ def outcome(finding: Finding = "would-change", **given: Any) -> Outcome:
         codes=("BERTH-104",) if refuses else (),
         texts=("BERTH-104: a fact; a fix.",) if refuses else (),
         paths=() if refuses else ("terminationGracePeriodSeconds",),
+        dropped=(),
         patch="" if refuses else '[{"op":"replace"}]',
     )
     return base._replace(**given)
@@ -63,6 +64,13 @@ def test_pods_with_one_outcome_are_one_result() -> None:
     }
     assert (result["policy"], result["rule"], result["result"]) == ("ClusterGPUPolicy/a", "checkpoint_grace", "warn")
     assert result["message"] == "In Enforce, ClusterGPUPolicy/a would write terminationGracePeriodSeconds."
+
+
+def test_what_it_keeps_from_others_is_a_change_too() -> None:
+    """Two defaults that differ: neither sets anything then."""
+    one, both = (made(outcome(paths=paths, dropped=("affinity",)))["results"][0]["message"] for paths in ((), ("tolerations",)))
+    assert one == "In Enforce, ClusterGPUPolicy/a would keep other policies from writing affinity."
+    assert both == "In Enforce, ClusterGPUPolicy/a would write tolerations and would keep other policies from writing affinity."
 
 
 def test_a_refusal_fails_and_comes_first() -> None:
