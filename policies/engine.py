@@ -200,19 +200,19 @@ def _would(
     that were not evaluated."""
     matched, pod = about.possible, about.pod
     softer = [c for c in matched if c.mode != "Enforce"]
-    done, refused = {_deed(e): e for e in edits}, {v.key for v in violations}
+    done, refused = {_deed(e) for e in edits}, {v.key for v in violations}
     most = _most_audited(pod, len(matched) - len(softer)) if softer else 0
     out = []
     for compiled in softer[:most]:
         with_it = tuple(c for c in matched if c.mode == "Enforce" or c is compiled)
         more_edits, more_violations, remarks = _one(facts, about, with_it)
-        deeds = [_deed(e) for e in more_edits]
+        deeds, places = [_deed(e) for e in more_edits], {_place(e) for e in more_edits}
         out.append(
             Would(
                 policy=compiled.policy.id,
                 mode=compiled.mode,
                 edits=tuple(e for e, deed in zip(more_edits, deeds, strict=True) if deed not in done),
-                dropped=() if more_violations else tuple(e for deed, e in done.items() if deed not in deeds),
+                dropped=() if more_violations else tuple(e for e in edits if _place(e) not in places),
                 violations=tuple(v for v in more_violations if v.key not in refused),
                 remarks=tuple(r for r in remarks if compiled.policy.id in r.policies),
                 patch=_patch(about.request, facts, pod, more_edits, more_violations, entries),
@@ -231,3 +231,8 @@ def _most_audited(pod: Pod, enforced: int) -> int:
 def _deed(edit: Edit) -> tuple[str, Path, str]:
     """Return what an edit does, whoever asks for it."""
     return edit.op, edit.path, json.dumps(edit.value, sort_keys=True)
+
+
+def _place(edit: Edit) -> tuple[Path, object]:
+    """Return what an edit sets, whatever it sets it to: of an item that is appended, what the item is about."""
+    return edit.path, edit.value.get("key") if edit.path[-1] == "-" and isinstance(edit.value, dict) else None

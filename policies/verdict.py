@@ -155,7 +155,8 @@ class Would:
     mode: Mode
     edits: tuple[Edit, ...] = ()
     dropped: tuple[Edit, ...] = ()
-    """Edits of policies in Enforce that would then not be made: two defaults that differ set nothing."""
+    """Edits of policies in Enforce in whose place nothing would then be written: two defaults that differ set
+    nothing."""
     violations: tuple[Violation, ...] = ()
     remarks: tuple[Remark, ...] = ()
     patch: tuple[dict[str, Any], ...] = ()

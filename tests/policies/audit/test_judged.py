@@ -143,6 +143,15 @@ def test_a_default_that_keeps_another_from_acting_is_a_change() -> None:
     assert [edit.rule for edit in would.dropped] == ["node_affinity"]
 
 
+def test_another_value_in_place_of_what_is_enforced_drops_nothing() -> None:
+    """A longer grace period, and a narrower place: they are written, not kept from being written."""
+    enforced = policy("a", "Enforce", default=Default(grace=600), require=Require(capacity=("on-demand", "spot")))
+    narrower = policy("b", "Audit", default=Default(grace=1200), require=Require(capacity=("spot",)))
+    (would,) = evaluate(Request(namespace="default", pod=gpu_pod()), facts_of(enforced, narrower)).would
+    assert {edit.rule for edit in would.edits} == {"checkpoint_grace", "node_affinity"}
+    assert would.dropped == ()
+
+
 def test_a_running_pod_that_no_longer_fits_is_found() -> None:
     """By the node that it runs on: it asked for no capacity, and runs on spot, which is required no more."""
     required = policy("paid", "Enforce", require=Require(capacity=("on-demand",)))
