@@ -8,10 +8,11 @@ dash, never a guess.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from cli.output import stderr
+from cli.output.columns import table
 from documents.files import read_catalog
 from policies.catalog import Catalog, Gpu, MachineType, MigProfile, Platform
 from policies.nearest import hint
@@ -19,7 +20,6 @@ from policies.nearest import hint
 BAD_INPUT = 2
 NONE = "-"
 AFTER_BOOT = "The labels of gfd are on other platforms' nodes too, but only once they run: no autoscaler knows them before."
-Row = Sequence[str]
 
 
 def add_parser(subparsers: Any) -> None:
@@ -178,9 +178,3 @@ def _gigabytes(number: int | None) -> str:
 
 def _mebibytes(number: int | None) -> str:
     return NONE if number is None else f"{number} MiB"
-
-
-def table(head: Row, rows: Sequence[Row]) -> list[str]:
-    """Return lines with columns aligned by spaces, the last one ragged; no trailing blanks."""
-    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (head, *rows)]

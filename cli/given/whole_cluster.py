@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from cluster.client.api_client import AccessError, Client, Unreachable
 from cluster.survey.owners import OWNERS
 from cluster.survey.pods import pods
 from cluster.survey.survey import Progress, Survey, survey
-from cluster.watch.kinds import KINDS, key_of
+from cluster.watch.kinds import KINDS, Watched, key_of
 from policies.audit.stored_pod import Controller, StoredPod, widest
 from policies.catalog import Catalog
 from policies.document import InputError
@@ -55,7 +55,7 @@ def read(kubeconfig: str | None, context: str | None, namespace: str | None, cat
     access = Access(kubeconfig or default_kubeconfig(os.environ), context)
     kinds = (*OURS, *FACTS, pods(catalog, widest(catalog)), *OWNERS)
     try:
-        found = asyncio.run(_read(access, lambda client: survey(client, kinds, namespace or "", progress)))
+        found = asyncio.run(_read(access, kinds, namespace or "", progress))
     except (AccessError, Unreachable) as error:
         raise InputError(file="cluster", message=str(error)) from None
     if "Pod" in found.unread:
@@ -73,10 +73,9 @@ def read(kubeconfig: str | None, context: str | None, namespace: str | None, cat
     )
 
 
-async def _read(access: Access, look: Callable[[Client], Any]) -> Survey:
+async def _read(access: Access, kinds: Sequence[Watched], namespace: str, progress: Progress) -> Survey:
     client = await Client.connect(access)
     try:
-        found: Survey = await look(client)
-        return found
+        return await survey(client, kinds, namespace, progress)
     finally:
         await client.close()

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cli.output.columns import table
 from policies.audit.ledger import AuditedPod, Ledger
 from policies.audit.outcomes import Finding
 from policies.state.snapshot import Snapshot
@@ -110,9 +111,7 @@ def _table(found: Sequence[Line], ledger: Ledger) -> str:
     if not found:
         return "No pod asks for an accelerator.\n"
     heads = ("NAMESPACE", "POLICY", "MODE", "PODS", "GPUS", "USD/H", "WOULD CHANGE", "WOULD REFUSE", "NOT AS ENFORCED", "NO LONGER FIT")
-    rows = [heads, *(line.cells for line in found)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(heads))]
-    shown = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    shown = table(heads, [line.cells for line in found])
     pods = ledger.pods.values()
     refuse = sum(any(outcome.finding == "would-refuse" for outcome in pod.outcomes) for pod in pods)
     change = sum(any(outcome.finding == "would-change" for outcome in pod.outcomes) for pod in pods)

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from policies.catalog import Catalog
-from policies.patch.json_tree import value_at
 from policies.pods.projection import Reads, extract, reads
 from policies.pods.view import MIRROR, Raw
 from policies.request import Request
-from policies.verdict import Path
+from policies.state.untyped import map_at, maps_in, text_of
 from policies.workloads.controllers import CONTROLLERS
 
 OF_ONE_POD = frozenset(
@@ -32,7 +31,7 @@ OF_ONE_POD = frozenset(
     }
 )
 """Labels that controllers give each pod another value of: they are held apart, so that the rest is alike."""
-MADE: tuple[Path, ...] = (("metadata", "annotations"), ("metadata", "labels"), ("spec", "affinity"))
+MADE = (("metadata", "annotations"), ("metadata", "labels"), ("spec", "affinity"))
 """Maps that Berth makes where a pod has none, and of which only a part is judged."""
 FINISHED = ("Succeeded", "Failed")
 """Phases in which a pod holds no device any more (k8s.io/api/core/v1 PodPhase)."""
@@ -65,7 +64,7 @@ class StoredPod:
     """Time of creation as the API server writes it: ``2026-11-23T08:00:00Z``."""
     shared: bytes
     """What is judged of it, as JSON: the same object for pods that are alike."""
-    whole: tuple[Path, ...] = ()
+    whole: tuple[tuple[str, str], ...] = ()
     """Those of ``MADE`` that ``shared`` has whole: if they are empty, the pod has none of them."""
     labels: tuple[tuple[str, str], ...] = ()
     """Those of ``OF_ONE_POD`` that it carries."""
@@ -76,7 +75,7 @@ class StoredPod:
         pod: Raw = json.loads(self.shared)
         if self.labels:
             pod["metadata"]["labels"].update(self.labels)
-        mirror = self.owner is not None and self.owner.kind == "Node" and MIRROR in _map(pod["metadata"].get("annotations"))
+        mirror = self.owner is not None and self.owner.kind == "Node" and MIRROR in map_at(pod, "metadata", "annotations")
         user = "" if self.owner is None else _USERS.get(self.owner[:2], "")
         return Request(namespace=self.namespace, user=user, groups=(_NODES,) if mirror else (), pod=pod)
 
@@ -95,25 +94,25 @@ def widest(catalog: Catalog) -> Reads:
 def stored(value: Mapping[str, Any], wide: Reads) -> StoredPod:
     """Return a pod of the API server. ``wide``: see ``widest``.
 
-    The node is not taken for the author's, unless the
-    pod's ``managedFields`` say that it was there when the pod was created: a scheduler writes it by a
-    binding, which leaves no mark there (pkg/registry/core/pod/storage).
+    The node is not taken for the author's, unless the pod's ``managedFields`` say that it was there when the
+    pod was created: a scheduler writes it by a binding, which leaves no mark there
+    (pkg/registry/core/pod/storage).
     """
-    metadata, spec, status = (_map(value.get(part)) for part in ("metadata", "spec", "status"))
-    labels = {key: one for key, one in _map(metadata.get("labels")).items() if isinstance(one, str)}
+    metadata, spec = map_at(value, "metadata"), map_at(value, "spec")
+    labels = {key: one for key, one in map_at(metadata, "labels").items() if isinstance(one, str)}
     read = extract({"metadata": metadata, "spec": spec}, wide)
     if labels:
         read["metadata"]["labels"] = {key: one for key, one in labels.items() if key not in OF_ONE_POD}
     if not _chosen_by_author(metadata):
         read["spec"].pop("nodeName", None)
     return StoredPod(
-        namespace=_text(metadata.get("namespace")),
-        name=_text(metadata.get("name")),
-        uid=_text(metadata.get("uid")),
+        namespace=text_of(metadata.get("namespace")),
+        name=text_of(metadata.get("name")),
+        uid=text_of(metadata.get("uid")),
         owner=controller_of(metadata),
-        node=_text(spec.get("nodeName")),
-        finished=status.get("phase") in FINISHED,
-        created=_text(metadata.get("creationTimestamp")),
+        node=text_of(spec.get("nodeName")),
+        finished=map_at(value, "status").get("phase") in FINISHED,
+        created=text_of(metadata.get("creationTimestamp")),
         whole=tuple(path for path in MADE if _keys(value, path) == _keys(read, path)),
         shared=json.dumps(read, separators=(",", ":"), sort_keys=True).encode(),
         labels=tuple(sorted((key, one) for key, one in labels.items() if key in OF_ONE_POD)),
@@ -122,29 +121,16 @@ def stored(value: Mapping[str, Any], wide: Reads) -> StoredPod:
 
 def controller_of(metadata: Mapping[str, Any]) -> Controller | None:
     """Return the controlling owner of an object, if it has one."""
-    owners = metadata.get("ownerReferences")
-    for owner in owners if isinstance(owners, list) else ():
-        if isinstance(owner, dict) and owner.get("controller"):
-            return Controller(*(_text(owner.get(field)) for field in ("apiVersion", "kind", "name", "uid")))
+    for owner in maps_in(metadata.get("ownerReferences")):
+        if owner.get("controller"):
+            return Controller(*(text_of(owner.get(field)) for field in ("apiVersion", "kind", "name", "uid")))
     return None
 
 
 def _chosen_by_author(metadata: Mapping[str, Any]) -> bool:
-    managers = metadata.get("managedFields")
-    for manager in managers if isinstance(managers, list) else ():
-        fields = _map(_map(manager).get("fieldsV1"))
-        if "f:nodeName" in _map(fields.get("f:spec")) and not _map(manager).get("subresource"):
-            return True
-    return False
+    managers = maps_in(metadata.get("managedFields"))
+    return any("f:nodeName" in map_at(one, "fieldsV1", "f:spec") and not one.get("subresource") for one in managers)
 
 
-def _keys(pod: Mapping[str, Any], path: Path) -> set[str]:
-    return set(_map(value_at(pod, path))) - OF_ONE_POD
-
-
-def _map(value: object) -> Raw:
-    return value if isinstance(value, dict) else {}
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+def _keys(pod: Mapping[str, Any], path: tuple[str, str]) -> set[str]:
+    return set(map_at(pod, *path)) - OF_ONE_POD

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.gpus import table
 from cli.main import main
+from cli.output.columns import table
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
