@@ -14,10 +14,10 @@ from cli.output import stderr
 
 SUBCOMMANDS = {
     "serve": ("cli.serve", "answer admission reviews over HTTPS"),
-    "try": ("cli.try_", "show what the policies make of manifests"),
-    "gpus": ("cli.gpus", "the catalog as a table"),
-    "effective": ("cli.effective", "what policies make of a namespace, field by field"),
-    "audit": ("cli.audit", "what policies say of the GPU pods that exist"),
+    "try": ("cli.inspect.try_", "show what the policies make of manifests"),
+    "gpus": ("cli.inspect.gpus", "the catalog as a table"),
+    "effective": ("cli.inspect.effective", "what policies make of a namespace, field by field"),
+    "audit": ("cli.inspect.audit", "what policies say of the GPU pods that exist"),
     "crds": ("cli.crds", "Berth's kinds of object for a cluster, as YAML"),
     "webhooks": ("cli.webhooks", "the webhook configurations for a cluster, as YAML"),
     "certs": ("cli.certs", "the certificates of an installation"),

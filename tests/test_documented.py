@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from cli import audit, certs, crds, effective, gpus, serve, try_, webhooks
+from cli import certs, crds, serve, webhooks
+from cli.inspect import audit, effective, gpus, try_
 from policies.rules import RULES
 from tests.support.cases import golden, golden_claims
 from tests.support.module_imports import LAYERS

@@ -20,7 +20,7 @@ from tests.testcluster.fixtures import control_plane
 
 Raw = dict[str, Any]
 Run = Callable[..., tuple[int, str, str]]
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 POLICIES = """
 apiVersion: berth.dev/v1alpha1
 kind: ClusterGPUPolicy

@@ -19,7 +19,7 @@ from cli.main import main
 from cli.output.yaml_writer import text as yaml_text
 from tests.support.patience import PATIENCE
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 REVIEWS = ROOT / "tests" / "reviews"
 LIBRARY = str(ROOT / "policies" / "library")
 POLICY = {
@@ -370,7 +370,7 @@ def test_a_closed_pipe_is_no_error(tmp_path: Path, policy: Path) -> None:
 
 def test_nothing_of_the_server_is_imported() -> None:
     """`try` starts fast: no HTTP server, no TLS library, no table library."""
-    code = "import sys, cli.try_; print([m for m in ('httptools', 'uvloop', 'cryptography', 'asyncio') if m in sys.modules])"
+    code = "import sys, cli.inspect.try_; print([m for m in ('httptools', 'uvloop', 'cryptography', 'asyncio') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=PATIENCE, check=True)
     assert done.stdout == "[]\n"
 

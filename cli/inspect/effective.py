@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from cli.inspect.try_ import DEFAULT_PLATFORM
 from cli.options import add_snapshot_options, snapshot_from, sources_from
 from cli.output import effective_output, stderr, yaml_writer
-from cli.try_ import DEFAULT_PLATFORM
 from policies import duration
 from policies.catalog import Catalog
 from policies.document import InputError
