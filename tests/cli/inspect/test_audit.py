@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from cli.main import main
-from tests.cli.test_effective import somebody
+from tests.cli.inspect.test_effective import somebody
 from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.controlplane.starting import apply_crds
 from tests.testcluster.fixtures import control_plane
