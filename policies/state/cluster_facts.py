@@ -149,7 +149,7 @@ def read(kind: Any, thing: Any, node_keys: AbstractSet[str] | None = None) -> tu
         case "Node":
             return (
                 Entry("nodes", name, _labels(thing, node_keys)),
-                Entry("taints", name, tuple(_taints(thing))),
+                Entry("taints", name, tuple(taints_of(thing))),
                 Entry("resources", name, _offered(thing)),
             )
         case "NodePool":
@@ -192,7 +192,8 @@ def _requirement(item: Mapping[Any, Any]) -> Requirement:
 _EFFECTS: tuple[Literal["NoSchedule", "PreferNoSchedule", "NoExecute"], ...] = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
-def _taints(thing: Any) -> Iterator[Taint]:
+def taints_of(thing: Any) -> Iterator[Taint]:
+    """Yield the taints of a node, or of a spec in its place, that have a key and a known effect."""
     for item in maps_in(map_at(thing, "spec").get("taints")):
         effect = next((effect for effect in _EFFECTS if effect == item.get("effect")), None)
         if effect is not None and (key := text_of(item.get("key"))):

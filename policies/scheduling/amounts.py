@@ -1,0 +1,192 @@
+"""What a pod asks of a node in amounts, in kube-scheduler's units: whole numbers, CPU in thousandths, each
+rounded up (k8s.io/kubernetes pkg/scheduler/framework/types.go ``Resource.Add``).
+
+The sum over containers is that of k8s.io/component-helpers resource/helpers.go ``PodRequests``: the larger of
+all containers with the sidecars, and of each init container with the sidecars that were started before it;
+requests of the whole pod (``spec.resources``) take the place of the sum, and the overhead comes on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from typing import Any, NamedTuple
+
+from policies.quantity import QuantityError, parse
+from policies.state.untyped import LARGEST, map_at, maps_in, text_of
+from policies.verdict import Path
+
+Amounts = Mapping[str, int]
+"""Resource -> amount, of ``cpu`` in thousandths."""
+PODS = "pods"
+"""What every pod takes one of (pkg/scheduler/framework/plugins/noderesources/fit.go ``fitsRequest``)."""
+_NATIVE = ("cpu", "memory", "ephemeral-storage", PODS)
+_OF_WHOLE_POD = ("cpu", "memory")
+"""And hugepages: what ``spec.resources`` may hold (``IsSupportedPodLevelResource``)."""
+_PREFIXES = ("hugepages-", "attachable-volumes-")
+
+
+class Port(NamedTuple):
+    """A port of the host that a pod takes."""
+
+    address: str
+    protocol: str
+    number: int
+
+    def conflicts(self, other: Port) -> bool:
+        """Return whether both cannot be on one node (k8s.io/kube-scheduler framework ``HostPortInfo``)."""
+        same = (self.protocol, self.number) == (other.protocol, other.number)
+        return same and (self.address == other.address or ANY in (self.address, other.address))
+
+
+ANY = "0.0.0.0"
+"""All addresses of the host (``DefaultBindAllHostIP``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The requests of a pod."""
+
+    amounts: Amounts
+    paths: Mapping[str, Path]
+    """Resource -> the place that asks most for it."""
+    unreadable: frozenset[str]
+    """Resources of which some amount is no quantity."""
+
+
+def _exact(name: str, value: object) -> Fraction | None:
+    """Return a quantity in kube-scheduler's units, not yet rounded; None if it is none, or larger than a node
+    could have."""
+    try:
+        number = parse(value) * (1000 if name == "cpu" else 1)
+    except QuantityError:
+        return None
+    return number if abs(number) < LARGEST else None
+
+
+def amount(name: str, value: object) -> int | None:
+    """Return a quantity in kube-scheduler's units; None if it is none, or larger than a node could have."""
+    number = _exact(name, value)
+    return None if number is None else ceil(number)
+
+
+def counts(name: str) -> bool:
+    """Return whether kube-scheduler counts a resource (pkg/scheduler/util ``IsScalarResourceName``)."""
+    return name in _NATIVE or "/" in name or name.startswith(_PREFIXES)
+
+
+def amounts(value: Mapping[Any, Any]) -> dict[str, int]:
+    """Return those of a map of quantities that are counted and can be read."""
+    found = ((text_of(name), amount(text_of(name), one)) for name, one in value.items())
+    return {name: one for name, one in found if one is not None and counts(name)}
+
+
+def requests(spec: Mapping[Any, Any]) -> Asked:
+    """Return what a pod with this spec requests."""
+    sums = _Sums()
+    for i, container in enumerate(maps_in(spec.get("containers"))):
+        sums.container(container, ("spec", "containers", i))
+    for i, container in enumerate(maps_in(spec.get("initContainers"))):
+        sums.init_container(container, ("spec", "initContainers", i))
+    total = sums.total()
+    sums.whole_pod(map_at(spec, "resources"), total)
+    sums.overhead(map_at(spec, "overhead"), total)
+    return Asked({name: ceil(one) for name, one in total.items()}, sums.paths, frozenset(sums.unreadable))
+
+
+_Exact = dict[str, Fraction]
+
+
+class _Sums:
+    """Adds up the containers of one pod."""
+
+    def __init__(self) -> None:
+        self.paths: dict[str, Path] = {}
+        self.unreadable: set[str] = set()
+        self._most: dict[str, Fraction] = {}
+        self._running: _Exact = {}
+        self._sidecars: _Exact = {}
+        self._starting: _Exact = {}
+
+    def container(self, container: Mapping[Any, Any], path: Path) -> None:
+        _add(self._running, self._requests(container, path))
+
+    def init_container(self, container: Mapping[Any, Any], path: Path) -> None:
+        asked = self._requests(container, path)
+        if container.get("restartPolicy") == "Always":
+            _add(self._running, asked)
+            _add(self._sidecars, asked)
+            at_once = self._sidecars
+        else:
+            at_once = dict(asked)
+            _add(at_once, self._sidecars)
+        _raise(self._starting, at_once)
+
+    def total(self) -> _Exact:
+        _raise(self._running, self._starting)
+        return self._running
+
+    def whole_pod(self, resources: Mapping[Any, Any], total: _Exact) -> None:
+        """Requests of the whole pod replace the sum; a limit alone is the request of what no container asks for
+        (``defaultPodRequests``)."""
+        for side in ("requests", "limits"):
+            for name, value in map_at(resources, side).items():
+                read = _exact(text_of(name), value)
+                if not (name in _OF_WHOLE_POD or text_of(name).startswith("hugepages-")):
+                    continue
+                if read is None:
+                    self.unreadable.add(text_of(name))
+                elif side == "requests" or (name not in map_at(resources, "requests") and name not in total):
+                    total[text_of(name)] = read
+                    self.paths[text_of(name)] = ("spec", "resources", side, text_of(name))
+
+    def overhead(self, overhead: Mapping[Any, Any], total: _Exact) -> None:
+        """The overhead of the runtime class comes on top."""
+        for key, value in overhead.items():
+            name = text_of(key)
+            read = _exact(name, value)
+            if read is None:
+                self.unreadable.add(name)
+            elif counts(name):
+                _add(total, {name: read})
+                self.paths.setdefault(name, ("spec", "overhead", name))
+
+    def _requests(self, container: Mapping[Any, Any], path: Path) -> _Exact:
+        """Return the requests of a container, filled from its limits."""
+        found: _Exact = {}
+        for side in ("requests", "limits"):
+            for key, value in map_at(container, "resources", side).items():
+                name = text_of(key)
+                if name in found or name in self.unreadable or not counts(name):
+                    continue
+                read = _exact(name, value)
+                if read is None:
+                    self.unreadable.add(name)
+                    continue
+                found[name] = read
+                if read > self._most.get(name, -1):
+                    self._most[name] = read
+                    self.paths[name] = (*path, "resources", side, name)
+        return found
+
+
+def _add(total: _Exact, more: _Exact) -> None:
+    for name, one in more.items():
+        total[name] = total.get(name, Fraction(0)) + one
+
+
+def _raise(total: _Exact, others: _Exact) -> None:
+    for name, one in others.items():
+        total[name] = max(total.get(name, one), one)
+
+
+def host_ports(spec: Mapping[Any, Any]) -> Iterator[Port]:
+    """Yield the ports of the host that containers and sidecars take (pkg/scheduler/util ``GetHostPorts``)."""
+    sidecars = (one for one in maps_in(spec.get("initContainers")) if one.get("restartPolicy") == "Always")
+    for container in (*sidecars, *maps_in(spec.get("containers"))):
+        for port in maps_in(container.get("ports")):
+            number = port.get("hostPort", port.get("containerPort") if spec.get("hostNetwork") is True else None)
+            if isinstance(number, int) and not isinstance(number, bool) and number > 0:
+                yield Port(text_of(port.get("hostIP")) or ANY, text_of(port.get("protocol")) or "TCP", number)

@@ -1,0 +1,99 @@
+"""What keeps a pod off a node. That all of it is as kube-scheduler reads it is shown in tests/e2e/scheduling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+
+from policies.scheduling.blockers import Blocker, of_node, read
+from policies.scheduling.nodes import Node, nodes
+from tests.support.generators.strategies import randoms
+from tests.support.scheduling import random_places
+
+
+def _of(pod: dict[str, Any], value: dict[str, Any], **more: Any) -> list[tuple[str, str, bool]]:
+    return [(one.kind, one.key, one.passing) for one in _found(pod, value, **more)]
+
+
+def _found(pod: dict[str, Any], value: dict[str, Any], **more: Any) -> tuple[Blocker, ...]:
+    (node,) = nodes([value], ())
+    return of_node(read({"spec": pod}), node, **more)
+
+
+GPU = "nvidia.com/gpu"
+PLACE: dict[str, Any] = {
+    "metadata": {"name": "n", "labels": {"zone": "a"}},
+    "spec": {"taints": [{"key": GPU, "effect": "NoSchedule"}, {"key": "soft", "effect": "PreferNoSchedule"}]},
+    "status": {"allocatable": {GPU: "2", "pods": 5}, "capacity": {GPU: "8", "pods": 5}},
+}
+
+
+def _asks(count: int, **spec: Any) -> dict[str, Any]:
+    return {"containers": [{"resources": {"limits": {GPU: count}}}], **spec}
+
+
+def test_each_reason_is_named_once() -> None:
+    """In the order of the filters, each with its place in the pod."""
+    pod = _asks(9, nodeSelector={"zone": "b"}, nodeName="other")
+    assert _of(pod, PLACE) == [("name", "metadata.name", False), ("taint", GPU, False), ("label", "zone", False), ("resource", GPU, False)]
+    taint, label, resource = _found(_asks(9, nodeSelector={"zone": "b"}), PLACE)
+    assert (taint.operator, taint.path) == ("NoSchedule", ("spec", "tolerations"))
+    assert (label.values, label.found, label.path) == (("b",), "a", ("spec", "nodeSelector", "zone"))
+    assert (resource.need, resource.have, resource.path[-1]) == (9, 2, GPU)
+
+
+def test_devices_that_are_broken_may_come_back() -> None:
+    """They are in the capacity, and not allocatable."""
+    assert _of(_asks(8, tolerations=[{"operator": "Exists"}]), PLACE) == [("resource", GPU, True)]
+
+
+def test_the_nearest_of_the_terms_is_the_reason() -> None:
+    """Any of them would do, so the one with the fewest reasons is shown."""
+    terms: list[dict[str, Any]] = [
+        {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b"]}, {"key": "x", "operator": "Exists"}]},
+        {"matchExpressions": [{"key": "zone", "operator": "Exists"}, {"key": "y", "operator": "Exists"}]},
+        {},
+    ]
+    pod: dict[str, Any] = {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}}
+    plain = {**PLACE, "spec": {}}
+    assert _of(pod, plain) == [("label", "y", False)]
+    terms[1]["matchExpressions"].pop()
+    assert _of(pod, plain) == []
+    terms[:2] = []
+    assert _of(pod, plain) == [("label", "", False)]
+
+
+def test_a_cordoned_node_is_one_reason() -> None:
+    """Its taint says the same again, and a pod may tolerate it."""
+    taints = [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]
+    cordoned = {**PLACE, "spec": {"unschedulable": True, "taints": taints}}
+    assert _of({}, cordoned) == [("unschedulable", "", True)]
+    assert _of({"tolerations": [{"operator": "Exists"}]}, cordoned) == []
+
+
+def test_a_device_class_may_offer_what_no_node_lists() -> None:
+    """Such a resource is left to the allocation of devices."""
+    asks = {"containers": [{"resources": {"limits": {"example.com/gpu": 1}}}]}
+    plain = {**PLACE, "spec": {}}
+    assert _of(asks, plain) == [("resource", "example.com/gpu", False)]
+    assert _of(asks, plain, delegated=frozenset({"example.com/gpu"})) == []
+
+
+@given(randoms())
+def test_asking_less_never_adds_a_reason(random: Any) -> None:
+    """Without its selector, its affinity, its ports or its requests, and with a toleration more, a pod has the same reasons or fewer."""
+    (node,) = nodes([random_places.node(random, "n")], ())
+    pod = random_places.pod(random, "p", ["n", "m"])["spec"]
+    before = _kinds(pod, node)
+    for less in (
+        {**pod, "nodeSelector": {}},
+        {key: value for key, value in pod.items() if key != "affinity"},
+        {**pod, "tolerations": [*pod["tolerations"], {"operator": "Exists"}]},
+        {**pod, "containers": [{}], "initContainers": [], "resources": {}},
+    ):
+        assert _kinds(less, node) <= before
+
+
+def _kinds(spec: dict[str, Any], node: Node) -> set[tuple[str, str]]:
+    return {(one.kind, one.key) for one in of_node(read({"spec": spec}), node)}
