@@ -18,6 +18,7 @@ SUBCOMMANDS = {
     "gpus": ("cli.inspect.gpus", "the catalog as a table"),
     "effective": ("cli.inspect.effective", "what policies make of a namespace, field by field"),
     "audit": ("cli.inspect.audit", "what policies say of the GPU pods that exist"),
+    "scan": ("cli.inspect.scan", "what is wrong with the GPUs of a cluster"),
     "crds": ("cli.crds", "Berth's kinds of object for a cluster, as YAML"),
     "webhooks": ("cli.webhooks", "the webhook configurations for a cluster, as YAML"),
     "certs": ("cli.certs", "the certificates of an installation"),

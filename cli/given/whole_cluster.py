@@ -55,7 +55,7 @@ def read(kubeconfig: str | None, context: str | None, namespace: str | None, cat
     access = Access(kubeconfig or default_kubeconfig(os.environ), context)
     kinds = (*OURS, *FACTS, pods(catalog, widest(catalog)), *OWNERS)
     try:
-        found = asyncio.run(_read(access, kinds, namespace or "", progress))
+        found = asyncio.run(surveyed(access, kinds, namespace or "", progress))
     except (AccessError, Unreachable) as error:
         raise InputError(file="cluster", message=str(error)) from None
     if "Pod" in found.unread:
@@ -73,7 +73,8 @@ def read(kubeconfig: str | None, context: str | None, namespace: str | None, cat
     )
 
 
-async def _read(access: Access, kinds: Sequence[Watched], namespace: str, progress: Progress) -> Survey:
+async def surveyed(access: Access, kinds: Sequence[Watched], namespace: str, progress: Progress) -> Survey:
+    """Connect, and read these kinds once. Raises AccessError and Unreachable."""
     client = await Client.connect(access)
     try:
         return await survey(client, kinds, namespace, progress)

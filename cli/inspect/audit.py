@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     sources = replace(sources_from(args), policies=(), platforms=args.platforms or (AUTO,), mig_strategy=args.mig_strategy or AUTO)
     catalog, chosen = options(sources)
     cost = prices(catalog, read_prices(args.prices, catalog) if args.prices else None)
-    found = whole_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, _progress)
+    found = whole_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, stderr.progress)
     if args.policies:
         args.platforms, args.mig_strategy = sources.platforms, sources.mig_strategy
         snapshot: Snapshot = snapshot_from(args, found.facts)
@@ -68,9 +68,3 @@ def run(args: argparse.Namespace) -> int:
         stderr.say(f"{reason}: what rests on it is not known")
     sys.stdout.write(audit_output.text(args.output, ledger, snapshot))
     return 0
-
-
-def _progress(kind: str, count: int) -> None:
-    """Show what was read, on a terminal."""
-    if sys.stderr.isatty():
-        stderr.say(f"read {count} of kind {kind}")

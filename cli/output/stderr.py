@@ -24,3 +24,9 @@ def say(sentence: str) -> None:
 def line(error: InputError) -> str:
     """Return bad input as its line."""
     return f"{name()}: {error.place}: {error.message}"
+
+
+def progress(kind: str, count: int) -> None:
+    """Show what was read of a cluster, on a terminal."""
+    if sys.stderr.isatty():
+        say(f"read {count} of kind {kind}")

@@ -1,0 +1,126 @@
+"""All that is scanned of a cluster, read once with the rights of whoever asks, or from files that hold a dump of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from cli.given.from_cluster import default_kubeconfig
+from cli.given.whole_cluster import surveyed
+from cluster.client.access import Access
+from cluster.client.api_client import AccessError, Unreachable
+from cluster.survey.owners import OWNERS
+from cluster.survey.scanned import kinds
+from cluster.survey.survey import Progress
+from cluster.watch.kinds import Raw, Watched
+from documents.files import read_documents
+from policies.audit.stored_pod import Controller, widest
+from policies.catalog import Catalog
+from policies.document import InputError, objects
+from policies.scan.objects_read import Cluster
+from policies.state.cluster_facts import ClusterFacts
+
+_FACTS = ("Namespace", "Node", "NodePool", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
+
+
+def read(kubeconfig: str | None, context: str | None, namespace: str | None, catalog: Catalog, progress: Progress) -> Cluster:
+    """Read all namespaces, or one.
+
+    Raises InputError, with advice what to type next, if there is no answer or pods may not be read.
+    """
+    access = Access(kubeconfig or default_kubeconfig(os.environ), context)
+    wanted = (*kinds(catalog, widest(catalog)), *OWNERS)
+    try:
+        found = asyncio.run(surveyed(access, wanted, namespace or "", progress))
+    except (AccessError, Unreachable) as error:
+        raise InputError(file="cluster", message=str(error)) from None
+    if "Pod" in found.unread:
+        advice = f'ask for the role "view" in {namespace}' if namespace else "name a namespace that you may read: --namespace NS"
+        raise InputError(file="cluster", message=f"{found.unread['Pod']}; {advice}")
+    unread = {kind: reason for kind, reason in found.unread.items() if kind not in found.absent}
+    return _cluster(found.objects, unread, not namespace)
+
+
+def recorded(paths: Sequence[str], namespace: str | None, catalog: Catalog) -> Cluster:
+    """Read dumps of ``kubectl get -o yaml`` or ``-o json`` in place of a cluster.
+
+    Raises InputError for the first file that can't be read, and where there is no pod and no node in any.
+    """
+    documents, errors = read_documents(paths)
+    items = [item for document in documents for item in objects(document)]
+    errors += [item for item in items if isinstance(item, InputError)]
+    if errors:
+        raise errors[0]
+    values = [item.value for item in items if not isinstance(item, InputError) and isinstance(item.value, dict)]
+    if not any(value.get("kind") in ("Pod", "Node") for value in values):
+        message = "holds no Pod and no Node; dump them: kubectl get nodes,pods -A -o yaml > dump.yaml"
+        raise InputError(file=", ".join(paths), message=message)
+    return of_objects(values, namespace, catalog)
+
+
+def of_objects(values: Iterable[Raw], namespace: str | None, catalog: Catalog) -> Cluster:
+    """Return the cluster that has these objects; other kinds, and objects without a name, are passed over."""
+    wanted = {kind.kind: kind for kind in (*kinds(catalog, widest(catalog)), *OWNERS)}
+    found: dict[str, list[Raw]] = {kind: [] for kind in wanted}
+    for value in values:
+        kind = wanted.get(str(value.get("kind")))
+        if kind is None or not _named(value, kind):
+            continue
+        if kind.namespaced and namespace and value["metadata"].get("namespace") != namespace:
+            continue
+        found[kind.kind].append(kind.trim(value, str(value.get("apiVersion") or ""), kind.kind))
+    return _cluster(found, {}, not namespace)
+
+
+def _named(value: Raw, kind: Watched) -> bool:
+    metadata = value.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        return False
+    if kind.namespaced:
+        metadata.setdefault("namespace", "default")
+    return True
+
+
+def _cluster(found: Mapping[str, Sequence[Raw]], unread: Mapping[str, str], everything: bool) -> Cluster:
+    facts = ClusterFacts.from_objects([one for kind in _FACTS for one in found.get(kind, ())])
+    return Cluster(
+        nodes=found["Node"],
+        nodepools=found["NodePool"],
+        node_classes=found["EC2NodeClass"],
+        slices=_slices(found["ResourceSlice"]),
+        facts=facts,
+        pods=[one["pod"] for one in found["Pod"] if "pod" in one],
+        waiting={(one["pod"].namespace, one["pod"].name): one["waiting"] for one in found["Pod"] if "waiting" in one},
+        occupants=[one["takes"] for one in found["Pod"] if "takes" in one] if everything else None,
+        device_classes=found["DeviceClass"],
+        plain=Counter(one["plain"] for one in found["Pod"] if "plain" in one),
+        owners=_owners(one for kind in OWNERS for one in found[kind.kind]),
+        unread=unread,
+        age=age,
+    )
+
+
+def _slices(found: Iterable[Raw]) -> dict[tuple[str, str], int]:
+    devices: Counter[tuple[str, str]] = Counter()
+    for one in found:
+        if isinstance(one["node"], str) and isinstance(one["driver"], str):
+            devices[one["node"], one["driver"]] += one["devices"]
+    return dict(devices)
+
+
+def _owners(found: Iterable[Raw]) -> dict[str, Controller]:
+    return {one["uid"]: one["owner"] for one in found if one["owner"] is not None}
+
+
+def age(created: str) -> float | None:
+    """Return the seconds since a time that the API server wrote; None if it is none."""
+    try:
+        then = datetime.fromisoformat(created)
+    except ValueError:
+        return None
+    if then.tzinfo is None:
+        then = then.replace(tzinfo=UTC)
+    return max(0.0, (datetime.now(UTC) - then).total_seconds())

@@ -1,0 +1,88 @@
+"""`berth scan`: what is wrong with the GPUs of a cluster, read as it is now: pods that wait, runs that may be cut short, devices held for
+little, settings of node pools that hurt. Nothing is written there, and nothing need be installed.
+
+Exit code 0: answered; 2: bad input, with advice what to type.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from cli.options import names
+from cli.output import stderr
+from documents.prices import read_prices
+from policies.audit.prices import prices
+from policies.catalog import Catalog
+from policies.document import InputError
+from policies.scan.remedies import Remedies
+from policies.scan.report import scan
+from policies.scan.objects_read import Cluster
+from policies.scan.seen import see
+from policies.scan.suggestions.written import suggestions
+from policies.state.snapshot import Snapshot
+from policies.state.updater import AUTO, Options, Updater
+from webhook.reload.sources import DEFAULT_POLICIES, Sources, options
+
+LIBRARY = DEFAULT_POLICIES.parent
+
+
+def add_parser(subcommands: Any) -> None:
+    """Add `scan` to the command's subparsers."""
+    parser: argparse.ArgumentParser = subcommands.add_parser(
+        "scan",
+        help="what is wrong with the GPUs of a cluster",
+        description="Look at a cluster as it is: GPU pods that wait and what they lack, runs that may be cut short, GPUs held for little, "
+        "node pools with settings that hurt, labels that disagree, in dollars an hour. Read-only; nothing need be installed. "
+        "Exit code 0: answered, 2: bad input.",
+    )
+    add = parser.add_argument
+    add("--namespace", "-n", metavar="NS", help="pods of one namespace; default: of all")
+    add("--output", "-o", choices=("text", "json", "html"), default="text", help="form of the output; default: text")
+    add("--diff", action="store_true", help="show what the shipped policies would have written, by workload")
+    add("--suggest", metavar="DIR", help="write policies that fit this cluster into DIR, in mode Audit")
+    add("--prices", metavar="FILE", help="USD an hour by instance type, or by model for one device, as YAML or JSON")
+    add("--catalog", metavar="FILE", help="a file laid over the catalog: new GPUs, labels, resource names")
+    add("--platforms", type=names, default=(AUTO,), metavar="P,...", help="who makes the GPU nodes; default: as nodes and NodePools tell")
+    add(
+        "--from", dest="dumps", action="append", default=[], metavar="PATH", help="a dump of kubectl get -o yaml, not a cluster; repeatable"
+    )
+    add("--kubeconfig", metavar="FILE", help="the cluster to read; default: as kubectl finds it")
+    add("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the answer. Raises InputError and SourcesError if there is none."""
+    from cli.given import scanned_cluster
+    from cli.judging.patch_applier import apply_patch
+    from cli.output import scan_diff, scan_html, scan_output, suggested
+
+    if args.diff and args.output != "text":
+        raise InputError(file="--diff", message=f"is text; leave out -o {args.output}, or ask for it apart")
+    if args.dumps and (args.kubeconfig or args.context):
+        raise InputError(file="--from", message="is read in place of a cluster; leave out --kubeconfig and --context")
+    catalog, chosen = options(Sources(catalog=args.catalog, platforms=args.platforms, mig_strategy=AUTO))
+    cost = prices(catalog, read_prices(args.prices, catalog) if args.prices else None)
+    if args.dumps:
+        cluster = scanned_cluster.recorded(args.dumps, args.namespace, catalog)
+    else:
+        cluster = scanned_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, stderr.progress)
+    snapshot = shipped(catalog, chosen, cluster)
+    seen, remedies = see(cluster, snapshot, cost), Remedies(snapshot, apply_patch)
+    report = scan(seen, remedies)
+    if args.suggest:
+        suggested.write(args.suggest, suggestions(seen, report.hits, chosen, apply_patch))
+    forms = {"text": scan_output.text, "json": scan_output.json_text, "html": scan_html.text}
+    sys.stdout.write(scan_diff.text(report.hits, remedies) if args.diff else forms[args.output](report))
+    return 0
+
+
+def shipped(catalog: Catalog, chosen: Options, cluster: Cluster) -> Snapshot:
+    """Return the snapshot of the shipped policies over the facts of a cluster."""
+    from documents.files import read_policies
+
+    policy_set, errors, _ = read_policies([str(LIBRARY)], catalog)
+    assert not errors, errors
+    return Updater(catalog, chosen).replace_all(policy_set, cluster.facts).snapshot

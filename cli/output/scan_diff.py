@@ -1,0 +1,57 @@
+"""What the shipped policies would have written into pods of which something is found: a diff for each workload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from cli.output.diff import unified
+from cli.output.scan_output import printable
+from policies.patch.applied import APPLIED
+from policies.pods.view import Raw
+from policies.scan.finding import Hit
+from policies.scan.remedies import Remedies
+
+
+def text(hits: Sequence[Hit], remedies: Remedies) -> str:
+    """Return the diffs; pods of a workload that get the same edits are one, with their number."""
+    shown: dict[tuple[str, str], int] = {}
+    for hit in _pods(hits):
+        remedy = remedies.of(hit.pod.stored)
+        workload = hit.pod.workload
+        name = f"{workload.kind} {workload.namespace}/{workload.name}" if workload.kind != "Namespace" else f"Pod {_name(hit)}"
+        if remedy.refused:
+            body = "\n".join(f"! refused: {one}" for one in remedy.refused)
+        elif remedy.edits:
+            body = "\n".join(unified(_shown(remedy.came), _shown(remedy.pod), name))
+        else:
+            body = "  nothing: these policies do not apply to it, or it says all of it itself"
+        shown[name, body] = shown.get((name, body), 0) + 1
+    parts = [f"{name} ({count} pod{'' if count == 1 else 's'})\n{body}" for (name, body), count in shown.items()]
+    return "\n\n".join("\n".join(map(printable, part.split("\n"))) for part in parts) + ("\n" if parts else "")
+
+
+def _pods(hits: Sequence[Hit]) -> Iterator[Hit]:
+    """Yield one hit of each pod."""
+    seen = set()
+    for hit in hits:
+        key = hit.pod.stored.namespace, hit.pod.stored.name
+        if key not in seen:
+            seen.add(key)
+            yield hit
+
+
+def _name(hit: Hit) -> str:
+    return f"{hit.pod.stored.namespace}/{hit.pod.stored.name}"
+
+
+def _shown(pod: Raw) -> dict[str, Any]:
+    """Return a pod without its owners, and without the record of what was written."""
+    shown = {part: {key: one for key, one in pod.get(part, {}).items() if key != "ownerReferences"} for part in ("metadata", "spec")}
+    annotations = shown["metadata"].get("annotations")
+    if annotations and APPLIED in annotations:
+        others = {key: one for key, one in annotations.items() if key != APPLIED}
+        shown["metadata"] = {key: one for key, one in shown["metadata"].items() if key != "annotations"} | (
+            {"annotations": others} if others else {}
+        )
+    return {part: one for part, one in shown.items() if one}

@@ -1,0 +1,170 @@
+"""The answer of `berth scan` as text for a terminal, or as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from cli.output.columns import table
+from policies.scan import wording
+from policies.scan.finding import Finding
+from policies.scan.report import Group, Report
+
+MOST_SHOWN = 12
+"""Findings of one kind that the text shows: a screen; JSON and HTML have all."""
+HEADS = ("NODES OF", "MODEL", "NODES", "GPUS", "HELD", "USD/H")
+
+
+def text(report: Report) -> str:
+    """Return the report as text."""
+    lines = [summary(report), ""]
+    if report.groups:
+        lines += [*table(HEADS, [cells(group) for group in report.groups]), ""]
+    for kind, found in groupby(report.findings, lambda one: one.kind):
+        lines += [*_section(kind, list(found)), ""]
+    if not report.findings:
+        lines += ["Nothing found.", ""]
+    lines += [*library(report), *unseen(report)]
+    return "\n".join(printable(line) for line in lines).rstrip("\n") + "\n"
+
+
+def _section(kind: Any, found: Sequence[Finding]) -> Iterator[str]:
+    yield wording.title(kind)
+    yield f"  {wording.why(kind)}"
+    advised = ""
+    for finding in found[:MOST_SHOWN]:
+        yield f"  - {where(finding)}{counted(finding)}: {wording.fact(finding)}"
+        if (advice := wording.advice(finding)) != advised:
+            yield f"      -> {advice}"
+            advised = advice
+    if len(found) > MOST_SHOWN:
+        yield f"  - and {len(found) - MOST_SHOWN} more: berth scan -o json"
+
+
+def summary(report: Report) -> str:
+    """Return the first line: what there is."""
+    devices, held = sum(group.devices for group in report.groups), sum(group.held for group in report.groups)
+    nodes = sum(group.nodes for group in report.groups)
+    cost = "" if report.usd is None else f", {report.usd:.2f} USD an hour"
+    waits = f", {report.waiting} of them waiting" if report.waiting else ""
+    return f"{_count(nodes, 'GPU node')} with {_count(devices, 'device')}, {held} held{cost}; {_count(report.pods, 'GPU pod')}{waits}."
+
+
+def cells(group: Group) -> tuple[str, ...]:
+    """Return the row of a group of nodes."""
+    usd = "" if group.usd is None else f"{group.usd:.2f}"
+    return f"{group.what} {group.name}", group.model or "?", str(group.nodes), str(group.devices), str(group.held), usd
+
+
+def where(finding: Finding) -> str:
+    """Return the place: ``Job research/train``, ``NodePool gpu``, ``pods in web``."""
+    kind, namespace, name = finding.where
+    if not name:
+        return f"pods without an owner in {namespace}"
+    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+
+
+def counted(finding: Finding) -> str:
+    """Return what hangs on it: ``(2 pods, 16 GPUs, 43.92 USD/h)``."""
+    parts = [_count(finding.nodes, "node")] if finding.nodes else []
+    parts += [_count(finding.pods, "pod")] if finding.pods else []
+    parts += [_count(finding.gpus, "GPU")] if finding.gpus else []
+    parts += [f"{finding.usd:.2f} USD/h"] if finding.usd is not None else []
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def library(report: Report) -> Iterator[str]:
+    """Yield what the shipped library would have made of the pods of which something is found."""
+    found = report.library
+    if not found.pods:
+        return
+    cost = "" if found.usd is None else f", {found.usd:.2f} USD an hour"
+    of = f"{found.mended} of these {_count(found.pods, 'pod')}"
+    yield f"Berth's shipped policies would have mended {of} ({_count(found.gpus, 'GPU')}{cost})."
+    if found.refused:
+        yield f"They would have refused {found.refused}, each with what to type instead."
+    yield "See the edits: berth scan --diff. Policies that fit this cluster, in Audit: berth scan --suggest DIR"
+
+
+def unseen(report: Report) -> Iterator[str]:
+    """Yield what could not be read, and which findings rest on it."""
+    for kind, reason in sorted(report.unread.items()):
+        rests = ", ".join(f'"{wording.title(one)}"' for one in report.rests_on(kind))  # type: ignore[arg-type]
+        yield f"Not seen: {reason}" + (f"; there may be more, or other, findings under {rests}" if rests else "")
+
+
+def printable(line: str) -> str:
+    """Return a line of which no character moves the cursor, changes the direction, or ends the line: names come from outside."""
+    return line if line.isprintable() else "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in line)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def value(report: Report) -> dict[str, Any]:
+    """Return the report as a value for JSON."""
+    library = report.library
+    return {
+        "nodeGroups": [
+            {
+                "kind": group.what,
+                "name": group.name,
+                "model": group.model or None,
+                "nodes": group.nodes,
+                "gpus": group.devices,
+                "held": group.held,
+                "usdPerHour": rounded(group.usd),
+            }
+            for group in report.groups
+        ],
+        "gpuPods": report.pods,
+        "waiting": report.waiting,
+        "usdPerHour": rounded(report.usd),
+        "findings": [_finding(finding) for finding in report.findings],
+        "library": {
+            "pods": library.pods,
+            "mended": library.mended,
+            "refused": library.refused,
+            "gpus": library.gpus,
+            "usdPerHour": rounded(library.usd),
+        },
+        "notSeen": [{"kind": kind, "reason": reason, "findings": report.rests_on(kind)} for kind, reason in sorted(report.unread.items())],
+    }
+
+
+def json_text(report: Report) -> str:
+    """Return the report as JSON."""
+    return json.dumps(value(report), indent=2) + "\n"
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    kind, namespace, name = finding.where
+    return {
+        "kind": finding.kind,
+        "where": {"kind": kind, "namespace": namespace or None, "name": name or None},
+        "values": dict(finding.values),
+        "pods": finding.pods,
+        "nodes": finding.nodes,
+        "names": finding.names,
+        "gpus": finding.gpus,
+        "usdPerHour": rounded(finding.usd),
+        "mended": finding.mended,
+        "restsOn": report_needs(finding),
+        "message": f"{where(finding)}: {wording.fact(finding)}",
+        "advice": wording.advice(finding),
+    }
+
+
+def report_needs(finding: Finding) -> tuple[str, ...]:
+    """Return the kinds of object that the finding is made of, besides pods."""
+    from policies.scan.report import NEEDS
+
+    return NEEDS.get(finding.kind, ())
+
+
+def rounded(usd: float | None) -> float | None:
+    """Return a price to the cent."""
+    return None if usd is None else round(usd, 2)

@@ -1,0 +1,44 @@
+"""Suggested policies as files: one each, with a comment that says why."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+
+from cli.output import stderr, yaml_writer
+from cli.output.scan_output import printable
+from policies.document import InputError
+from policies.scan.suggestions.written import Written, comment
+
+WIDTH = 118
+
+
+def write(folder: str, found: Iterable[Written]) -> None:
+    """Write them into a folder, which is made if it is not there.
+
+    Raises InputError, and writes nothing, if the folder has another file of such a name.
+    """
+    place = Path(folder)
+    texts = {place / f"{one.suggestion.name}.yaml": text(one) for one in found}
+    if not texts:
+        stderr.say("no GPU node and no GPU pod was seen; there is no policy to suggest")
+        return
+    try:
+        taken = [file for file, content in texts.items() if file.exists() and file.read_text() != content]
+        if taken:
+            more = f", and {len(taken) - 1} more of these files are there" if len(taken) > 1 else ""
+            message = f"is there already and is another one{more}; name another folder, or move it away; nothing was written"
+            raise InputError(file=str(taken[0]), message=message)
+        place.mkdir(exist_ok=True)
+        for file, content in texts.items():
+            file.write_text(content)
+    except OSError as error:
+        raise InputError(file=folder, message=f"cannot be written: {error.strerror or error}; name a folder that you may write") from None
+    stderr.say(f"wrote {len(texts)} policies into {folder}, all in Audit; see what they would do: berth audit --policies {folder}")
+
+
+def text(one: Written) -> str:
+    """Return a policy as YAML with its comment."""
+    lines = [line for sentence in comment(one) for line in textwrap.wrap(printable(sentence), WIDTH)]
+    return "".join(f"# {line}\n" for line in lines) + yaml_writer.text(one.suggestion.manifest())

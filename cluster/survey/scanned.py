@@ -1,0 +1,121 @@
+"""What a scan reads of a cluster besides its policies: every object cut down to what is judged before the next page
+is requested, and pods without devices to where they are and whose."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from typing import Any
+
+from cluster.survey.pods import may_hold_devices
+from cluster.watch.kinds import KINDS, Raw, Watched, labels_alone, map_of, node, spec_alone
+from policies.audit.stored_pod import FINISHED, StoredPod, controller_of, stored
+from policies.catalog import Catalog
+from policies.pods.projection import Reads
+from policies.scan.objects_read import PlainPods
+from policies.scheduling.nodes import Occupant, occupant
+
+DRA = next(kind for kind in KINDS if kind.kind == "DeviceClass").versions
+
+
+def kinds(catalog: Catalog, wide: Reads) -> tuple[Watched, ...]:
+    """Return the kinds: facts, nodes whole in what they offer, node classes, slices of DRA drivers, and pods."""
+    facts = tuple(kind for kind in KINDS if not kind.ours and kind.kind not in ("Node", "NodePool"))
+    return (
+        *facts,
+        replace(next(kind for kind in KINDS if kind.kind == "NodePool"), trim=with_status),
+        Watched(kind="Node", plural="nodes", group="", versions=("v1",), page=100, trim=offering),
+        Watched(kind="EC2NodeClass", plural="ec2nodeclasses", group="karpenter.k8s.aws", versions=("v1", "v1beta1"), trim=spec_alone),
+        Watched(kind="ResourceSlice", plural="resourceslices", group="resource.k8s.io", versions=DRA, page=100, trim=published),
+        Watched(kind="Pod", plural="pods", group="", versions=("v1",), namespaced=True, required=True, trim=_pods(catalog, wide)),
+    )
+
+
+def offering(value: Raw, api_version: str, kind: str) -> Raw:
+    """Trim a node as for decisions, with the amounts that it offers and whether it takes pods."""
+    trimmed = node(value, api_version, kind) | labels_alone(value, api_version, kind)
+    status, spec = map_of(value.get("status")), dict(trimmed.get("spec") or {})
+    if map_of(value.get("spec")).get("unschedulable") is True:
+        spec["unschedulable"] = True
+    conditions = status.get("conditions")
+    ready = [one for one in conditions if map_of(one).get("type") == "Ready"] if isinstance(conditions, list) else []
+    parts = ("allocatable", "capacity")
+    amounts = {part: {_shared(name): _shared(one) for name, one in map_of(status.get(part)).items()} for part in parts}
+    kept = [{field: one.get(field) for field in ("type", "status")} for one in ready]
+    return trimmed | {"spec": spec, "status": amounts | ({"conditions": kept} if kept else {})}
+
+
+def with_status(value: Raw, api_version: str, kind: str) -> Raw:
+    """Trim a NodePool to its spec, what its nodes have together, and its conditions."""
+    status = map_of(value.get("status"))
+    kept = {field: status[field] for field in ("resources", "conditions") if field in status}
+    return spec_alone(value, api_version, kind) | {"status": kept}
+
+
+def _shared(value: Any) -> Any:
+    return sys.intern(value) if isinstance(value, str) else value
+
+
+def published(value: Raw, api_version: str, kind: str) -> Raw:
+    """Trim a ResourceSlice to its node, its driver and the number of its devices."""
+    spec, devices = map_of(value.get("spec")), map_of(value.get("spec")).get("devices")
+    count = len(devices) if isinstance(devices, list) else 0
+    return {"metadata": {"name": value["metadata"]["name"]}, "node": spec.get("nodeName"), "driver": spec.get("driver"), "devices": count}
+
+
+def _pods(catalog: Catalog, wide: Reads) -> Any:
+    def trim(value: Raw, api_version: str, kind: str) -> Raw:
+        spec, metadata = map_of(value.get("spec")), value["metadata"]
+        node_name = spec.get("nodeName")
+        if map_of(value.get("status")).get("phase") in FINISHED:
+            return _NOTHING
+        takes = occupant(value)
+        trimmed: Raw = {} if takes is None else {"takes": alike.occupant(takes)}
+        if may_hold_devices(value):
+            one = stored(value, wide)
+            return trimmed | {"pod": one} | ({} if one.node else {"waiting": alike.spec(one, spec)})
+        if isinstance(node_name, str) and node_name:
+            plain = PlainPods(_shared(node_name), _shared(metadata["namespace"]), controller_of(metadata))
+            return trimmed | {"plain": plain}
+        return _NOTHING
+
+    alike = _Alike()
+    return trim
+
+
+class _Alike:
+    """Holds once what pods that are alike have in common."""
+
+    def __init__(self) -> None:
+        self._requests: dict[Any, Any] = {}
+        self._specs: dict[str, Raw] = {}
+
+    def occupant(self, takes: Occupant) -> Occupant:
+        key = tuple(sorted(takes.requests.items()))
+        return takes._replace(node=_shared(takes.node), requests=self._requests.setdefault(key, takes.requests))
+
+    def spec(self, pod: StoredPod, spec: Raw) -> Raw:
+        """Return the part of the spec that is about nodes, with the metadata that is judged."""
+        kept = {field: spec[field] for field in ABOUT_NODES if field in spec}
+        kept |= {field: [_container(one) for one in spec[field]] for field in CONTAINERS if isinstance(spec.get(field), list)}
+        if isinstance(spec.get("volumes"), list):
+            kept["volumes"] = [{kind: {} for kind in map_of(volume)} for volume in spec["volumes"]]
+        whole = {"metadata": json.loads(pod.shared).get("metadata", {}), "spec": kept}
+        return self._specs.setdefault(json.dumps(whole, sort_keys=True), whole)
+
+
+def _container(value: Any) -> Raw:
+    return {field: one for field, one in map_of(value).items() if field in ("name", "resources", "ports", "restartPolicy")}
+
+
+ABOUT_NODES = (
+    "affinity", "hostNetwork", "nodeName", "nodeSelector", "overhead", "resourceClaims", "resources", "schedulerName",
+    "schedulingGates", "tolerations", "topologySpreadConstraints", "terminationGracePeriodSeconds",
+)  # fmt: skip
+"""Fields of a pod's spec that its place depends on, and that policies write, besides containers and volumes."""
+CONTAINERS = ("containers", "initContainers")
+
+
+_NOTHING: Raw = {}
+"""Stands for a pod of which nothing is judged: the same object for all of them."""

@@ -1,0 +1,60 @@
+"""The model of GPU on a node, by its labels: instance type, the cloud's own accelerator label, or the vendor's product label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from policies.catalog import Catalog, Gpu, MachineType
+
+INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+PRODUCT_KEYS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name")
+_ENDINGS = ("-SHARED",)
+_SLICED = "-MIG-"
+
+
+class Machines:
+    """The catalog's machines and products, prepared for look-ups."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._gpus = {gpu.model: gpu for gpu in catalog.gpus}
+        self._types: dict[str, MachineType] = {}
+        prefixes = {platform.cloud: platform.type_prefix for platform in catalog.platforms.values() if platform.type_prefix}
+        for machine in catalog.machines:
+            if machine.type is not None:
+                self._types[machine.type] = machine
+                self._types[f"{prefixes.get(machine.cloud, '')}{machine.type}"] = machine
+        self._products = {product: gpu for gpu in catalog.gpus for product in gpu.products}
+        accelerators: dict[str, set[str]] = {}
+        for machine in catalog.machines:
+            if name := machine.attributes.get("accelerator"):
+                accelerators.setdefault(name, set()).add(machine.model)
+        self._accelerators = {name: next(iter(models)) for name, models in accelerators.items() if len(models) == 1}
+        keys = (key for platform in catalog.platforms.values() for key, attribute in platform.labels.items() if attribute == "accelerator")
+        self._accelerator_keys = tuple(dict.fromkeys(keys))
+
+    def gpu(self, labels: Mapping[str, str]) -> Gpu | None:
+        """Return the model on a node with these labels, by the first of them that tells."""
+        return self.of_type(labels) or self._of_accelerator(labels) or self.of_product(labels)
+
+    def of_type(self, labels: Mapping[str, str]) -> Gpu | None:
+        """Return the model by the instance type alone."""
+        machine = self.machine(labels)
+        return None if machine is None else self._gpus.get(machine.model)
+
+    def machine(self, labels: Mapping[str, str]) -> MachineType | None:
+        """Return the machine by the instance type."""
+        return self._types.get(labels.get(INSTANCE_TYPE, ""))
+
+    def of_product(self, labels: Mapping[str, str]) -> Gpu | None:
+        """Return the model by the vendor's product label, without the endings for slices and sharing."""
+        for key in PRODUCT_KEYS:
+            product = labels.get(key, "").partition(_SLICED)[0]
+            for ending in _ENDINGS:
+                product = product.removesuffix(ending)
+            if product in self._products:
+                return self._products[product]
+        return None
+
+    def _of_accelerator(self, labels: Mapping[str, str]) -> Gpu | None:
+        names = (labels[key] for key in self._accelerator_keys if key in labels)
+        return next((self._gpus.get(self._accelerators.get(name, "")) for name in names), None)

@@ -1,0 +1,46 @@
+"""What was read of a cluster for a scan, before anything is made of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from policies.audit.assessment import Owners
+from policies.audit.stored_pod import Controller, StoredPod
+from policies.pods.view import Raw
+from policies.scheduling.nodes import Occupant
+from policies.state.cluster_facts import ClusterFacts
+
+
+class PlainPods(NamedTuple):
+    """Pods without devices that are bound to one node and have one owner."""
+
+    node: str
+    namespace: str
+    owner: Controller | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """What was read of a cluster. ``nodes``, ``nodepools`` and ``node_classes`` as the API server writes them, trimmed."""
+
+    nodes: Sequence[Raw] = ()
+    nodepools: Sequence[Raw] = ()
+    device_classes: Sequence[Raw] = ()
+    node_classes: Sequence[Raw] = ()
+    slices: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """(node, DRA driver) -> devices published."""
+    facts: ClusterFacts = field(default_factory=ClusterFacts)
+    pods: Sequence[StoredPod] = ()
+    plain: Mapping[PlainPods, int] = field(default_factory=Counter)
+    owners: Owners = field(default_factory=dict)
+    waiting: Mapping[tuple[str, str], Raw] = field(default_factory=dict)
+    """(namespace, name) of a pod without a node -> the part of its spec that is about nodes; the same object for pods that are alike."""
+    occupants: Sequence[Occupant] | None = None
+    """What each pod takes of its node; None if not all pods were read."""
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """Kind -> why it could not be read, in one sentence."""
+    age: Callable[[str], float | None] = lambda created: None
+    """Seconds since a time that the API server wrote."""

@@ -1,0 +1,1 @@
+"""Families of findings on nodes and on what makes them, a file each."""

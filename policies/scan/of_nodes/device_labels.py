@@ -1,0 +1,97 @@
+"""Nodes whose labels and devices disagree: one GPU offered twice, labels of GPU Feature Discovery that outlived what
+they describe, MIG that was not set up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from policies.catalog import Catalog
+from policies.scan.finding import MOST_NAMED, Finding, Kind, Value, Where
+from policies.scan.machines import Machines
+from policies.scan.seen import GpuNode, Seen
+
+COUNT, REPLICAS, PRODUCT = "nvidia.com/gpu.count", "nvidia.com/gpu.replicas", "nvidia.com/gpu.product"
+WHOLE, SHARED, SLICE = "nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-"
+MIG_STATE, MIG_CONFIG = "nvidia.com/mig.config.state", "nvidia.com/mig.config"
+SUCCESS = "success"
+"""What the GPU Operator's MIG manager writes once the slices are there (NVIDIA/mig-parted, deployments/gpu-operator)."""
+_Values = tuple[tuple[str, Value], ...]
+_Judge = Callable[[GpuNode], _Values | None]
+
+
+def find(seen: Seen) -> Iterator[Finding]:
+    """Yield the findings on nodes; those of a group that are alike are one."""
+    machines = Machines(seen.catalog)
+    judges: tuple[tuple[Kind, tuple[str, ...], _Judge], ...] = (
+        ("advertised-twice", ("ResourceSlice",), lambda node: _twice(node, seen.catalog)),
+        ("labels-without-devices", (), _without_devices),
+        ("labels-disagree", (), lambda node: _disagreeing(node, machines)),
+        ("mig-not-configured", (), _mig),
+    )
+    groups: dict[tuple[Kind, tuple[str, str], _Values], list[GpuNode]] = {}
+    rests = {kind: rests_on for kind, rests_on, _ in judges}
+    for node in seen.nodes.values():
+        for kind, _, judge in judges:
+            if (values := judge(node)) is not None:
+                groups.setdefault((kind, node.group, values), []).append(node)
+    for (kind, (what, name), values), nodes in groups.items():
+        prices = [node.usd * node.devices for node in nodes if node.usd is not None and node.devices]
+        yield Finding(
+            kind=kind,
+            where=Where(what, "", name),
+            values=dict(values),
+            nodes=len(nodes),
+            names=tuple(sorted(node.name for node in nodes)[:MOST_NAMED]),
+            gpus=sum(node.devices for node in nodes),
+            usd=sum(prices) if prices else None,
+            rests_on=rests[kind],
+        )
+
+
+def _twice(node: GpuNode, catalog: Catalog) -> _Values | None:
+    """A device plugin offers devices of a vendor whose DRA driver publishes some for the same node: each knows nothing of what the other
+    has given away (NVIDIA/k8s-dra-driver-gpu, gpu resources beside the device plugin)."""
+    for driver, count in sorted(node.slices.items()):
+        vendor = catalog.dra_drivers.get(driver, "")
+        known = ((name, catalog.resource(name)) for name, amount in node.allocatable.items() if amount)
+        offered = [name for name, one in known if one is not None and one.vendor == vendor]
+        if vendor and count and offered:
+            amount = sum(node.allocatable[name] for name in offered)
+            return ("driver", driver), ("published", count), ("resources", tuple(sorted(offered))), ("offered", amount)
+    return None
+
+
+def _without_devices(node: GpuNode) -> _Values | None:
+    """The labels count GPUs, and nothing of the vendor's is in the node's capacity, nor published by a DRA driver."""
+    count = _number(node.labels, COUNT)
+    if not count or any(amount for name, amount in node.capacity.items() if name.startswith("nvidia.com/")):
+        return None
+    published = sum(count for driver, count in node.slices.items() if driver.endswith("nvidia.com"))
+    return ("labels", count), ("product", node.labels.get(PRODUCT, "")), ("published", published)
+
+
+def _disagreeing(node: GpuNode, machines: Machines) -> _Values | None:
+    """The labels name another model than the machine has, or another number of GPUs than the node has. A machine cut into slices is not
+    counted, as the label then counts what is left."""
+    of_product, machine = machines.of_product(node.labels), machines.machine(node.labels)
+    if of_product is not None and machine is not None and of_product.model != machine.model:
+        return ("label", PRODUCT), ("says", node.labels.get(PRODUCT, "")), ("is", f"{machine.type} has {machine.model}")
+    count, capacity = _number(node.labels, COUNT), node.capacity.get(WHOLE, 0)
+    if not count or not capacity or SHARED in node.capacity or any(name.startswith(SLICE) for name in node.capacity):
+        return None
+    replicas = max(_number(node.labels, REPLICAS) or 1, 1)
+    if count * replicas == capacity:
+        return None
+    return ("label", COUNT), ("says", f"{count}" + (f" with {replicas} replicas" if replicas > 1 else "")), ("is", f"{WHOLE} {capacity}")
+
+
+def _mig(node: GpuNode) -> _Values | None:
+    state = node.labels.get(MIG_STATE)
+    if state is None or state == SUCCESS:
+        return None
+    return ("state", state), ("config", node.labels.get(MIG_CONFIG, ""))
+
+
+def _number(labels: Mapping[str, str], key: str) -> int | None:
+    text = labels.get(key, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else None

@@ -1,0 +1,1 @@
+"""Families of findings on single pods that ask for devices, a file each."""
