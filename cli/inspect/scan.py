@@ -16,9 +16,9 @@ from documents.prices import read_prices
 from policies.audit.prices import prices
 from policies.catalog import Catalog
 from policies.document import InputError
+from policies.scan.objects_read import Cluster
 from policies.scan.remedies import Remedies
 from policies.scan.report import scan
-from policies.scan.objects_read import Cluster
 from policies.scan.seen import see
 from policies.scan.suggestions.written import suggestions
 from policies.state.snapshot import Snapshot

@@ -4,15 +4,14 @@ many other pods run where."""
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
-from policies.audit.assessment import Owners, workload_of
+from policies.audit.assessment import workload_of
 from policies.audit.prices import Prices
-from policies.audit.stored_pod import Controller, StoredPod
+from policies.audit.stored_pod import StoredPod
 from policies.audit.workload_report import Workload
 from policies.catalog import Catalog, Gpu
 from policies.planning import devices
@@ -23,8 +22,6 @@ from policies.quantity import QuantityError, parse
 from policies.scan.machines import Machines
 from policies.scan.objects_read import Cluster
 from policies.scheduling.fleet import Fleet, fleet_of
-from policies.scheduling.nodes import Occupant
-from policies.state.cluster_facts import ClusterFacts
 from policies.state.platform_detection import home, newer
 from policies.state.snapshot import Snapshot
 from policies.state.untyped import map_at
