@@ -21,11 +21,11 @@ _BOLD, _OFF = "\x1b[1m", "\x1b[0m"
 _MISSING = object()
 
 
-def unified(before: Any, after: Any, label: str) -> list[str]:
+def unified(before: Any, after: Any, label: str, label_after: str = "") -> list[str]:
     """Return the diff with its two header lines, or no lines if both sides are written the same."""
     marked = marked_lines(before, after)
     hunks = list(_hunks(marked))
-    return [f"--- {label}", f"+++ {label} (as admitted)", *hunks] if hunks else []
+    return [f"--- {label}", f"+++ {label_after or f'{label} (as admitted)'}", *hunks] if hunks else []
 
 
 def coloured(diff: Iterable[str]) -> Iterator[str]:

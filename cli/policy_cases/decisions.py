@@ -1,0 +1,87 @@
+"""The decision on a case under a snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cli.policy_cases import outcome
+from cli.policy_cases.case import Case
+from cli.policy_cases.outcome import Decision
+from cli.policy_cases.worlds import CaseError, World, Worlds
+from documents.files import read_documents
+from policies.claims import ClaimRequest
+from policies.document import InputError
+from policies.request import Request
+from policies.state.snapshot import Snapshot
+from policies.workloads import pod_schema
+from policies.workloads.controllers import bare_pod, with_defaults
+from webhook.admission import claim_review, review
+from webhook.admission.review import ReviewError
+
+Subject = Request | ClaimRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is asked of a world."""
+
+    case: Case
+    world: World
+    subject: Subject | None
+    """None where the review can't be judged."""
+    bad: str = ""
+    """The sentence for such a review."""
+
+    def decide(self, snapshot: Snapshot | None = None) -> Decision:
+        """Decide, under the world's own snapshot unless another one is given."""
+        if self.subject is None:
+            return Decision(outcome={"bad": self.bad}, judged=False)
+        snapshot = snapshot or self.world.snapshot
+        if isinstance(self.subject, ClaimRequest):
+            return outcome.of_claim(self.subject, snapshot.facts_for(self.case.given["namespace"]))
+        facts = snapshot.facts_for(self.subject.namespace)
+        return outcome.of_pod(self.subject, facts, whole_patch="patch" in self.case.expected)
+
+
+def asked(case: Case, worlds: Worlds) -> Asked:
+    """Return what a case asks. Raises CaseError where it can't be asked."""
+    world, given = worlds.of(case), case.given
+    if given["claim"] is not None:
+        request = replace(claim_review.asked_by(given["claim"]["kind"], given["claim"]), user=given["user"])
+        return Asked(case=case, world=world, subject=request)
+    if given["review"] is not None:
+        try:
+            found = review.from_document(_review(worlds.file(case, given["review"])))
+        except ReviewError as error:
+            return Asked(case=case, world=world, subject=None, bad=error.sentence)
+        return Asked(case=case, world=world, subject=found.request(given["phase"]))
+    return Asked(case=case, world=world, subject=_pod_request(case, world))
+
+
+def _review(path: str) -> Any:
+    found, errors = read_documents([path])
+    if errors or len(found) != 1:
+        raise CaseError(errors or [InputError(file=path, message="wants one AdmissionReview; it has several documents")])
+    return found[0].value
+
+
+def _pod_request(case: Case, world: World) -> Request:
+    given = case.given
+    try:
+        pod_schema.check(case.document, given["pod"], ("pod",), world.catalog)
+        if given["oldPod"] is not None:
+            pod_schema.check(case.document, given["oldPod"], ("oldPod",), world.catalog)
+    except InputError as error:
+        raise CaseError([error]) from None
+    old = given["oldPod"]
+    return Request(
+        operation=given["operation"],
+        namespace=given["namespace"],
+        user=given["user"],
+        groups=tuple(given["groups"]),
+        subresource=given["subresource"],
+        pod=bare_pod(given["pod"], given["namespace"]) if given["defaults"] else given["pod"],
+        old_pod=with_defaults(old) if old is not None and given["defaults"] else old,
+        phase=given["phase"],
+    )

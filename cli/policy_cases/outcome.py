@@ -1,0 +1,100 @@
+"""What comes of a pod, a review or a claim, as plain data that can be written down and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Self
+
+from cli.judging.patch_applier import apply_patch
+from policies import claims
+from policies.claims import ClaimRequest
+from policies.engine import evaluate
+from policies.patch.json_patch import pointer
+from policies.request import Request
+from policies.state.snapshot import Facts
+from policies.verdict import Edit, Remark, Verdict, Violation
+
+PARTS: Mapping[str, type] = MappingProxyType({
+    "edits": list, "patch": list, "violations": list, "remarks": list, "would": list, "validate": list,
+    "unmatched": bool, "uncounted": int, "unjudged": bool, "bad": str,
+})  # fmt: skip
+"""The parts of an outcome, and what each is; empty ones are left out.
+
+``edits``: what /mutate writes: op, path, value, rule, by (the policies). ``patch``: the whole patch, only where it is
+asked for. ``violations``: why it is refused. ``remarks``: what is said beside. ``would``: per policy in Audit or Warn,
+what Enforce would add. ``validate``: what /validate refuses of the pod as edited. ``unmatched``: no policy is for it.
+``uncounted``: policies in Audit or Warn past the sixteenth. ``unjudged``: it asks for no accelerator. ``bad``: the
+sentence for a review that can't be judged.
+"""
+
+
+class Sentence(str):
+    """A sentence as the author reads it, with its code."""
+
+    code: str
+
+    def __new__(cls, read: Violation | Remark) -> Self:
+        made = super().__new__(cls, read)
+        made.code = read.code
+        return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The outcome, and the policies that applied, without which none of their settings can matter."""
+
+    outcome: Mapping[str, Any]
+    matched: frozenset[str] = frozenset()
+    judged: bool = True
+
+
+def of_pod(request: Request, facts: Facts, whole_patch: bool = False) -> Decision:
+    """Return what comes of a pod at /mutate and, if it is created and admitted there, at /validate."""
+    verdict = evaluate(request, facts)
+    found = plain(verdict)
+    if whole_patch:
+        found["patch"] = list(verdict.patch)
+    if request.phase == "mutate" and request.operation == "CREATE" and verdict.judged and not verdict.violations:
+        edited = apply_patch(request.pod, verdict.patch)
+        refused = evaluate(replace(request, pod=edited, phase="validate"), facts).violations
+        if refused:
+            found["validate"] = [Sentence(v) for v in refused]
+    return Decision(outcome=found, matched=frozenset(verdict.matched), judged=verdict.judged)
+
+
+def of_claim(request: ClaimRequest, facts: Facts) -> Decision:
+    """Return what comes of the creation of a claim."""
+    verdict = claims.judge(request, facts)
+    verdict = replace(verdict, would=tuple(would for would in verdict.would if would.violations))
+    return Decision(outcome=plain(verdict), matched=frozenset(verdict.matched), judged=verdict.judged)
+
+
+def plain(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as plain data, without its patch."""
+    if not verdict.judged:
+        return {"unjudged": True}
+    parts = {
+        **_parts(verdict.edits, verdict.violations, verdict.remarks),
+        "would": [
+            {"policy": w.policy, "mode": w.mode, **_parts(w.edits, w.violations, w.remarks)} for w in verdict.would
+        ],
+    }  # fmt: skip
+    unmatched = {} if verdict.matched else {"unmatched": True}
+    uncounted = {"uncounted": verdict.uncounted} if verdict.uncounted else {}
+    return {**{name: part for name, part in parts.items() if part}, **unmatched, **uncounted}
+
+
+def _parts(edits: Sequence[Edit], violations: Iterable[Violation], remarks: Iterable[Remark]) -> dict[str, Any]:
+    parts = {
+        "edits": [_edit(e) for e in edits],
+        "violations": [Sentence(v) for v in violations],
+        "remarks": [Sentence(r) for r in remarks],
+    }
+    return {name: part for name, part in parts.items() if part}
+
+
+def _edit(edit: Edit) -> dict[str, Any]:
+    value = {} if edit.op == "remove" else {"value": edit.value}
+    return {"op": edit.op, "path": pointer(edit.path), **value, "rule": edit.rule, "by": ", ".join(edit.policies)}

@@ -1,0 +1,126 @@
+"""The results of a run: text for people, JUnit XML for CI, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+from xml.etree import ElementTree as xml
+
+from cli.policy_cases.coverage import Coverage, Covered
+from cli.policy_cases.run import Run, Tested
+from policies.document import InputError, path_text
+
+
+def text(form: str, found: Run, least: float) -> str:
+    """Return the results as ``text``, ``junit`` or ``json``. ``least``: the percentage of fields wanted."""
+    if form == "json":
+        return json.dumps(_value(found), indent=2) + "\n"
+    return _junit(found, least) if form == "junit" else "".join(f"{line}\n" for line in _lines(found, least))
+
+
+# --- for people --------------------------------------------------------------------------------------------------------
+
+
+def _lines(found: Run, least: float) -> Iterator[str]:
+    for one in found.tested:
+        if one.result == "written":
+            yield f"wrote {printable(one.case.name)}"
+        elif one.result == "failed":
+            yield f"FAIL {printable(one.case.name)}: {printable(one.case.why)}"
+            yield from (f"  {printable(line)}" for line in one.diff)
+    missed = list(found.coverage.missed)
+    if missed:
+        yield "Fields of policies that no case exercises:"
+        yield from (f"  {printable(_named(one))}" for one in missed)
+    yield _summary(found)
+    if found.coverage.percent < least:
+        yield f"{_percent(found.coverage)} is below the {least:g} % wanted: write cases that would come out otherwise without these fields."
+
+
+def _summary(found: Run) -> str:
+    passed = len(found.tested) - len(found.failed)
+    coverage = found.coverage
+    fields = f"{coverage.exercised} of {len(coverage.fields)} fields of policies exercised ({_percent(coverage)})"
+    errors = f", {len(found.errors)} of bad input" if found.errors else ""
+    return f"{passed} passed, {len(found.failed)} failed{errors}; {fields}."
+
+
+def _percent(coverage: Coverage) -> str:
+    """Return the share, rounded down: 100 % is all."""
+    return f"{int(coverage.percent * 10) / 10:g} %"
+
+
+def _named(one: Covered) -> str:
+    return f"{one.policy} {one.path}{f' ({one.file})' if one.file else ''}"
+
+
+def printable(text: str) -> str:
+    """Return text without characters that a terminal would act on: escapes, controls, changes of direction."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+# --- for programs ------------------------------------------------------------------------------------------------------
+
+
+def _value(found: Run) -> dict[str, Any]:
+    coverage = found.coverage
+    return {
+        "cases": [_case(one) for one in found.tested],
+        "errors": [_error(one) for one in found.errors],
+        "coverage": {
+            "fields": len(coverage.fields),
+            "exercised": coverage.exercised,
+            "percent": int(coverage.percent * 10) / 10,
+            "notExercised": [{"policy": one.policy, "field": one.path, "file": one.file or None} for one in coverage.missed],
+        },
+    }
+
+
+def _case(one: Tested) -> dict[str, Any]:
+    document = one.case.document
+    compared: Mapping[str, Any] = {"expected": one.case.expected, "actual": one.outcome, "diff": list(one.diff)} if one.diff else {}
+    return {"file": document.file, "document": document.index, "why": one.case.why, "result": one.result, **compared}
+
+
+def _error(error: InputError) -> dict[str, Any]:
+    return {
+        "file": error.file,
+        "document": error.document,
+        "line": error.line,
+        "path": path_text(error.path),
+        "message": error.message,
+    }
+
+
+def _junit(found: Run, least: float) -> str:
+    """Return a suite of all cases; bad input and too little coverage are cases of their own, so that CI shows them."""
+    short = found.coverage.percent < least
+    counts = {"tests": len(found.tested) + len(found.errors) + short, "failures": len(found.failed) + short, "errors": len(found.errors)}
+    root = xml.Element("testsuites", {name: str(count) for name, count in counts.items()})
+    suite = xml.SubElement(root, "testsuite", {"name": "berth test", **root.attrib})
+    for one in found.tested:
+        file = one.case.document.file
+        case = xml.SubElement(suite, "testcase", _attributes(os.path.dirname(file), os.path.basename(one.case.name), file))
+        if one.result == "failed":
+            failure = xml.SubElement(case, "failure", {"message": _xml(one.case.why)})
+            failure.text = _xml("\n".join(one.diff))
+    for error in found.errors:
+        case = xml.SubElement(suite, "testcase", _attributes("bad input", error.place, error.file))
+        xml.SubElement(case, "error", {"message": _xml(error.message)})
+    if short:
+        case = xml.SubElement(suite, "testcase", _attributes("coverage", f"at least {least:g} % of fields", ""))
+        failure = xml.SubElement(case, "failure", {"message": f"{_percent(found.coverage)} of the fields of policies are exercised"})
+        failure.text = _xml("\n".join(map(_named, found.coverage.missed)))
+    xml.indent(root)
+    return xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _attributes(classname: str, name: str, file: str) -> dict[str, str]:
+    return {"classname": _xml(classname), "name": _xml(name), **({"file": _xml(file)} if file else {})}
+
+
+def _xml(text: str) -> str:
+    """Return text that XML 1.0 can hold, which has no way to write control characters (section 2.2, Char)."""
+    return "\n".join(map(printable, text.split("\n")))

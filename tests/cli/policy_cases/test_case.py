@@ -1,0 +1,84 @@
+"""What a case file may say, and what is said of one that can't be used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cli.policy_cases import case as cases
+from cli.policy_cases.case import DEFAULTS, Case
+from policies.document import Document
+
+GOOD: dict[str, Any] = {"why": "w", "policies": [], "pod": {}, "expect": {}}
+
+
+def errors(value: Any, **defaults: Any) -> list[str]:
+    """The lines on a document that is no case."""
+    found = cases.read(Document(file="c.yaml", value=value), {**DEFAULTS, **defaults})
+    assert isinstance(found, list)
+    return [str(error) for error in found]
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ({"polices": []}, 'c.yaml, polices: is no key of a test case; did you mean "policies"?'),
+        ({"why": " "}, "c.yaml, why: wants a sentence"),
+        ({"pod": None}, "c.yaml: wants one of pod, review and claim; found none"),
+        ({"claim": {"kind": "ResourceClaim"}}, "wants one of pod, review and claim; found pod and claim"),
+        ({"claim": {"kind": "Claim"}, "pod": None}, "c.yaml, claim.kind: wants ResourceClaim or ResourceClaimTemplate"),
+        ({"pod": "trainer"}, 'c.yaml, pod: wants a map; found the text "trainer"'),
+        ({"policies": [5]}, "c.yaml, policies[0]: wants an object, or a path relative to this file; found the number 5"),
+        ({"facts": None}, "c.yaml, facts: wants an object, or a path"),
+        ({"platforms": "gke"}, 'c.yaml, platforms: wants a list of names; found the text "gke"'),
+        ({"queues": ["kueu"]}, 'c.yaml, queues[0]: unknown queue system "kueu"; did you mean "kueue"?'),
+        ({"phase": "both"}, "c.yaml, phase: wants one of mutate, validate"),
+        ({"maxMode": "audit"}, "c.yaml, maxMode: wants one of Audit, Warn, Enforce"),
+        ({"namespace": 5}, "c.yaml, namespace: wants text; found the number 5"),
+        ({"defaults": "no"}, "c.yaml, defaults: wants true or false"),
+        ({"expect": []}, "c.yaml, expect: wants a map; found a list"),
+        ({"expect": {"edit": []}}, 'c.yaml, expect.edit: is no part of an outcome; did you mean "edits"?'),
+        ({"expect": {"edits": {}}}, "c.yaml, expect.edits: wants a list; found a map"),
+        ({"expect": {"uncounted": True}}, "c.yaml, expect.uncounted: wants a whole number; found the boolean true"),
+        ({"expect": {"bad": 1}}, "c.yaml, expect.bad: wants text; found the number 1"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(change: dict[str, Any], wanted: str) -> None:
+    """And with what to write instead."""
+    found = errors({**GOOD, **change})
+    assert len(found) == 1
+    assert wanted in found[0]
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    """So that one run is enough."""
+    assert len(errors({"why": "", "expect": {"edits": 1}, "user": 1})) == 5
+
+
+def test_what_is_missing_is_told() -> None:
+    """Policies may come from the command line instead; an expectation is written as empty first."""
+    without = {key: value for key, value in GOOD.items() if key not in ("policies", "expect")}
+    assert ["policies: is missing" in errors(without)[0], "write expect: {}" in errors(without)[1]] == [True, True]
+    (only,) = errors(without, policies=["p"])
+    assert "expect" in only
+
+
+@pytest.mark.parametrize("value", [None, [], "text", {"replicas": 3}])
+def test_a_document_that_is_no_case_says_so(value: Any) -> None:
+    """A values file, a list, text: one line, not one for each key."""
+    (only,) = errors(value)
+    assert "why, policies, pod and expect" in only
+
+
+def test_objects_are_no_cases() -> None:
+    """A policy may stand in the same folder."""
+    assert cases.is_object(Document(file="f", value={"apiVersion": "v1", "kind": "Namespace"}))
+    assert not cases.is_object(Document(file="f", value={"kind": "Namespace"}))
+
+
+def test_paths_start_from_the_file() -> None:
+    """As seen from where the command is typed."""
+    found = cases.read(Document(file="a/b/c.yaml", value={**GOOD, "policies": "../p"}), DEFAULTS)
+    assert isinstance(found, Case)
+    assert [found.path(path) for path in found.items("policies")] == ["a/p"]

@@ -1,0 +1,137 @@
+"""Which fields count as exercised, held against deciding every case anew without each field."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import yaml
+
+from cli.policy_cases.case import DEFAULTS
+from cli.policy_cases.coverage import Coverage
+from cli.policy_cases.decisions import asked
+from cli.policy_cases.run import run
+from cli.policy_cases.worlds import CaseError, Worlds
+from policies.policy import API_VERSION
+from tests.support.cases import golden
+from tests.support.cases.golden import Case
+from tests.support.counts import count
+
+INLINE = [case for case in golden.cases() if isinstance(case.given["policies"], list) and case.given["policies"]]
+
+
+def paths(value: Any, at: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every key within a map, at any depth."""
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        yield (*at, key)
+        yield from paths(inner, (*at, key))
+
+
+def without(value: Any, path: tuple[str, ...]) -> Any:
+    """A copy without one key."""
+    changed = copy.deepcopy(value)
+    inner = changed
+    for key in path[:-1]:
+        inner = inner[key]
+    del inner[path[-1]]
+    return changed
+
+
+def differs(case: Case, number: int, path: tuple[str, ...]) -> bool | None:
+    """Whether the case comes out otherwise under its policies with one key less, read and decided anew; None if they can't be read."""
+    policies = list(case.given["policies"])
+    policies[number] = {**policies[number], "spec": without(policies[number]["spec"], path[1:])}
+    changed = golden.replace(case.read, given={**case.given, "policies": policies})
+    try:
+        return asked(changed, Worlds()).decide().outcome != asked(case.read, Worlds()).decide().outcome
+    except CaseError:
+        return None
+
+
+def test_a_field_is_exercised_where_the_case_differs_without_it() -> None:
+    """Of cases drawn at random, field by field: what counts as exercised is what makes a difference, no more and no less."""
+    random, exercised, idle = Random(18), 0, 0
+    for case in random.sample(INLINE, count(25, 400)):
+        coverage, question = Coverage(), asked(case.read, Worlds())
+        coverage.add(question, question.decide())
+        numbers = {f"{one['kind']}/{id_of(one)}": number for number, one in enumerate(case.given["policies"])}
+        for one in coverage.fields:
+            expected = differs(case, numbers[one.policy], tuple(one.path.split(".")))
+            if expected is not None:  # else a map around it was left empty, and is taken away with it
+                assert one.exercised == expected, (case.name, one)
+                exercised, idle = exercised + one.exercised, idle + (not one.exercised)
+    assert exercised > 5
+    assert idle > 3
+
+
+def id_of(one: dict[str, Any]) -> str:
+    metadata = one["metadata"]
+    return f"{metadata['namespace']}/{metadata['name']}" if "namespace" in metadata else str(metadata["name"])
+
+
+@pytest.mark.parametrize("case", Random(5).sample(INLINE, count(40, len(INLINE))), ids=lambda case: case.name)
+def test_every_field_is_counted_once(case: Case) -> None:
+    """Each leaf of a spec but its mode is a field, or within one, or what no such object can do without."""
+    coverage, question = Coverage(), asked(case.read, Worlds())
+    coverage.add(question, question.decide())
+    fields = [(one.policy, tuple(one.path.split("."))) for one in coverage.fields]
+    assert len(set(fields)) == len(fields)
+    for one in case.given["policies"]:
+        name = f"{one['kind']}/{id_of(one)}"
+        mine = {path for policy, path in fields if policy == name}
+        for path in paths({"spec": one["spec"]}):
+            known = any(path[: len(field)] == field or field[: len(path)] == path for field in mine)
+            assert known or path[1:2] in ((), ("mode",)) or not one["spec"].keys() - {"mode"} or unremovable(one, path), (case.name, path)
+
+
+def unremovable(one: dict[str, Any], path: tuple[str, ...]) -> bool:
+    """A template without labels is none; what is written as nothing gives nothing."""
+    inner: Any = one
+    for key in path:
+        inner = inner[key]
+    return path[:2] == ("spec", "labels") or inner in ({}, None)
+
+
+POLICY = {
+    "apiVersion": API_VERSION,
+    "kind": "ClusterGPUPolicy",
+    "metadata": {"name": "few"},
+    "spec": {"mode": "Enforce", "require": {"gpusPerPod": {"max": 4}, "protection": {"max": "24h"}}, "default": {"gracePeriod": "10m"}},
+}
+
+
+def case_of(gpus: int) -> dict[str, Any]:
+    container = {"name": "c", "resources": {"limits": {"nvidia.com/gpu": gpus}}}
+    return {"why": "w", "policies": ["p.yaml"], "pod": {"spec": {"containers": [container]}}, "expect": {}}
+
+
+def missed(folder: Path, *gpus: int) -> list[str]:
+    """The fields of one policy that pods of so many GPUs do not exercise."""
+    (folder / "p.yaml").write_text(yaml.safe_dump(POLICY))
+    (folder / "c.yaml").write_text(yaml.safe_dump_all([case_of(number) for number in gpus]))
+    return [one.path for one in run([str(folder / "c.yaml")], DEFAULTS).coverage.missed]
+
+
+def test_cases_add_up(tmp_path: Path) -> None:
+    """One pod shows the limit, another the default; that a policy matches shows nothing."""
+    assert missed(tmp_path, 8) == ["spec.default.gracePeriod", "spec.require.protection.max"]
+    assert missed(tmp_path, 2) == ["spec.require.gpusPerPod.max", "spec.require.protection.max"]
+    assert missed(tmp_path, 2, 8) == ["spec.require.protection.max"]
+    assert missed(tmp_path, 8, 2) == ["spec.require.protection.max"]
+
+
+def test_one_policy_file_is_one_policy_in_all_cases(tmp_path: Path) -> None:
+    """Whichever cases name it: its fields are counted once, under its file."""
+    assert missed(tmp_path, 2, 8, 16) == ["spec.require.protection.max"]
+    (only,) = {one.file for one in run([str(tmp_path / "c.yaml")], DEFAULTS).coverage.fields}
+    assert only == str(tmp_path / "p.yaml")
+
+
+def test_without_fields_all_are_exercised(tmp_path: Path) -> None:
+    """A folder whose cases have no policy has nothing to miss."""
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump({**case_of(1), "policies": []}))
+    assert run([str(tmp_path)], DEFAULTS).coverage.percent == 100

@@ -1,0 +1,156 @@
+"""Folders of cases: what is read, what is passed over, and what is said of bad input beside cases that run all the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cli.policy_cases.case import DEFAULTS
+from cli.policy_cases.files import files
+from cli.policy_cases.run import Run, run
+from policies.document import InputError
+from policies.policy import API_VERSION
+
+LIMIT = {
+    "apiVersion": API_VERSION,
+    "kind": "ClusterGPUPolicy",
+    "metadata": {"name": "few"},
+    "spec": {"mode": "Enforce", "require": {"gpusPerPod": {"max": 4}}},
+}
+
+
+def case(**change: Any) -> dict[str, Any]:
+    container = {"name": "c", "resources": {"limits": {"nvidia.com/gpu": 8}}}
+    return {
+        "why": "w",
+        "policies": [LIMIT],
+        "pod": {"spec": {"containers": [container]}},
+        "expect": {"violations": ["BERTH-111"]},
+        **change,
+    }
+
+
+def write(folder: Path, **documents: Any) -> Path:
+    """Files of these documents; a name may have folders, ``a__b``."""
+    for name, value in documents.items():
+        file = folder / f"{name.replace('__', '/')}.yaml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(value if isinstance(value, str) else yaml.safe_dump_all(value if isinstance(value, list) else [value]))
+    return folder
+
+
+def results(found: Run) -> dict[str, str]:
+    return {Path(one.case.document.file).stem: one.result for one in found.tested}
+
+
+def test_folders_are_searched(tmp_path: Path) -> None:
+    """Down to the last folder; hidden ones, other files and objects that stand between the cases are passed over."""
+    write(tmp_path, a=case(), b__c__d=case(), policy=LIMIT, _hidden=case())
+    write(tmp_path / ".git", x=case())
+    (tmp_path / "notes.txt").write_text("no YAML: at all: {")
+    found = run([str(tmp_path)], DEFAULTS)
+    assert found.errors == []
+    assert results(found) == {"a": "passed", "d": "passed", "_hidden": "passed"}
+
+
+def test_a_file_named_twice_is_run_once(tmp_path: Path) -> None:
+    """As itself and in its folder."""
+    write(tmp_path, a=case())
+    assert len(run([str(tmp_path), str(tmp_path / "a.yaml")], DEFAULTS).tested) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ({"policies": ["nowhere.yaml"]}, "nowhere.yaml: there is no such file or folder"),
+        (
+            {"policies": [{**LIMIT, "spec": {"requires": {}}}]},
+            'policies[0].spec.requires: unknown field "requires"; did you mean',
+        ),
+        ({"platforms": ["gk"]}, 'a.yaml, platforms[0]: unknown platform "gk"; did you mean "gke"?'),
+        ({"pod": {"spec": {}}}, "a.yaml, pod.spec.containers: wants a list of containers"),
+        ({"facts": ["gone.yaml"]}, "gone.yaml: there is no such file or folder"),
+        ({"catalog": [{"models": 5}]}, "a.yaml, catalog: "),
+        ({"pod": None, "review": "gone.json"}, "gone.json: there is no such file or folder"),
+        ({"operation": "UPDATE", "oldPod": {"spec": 5}}, "a.yaml, oldPod.spec: wants a map"),
+    ],
+)
+def test_what_a_case_names_wrongly_is_told(tmp_path: Path, change: dict[str, Any], wanted: str) -> None:
+    """With file and path; the other cases are run."""
+    found = run([str(write(tmp_path, a=case(**change), b=case()))], DEFAULTS)
+    assert results(found) == {"b": "passed"}
+    assert [wanted in str(error) for error in found.errors] == [True], found.errors
+
+
+def test_a_mistake_in_a_shared_file_is_told_once(tmp_path: Path) -> None:
+    """However many cases name it."""
+    write(tmp_path, a=[case(policies=["p.yaml"])] * 3, p={**LIMIT, "spec": {"mode": "Enforced"}})
+    found = run([str(tmp_path)], DEFAULTS)
+    assert len(found.errors) == 1
+
+
+def test_unreadable_yaml_hides_no_other_file(tmp_path: Path) -> None:
+    """A tab, a key twice: told with the line."""
+    write(tmp_path, a="why: w\n\tpod: {}\n", b=case(), c="why: a\nwhy: b\n")
+    found = run([str(tmp_path)], DEFAULTS)
+    assert [("line 2" in str(error)) for error in found.errors] == [True, True]
+    assert results(found) == {"b": "passed"}
+
+
+def test_nothing_to_test_is_bad_input(tmp_path: Path) -> None:
+    """An empty folder, and one of objects only: CI must not be green by a misspelt path."""
+    (only,) = run([str(tmp_path)], DEFAULTS).errors
+    assert "no .yaml" in only.message
+    (only,) = run([str(write(tmp_path, p=LIMIT))], DEFAULTS).errors
+    assert "has no test case" in only.message
+    assert [isinstance(one, InputError) for one in files([str(tmp_path / "x.yaml")])] == [False]
+    assert "no such file" in str(run([str(tmp_path / "x.yaml")], DEFAULTS).errors[0])
+
+
+def test_only_empty_expectations_are_filled_in(tmp_path: Path) -> None:
+    """A wrong one is somebody's word: it is written only by an explicit wish."""
+    wrong = case(expect={"violations": ["BERTH-112"]})
+    write(tmp_path, empty=case(expect={}), wrong=wrong, right=case())
+    found = run([str(tmp_path)], DEFAULTS, "empty")
+    assert results(found) == {"empty": "written", "right": "passed", "wrong": "failed"}
+    assert yaml.safe_load((tmp_path / "wrong.yaml").read_text()) == wrong
+    assert results(run([str(tmp_path)], DEFAULTS)) == {"empty": "passed", "right": "passed", "wrong": "failed"}
+    right = (tmp_path / "right.yaml").read_bytes()
+    assert results(run([str(tmp_path)], DEFAULTS, "all")) == {"empty": "passed", "right": "passed", "wrong": "written"}
+    assert results(run([str(tmp_path)], DEFAULTS)) == {"empty": "passed", "right": "passed", "wrong": "passed"}
+    assert (tmp_path / "right.yaml").read_bytes() == right
+
+
+def test_what_a_case_leaves_out_is_given(tmp_path: Path) -> None:
+    """Its own word comes first."""
+    write(tmp_path, own=case(policies=[]), left={key: value for key, value in case().items() if key != "policies"})
+    found = run([str(tmp_path)], {**DEFAULTS, "policies": [LIMIT]})
+    assert results(found) == {"left": "passed", "own": "failed"}
+
+
+def test_all_that_the_results_rest_on_is_known(tmp_path: Path) -> None:
+    """So that a change of it is noticed: the cases, and what they name."""
+    write(
+        tmp_path,
+        cases__a=case(policies=["../p.yaml"], facts=["../facts"]),
+        p=LIMIT,
+        facts__f={"apiVersion": "v1", "kind": "List", "items": []},
+    )
+    found = run([str(tmp_path / "cases")], DEFAULTS)
+    assert found.errors == []
+    assert set(found.seen) == {str(tmp_path / name) for name in ("cases", "p.yaml", "facts")}
+
+
+def test_a_mig_slice_of_nothing_is_no_crash(tmp_path: Path) -> None:
+    """Pods of every odd form are decided, or told as bad input."""
+    container = {"name": "c", "resources": {"limits": {"nvidia.com/gpu": "eight", "nvidia.com/mig-1g.10gb": -1, "": None}}}
+    pods = [
+        {"spec": {"containers": [container]}},
+        {"spec": {"containers": [{}]}},
+        {"metadata": {"labels": {}}, "spec": {"containers": [container] * 2}},
+    ]
+    found = run([str(write(tmp_path, a=[case(pod=pod) for pod in pods]))], DEFAULTS)
+    assert len(found.tested) + len(found.errors) == len(pods)
