@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Queue
+from typing import IO
 
 import pytest
 import yaml
@@ -98,6 +99,11 @@ def test_a_read_only_file_is_told(typed: Run, tmp_path: Path, monkeypatch: pytes
     assert "can't be written" in err
 
 
+def pass_on(pipe: IO[str], lines: Queue[str]) -> None:
+    for line in pipe:
+        lines.put(line)
+
+
 @contextmanager
 def watching(folder: Path) -> Iterator[Queue[str]]:
     """`berth test FOLDER --watch`, and its lines as they come."""
@@ -105,7 +111,7 @@ def watching(folder: Path) -> Iterator[Queue[str]]:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     lines: Queue[str] = Queue()
     assert process.stdout is not None
-    reader = threading.Thread(target=lambda: [lines.put(line) for line in process.stdout or ()])
+    reader = threading.Thread(target=pass_on, args=(process.stdout, lines))
     reader.start()
     try:
         yield lines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -45,7 +46,7 @@ def differs(case: Case, number: int, path: tuple[str, ...]) -> bool | None:
     """Whether the case comes out otherwise under its policies with one key less, read and decided anew; None if they can't be read."""
     policies = list(case.given["policies"])
     policies[number] = {**policies[number], "spec": without(policies[number]["spec"], path[1:])}
-    changed = golden.replace(case.read, given={**case.given, "policies": policies})
+    changed = replace(case.read, given={**case.given, "policies": policies})
     try:
         return asked(changed, Worlds()).decide().outcome != asked(case.read, Worlds()).decide().outcome
     except CaseError:

@@ -21,7 +21,7 @@ def worlds() -> Worlds:
 
 def test_every_part_of_every_outcome_is_one_that_may_be_expected(worlds: Worlds) -> None:
     """Of its type, and as JSON has it: whatever comes can be written down."""
-    seen = set()
+    seen: set[str] = set()
     for case in CASES:
         found = asked(case.read, worlds).decide().outcome
         seen |= found.keys()
