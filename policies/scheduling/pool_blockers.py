@@ -189,3 +189,25 @@ def _least(table: Table | None, name: str, rows: int | None) -> int:
         return 0
     counts = [offer.host.count for offer in table.offers_in(rows & table.by_resource.get(name, 0)) if offer.sharing == "Exclusive"]
     return min((count for count in counts if count is not None), default=0)
+
+
+def most_devices(pool: Pool) -> dict[str, int]:
+    """Return the most devices, by resource, of one machine that the NodePool may make; {} if it is not known."""
+    found: dict[str, int] = {}
+    table = pool.table
+    if table is None or pool.without_gpus:
+        return found
+    for offer in table.offers_in(pool.rows & table.by_sharing.get("Exclusive", 0)):
+        if offer.resource and offer.host.count:
+            found[offer.resource] = max(offer.host.count, found.get(offer.resource, 0))
+    return found
+
+
+def machines(pod: Wants, pool: Pool) -> tuple[str, ...]:
+    """Return the names of the catalog's machines that the NodePool may make for the pod, each once; () if they are not
+    known."""
+    rows = _machines(pod, pool, [])
+    if pool.table is None or not rows:
+        return ()
+    names = (offer.host.name for offer in pool.table.offers_in(rows & ~pool.table.unknown) if offer.sharing == "Exclusive")
+    return tuple(dict.fromkeys(names))

@@ -1,0 +1,89 @@
+"""Amounts that a pod asks for, lowered in as few places as will do, and by as little."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from policies.mending.edits import changed, put
+from policies.patch.json_tree import remove_at, value_at
+from policies.scheduling.amounts import amount, requests
+from policies.verdict import Edit, Path
+
+Raw = Mapping[str, Any]
+_WHOLE: Path = ("spec", "resources")
+MOST_TOGETHER = 3
+"""Places that are lowered together at most."""
+
+
+def holders(name: str, pod: Raw) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Yield the maps of limits and requests of containers that name a resource."""
+    for field in ("containers", "initContainers"):
+        for i, _ in enumerate(value_at(pod, ("spec", field)) or ()):
+            for side in ("limits", "requests"):
+                path: Path = ("spec", field, i, "resources", side)
+                found = value_at(pod, path)
+                if isinstance(found, Mapping) and name in found:
+                    yield path, found
+
+
+def lowered(pod: Raw, name: str, most: int) -> tuple[tuple[Edit, ...], ...] | None:
+    """Return the edits, place by place, by which the pod asks for no more than ``most``: () if it does not now, None if there
+    are none. A device is asked for once at least where it is asked for."""
+    if _total(pod, name) <= max(0, most):  # what is not asked for may be overcommitted
+        return ()
+    if name in (value_at(pod, (*_WHOLE, "requests")) or ()):
+        return _whole_pod(pod, name, most)
+    places = list(dict.fromkeys(path[:-1] for path, _ in holders(name, pod)))
+    least = 1 if "/" in name else 0
+    for number in range(1, min(len(places), MOST_TOGETHER) + 1):
+        for chosen in combinations(places, number):
+            if _total(changed(pod, _flat(_capped(pod, name, chosen, least))), name) <= most:
+                return _capped(pod, name, chosen, _largest(pod, name, chosen, least, most))
+    return None
+
+
+def _whole_pod(pod: Raw, name: str, most: int) -> tuple[tuple[Edit, ...], ...] | None:
+    """Return the edits where the whole pod asks: it may not ask for less than its containers together
+    (pkg/apis/core/v1/validation ``validatePodResourceConsistency``)."""
+    of_containers = lowered(remove_at(pod, _WHOLE), name, most)
+    left = most - (amount(name, value_at(pod, ("spec", "overhead", name))) or 0)
+    return None if of_containers is None else (*of_containers, tuple(_written(pod, name, _WHOLE, left)))
+
+
+def _largest(pod: Raw, name: str, chosen: Sequence[Path], least: int, most: int) -> int:
+    """Return the largest cap of all chosen places that will do."""
+    low, high = least, max(_now(pod, name, place) for place in chosen)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if _total(changed(pod, _flat(_capped(pod, name, chosen, middle))), name) <= most:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _capped(pod: Raw, name: str, chosen: Sequence[Path], cap: int) -> tuple[tuple[Edit, ...], ...]:
+    return tuple(tuple(_written(pod, name, place, cap)) for place in chosen if _now(pod, name, place) > cap)
+
+
+def _written(pod: Raw, name: str, place: Path, value: int) -> Iterator[Edit]:
+    """Yield the request; of what may not be overcommitted the limit too (pkg/apis/core/v1/validation ``ValidateResourceRequirements``)."""
+    text = f"{value}m" if name == "cpu" else str(value)
+    if name in (value_at(pod, (*place, "limits")) or ()) and ("/" in name or name.startswith("hugepages-")):
+        yield put((*place, "limits", name), text)
+    yield put((*place, "requests", name), text)
+
+
+def _now(pod: Raw, name: str, place: Path) -> int:
+    found = (amount(name, value) for side in ("requests", "limits") if (value := value_at(pod, (*place, side, name))) is not None)
+    return next((one for one in found if one is not None), 0)
+
+
+def _total(pod: Raw, name: str) -> int:
+    return requests(pod["spec"]).amounts.get(name, 0)
+
+
+def _flat(edits: Sequence[Sequence[Edit]]) -> Iterator[Edit]:
+    return (edit for place in edits for edit in place)

@@ -1,0 +1,109 @@
+"""The smallest change of a pod by which some place takes it, and which no policy refuses."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice, product
+from typing import Any
+
+from policies.catalog import Catalog
+from policies.mending.edits import changed
+from policies.mending.steps import WEIGHTS, Offered, Step, alternatives, edits_of
+from policies.scheduling.blockers import Blocker
+from policies.scheduling.fleet import Fleet, Place, blockers, outlook
+from policies.scheduling.nodes import Node
+from policies.scheduling.pool_blockers import most_devices
+from policies.scheduling.wants import Wants, wants
+from policies.verdict import Edit, Violation
+
+Raw = Mapping[str, Any]
+Admit = Callable[[Raw], tuple[Raw, tuple[Violation, ...]]]
+"""Returns a pod as it would be admitted, and why policies would refuse it."""
+MOST_OF_ONE = 64
+"""Ways to mend one place that are tried: six blockers of two alternatives each."""
+MOST_TRIED = 500
+"""Changes that are judged: each takes a millisecond."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mend:
+    """A change, and the place that takes the pod then."""
+
+    steps: tuple[Step, ...]
+    edits: tuple[Edit, ...]
+    """Of the pod as its author wrote it."""
+    place: Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The outcome of a search."""
+
+    mend: Mend | None
+    forbidden: tuple[Violation, ...] = ()
+    """Why policies refuse a change of fewer steps, or the only one."""
+
+
+def smallest(pod: Raw, fleet: Fleet, catalog: Catalog, admit: Admit) -> Found:
+    """Return the change with the fewest steps; among these the gentlest, and a node before a NodePool.
+
+    ``pod``: as its author wrote it; it is judged as it would be admitted. A pod that has a place needs none: its change has no
+    step.
+    """
+    admitted, refused = admit(pod)
+    if refused:
+        return Found(mend=None, forbidden=refused)
+    forbidden: tuple[Violation, ...] = ()
+    for mend in islice(_candidates(pod, admitted, fleet, catalog), MOST_TRIED):
+        then, refused = admit(changed(pod, mend.edits))
+        if refused:
+            forbidden = forbidden or refused
+        elif not blockers(then, mend.place, fleet):
+            return Found(mend=mend, forbidden=forbidden)
+    return Found(mend=None, forbidden=forbidden)
+
+
+def _candidates(pod: Raw, admitted: Raw, fleet: Fleet, catalog: Catalog) -> Iterator[Mend]:
+    """Yield what may mend any place, the smallest first."""
+    wanted = wants(admitted)
+    waiting: list[tuple[int, int, int, int, tuple[Step, ...], Place]] = []
+    for rank, (place, found) in enumerate(_places(wanted, fleet)):
+        each = alternatives(found, pod, offered(place, wanted.requests), catalog)
+        for number, ways in enumerate(islice(product(*each), MOST_OF_ONE) if each is not None else ()):
+            steps = tuple(chain.from_iterable(ways))
+            weight = sum(WEIGHTS[step.deed] for step in steps)
+            heapq.heappush(waiting, (len(steps), weight, rank, number, steps, place))
+    while waiting:
+        *_, steps, place = heapq.heappop(waiting)
+        yield Mend(steps=steps, edits=edits_of(steps, pod), place=place)
+
+
+def _places(wanted: Wants, fleet: Fleet) -> Iterator[tuple[Place, Sequence[Blocker]]]:
+    """Yield each kind of place once: of nodes with the same blockers the first."""
+    for group in fleet.groups:
+        seen = set()
+        for node in group.nodes:
+            found = blockers(wanted, node, fleet)
+            if found not in seen:
+                seen.add(found)
+                yield node, found
+    for pool in fleet.pools:
+        yield pool, blockers(wanted, pool, fleet)
+
+
+def offered(place: Place, requests: Mapping[str, int]) -> Offered:
+    """Return what a place has for a pod: of a node what is free, of a NodePool what one machine of it has at most."""
+    if isinstance(place, Node):
+        amounts = {name: here if (free := place.free(name)) is None else free for name, here in place.allocatable.items()}
+        return Offered(labels={key: (value,) for key, value in place.labels.items()}, amounts=amounts)
+    labels = {key: tuple(sorted(one.values)) for key, one in place.requirements.items() if not one.complement}
+    return Offered(labels=labels, amounts=most_devices(place))
+
+
+def runs(pod: Raw, fleet: Fleet) -> list[Place]:
+    """Return the places that take a pod as it is."""
+    wanted = wants(pod)
+    every: list[Place] = [*fleet.nodes, *fleet.pools]
+    return [place for place in every if outlook(blockers(wanted, place, fleet)) == "now"]

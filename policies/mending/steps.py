@@ -1,0 +1,184 @@
+"""The steps that could mend what keeps a pod off one place: for each blocker the alternatives, the gentlest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, product
+from typing import Any, Literal, NamedTuple
+
+from policies.catalog import Catalog
+from policies.catalog.names import Names
+from policies.mending import lowering
+from policies.mending.edits import changed, put, remove
+from policies.patch.json_tree import value_at
+from policies.scheduling.amounts import PODS
+from policies.scheduling.blockers import TOLERATIONS, Blocker
+from policies.scheduling.wants import SELECTOR, TERMS
+from policies.state.untyped import maps_in
+from policies.verdict import Edit, Path
+
+Raw = Mapping[str, Any]
+Deed = Literal["tolerate", "relabel", "rename", "unlabel", "lower", "unport"]
+WEIGHTS: Mapping[Deed, int] = {"tolerate": 0, "relabel": 1, "rename": 2, "unlabel": 3, "lower": 4, "unport": 5}
+"""Among changes of as many steps the gentler ones come first: a toleration takes nothing back, a label that is left out may
+have had a reason, a smaller amount is another program."""
+
+
+AMOUNTS = ("resource", "capacity", "machines", "limits")
+PLACED: tuple[Path, ...] = (SELECTOR, ("spec", "affinity"))
+"""Where labels stand, of which a NodePool has ``machines`` too."""
+
+
+class Step(NamedTuple):
+    """One step, in one word of the author's."""
+
+    deed: Deed
+    edits: tuple[Edit, ...]
+    drops: Path = ()
+    """An expression of node affinity that goes; the terms are put together when all steps are known."""
+
+
+Steps = tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """What is known of the place: its labels, and what it has of each resource for this pod."""
+
+    labels: Mapping[str, tuple[str, ...]]
+    amounts: Mapping[str, int]
+
+
+def alternatives(found: Sequence[Blocker], pod: Raw, offered: Offered, catalog: Catalog) -> list[tuple[Steps, ...]] | None:
+    """Return for each blocker the ways to mend it, each of one step or more; None if one of them cannot be mended in the pod.
+
+    ``pod``: as its author wrote it. What stands in it only because a policy wrote it cannot be mended there.
+    """
+    result: list[tuple[Steps, ...]] = []
+    taints: dict[str, list[Blocker]] = {}
+    short = [blocker for blocker in found if blocker.kind in AMOUNTS and blocker.path[:2] not in PLACED]
+    for blocker in found:
+        if blocker.kind == "taint":
+            taints.setdefault(blocker.key, []).append(blocker)
+        elif blocker in short:
+            continue
+        elif steps := tuple(_steps(blocker, pod, offered)):
+            result.append(steps)
+        else:
+            return None
+    if short:
+        result.append(tuple(_amounts(short, pod, offered, catalog)))
+    names = Names(catalog)
+    if any(names.never_tolerated(key) or any(one.passing for one in same) for key, same in taints.items()):
+        return None
+    return [((_toleration(same),),) for same in taints.values()] + result
+
+
+def _toleration(same: Sequence[Blocker]) -> Step:
+    """Return the narrowest toleration of these taints with one key."""
+    values = {blocker.found or "" for blocker in same}
+    effects = {blocker.operator for blocker in same}
+    value: dict[str, str] = {"key": same[0].key, "operator": "Exists"}
+    if len(values) == 1 and (one := values.pop()):
+        value |= {"operator": "Equal", "value": one}
+    if len(effects) == 1:
+        value["effect"] = effects.pop()
+    return Step("tolerate", (put((*TOLERATIONS, "-"), value),))
+
+
+def _steps(blocker: Blocker, pod: Raw, offered: Offered) -> Iterator[Steps]:
+    match blocker.kind:
+        case "label" | "machines" if blocker.path[: len(SELECTOR)] == SELECTOR:
+            yield from _selector(blocker, pod, offered)
+        case "label" | "machines" | "name" if blocker.path[: len(TERMS)] == TERMS:
+            yield from _expression(blocker, pod, offered)
+        case "ports":
+            yield from _ports(blocker, pod)
+
+
+def _selector(blocker: Blocker, pod: Raw, offered: Offered) -> Iterator[Steps]:
+    if value_at(pod, blocker.path) is None:
+        return
+    for value in offered.labels.get(blocker.key, ()):
+        yield (Step("relabel", (put(blocker.path, value, "replace"),)),)
+    yield (Step("unlabel", (remove(blocker.path),)),)
+
+
+def _expression(blocker: Blocker, pod: Raw, offered: Offered) -> Iterator[Steps]:
+    written = value_at(pod, blocker.path)
+    if not isinstance(written, Mapping) or written.get("key") != blocker.key:
+        return
+    values = written.get("values")
+    if blocker.operator == "In" and isinstance(values, list) and blocker.kind != "name":
+        for value in offered.labels.get(blocker.key, ()):
+            if value not in values:
+                yield (Step("relabel", (put((*blocker.path, "values"), [*values, value], "replace"),)),)
+    yield (Step("unlabel", (), drops=blocker.path),)
+
+
+def _amounts(short: Sequence[Blocker], pod: Raw, offered: Offered, catalog: Catalog) -> Iterator[Steps]:
+    """Yield the ways to mend all amounts at once: other names under which the place has devices of the same vendor, and then
+    less where there is still not enough."""
+    most = {**offered.amounts, **{one.key: min(one.have, offered.amounts.get(one.key, one.have)) for one in short}}
+    for names in product(*([one.key, *_others(one.key, pod, most, catalog)] for one in short)):
+        renames = [(one.key, name) for one, name in zip(short, names, strict=True) if name != one.key]
+        edits = [tuple(_renamed(pod, old, new)) for old, new in renames]
+        then = changed(pod, chain.from_iterable(edits))
+        lower = [lowering.lowered(then, name, here) for name, here in most.items() if name != PODS]
+        if None not in lower:
+            yield *(Step("rename", one) for one in edits), *(Step("lower", one) for steps in lower for one in steps or ())
+
+
+def _others(name: str, pod: Raw, most: Mapping[str, int], catalog: Catalog) -> Iterator[str]:
+    """Yield the other names of devices of one vendor that the place has, whole devices first."""
+    asked = catalog.resource(name)
+    held = [found for _, found in lowering.holders(name, pod)]
+    for one in sorted(most, key=lambda one: (one not in catalog.whole.values(), one)) if asked is not None and held else ():
+        other = catalog.resource(one)
+        if other is None or asked is None or other.vendor != asked.vendor or other.kind in ("part", "dra"):
+            continue
+        if one != name and most[one] > 0 and not any(one in found for found in held):
+            yield one
+
+
+def _renamed(pod: Raw, old: str, new: str) -> Iterator[Edit]:
+    for path, found in lowering.holders(old, pod):
+        yield remove((*path, old))
+        yield put((*path, new), found[old])
+
+
+def _ports(blocker: Blocker, pod: Raw) -> Iterator[Steps]:
+    if value_at(pod, ("spec", "hostNetwork")) is True:
+        return
+    edits = []
+    for field in ("containers", "initContainers"):
+        for i, container in enumerate(value_at(pod, ("spec", field)) or ()):
+            for j, port in enumerate(maps_in(container.get("ports"))):
+                if blocker.key == f"{port.get('hostPort')}/{port.get('protocol') or 'TCP'}":
+                    edits += [remove(("spec", field, i, "ports", j, name)) for name in ("hostPort", "hostIP") if name in port]
+    if edits:
+        yield (Step("unport", tuple(edits)),)
+
+
+def edits_of(steps: Iterable[Step], pod: Raw) -> tuple[Edit, ...]:
+    """Return the edits of all steps together. Expressions of one term go together, from the last on; a term without any would
+    match no node, so that with the last one the required affinity goes."""
+    chosen = list(steps)
+    found = [edit for step in chosen for edit in step.edits]
+    drops = sorted({step.drops for step in chosen if step.drops}, key=lambda path: [str(part).rjust(9) for part in path], reverse=True)
+    terms = {path[: len(TERMS) + 1] for path in drops}
+    for term in terms:
+        written = value_at(pod, term)
+        every = sum(len(written.get(field) or ()) for field in ("matchExpressions", "matchFields"))
+        if every == sum(path[: len(term)] == term for path in drops):
+            return (*[edit for edit in found if edit.path[: len(TERMS)] != TERMS], remove(_emptied(pod)))
+    return (*found, *map(remove, drops))
+
+
+def _emptied(pod: Raw) -> Path:
+    """Return the largest part of the affinity that holds nothing but the required terms."""
+    path: Path = TERMS[:-1]
+    while len(path) > 2 and len(value_at(pod, path[:-1]) or ()) == 1:
+        path = path[:-1]
+    return path

@@ -1,0 +1,108 @@
+"""Smallest changes, held against kube-scheduler: each gets its pod bound. Policies judge every change as they would judge the pod."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from random import Random
+from typing import Any
+
+import pytest
+
+from policies.engine import Request
+from policies.explain import admission_preview
+from policies.mending.edits import changed
+from policies.mending.smallest import smallest
+from policies.patch.json_tree import apply_patch
+from policies.scheduling.fleet import Fleet, best, fleet_of
+from policies.scheduling.nodes import occupant
+from policies.state.snapshot import Facts
+from policies.state.updater import Options, Updater
+from policies.verdict import Violation
+from tests.e2e.scheduling.nodes_as_objects import NAMESPACE, OPTIONS, cleared, cordoned, decided, made, sentinel
+from tests.support.counts import count
+from tests.support.generators.random_worlds import catalog
+from tests.support.scheduling import random_places
+from tests.support.scheduling.every_change import fits_after
+from tests.testcluster.controlplane.api import Raw
+from tests.testcluster.controlplane.cluster import Cluster
+from tests.testcluster.fixtures import control_plane
+
+PODS = count(30, 1000)
+OF_A_ROUND = 10
+"""Pods beside each other: what is free gets less from one to the next."""
+MOST_UNMENDED = 0.01
+"""Of those for which some change of one or two steps would do."""
+SPEC = {
+    "mode": "Enforce",
+    "require": {"tolerations": {"forbid": [{"key": "team", "value": "ml"}]}, "gpusPerPod": {"max": 4}},
+    "default": {"acceleratorTaints": "Tolerate"},
+}
+
+
+@pytest.fixture(scope="module")
+def plain(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A scheduler, and nodes that are objects alone."""
+    with control_plane(request.session, OPTIONS) as started:
+        yield started
+
+
+def test_each_change_gets_its_pod_bound(plain: Cluster) -> None:
+    """Pods that fit nowhere: what is proposed is not refused by the policies, is accepted by the API server and bound."""
+    tally = {"mended": 0, "none": 0, "missed": 0}
+    wrong: list[str] = []
+    number = 0
+    while tally["mended"] < PODS:
+        _round(plain, number, tally, wrong)
+        number += 1
+    assert len(wrong) <= MOST_UNMENDED * PODS, "\n".join(wrong)
+    assert tally["missed"] <= MOST_UNMENDED * PODS, tally
+
+
+def _facts() -> Facts:
+    policy = {"apiVersion": "berth.dev/v1alpha1", "kind": "ClusterGPUPolicy", "metadata": {"name": "p"}, "spec": SPEC}
+    return Updater(catalog(), Options()).apply({("ClusterGPUPolicy", "", "p"): policy}).snapshot.facts_for(NAMESPACE)
+
+
+def _admit(facts: Facts, pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
+    request = Request(namespace=NAMESPACE, user="somebody", groups=(), pod=dict(pod))
+    found = admission_preview.judge(request, facts)
+    return apply_patch(pod, found.mutate.patch), found.violations
+
+
+def _round(cluster: Cluster, number: int, tally: dict[str, int], wrong: list[str]) -> None:
+    random, facts = Random(number), _facts()
+    objects = [made(cluster, random_places.node(random, f"m{number}-{i}")) for i in range(4)]
+    names = [one["metadata"]["name"] for one in objects]
+    bound = [sentinel(cluster, name) for name in names if not cordoned(objects, name)]
+    for i in range(OF_A_ROUND):
+        fleet = fleet_of(objects, catalog=catalog(), tables={}, occupants=filter(None, map(occupant, bound)))
+        pod = _pending(cluster, random, f"p{number}-{i}", names, fleet, facts)
+        found = smallest(pod, fleet, catalog(), partial(_admit, facts)).mend
+        if found is None:
+            tally["missed" if any(_allowed(fits_after(pod, fleet, steps), facts) for steps in (1, 2)) else "none"] += 1
+            continue
+        tally["mended"] += 1
+        admitted, refused = _admit(facts, changed(pod, found.edits))
+        assert not refused, refused
+        reply = cluster.api.try_create(dict(admitted), NAMESPACE)
+        outcome = cluster.wait_for(partial(decided, cluster, pod["metadata"]["name"]), "a decision") if reply.ok else reply.body
+        if reply.ok and outcome["spec"].get("nodeName"):
+            bound.append(outcome)
+        else:
+            wrong.append(f"{pod} with {found.steps}: {reply.message or outcome['status']}")
+    cleared(cluster, objects)
+
+
+def _allowed(pod: Raw | None, facts: Facts) -> bool:
+    return pod is not None and not _admit(facts, pod)[1]
+
+
+def _pending(cluster: Cluster, random: Random, name: str, names: list[str], fleet: Fleet, facts: Facts) -> Raw:
+    """One that the API server and the policies take, and no node."""
+    while True:
+        pod = random_places.pod(random, name, names)
+        reply = cluster.api.try_create(pod, NAMESPACE, dry_run=True)
+        admitted, refused = _admit(facts, pod)
+        if reply.ok and not refused and best(admitted, fleet) != "now":
+            return pod

@@ -1,0 +1,60 @@
+"""Amounts lowered by as little as will do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.mending.edits import changed
+from policies.mending.lowering import lowered
+from policies.scheduling.amounts import requests
+
+GPU = "nvidia.com/gpu"
+
+
+def _pod(*counts: int, **spec: Any) -> dict[str, Any]:
+    return {"spec": {"containers": [{"resources": {"limits": {GPU: count, "cpu": count}}} for count in counts], **spec}}
+
+
+def _after(pod: dict[str, Any], name: str, most: int) -> dict[str, Any] | None:
+    edits = lowered(pod, name, most)
+    return None if edits is None else changed(pod, [edit for place in edits for edit in place])
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=3), st.integers(0, 20))
+def test_it_fits_afterwards_or_cannot(counts: list[int], most: int) -> None:
+    """A device is asked for once at least by each container that asks for any."""
+    after = _after(_pod(*counts), GPU, most)
+    if len(counts) > most:
+        assert after is None
+    else:
+        assert after is not None
+        assert requests(after["spec"]).amounts[GPU] <= most
+
+
+@given(st.integers(1, 9), st.integers(1, 9))
+def test_no_more_is_given_up_than_must_be(count: int, most: int) -> None:
+    """One container gets just what there is."""
+    after = _after(_pod(count), GPU, most)
+    assert after is not None
+    assert requests(after["spec"]).amounts[GPU] == min(count, most)
+
+
+def test_limits_of_what_may_be_overcommitted_stay() -> None:
+    """Only the request of CPU falls; of devices both are the same."""
+    after = _after(_pod(4), "cpu", 1500)
+    assert after is not None
+    assert after["spec"]["containers"][0]["resources"] == {"limits": {GPU: 4, "cpu": 4}, "requests": {"cpu": "1500m"}}
+
+
+def test_a_whole_pod_asks_for_no_less_than_its_containers() -> None:
+    """They are lowered with it."""
+    pod = _pod(4, resources={"requests": {"cpu": "8"}}, overhead={"cpu": "500m"})
+    after = _after(pod, "cpu", 2000)
+    assert after is not None
+    assert after["spec"]["resources"]["requests"]["cpu"] == "1500m"
+    assert after["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "1500m"
+    assert requests(after["spec"]).amounts["cpu"] == 2000
+    assert lowered(pod, "cpu", 400) is None
