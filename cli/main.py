@@ -20,6 +20,7 @@ SUBCOMMANDS = {
     "audit": ("cli.inspect.audit", "what policies say of the GPU pods that exist"),
     "scan": ("cli.inspect.scan", "what is wrong with the GPUs of a cluster"),
     "test": ("cli.inspect.policy_tests", "run test cases of policies"),
+    "replay": ("cli.inspect.replay", "what policies decide otherwise of recorded pods"),
     "crds": ("cli.crds", "Berth's kinds of object for a cluster, as YAML"),
     "webhooks": ("cli.webhooks", "the webhook configurations for a cluster, as YAML"),
     "certs": ("cli.certs", "the certificates of an installation"),

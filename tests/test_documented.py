@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli import certs, crds, serve, webhooks
-from cli.inspect import audit, effective, gpus, policy_tests, scan, try_
+from cli.inspect import audit, effective, gpus, policy_tests, replay, scan, try_
 from policies.rules import RULES
 from tests.support.cases import golden, golden_claims
 from tests.support.module_imports import LAYERS
@@ -93,7 +93,7 @@ def flags() -> list[str]:
     """Every long option of the subcommands."""
     parser = argparse.ArgumentParser()
     subcommands = parser.add_subparsers()
-    for module in (try_, serve, effective, audit, policy_tests, scan, gpus, crds, webhooks, certs):
+    for module in (try_, serve, effective, audit, replay, policy_tests, scan, gpus, crds, webhooks, certs):
         module.add_parser(subcommands)
     found = {option for sub in subcommands.choices.values() for action in sub._actions for option in action.option_strings}
     return sorted(option for option in found if option.startswith("--"))

@@ -54,7 +54,7 @@ def judge(pod: StoredPod, facts: Facts) -> Judged | None:
         if not now.judged:
             return None
         came = (
-            evaluate(replace(request, pod=_arrived(pod, request, facts)), facts)
+            evaluate(replace(request, pod=as_it_came(pod, request, facts)), facts)
             if APPLIED in (request.pod["metadata"].get("annotations") or ())
             else now
         )
@@ -73,8 +73,8 @@ def judge(pod: StoredPod, facts: Facts) -> Judged | None:
     )
 
 
-def _arrived(pod: StoredPod, request: Request, facts: Facts) -> Raw:
-    """Return the pod as it came; maps that only Berth filled were not there."""
+def as_it_came(pod: StoredPod, request: Request, facts: Facts) -> Raw:
+    """Return the pod as it came: without what policies in Enforce wrote. Maps that only Berth filled were not there."""
     came = arrived(request, facts)
     for path in pod.whole:
         if value_at(came, path) == {}:

@@ -1,0 +1,153 @@
+"""`berth replay`: what policies decide of recorded pods, held against what was decided of them then. Nothing is written
+anywhere.
+
+Exit code 0: nothing is decided otherwise; 1: something is; 2: bad input, with advice what to type.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from cli.options import add_snapshot_options, snapshot_from, sources_from
+from cli.output import stderr
+from cli.output.manifests import wants_colour
+from cli.replaying import ci_output, existing, processes, statements, text_output
+from cli.replaying.comparison import Comparison
+from cli.replaying.total import Total
+from documents.prices import read_prices
+from documents.recordings.pieces import Piece, pieces
+from policies.audit.prices import prices
+from policies.document import InputError
+from policies.state.snapshot import Snapshot
+from policies.state.updater import AUTO, Updater
+from webhook.reload.sources import load, options
+
+DEFAULT_PLATFORM = "karpenter-aws"
+SAME, OTHERWISE, BAD_INPUT = 0, 1, 2
+_NOW_ONLY = "name the policies to judge by: berth replay --policies PATH"
+
+
+def add_parser(subcommands: Any) -> None:
+    """Add `replay` to the command's subparsers."""
+    parser: argparse.ArgumentParser = subcommands.add_parser(
+        "replay",
+        help="what policies decide otherwise of recorded pods",
+        description="Judge the pods of recordings anew (API server audit logs at level Request, AdmissionReviews; JSON lines, JSON, YAML; "
+        "compressed too), or those of a cluster, and compare with what was decided then. "
+        "Exit code 0: nothing is decided otherwise, 1: something is, 2: bad input.",
+    )
+    add = parser.add_argument
+    add("files", nargs="*", metavar="FILE", help="recording, folder, or - for standard input; without one the pods of a cluster")
+    add_snapshot_options(parser)
+    add("--against", action="append", default=[], metavar="PATH", help="policies of then, where no record says what was decided")
+    add("--namespace", "-n", metavar="NS", help="pods of one namespace; default: of all")
+    add("--output", "-o", choices=("text", "json", "junit", "github"), default="text", help="form of the output; default: text")
+    add("--diff", action="store_true", help="show how a pod of each difference was admitted then and is now")
+    add("--prices", metavar="FILE", help="USD an hour by instance type, or by model for one device, as YAML or JSON")
+    add("--processes", type=_count, default=0, metavar="N", help="that judge; default: as many as there are cores")
+    add("--kubeconfig", metavar="FILE", help="the cluster to read, if one is read; default: as kubectl finds it")
+    add("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
+    parser.set_defaults(run=run)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) <= 1024:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number of processes, 1 to 1024')
+    return int(text)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the answer. Raises InputError and SourcesError if there is none."""
+    total = _of_cluster(args) if not args.files or not args.policies else _of_files(args, _from_files(args))
+    for error in total.errors:
+        print(stderr.line(error), file=sys.stderr)
+    if (nothing := statements.nothing_to_judge(total)) is not None:
+        raise nothing
+    told = [*statements.passed_over(total), *statements.uncompared(total)]
+    if args.output in ("text", "json"):
+        for line in told:
+            stderr.say(line)
+    sys.stdout.writelines(f"{line}\n" for line in _lines(args.output, total, told))
+    return BAD_INPUT if total.wrong else OTHERWISE if total.tally.all.otherwise else SAME
+
+
+def _lines(form: str, total: Total, told: list[str]) -> Iterable[str]:
+    if form == "json":
+        return [text_output.as_json(total).rstrip("\n")]
+    if form == "junit":
+        return ci_output.junit(total, told)
+    if form == "github":
+        return ci_output.github(total, told)
+    return text_output.text(total, colour=sys.stdout.isatty() and wants_colour(os.environ))
+
+
+def _from_files(args: argparse.Namespace) -> Comparison:
+    """Return what is compared, of files alone."""
+    if not args.platforms:
+        args.platforms = (AUTO,) if args.facts else (DEFAULT_PLATFORM,)
+        if not args.facts:
+            stderr.say(f"assuming --platforms {DEFAULT_PLATFORM}")
+    now = snapshot_from(args)
+    return _compared(args, now, _old(args, ()) if args.against else None)
+
+
+def _compared(args: argparse.Namespace, now: Snapshot, then: Snapshot | None) -> Comparison:
+    cost = prices(now.catalog, read_prices(args.prices, now.catalog) if args.prices else None)
+    return Comparison(now=now, then=then, prices=cost, diffs=args.diff, namespace=args.namespace)
+
+
+def _old(args: argparse.Namespace, facts: Iterable[Mapping[str, Any]]) -> Snapshot:
+    """Return the policies of then, with the facts of now: which facts there were then no recording says."""
+    return load(replace(sources_from(args), policies=tuple(args.against)), list(facts)).snapshot
+
+
+def _of_files(args: argparse.Namespace, chosen: Comparison) -> Total:
+    total = Total()
+    for one in processes.judged(pieces(args.files), chosen, args.processes or processes.cores()):
+        if isinstance(one, InputError):
+            total.fail(one)
+        else:
+            total.add(*one)
+            _progress(total)
+    return total
+
+
+def _of_cluster(args: argparse.Namespace) -> Total:
+    """Judge the pods of a cluster; or those of files, by the cluster's policies."""
+    from cli.given import whole_cluster
+
+    if args.facts:
+        raise InputError(file="--facts", message="the facts are the cluster's; leave it out, or name FILEs and --policies")
+    args.platforms, args.mig_strategy = args.platforms or (AUTO,), args.mig_strategy or AUTO
+    catalog, settings = options(replace(sources_from(args), policies=()))
+    found = whole_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, _read)
+    for reason in found.unread.values():
+        stderr.say(f"{reason}: what rests on it is not known")
+    own = Updater(catalog, settings).apply(found.changes()).snapshot if found.installed else None
+    now = snapshot_from(args, found.facts) if args.policies else own
+    if now is None:
+        raise InputError(file="cluster", message=f"Berth is not installed there; {_NOW_ONLY}")
+    then = _old(args, found.facts) if args.against else own if args.policies and not args.files else None
+    chosen = _compared(args, now, then)
+    if args.files:
+        return _of_files(args, chosen)
+    total = Total()
+    total.add(Piece("cluster", "documents"), existing.counted(found.pods, found.owners, chosen.start(), now.cluster.nodes))
+    return total
+
+
+def _read(kind: str, count: int) -> None:
+    """Show what was read, on a terminal."""
+    if sys.stderr.isatty():
+        stderr.say(f"read {count} of kind {kind}")
+
+
+def _progress(total: Total) -> None:
+    """Show how far it is, on a terminal."""
+    if sys.stderr.isatty():
+        print(f"\r{sum(total.files.values())} lines, {total.tally.all.pods} pods ", end="", file=sys.stderr, flush=True)

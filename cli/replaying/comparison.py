@@ -1,0 +1,194 @@
+"""Judges creations by the policies, and compares the decisions with those of then. Pods that are alike are judged once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from cli.output.diff import HEADER, unified
+from cli.replaying.creations import Creation, Passed
+from policies import work_budget
+from policies.audit.prices import Prices
+from policies.explain import admission_preview
+from policies.explain.admission_preview import Judgement
+from policies.lru import LruCache
+from policies.patch.applied import APPLIED
+from policies.patch.json_tree import apply_patch, remove_at
+from policies.pods.projection import extract
+from policies.pods.view import PodError, Raw
+from policies.replay.decision import Decision, of_judgement
+from policies.replay.difference import Difference, difference
+from policies.replay.stakes import NOTHING, Stake, Stakes
+from policies.replay.tally import Outcome
+from policies.request import Request
+from policies.state.snapshot import Facts, Snapshot
+from webhook.admission import decision_cache
+from webhook.admission.decoding import MOST_READ, Unreadable, encoded
+
+_MOST_CACHED = 64 * 2**20
+"""Bytes of decisions, in each process: some eight thousand pods that differ."""
+_OVERHEAD = 12 * 2**10
+"""Bytes of a decision with its patches, beside what was read of the pod."""
+MOST_DIFF = 400
+"""Lines of one diff: a pod of thirty containers that all change."""
+
+
+class Example(NamedTuple):
+    """One pod with an outcome."""
+
+    pod: str
+    reasons: tuple[str, ...]
+    """Why it is refused now."""
+    diff: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Judged:
+    judgement: Judgement
+    _decision: Decision | None = None
+
+    @property
+    def decision(self) -> Decision:
+        """In the form that can be compared: made when it is needed, since it takes an eighth of the time of judging."""
+        if self._decision is None:
+            self._decision = of_judgement(self.judgement)
+        return self._decision
+
+    @property
+    def word(self) -> str:
+        return "refused" if self.judgement.violations else "edited" if self.judgement.mutate.edits else "admitted"
+
+
+class _Result(NamedTuple):
+    difference: Difference | None
+    stake: Stake
+    judged: _Judged
+    then: Decision | None
+    """None if it is not known, or was not needed."""
+    compared: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What is judged by which policies. It can be sent to another process."""
+
+    now: Snapshot
+    then: Snapshot | None
+    """The policies of then, for pods of which no record says what was decided."""
+    prices: Prices
+    diffs: bool
+    namespace: str | None = None
+    """Pods of others are passed over."""
+
+    def start(self) -> Comparer:
+        """Return what judges, in this process."""
+        return Comparer(self)
+
+
+class Comparer:
+    """Judges, with what it remembers of the pods before."""
+
+    def __init__(self, chosen: Comparison) -> None:
+        self.chosen = chosen
+        self._stakes = Stakes(chosen.prices)
+        self._judged: LruCache[_Judged] = LruCache(_MOST_CACHED)
+        self._results: LruCache[_Result] = LruCache(_MOST_CACHED)
+
+    def of(self, one: Creation) -> tuple[Outcome, _Result] | Passed:
+        """Return what becomes of a pod, or why it is passed over."""
+        request = one.request
+        if self.chosen.namespace is not None and request.namespace != self.chosen.namespace:
+            return "namespace"
+        try:
+            key, size = _key(request, self.chosen.now.facts_for(request.namespace))
+            other: Hashable = one.then
+            if other is None and self.chosen.then is not None:
+                other, _ = _key(request, self.chosen.then.facts_for(request.namespace))
+            both = None if key is None else (key, other)
+            found = None if both is None else self._results.get(both)
+            if found is None:
+                found = self._result(one, key, other, size)
+                if both is not None:
+                    self._results.keep(both, found, size + _OVERHEAD)
+        except (Unreadable, PodError):
+            return "unshaped"
+        except _TooLarge:
+            return "large"
+        if not found.judged.judgement.judged and found.difference is None:
+            return "accelerator"
+        outcome = Outcome(
+            namespace=request.namespace,
+            workload=one.workload,
+            word=found.judged.word,
+            matched=found.judged.judgement.mutate.matched,
+            compared=found.compared,
+            away=one.then is not None and one.then.away,
+            difference=found.difference,
+            stake=found.stake,
+        )
+        return outcome, found
+
+    def example(self, one: Creation, outcome: Outcome, found: _Result) -> Example:
+        """Return a pod with its outcome, as far as it is to be shown: the reasons of one that is refused, the edits of another."""
+        reasons = tuple(map(str, found.judged.judgement.violations))
+        if not self.chosen.diffs or outcome.difference is None or found.then is None or found.judged.judgement.violations:
+            return Example(one.name, reasons, ())
+        pod = one.request.pod
+        return Example(one.name, reasons, tuple(_diff(pod, found.then, found.judged.decision)))
+
+    def _result(self, one: Creation, key: Hashable, other: Hashable, size: int) -> _Result:
+        request = one.request
+        facts = self.chosen.now.facts_for(request.namespace)
+        judged = self._judge(request, facts, key, size)
+        then: Decision | None = None
+        if one.then is not None and one.then.same_as(judged.judgement):
+            return _Result(None, NOTHING, judged, None, compared=True)
+        if one.then is not None:
+            then = one.then.decision()
+        elif self.chosen.then is not None:
+            then = self._judge(request, self.chosen.then.facts_for(request.namespace), other, size).decision
+        differs = None if then is None else difference(then, judged.decision)
+        stake = NOTHING
+        if differs is not None:
+            stake = self._stakes.of(replace(request, pod=_after(request.pod, judged.decision)), facts)
+        return _Result(differs, stake, judged, then, compared=then is not None)
+
+    def _judge(self, request: Request, facts: Facts, key: Hashable, size: int) -> _Judged:
+        found = None if key is None else self._judged.get(key)
+        if found is None:
+            if any(work_budget.items(pod) > work_budget.MOST for pod in (request.pod, request.old_pod or {})):
+                raise _TooLarge
+            judgement = admission_preview.judge(request, facts)
+            found = _Judged(judgement)
+            if key is not None:
+                self._judged.keep(key, found, size + _OVERHEAD)
+        return found
+
+
+class _TooLarge(Exception):
+    """Of such a pod more would have to be judged than a server has time for."""
+
+
+def _key(request: Request, facts: Facts) -> tuple[Hashable, int]:
+    """Return what a decision depends on, None for one that is not remembered; and its bytes."""
+    text = encoded(extract(request.pod, facts.reads))
+    if len(text) > MOST_READ:
+        raise _TooLarge
+    found = decision_cache.key("mutate", request, facts, text)
+    return None if found is None else (*found[:-1], decision_cache.tight(text)), len(text)
+
+
+def _after(pod: Raw, decision: Decision) -> Raw:
+    """Return the pod as admitted, as far as the patch fits."""
+    try:
+        after: Raw = apply_patch(pod, decision.patch)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return pod
+    return after
+
+
+def _diff(pod: Raw, then: Decision, now: Decision) -> Sequence[str]:
+    """Return the lines that differ between the pods as they were admitted; a refused pod is shown as it came."""
+    before, after = (remove_at(_after(pod, one), ("metadata", "annotations", APPLIED)) for one in (then, now))
+    return unified(before, after, "")[HEADER:][:MOST_DIFF]

@@ -1,0 +1,58 @@
+"""The pods that exist in a cluster, judged as they came by the policies of then and of now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from cli.replaying.comparison import Comparer
+from cli.replaying.counting import Counted
+from cli.replaying.creations import Creation
+from policies.audit.assessment import Owners, workload_of
+from policies.audit.judged import as_it_came
+from policies.audit.prices import Prices
+from policies.audit.stored_pod import StoredPod
+from policies.patch.applied import APPLIED
+from policies.pods.view import PodError
+from policies.replay.tally import Outcome
+from policies.state.snapshot import Snapshot
+
+
+def counted(pods: Sequence[StoredPod], owners: Owners, comparer: Comparer, nodes: Mapping[str, Mapping[str, str]]) -> Counted:
+    """Judge all pods. What policies of then in Enforce wrote into a pod is taken away before it is judged; what others wrote
+    counts as the author's."""
+    found = Counted()
+    for pod in pods:
+        try:
+            made = _creation(pod, comparer.chosen.then or comparer.chosen.now)
+        except PodError:
+            found.pass_over("unshaped", 0)
+            continue
+        judged = comparer.of(made)
+        if isinstance(judged, str):
+            found.pass_over(judged, 0)
+            continue
+        outcome, result = judged
+        outcome = _of_its_own(outcome, pod, owners, comparer.chosen.prices, nodes)
+        number = found.outcomes.setdefault(outcome, len(found.outcomes))
+        if outcome.difference is not None and number not in found.examples:
+            example = comparer.example(made, outcome, result)
+            found.examples[number] = 0, example._replace(pod=pod.name)
+        found.identities.append(0)
+        found.numbers.append(number)
+    return found
+
+
+def _creation(pod: StoredPod, then: Snapshot) -> Creation:
+    request, facts = pod.request(), then.facts_for(pod.namespace)
+    if APPLIED in (request.pod["metadata"].get("annotations") or ()):
+        request = replace(request, pod=as_it_came(pod, request, facts))
+    return Creation(request=request, then=None)
+
+
+def _of_its_own(outcome: Outcome, pod: StoredPod, owners: Owners, prices: Prices, nodes: Mapping[str, Mapping[str, str]]) -> Outcome:
+    """Return the outcome with the pod's workload, and what its devices cost on its node."""
+    workload = workload_of(pod, owners)
+    own = ("Pod", "") if workload.kind == "Namespace" else (workload.kind, workload.name)
+    stake = outcome.stake.on(prices.of_device(nodes.get(pod.node, {}))) if pod.node and outcome.difference is not None else outcome.stake
+    return outcome._replace(workload=own, stake=stake)

@@ -1,0 +1,79 @@
+"""Pieces judged by every core. Results come in the order of the pieces, whoever is done first."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from itertools import chain, islice
+
+from cli.replaying.comparison import Comparer, Comparison
+from cli.replaying.counting import Counted, counted
+from documents.recordings.pieces import Piece
+from policies.document import InputError
+
+_AHEAD = 2
+"""Pieces that are held for each process: one that it works on, one that waits."""
+_comparer: Comparer | None = None
+"""Of a process that judges for another one."""
+Judged = tuple[Piece, Counted] | InputError
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def judged(found: Iterable[Piece | InputError], chosen: Comparison, processes: int) -> Iterator[Judged]:
+    """Yield the results of all pieces, and the errors among them. Few pieces, or one process, are judged right here."""
+    every = iter(found)
+    beginning = list(islice(every, 2))
+    if processes == 1 or len(beginning) < 2:
+        comparer = chosen.start()
+        for one in chain(beginning, every):
+            yield one if isinstance(one, InputError) else (one, _readable(one, comparer))
+        return
+    # Not by fork: a process that is copied with its threads may hold a lock for ever.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=_start, initargs=(chosen,)) as pool:
+        try:
+            yield from _in_order(chain(beginning, every), pool, processes * _AHEAD)
+        except BrokenProcessPool:
+            message = "a process that judged a part of it was ended, for want of memory perhaps; use fewer: --processes 1"
+            raise InputError(file="berth replay", message=message) from None
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _in_order(found: Iterable[Piece | InputError], pool: ProcessPoolExecutor, most: int) -> Iterator[Judged]:
+    waiting: deque[tuple[Piece, Future[Counted]] | InputError] = deque()
+    for one in found:
+        waiting.append(one if isinstance(one, InputError) else (one, pool.submit(_judge, one)))
+        if len(waiting) >= most:
+            yield _done(waiting.popleft())
+    while waiting:
+        yield _done(waiting.popleft())
+
+
+def _done(one: tuple[Piece, Future[Counted]] | InputError) -> Judged:
+    return one if isinstance(one, InputError) else (one[0]._replace(data=None), one[1].result())
+
+
+def _start(chosen: Comparison) -> None:
+    global _comparer
+    _comparer = chosen.start()
+
+
+def _judge(piece: Piece) -> Counted:
+    assert _comparer is not None
+    return _readable(piece, _comparer)
+
+
+def _readable(piece: Piece, comparer: Comparer) -> Counted:
+    try:
+        return counted(piece, comparer)
+    except OSError as error:
+        return Counted(errors=[InputError(file=piece.file, message=f"cannot be read to its end: {error.strerror or error}")])

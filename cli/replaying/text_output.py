@@ -1,0 +1,193 @@
+"""The text and the JSON of a replay."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from cli.output.columns import table
+from cli.output.diff import coloured
+from cli.replaying.total import Total
+from policies.replay.difference import TURNS, Difference, Side, Turn
+from policies.replay.tally import Group, Line
+from webhook.admission.review import printable
+
+WORDS: dict[Turn, str] = {
+    "newly-refused": "refused now",
+    "newly-admitted": "admitted now",
+    "other-reasons": "refused for other reasons",
+    "other-edits": "edited otherwise",
+    "other-would": "would otherwise",
+}
+"""``would otherwise``: policies in Audit or Warn would do something else."""
+_HEADS = tuple(WORDS[turn].upper() for turn in TURNS)
+MOST_ROWS = 50
+"""Groups of pods in the text: what is read at one sitting. The JSON has all."""
+_LONGEST = 60
+"""Characters of a name in a table: the names of most workloads are shorter."""
+_MOST_FIELDS = 4
+
+
+def name(text: str) -> str:
+    """Return a name of the recording as it is shown: in one line, without characters that do something to a terminal."""
+    return printable(text, _LONGEST)
+
+
+def workload(kind_and_name: tuple[str, str]) -> str:
+    """Return ``Job/train``; for pods that nobody owns, words."""
+    kind, own = kind_and_name
+    return name(f"{kind}/{own}") if own else "pods without an owner"
+
+
+def side(one: Side) -> str:
+    """Return one of two decisions: ``refused (BERTH-104)``, ``edited (tolerations, affinity)``."""
+    shown = [*one.codes, *one.fields]
+    more = f" and {len(shown) - _MOST_FIELDS} more" if len(shown) > _MOST_FIELDS else ""
+    return f"{one.word} ({', '.join(map(name, shown[:_MOST_FIELDS]))}{more})" if shown else one.word
+
+
+def sentence(total: Total) -> str:
+    """Return the result in one sentence."""
+    tally = total.tally
+    decided = f"{tally.words['admitted']} admitted as they are, {tally.words['edited']} edited, {tally.words['refused']} refused"
+    if not tally.all.pods:
+        return "No pod was judged."
+    if not tally.compared:
+        return f"Of {counted(tally.all.pods, 'pod')} with accelerators {decided}; what was decided then is not known."
+    among = f"Of {counted(tally.all.pods, 'pod')} with accelerators"
+    if tally.compared < tally.all.pods:
+        among += f", of which {tally.compared} can be compared with then"
+    if not tally.all.otherwise:
+        return f"{among}, none is decided otherwise than then: {decided}."
+    turns = ", ".join(f"{tally.all.turns[turn]} {WORDS[turn]}" for turn in TURNS if tally.all.turns[turn])
+    number = tally.all.otherwise
+    return f"{among}, {number} {'is' if number == 1 else 'are'} decided otherwise than then ({stake(tally.all)}): {turns}."
+
+
+def counted(number: int, noun: str) -> str:
+    """Return ``1 pod``, ``2 pods``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def stake(line: Line) -> str:
+    """Return ``8 GPUs, 32.77 USD/h at the least``."""
+    return counted(line.gpus, "GPU") + ("" if line.usd is None else f", {line.usd:.2f} USD/h at the least")
+
+
+def ordered(groups: Iterable[tuple[Group, Line]]) -> list[tuple[Group, Line]]:
+    """Return the groups, the gravest differences first, then the most pods."""
+    return sorted(groups, key=lambda one: (TURNS.index(one[0].difference.turn), -one[1].pods, one[0]))
+
+
+def text(total: Total, *, colour: bool) -> Iterator[str]:
+    """Yield the lines of the text."""
+    yield sentence(total)
+    tally = total.tally
+    if not tally.all.otherwise:
+        return
+    for head, lines in (("POLICY", tally.policies), ("NAMESPACE", tally.namespaces)):
+        yield ""
+        rows = [(name(key), *_cells(line)) for key, line in sorted(lines.items(), key=lambda one: (-one[1].otherwise, one[0]))]
+        yield from table((head, "PODS", *_HEADS, "GPUS", "USD/H"), rows[:MOST_ROWS])
+        yield from _more(len(rows) - MOST_ROWS)
+    yield ""
+    groups = ordered(tally.groups.items())
+    heads = ("NAMESPACE", "WORKLOAD", "PODS", "GPUS", "USD/H", "DIFFERENCE", "THEN", "NOW", "POLICIES")
+    yield from table(heads, [_row(group, line) for group, line in groups[:MOST_ROWS]])
+    yield from _more(len(groups) - MOST_ROWS)
+    for group, _ in groups[:MOST_ROWS]:
+        yield from _example(total, group, colour=colour)
+
+
+def _more(number: int) -> Iterator[str]:
+    if number > 0:
+        yield f"and {number} more; -o json lists them"
+
+
+def _usd(line: Line) -> str:
+    return "" if line.usd is None else f"{line.usd:.2f}"
+
+
+def _cells(line: Line) -> tuple[str, ...]:
+    return str(line.pods), *(str(line.turns[turn]) for turn in TURNS), str(line.gpus), _usd(line)
+
+
+def _row(group: Group, line: Line) -> tuple[str, ...]:
+    found = group.difference
+    names = ", ".join(name(policy) for policy in found.policies)
+    counts = str(line.pods), str(line.gpus), _usd(line)
+    return name(group.namespace), workload(group.workload), *counts, WORDS[found.turn], side(found.then), side(found.now), names
+
+
+def _example(total: Total, group: Group, *, colour: bool) -> Iterator[str]:
+    if group not in total.examples:
+        return
+    place, example = total.examples[group]
+    if not example.diff and not example.reasons:
+        return
+    where = f"{name(group.namespace)} {workload(group.workload)}, pod {name(example.pod)} ({printable(str(place))})"
+    yield ""
+    if example.diff:
+        lines = [f"--- {where}, as decided then", f"+++ {where}, as decided now", *example.diff]
+        yield from coloured(lines) if colour else lines
+    else:
+        yield f"{where} is refused now:"
+    yield from (f"  {printable(reason, 1000)}" for reason in example.reasons)
+
+
+# --- JSON ---------------------------------------------------------------------------------------------------
+
+
+def as_json(total: Total) -> str:
+    """Return everything as JSON."""
+    tally = total.tally
+    value = {
+        "pods": tally.all.pods,
+        "compared": tally.compared,
+        "decided": {word: tally.words[word] for word in ("admitted", "edited", "refused")},
+        "admittedWithoutBerth": tally.away,
+        **_counts(tally.all),
+        "policies": [{"policy": key, **_line(line)} for key, line in sorted(tally.policies.items())],
+        "namespaces": [{"namespace": key, **_line(line)} for key, line in sorted(tally.namespaces.items())],
+        "differences": [_group(total, group, line) for group, line in ordered(tally.groups.items())],
+        "left": dict(tally.left),
+        "passedOver": {reason: number for reason, number in sorted(total.passed.items()) if number},
+        "files": [{"file": file, "lines": lines} for file, lines in total.files.items()],
+    }
+    return json.dumps(value, indent=2) + "\n"
+
+
+def _counts(line: Line) -> dict[str, Any]:
+    usd = None if line.usd is None else round(line.usd, 2)
+    return {"otherwise": line.otherwise, "turns": {turn: line.turns[turn] for turn in TURNS}, "gpus": line.gpus, "usdPerHour": usd}
+
+
+def _line(line: Line) -> dict[str, Any]:
+    return {"pods": line.pods, **_counts(line)}
+
+
+def _group(total: Total, group: Group, line: Line) -> dict[str, Any]:
+    found: Difference = group.difference
+    kind, own = group.workload
+    value: dict[str, Any] = {
+        "namespace": group.namespace,
+        "workload": {"kind": kind, "name": own} if own else None,
+        "turn": found.turn,
+        "policies": list(found.policies),
+        "pods": line.pods,
+        "gpus": line.gpus,
+        "usdPerHour": None if line.usd is None else round(line.usd, 2),
+        "then": _side(found.then),
+        "now": _side(found.now),
+    }
+    if group in total.examples:
+        place, example = total.examples[group]
+        value["example"] = {"pod": example.pod, "file": place.file, "line": place.line or None, "reasons": list(example.reasons)}
+        if example.diff:
+            value["diff"] = list(example.diff)
+    return value
+
+
+def _side(one: Side) -> dict[str, Any]:
+    return {"decision": one.word, "codes": list(one.codes), "fields": list(one.fields)}

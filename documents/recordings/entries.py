@@ -1,0 +1,118 @@
+"""The entries of a piece of a recording: objects, each with its place; and what is no object, with the reason."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import BinaryIO, Literal, NamedTuple
+
+import orjson
+
+from documents.files import read_paths
+from documents.recordings.pieces import LONGEST_LINE, Piece
+from documents.yaml_reader import documents
+from policies.document import Document, InputError, objects
+
+Unread = Literal["beginning", "end", "long", "unreadable", "other"]
+"""The file begins in the middle of a line, or ends in it; a line is longer than any; it is no JSON; or it is about
+something else, and was not parsed."""
+_EVENT = b'{"kind":"Event","apiVersion":"audit.k8s.io/'
+"""The beginning of an event as kube-apiserver writes it. After a crash it may follow half a line, and exports put a
+time before it."""
+
+
+class Entry(NamedTuple):
+    """One object, or the reason why there is none."""
+
+    line: int
+    """1-based, in the piece; that of a document in YAML is 0."""
+    value: object
+    unread: Unread | InputError | None = None
+
+
+def entries(piece: Piece, about: bytes = b"") -> Iterator[Entry]:
+    """Yield what is in a piece, in order; the last has its number of lines, and no value.
+
+    ``about``: lines that do not hold this text are ``other``.
+    """
+    if piece.form == "documents":
+        yield from _documents(piece)
+        yield Entry(0, None)
+        return
+    number = 0
+    for number, (line, ended) in enumerate(_lines(piece), 1):
+        stripped = line.strip()
+        if not stripped:
+            continue
+        if len(line) > LONGEST_LINE:
+            yield Entry(number, None, "long")
+        elif about and about not in stripped and stripped.endswith(b"}") and ended:
+            yield Entry(number, None, "other")
+        else:
+            yield from _of_line(piece, number, stripped, ended=ended)
+    yield Entry(number, None)
+
+
+def _lines(piece: Piece) -> Iterator[tuple[bytes, bool]]:
+    """Yield (line, whether a newline ends it) of those that begin in the piece."""
+    if piece.data is not None:
+        yield from _until(io.BytesIO(piece.data), len(piece.data))
+        return
+    with open(piece.file, "rb") as file:
+        if piece.start:
+            file.seek(piece.start - 1)
+            _skip(file)
+        yield from _until(file, piece.end)
+
+
+def _until(file: BinaryIO, end: int) -> Iterator[tuple[bytes, bool]]:
+    while file.tell() < end and (line := file.readline(LONGEST_LINE + 1)):
+        if len(line) > LONGEST_LINE:
+            _skip(file)
+        yield line, line.endswith(b"\n")
+
+
+def _skip(file: BinaryIO) -> None:
+    """Read to the end of a line."""
+    while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+        continue
+
+
+def _of_line(piece: Piece, number: int, line: bytes, *, ended: bool) -> Iterator[Entry]:
+    try:
+        value = orjson.loads(line)
+    except ValueError as error:
+        at = line.rfind(_EVENT)
+        if at > 0:
+            yield from _of_line(piece, number, line[at:], ended=ended)
+        else:
+            yield Entry(number, None, _why(piece, number, error, ended=ended))
+        return
+    for one in value if isinstance(value, list) else [value]:
+        for item in objects(Document(file=piece.file, value=one)) if isinstance(one, dict) else ():
+            yield Entry(number, None, "unreadable") if isinstance(item, InputError) else Entry(number, item.value)
+        if not isinstance(one, dict):
+            yield Entry(number, None, "unreadable")
+
+
+def _why(piece: Piece, number: int, error: ValueError, *, ended: bool) -> Unread:
+    if piece.last and not ended:
+        return "end"
+    return "beginning" if piece.first and number == 1 else "unreadable"
+
+
+def _documents(piece: Piece) -> Iterator[Entry]:
+    """Yield the objects of YAML, or of JSON of many lines, which is read as a whole."""
+    if piece.data is None:
+        texts, errors = read_paths([piece.file])
+    else:
+        texts, errors = [(piece.file, piece.data.decode(errors="replace"))], []
+    for file, text in texts:
+        found, bad = documents(text, file)
+        errors = [*errors, *bad]
+        for document in found:
+            values = document.value if isinstance(document.value, list) else [document.value]
+            for value in values:
+                for item in objects(Document(file=file, index=document.index, only=document.only, value=value)):
+                    yield Entry(0, None, item) if isinstance(item, InputError) else Entry(0, item.value)
+    yield from (Entry(0, None, error) for error in errors)

@@ -1,0 +1,84 @@
+"""One decision on a pod in a form in which that of another time, other policies or another release of Berth can be
+compared with it: codes and effects, never sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from policies.explain.admission_preview import Judgement
+from policies.replay import effects
+from policies.replay.effects import Effect
+from policies.verdict import Verdict, Would
+
+
+class Reason(NamedTuple):
+    """Why a pod is refused."""
+
+    code: str
+    rule: str
+    policies: tuple[str, ...] = ()
+
+
+class WouldBe(NamedTuple):
+    """What one policy in Audit or Warn would have done."""
+
+    codes: frozenset[str]
+    """Of the refusals."""
+    effects: frozenset[Effect] | None
+    """Of the whole patch; None if the record has only the number of its operations."""
+
+    @property
+    def fields(self) -> frozenset[str]:
+        return frozenset(effect.field for effect in self.effects or ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What was decided of one pod, as far as it is known."""
+
+    refused: bool = False
+    reasons: tuple[Reason, ...] | None = ()
+    """None: the record does not say why."""
+    effects: Mapping[Effect, tuple[str, ...]] | None = field(default_factory=dict)
+    """With the policies that wrote each, where they are known. None: the record does not say what was written."""
+    would: Mapping[str, WouldBe] | None = field(default_factory=dict)
+    """By policy: those that would do nothing are not among them. None: the record does not say."""
+    whole: bool = True
+    """False if the record left out policies for want of room."""
+    patch: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def word(self) -> str:
+        """The decision in one word."""
+        return "refused" if self.refused else "edited" if self.effects else "admitted"
+
+
+def of_judgement(judged: Judgement) -> Decision:
+    """Return what both phases together decide."""
+    verdict, violations = judged.mutate, judged.violations
+    written = {} if violations else effects.of_edits(verdict.edits)
+    return Decision(
+        refused=bool(violations),
+        reasons=tuple(Reason(one.code, one.rule, one.policies) for one in violations),
+        effects=written,
+        would=_would(verdict),
+        whole=not verdict.uncounted,
+        patch=() if violations else verdict.patch,
+    )
+
+
+def _would(verdict: Verdict) -> dict[str, WouldBe]:
+    base = frozenset(effects.of_patch(verdict.patch))
+    found = {one.policy: _would_be(one) for one in verdict.would}
+    return {policy: one for policy, one in found.items() if does_something(one, base)}
+
+
+def _would_be(would: Would) -> WouldBe:
+    return WouldBe(frozenset(one.code for one in would.violations), frozenset(effects.of_patch(would.patch)))
+
+
+def does_something(would: WouldBe, base: frozenset[Effect]) -> bool:
+    """Return whether a policy would refuse, or write other than what is written without it (``base``)."""
+    return bool(would.codes) or (would.effects is None or would.effects != base)

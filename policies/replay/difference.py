@@ -1,0 +1,123 @@
+"""What is decided otherwise of one pod than it was: the gravest of it, with the policies that it is due to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, NamedTuple
+
+from policies.replay.decision import Decision, Reason, WouldBe
+from policies.replay.effects import Effect
+
+Turn = Literal["newly-refused", "newly-admitted", "other-reasons", "other-edits", "other-would"]
+"""A pod that was admitted is refused; one that was refused is admitted; it is refused for other reasons; it is
+admitted with other edits; or all that is enforced is as it was, and a policy in Audit or Warn would do otherwise."""
+TURNS: tuple[Turn, ...] = ("newly-refused", "newly-admitted", "other-reasons", "other-edits", "other-would")
+
+
+class Side(NamedTuple):
+    """One of the two decisions, as far as they differ."""
+
+    word: str
+    """``admitted``, ``edited``, ``refused``, ``nothing``, ``would change`` or ``would refuse``."""
+    codes: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    """Fields of the pod that are written only here."""
+
+
+class Difference(NamedTuple):
+    """Pods with equal differences are counted together."""
+
+    turn: Turn
+    policies: tuple[str, ...]
+    """Those that it is due to, sorted; none where the record does not name them."""
+    then: Side
+    now: Side
+
+
+def difference(then: Decision, now: Decision) -> Difference | None:
+    """Return how ``now`` differs from ``then``, as far as both are known; None where it does not."""
+    if then.refused != now.refused:
+        turn: Turn = "newly-refused" if now.refused else "newly-admitted"
+        return Difference(turn, _accountable(then, now), _without_fields(then), _without_fields(now))
+    if now.refused:
+        return _reasons(then, now) or _would(then, now)
+    return _edits(then, now) or _would(then, now)
+
+
+def _without_fields(decision: Decision) -> Side:
+    """Return a side without what is written: pods that are refused alike are one group, whatever would be written into each."""
+    return Side(decision.word, tuple(sorted({reason.code for reason in decision.reasons or ()})))
+
+
+def _accountable(then: Decision, now: Decision) -> tuple[str, ...]:
+    refusing = now if now.refused else then
+    return _names(policy for reason in refusing.reasons or () for policy in reason.policies)
+
+
+def _reasons(then: Decision, now: Decision) -> Difference | None:
+    before, after = _by_cause(then.reasons), _by_cause(now.reasons)
+    if before is None or after is None or before.keys() == after.keys() or (not then.whole and before.keys() <= after.keys()):
+        return None
+    changed = [reason for cause in before.keys() ^ after.keys() for reason in (*before.get(cause, ()), *after.get(cause, ()))]
+    policies = _names(policy for reason in changed for policy in reason.policies)
+    return Difference("other-reasons", policies, _without_fields(then), _without_fields(now))
+
+
+def _by_cause(reasons: Iterable[Reason] | None) -> dict[tuple[str, str], list[Reason]] | None:
+    """Return the reasons by code and rule: who asks, and in which words, is no other decision."""
+    if reasons is None:
+        return None
+    found: dict[tuple[str, str], list[Reason]] = {}
+    for reason in reasons:
+        found.setdefault((reason.code, reason.rule), []).append(reason)
+    return found
+
+
+def _edits(then: Decision, now: Decision) -> Difference | None:
+    if then.effects is None or now.effects is None or then.effects.keys() == now.effects.keys():
+        return None
+    lost = {effect: then.effects[effect] for effect in then.effects.keys() - now.effects.keys()}
+    gained = {effect: now.effects[effect] for effect in now.effects.keys() - then.effects.keys()}
+    policies = _names(policy for names in (*lost.values(), *gained.values()) for policy in names)
+    return Difference("other-edits", policies, Side(then.word, (), _fields(lost)), Side(now.word, (), _fields(gained)))
+
+
+def _would(then: Decision, now: Decision) -> Difference | None:
+    if then.would is None or now.would is None:
+        return None
+    names = then.would.keys() | now.would.keys()
+    if not then.whole:
+        names = names & then.would.keys()
+    if not now.whole:
+        names = names & now.would.keys()
+    changed = sorted(name for name in names if _differs(then.would.get(name), now.would.get(name)))
+    if not changed:
+        return None
+    return Difference(
+        "other-would", tuple(changed), _would_side(then.would, now.would, changed), _would_side(now.would, then.would, changed)
+    )
+
+
+def _differs(then: WouldBe | None, now: WouldBe | None) -> bool:
+    if then is None or now is None:
+        return True
+    return then.codes != now.codes or (then.effects is not None and now.effects is not None and then.effects != now.effects)
+
+
+def _would_side(would: Mapping[str, WouldBe], other: Mapping[str, WouldBe], changed: Iterable[str]) -> Side:
+    codes: set[str] = set()
+    written: set[Effect] = set()
+    for name in changed:
+        if (one := would.get(name)) is not None:
+            codes |= one.codes
+            written |= (one.effects or frozenset()) - ((beside.effects or frozenset()) if (beside := other.get(name)) else frozenset())
+    there = any(name in would for name in changed)
+    return Side("would refuse" if codes else "would change" if there else "nothing", tuple(sorted(codes)), _fields(written))
+
+
+def _fields(effects: Iterable[Effect]) -> tuple[str, ...]:
+    return tuple(sorted({effect.field for effect in effects}))
+
+
+def _names(policies: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(policies)))

@@ -1,0 +1,132 @@
+"""What a patch does to a pod, whatever form it is written in: two patches with the same effects make the same pod.
+
+A toleration appended to a list and the same one in a list that was missing are one effect; the record of who
+wrote what (``berth.dev/applied``) is none, so that policies may be renamed or split and do the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from policies.patch.applied import APPLIED, index_of, steps
+from policies.verdict import Edit, Path
+
+ITEM = "-"
+"""Stands for any index of a list of which the order does not matter."""
+_WHOLE = ("tolerations", "matchExpressions", "matchFields", "values")
+"""Lists whose items are one effect each; the values of one expression are part of it."""
+_PLACED = ("containers", "initContainers")
+"""Lists in which an index says which item is meant."""
+
+
+class Effect(NamedTuple):
+    """One value that is set, appended or removed."""
+
+    path: tuple[str, ...]
+    value: str
+    """As JSON; "" for one that is removed."""
+
+    @property
+    def field(self) -> str:
+        """The field of the pod: ``tolerations``, ``affinity``, ``resources``, or the key of a label or annotation."""
+        path = self.path
+        if path[0] == "metadata":
+            return path[2] if len(path) > 2 else path[-1]
+        if len(path) > 3 and path[1] in _PLACED:
+            return path[3]
+        return path[1] if len(path) > 1 else path[0]
+
+
+def of_edits(edits: Iterable[Edit]) -> dict[Effect, tuple[str, ...]]:
+    """Return the effects of edits, each with the policies that ask for it."""
+    found: dict[Effect, tuple[str, ...]] = {}
+    for edit in edits:
+        for effect in _effects(edit.op, edit.path, edit.value):
+            found[effect] = tuple(sorted({*found.get(effect, ()), *edit.policies}))
+    return found
+
+
+def of_patch(operations: object) -> Counter[Effect]:
+    """Return the effects of a JSON Patch as it was recorded; what is no operation has none."""
+    found: Counter[Effect] = Counter()
+    for operation in operations if isinstance(operations, list | tuple) else ():
+        match operation:
+            case {"op": ("add" | "replace" | "remove") as op, "path": str(pointer)}:
+                path: Path = tuple(step if (at := index_of(step)) is None else at for step in steps(pointer))
+                found.update(_effects(op, path, operation.get("value")))
+    return found
+
+
+def policies_by_path(operations: object) -> dict[tuple[str, ...], tuple[str, ...]]:
+    """Return what a recorded patch says of who wrote which path; nothing where it says nothing, or only a count."""
+    found: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for operation in operations if isinstance(operations, list | tuple) else ():
+        for entry in _entries(_applied(operation)):
+            match entry:
+                case {"by": list(names), "path": str(pointer)}:
+                    path = _path(tuple(step if (at := index_of(step)) is None else at for step in steps(pointer)))
+                    found[path] = tuple(sorted({*found.get(path, ()), *(name for name in names if isinstance(name, str))}))
+    return found
+
+
+def writers(effect: Effect, by_path: Mapping[tuple[str, ...], tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the policies that wrote an effect, by its path or the path of what it is a part of."""
+    return tuple(sorted({name for path, names in by_path.items() if effect.path[: len(path)] == path for name in names}))
+
+
+def _applied(operation: object) -> object:
+    match operation:
+        case {"path": str(pointer), "value": str(text)} if steps(pointer) == ["metadata", "annotations", APPLIED]:
+            return text
+        case {"path": "/metadata/annotations", "value": {**annotations}}:
+            return annotations.get(APPLIED)
+    return None
+
+
+def _entries(text: object) -> list[object]:
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return []
+    return found if isinstance(found, list) else []
+
+
+def _effects(op: str, path: Path, value: Any) -> Iterator[Effect]:
+    if path[:3] == ("metadata", "annotations", APPLIED):
+        return
+    if op == "remove":
+        yield Effect(_path(path), "")
+    else:
+        yield from _leaves(_path(path), value)
+
+
+def _path(path: Path) -> tuple[str, ...]:
+    """Return the path with indices of lists whose order does not matter as ``ITEM``."""
+    return tuple(
+        str(step) if not isinstance(step, int) or (number and path[number - 1] in _PLACED) else ITEM for number, step in enumerate(path)
+    )
+
+
+def _leaves(path: tuple[str, ...], value: Any) -> Iterator[Effect]:
+    """Yield what is set below a path. It does not recurse: a recorded value may be nested as deep as JSON may be."""
+    todo: list[tuple[tuple[str, ...], Any]] = [(path, value)]
+    while todo:
+        path, value = todo.pop()
+        whole = len(path) > 1 and path[-1] == ITEM and path[-2] in _WHOLE
+        if isinstance(value, dict) and not whole:
+            todo += [((*path, str(key)), one) for key, one in value.items() if (*path, key) != ("metadata", "annotations", APPLIED)]
+        elif isinstance(value, list) and not whole:
+            placed = path[-1] in _PLACED
+            todo += [((*path, str(at) if placed else ITEM), one) for at, one in enumerate(value)]
+        else:
+            yield Effect(path, _text(value))
+
+
+def _text(value: Any) -> str:
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    except RecursionError:
+        return "..."

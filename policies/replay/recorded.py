@@ -1,0 +1,61 @@
+"""What was decided then, from what the API server or a review's answer recorded of it: audit annotations and patches
+(``webhook.admission.audit_annotations`` writes them), parsed already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from policies.replay import effects
+from policies.replay.decision import Decision, Reason, WouldBe, does_something
+from policies.state.untyped import maps_in, text_of
+
+LEFT_OUT = "left"
+"""Key of the item that counts what a list of records leaves out."""
+
+
+def decision(
+    *,
+    patches: Sequence[object] | None,
+    would: Sequence[object] = (),
+    refused: Sequence[object] | None = None,
+    evidence: bool = True,
+) -> Decision:
+    """Return the decision of a record.
+
+    ``patches``: the operations of each call, in order; None if they are not recorded. ``would`` and ``refused``: the
+    lists of records; ``refused`` None for a pod that was admitted. ``evidence``: False if no such lists were to be
+    recorded, as on a dry run: what is not in them is not known then.
+    """
+    operations = [one for patch in patches or () for one in (patch if isinstance(patch, list) else ())]
+    by_path = effects.policies_by_path(operations)
+    written = effects.of_patch(operations)
+    left = any(LEFT_OUT in one for one in (*maps_in(list(would)), *maps_in(list(refused or ()))))
+    return Decision(
+        refused=refused is not None,
+        reasons=_reasons(refused) if evidence else None,
+        effects=None if patches is None else {effect: effects.writers(effect, by_path) for effect in written},
+        would=_would(would, frozenset(written)) if evidence and patches is not None else None,
+        whole=not left,
+        patch=tuple(one for one in operations if isinstance(one, dict)),
+    )
+
+
+def _reasons(refused: Iterable[object] | None) -> tuple[Reason, ...]:
+    records = [one for one in maps_in(list(refused or ())) if LEFT_OUT not in one]
+    return tuple(Reason(text_of(one.get("code")), text_of(one.get("rule")), _texts(one.get("policies"))) for one in records)
+
+
+def _would(would: Iterable[object], base: frozenset[effects.Effect]) -> dict[str, WouldBe]:
+    found = {text_of(one.get("policy")): _would_be(one) for one in maps_in(list(would)) if LEFT_OUT not in one}
+    return {policy: one for policy, one in found.items() if does_something(one, base)}
+
+
+def _would_be(record: Mapping[Any, Any]) -> WouldBe:
+    codes = frozenset(text_of(one.get("code")) for one in maps_in(record.get("refusals")))
+    patch = record.get("patch")
+    return WouldBe(codes, frozenset(effects.of_patch(patch)) if isinstance(patch, list) else None)
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()

@@ -1,0 +1,73 @@
+"""The devices that a pod asks for, and what they cost an hour where the pod may go at the least."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from policies.audit.prices import Prices
+from policies.lru import LruCache
+from policies.offers.table import Offer
+from policies.planning.feasibility import Cell
+from policies.planning.plan import subject
+from policies.pods.projection import extract
+from policies.pods.view import Pod
+from policies.request import Request
+from policies.state.snapshot import Facts
+
+_MOST_CACHED = 2**20
+_OVERHEAD = 1024
+"""Bytes of a set of rows and its price."""
+
+
+class Stake(NamedTuple):
+    """Of one pod."""
+
+    gpus: int
+    """The devices that it holds at least; a slice counts as one."""
+    usd: float | None
+    """USD an hour on the cheapest machines that it may run on; None where no price is known."""
+    devices: float = 0.0
+    """Whole devices that it takes at least: a slice counts as its part."""
+
+    def on(self, each: float | None) -> Stake:
+        """Return the stake of a pod that runs, on a node where a device costs so much; None: that is not known."""
+        return self._replace(usd=None if each is None else each * self.devices)
+
+
+NOTHING = Stake(0, None)
+
+
+class Stakes:
+    """The stakes of pods under one snapshot."""
+
+    def __init__(self, prices: Prices) -> None:
+        self._prices = prices
+        self._least: LruCache[tuple[float | None]] = LruCache(_MOST_CACHED)
+
+    def of(self, request: Request, facts: Facts) -> Stake:
+        """Return the stake of a pod as it is admitted, with its node affinity written. Raises PodError."""
+        about = subject(request, facts, Pod(extract(request.pod, facts.reads)))
+        each = [price for cell in about.space.cells if cell.possible and (price := self._of_cell(cell)) is not None]
+        devices = float(about.devices.at_least(facts.snapshot.catalog))
+        return Stake(about.devices.units.least, min(each) * devices if each else None, devices)
+
+    def _of_cell(self, cell: Cell) -> float | None:
+        key = cell.table.platform.name, cell.offered
+        found = self._least.get(key)
+        if found is None:
+            found = (min(self._each(cell), default=None),)
+            self._least.keep(key, found, _OVERHEAD)
+        return found[0]
+
+    def _each(self, cell: Cell) -> Iterator[float]:
+        for rows in cell.offered:
+            for offer in cell.table.offers_in(rows):
+                if (price := self._price(offer)) is not None:
+                    yield price
+
+    def _price(self, offer: Offer) -> float | None:
+        machine = self._prices.machines.get(offer.host.name)
+        if machine is not None:
+            return machine[0] / machine[1]
+        return None if offer.host.gpu is None else self._prices.models.get(offer.host.gpu.model)
