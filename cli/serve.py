@@ -73,6 +73,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Serve until stopped, and return the exit code."""
     from webhook import serve
+    from webhook.process import BAD_INPUT
     from webhook.settings import Settings, SettingsError
 
     try:
@@ -80,5 +81,5 @@ def run(args: argparse.Namespace) -> int:
     except SettingsError as error:
         for line in str(error).splitlines():
             stderr.say(line)
-        return serve.BAD_INPUT
+        return BAD_INPUT
     return serve.run(settings)

@@ -11,10 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import signal
-import socket
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -27,6 +24,7 @@ from cluster.client.errors import AccessError
 from policies.state.snapshot import Snapshot
 from webhook import health
 from webhook.admission.app import App, Replica, starlette_of
+from webhook.process import bound, cannot_start, logging, on_signals
 from webhook.reload.condition import Condition
 from webhook.reload.file_watcher import CertificateWatcher, PolicyFileWatcher, every_second
 from webhook.reload.shared_certificate import CaCollector, SharedCertificate
@@ -36,10 +34,8 @@ from webhook.server.listener import StartError, listen, make_room
 from webhook.server.server import Server
 from webhook.settings import Settings, url
 from webhook.telemetry import log
-from webhook.telemetry.log_writer import LogWriter
 from webhook.telemetry.metrics import Metrics
 
-BAD_INPUT = 2
 SWITCH = 0.0005
 """Seconds after which a thread that reads policies yields to the event loop.
 
@@ -53,16 +49,10 @@ def run(settings: Settings) -> int:
     try:
         process = Process(settings)
     except (StartError, CertificateError) as error:
-        return _cannot_start(str(error))
+        return cannot_start(str(error))
     sys.setswitchinterval(SWITCH)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, process.logging(runner.get_loop()):
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, logging(runner.get_loop(), process.log_line_dropped):
         return runner.run(process.serve())
-
-
-def _cannot_start(reasons: str) -> int:
-    for line in reasons.splitlines():
-        print(line if line.startswith("berth: ") else f"berth: {line}", file=sys.stderr)
-    return BAD_INPUT
 
 
 class Process:
@@ -77,6 +67,7 @@ class Process:
         self._listener = listen("--listen", settings.host, settings.port)
         self._health_listener = listen("--health", *settings.health)
         self._metrics = Metrics(settings.version)
+        self.log_line_dropped = self._metrics.log_line_dropped
         self._replica = Replica(limits=settings.limits, metrics=self._metrics)
         self._condition = Condition(replica=self._replica)
         source = _certificates(settings)
@@ -92,8 +83,8 @@ class Process:
         self._addresses = {  # taken now: a closed listener has none
             "url": url("https", settings.host, self._listener.getsockname()[1]),
             "health": url("http", settings.health[0], self._health_listener.getsockname()[1]),
-            "listen": _bound(self._listener),
-            "listenHealth": _bound(self._health_listener),
+            "listen": bound(self._listener),
+            "listenHealth": bound(self._health_listener),
             "ca": str(source.ca or ""),
             "callers": "verified" if callers else "anyone",
         }
@@ -101,7 +92,7 @@ class Process:
     async def serve(self) -> int:
         """Answer on both ports until a signal arrives. Returns 2 where the first policies cannot be used."""
         stop, at_once = asyncio.Event(), asyncio.Event()
-        _on_signals(stop, at_once)
+        on_signals(stop, at_once)
         calls, pages = await self._answer()
         log.write("listening", **self._addresses)
         policies = asyncio.create_task(self._follow_policies())
@@ -129,26 +120,12 @@ class Process:
         await pages.start(self._health_listener)
         return calls, pages
 
-    @contextlib.contextmanager
-    def logging(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-        """Set up logging such that no log line delays a call, wherever standard error leads."""
-        log.take_from_libraries()
-        if sys.stderr is None:
-            yield
-            return
-        stream = LogWriter(sys.stderr.fileno(), loop, self._metrics.log_line_dropped, _tell_loss)
-        log.to(stream.write)
-        try:
-            yield
-        finally:
-            stream.close()
-
     async def _follow_policies(self) -> int:
         """Read the policies, then follow them. Ends only where the first ones are wrong."""
         try:
             snapshot = await self._policies.first()
         except (SourcesError, AccessError) as error:
-            return _cannot_start(str(error))
+            return cannot_start(str(error))
         self._tell_ready(snapshot)
         gc.collect()
         gc.freeze()  # what is loaded stays: else a full collection pauses every call behind it by tens of milliseconds
@@ -174,10 +151,6 @@ class Process:
             at = self._addresses
             print(f"serving {at['url']} (/mutate, /validate, /advise), {number} policies", flush=True)
             print(f"        {at['health']} (/livez, /readyz, /metrics)", flush=True)
-
-
-def _tell_loss(lines: int) -> None:
-    log.write("log_dropped", "error", lines=lines)
 
 
 class Policies(Protocol):
@@ -208,30 +181,3 @@ def _certificates(settings: Settings) -> FollowedFiles | SelfSigned | SharedCert
         return SharedCertificate(settings.cluster, settings.cert_secret, settings.names)
     assert settings.self_signed is not None, "Settings has one of the three"
     return SelfSigned(settings.self_signed, settings.names)
-
-
-def _bound(listener: socket.socket) -> str:
-    """Return the bound address: unlike a URL, ``0.0.0.0:8443`` shows whether others can reach it."""
-    host, port = listener.getsockname()[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _on_signals(stop: asyncio.Event, at_once: asyncio.Event) -> None:
-    """Install the signal handlers.
-
-    SIGTERM stops the server after the lame-duck period, a second one or Ctrl-C at once; calls in flight are
-    answered either way.
-    """
-
-    def terminate() -> None:
-        (at_once if stop.is_set() else stop).set()
-
-    def interrupt() -> None:
-        at_once.set()
-        stop.set()
-
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, terminate)
-    loop.add_signal_handler(signal.SIGINT, interrupt)
-    if sys.stdin is None or not sys.stdin.isatty():  # a terminal that is closed ends what runs in it
-        loop.add_signal_handler(signal.SIGHUP, lambda: log.write("reload", text="nothing to do: policies and certificates are followed"))

@@ -27,6 +27,7 @@ DEFAULT_WATCH, LEAST_WATCH, MOST_WATCH = 60, 5, 3600
 """Seconds of one watch. The API server itself ends watches after 30 to 60 minutes (--min-request-timeout);
 that nothing arrives any more is noticed only at the end of a watch."""
 DEFAULT_LEASE = "berth-system/berth"
+DEFAULT_AUDIT_LEASE = "berth-system/berth-audit"
 DEFAULT_SECRET = "berth-system/berth-certificates"
 LIVES = {"ca_life": "ca", "leaf_life": "leaf", "ca_overlap": "overlap"}
 """Options, and the fields of ``Lives`` that they set."""
@@ -87,7 +88,7 @@ class Settings:
             port=port,
             health=health,
             sources=sources,
-            cluster=_cluster(args),
+            cluster=cluster_source(args),
             limits=_limits(args),
             more_names=args.names,
             **_callers(args),
@@ -150,7 +151,9 @@ def _callers(args: argparse.Namespace) -> _Callers:
     return {"client_ca": Path(args.client_ca) if args.client_ca else None, "client_names": args.client_names}
 
 
-def _cluster(args: argparse.Namespace) -> ClusterSource | None:
+def cluster_source(args: argparse.Namespace, lease: str = DEFAULT_LEASE) -> ClusterSource | None:
+    """Return the cluster that the options name; None if none. ``lease``: an example of --lease. Raises
+    SettingsError."""
     if not (args.kubeconfig or args.in_cluster):
         if args.context:
             raise SettingsError("--context names a context of a kubeconfig: give --kubeconfig FILE too")
@@ -165,7 +168,7 @@ def _cluster(args: argparse.Namespace) -> ClusterSource | None:
     if args.in_cluster and args.context:
         raise SettingsError("--context names a context of a kubeconfig: leave it out with --in-cluster")
     return ClusterSource(
-        kubeconfig=args.kubeconfig, context=args.context, watch=_watch(args.watch), lease=_object("--lease", args.lease, DEFAULT_LEASE)
+        kubeconfig=args.kubeconfig, context=args.context, watch=_watch(args.watch), lease=_object("--lease", args.lease, lease)
     )
 
 

@@ -11,6 +11,7 @@ import sys
 from dataclasses import replace
 from typing import Any
 
+from cli import VERSION
 from cli.options import add_snapshot_options, snapshot_from, sources_from
 from cli.output import audit_output, stderr
 from documents.prices import read_prices
@@ -21,6 +22,8 @@ from policies.document import InputError
 from policies.state.snapshot import Snapshot
 from policies.state.updater import AUTO, Updater
 from webhook.reload.sources import options
+from webhook.settings import DEFAULT_AUDIT_LEASE as DEFAULT_LEASE
+from webhook.settings import DEFAULT_HEALTH, DEFAULT_WATCH
 
 
 def add_parser(subcommands: Any) -> None:
@@ -39,11 +42,27 @@ def add_parser(subcommands: Any) -> None:
     add("--kubeconfig", metavar="FILE", help="the cluster to read; default: as kubectl finds it")
     add("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
     add_snapshot_options(parser)
+    _add_service(parser)
     parser.set_defaults(run=run)
 
 
+def _add_service(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("service", "reports in the cluster, followed, in place of one answer")
+    group.add_argument("--serve", action="store_true", help="keep reports, counts in statuses and Events up to date until stopped")
+    group.add_argument("--in-cluster", action="store_true", help="by the service account of the pod that this runs in")
+    group.add_argument("--health", metavar="HOST:PORT", default=DEFAULT_HEALTH, help=f"default: {DEFAULT_HEALTH}; port 0: any free one")
+    help_ = f"seconds that one watch lasts, and so how long silence is believed (default: {DEFAULT_WATCH})"
+    group.add_argument("--watch", metavar="N", default=str(DEFAULT_WATCH), help=help_)
+    help_ = f"the Lease whose holder writes, of several that run (default: {DEFAULT_LEASE})"
+    group.add_argument("--lease", metavar="NAMESPACE/NAME", default=DEFAULT_LEASE, help=help_)
+
+
 def run(args: argparse.Namespace) -> int:
-    """Print the answer. Raises InputError and SourcesError if there is none."""
+    """Print the answer, or serve. Raises InputError and SourcesError if there is none."""
+    if args.serve:
+        return _serve(args)
+    if args.in_cluster:
+        raise InputError(file="--in-cluster", message="is for a service that runs in a pod: give --serve too, or --kubeconfig FILE instead")
     from cli.given import whole_cluster
 
     if args.facts:
@@ -68,3 +87,16 @@ def run(args: argparse.Namespace) -> int:
         stderr.say(f"{reason}: what rests on it is not known")
     sys.stdout.write(audit_output.text(args.output, ledger, snapshot))
     return 0
+
+
+def _serve(args: argparse.Namespace) -> int:
+    from webhook.audit import serve
+    from webhook.audit.settings import AuditSettings
+    from webhook.settings import SettingsError
+
+    try:
+        settings = AuditSettings.from_args(args, sources_from(args), VERSION)
+    except SettingsError as error:
+        raise InputError(file="audit", message=str(error)) from None
+    return serve.run(settings)
+

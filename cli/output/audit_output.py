@@ -11,10 +11,9 @@ from typing import Any
 
 from cli.output.columns import table
 from policies.audit.ledger import AuditedPod, Ledger
-from policies.audit.outcomes import Finding
+from policies.audit.outcomes import FINDINGS, Finding
 from policies.state.snapshot import Snapshot
 
-FINDINGS: tuple[Finding, ...] = ("would-change", "would-refuse", "not-as-enforced", "no-longer-fits")
 COLUMNS = ("namespace", "policy", "mode", "pods", "gpus", "usd_per_hour", *(finding.replace("-", "_") for finding in FINDINGS))
 ALL = "(all)"
 """Stands for every policy in a row of a namespace."""

@@ -51,6 +51,19 @@ class Subject:
     resource_version: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What an event tells."""
+
+    action: str
+    """What was done, in one word."""
+    reason: str
+    """Why, in one word."""
+    well: bool
+    """True for a change for the better: its type is Normal, else Warning."""
+    text: str
+
+
 class Bucket:
     """A token bucket: ``burst`` events at once after a quiet time, then ``rate`` per second."""
 
@@ -114,10 +127,17 @@ class Events:
         well = now.status == ("True" if now.type == "Accepted" else "False")
         if well and now.type not in before:
             return
-        if not self._may(subject.key[1]):
+        kind, namespace, name = subject.key
+        regarding = {"apiVersion": API_VERSION, "kind": kind, "name": name, "uid": subject.uid, "resourceVersion": subject.resource_version}
+        text = now.message or ("no conflict any more" if now.type == "Conflicted" else "understood")
+        self.add(regarding, namespace, About(action=ACTIONS[now.type], reason=now.reason, well=well, text=text))
+
+    def add(self, regarding: Raw, namespace: str, about: About) -> None:
+        """Queue an event, unless there were too many. ``namespace``: of the object, "" if it is in none."""
+        if not self._may(namespace):
             self.dropped += 1
             return
-        self._waiting.append(self._event(subject, now, well))
+        self._waiting.append(self._event(regarding, namespace, about))
         self._filled.set()
 
     def _may(self, namespace: str) -> bool:
@@ -136,23 +156,20 @@ class Events:
             self._of_one[namespace] = Bucket(BURST_OF_ONE, RATE_OF_ONE, now)
         return self._of_one[namespace]
 
-    def _event(self, subject: Subject, condition: Condition, well: bool) -> tuple[str, Raw]:
+    def _event(self, regarding: Raw, namespace: str, about: About) -> tuple[str, Raw]:
         """Return (namespace, event). Events about cluster-scoped objects are in ``default``, as usual in
         Kubernetes."""
-        kind, namespace, name = subject.key
-        where = namespace or "default"
-        regarding = {"apiVersion": API_VERSION, "kind": kind, "name": name, "uid": subject.uid, "resourceVersion": subject.resource_version}
-        text = condition.message or ("no conflict any more" if condition.type == "Conflicted" else "understood")
+        where, text = namespace or "default", about.text
         return where, {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"name": f"{name[:_NAME].rstrip('.-')}.{self._chance(64):016x}", "namespace": where},
+            "metadata": {"name": f"{regarding['name'][:_NAME].rstrip('.-')}.{self._chance(64):016x}", "namespace": where},
             "eventTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
             "reportingController": CONTROLLER,
             "reportingInstance": self._instance,
-            "action": ACTIONS[condition.type],
-            "reason": condition.reason,
-            "type": "Normal" if well else "Warning",
+            "action": about.action,
+            "reason": about.reason,
+            "type": "Normal" if about.well else "Warning",
             "note": text if len(text) <= NOTE else text[: NOTE - 3] + "...",
             "regarding": regarding | ({"namespace": namespace} if namespace else {}),
         }

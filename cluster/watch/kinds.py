@@ -41,6 +41,8 @@ class Watched:
     required: bool = False
     """True if nothing can be decided without it; the other kinds may be absent or forbidden."""
     metadata_only: bool = False
+    selectors: tuple[tuple[str, str], ...] = ()
+    """(``fieldSelector`` or ``labelSelector``, its text): which objects of the kind are listed and watched."""
     page: int = 500
     """Objects per page of a list: the default of client-go's pager, fewer where objects are large."""
     trim: Callable[[Raw, str, str], Raw]

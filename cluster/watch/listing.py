@@ -57,7 +57,7 @@ class Listing:
         return objects, first.version
 
     async def _page(self, version: str, more: str) -> Page:
-        query = {"limit": str(self._limit)} | ({"continue": more} if more else {})
+        query = {"limit": str(self._limit), **dict(self._watched.selectors)} | ({"continue": more} if more else {})
         path = self._watched.path(version, self._namespace)
         try:
             reply = await self._client.call("GET", path, query=query, accept=self._watched.accept("list"), seconds=SECONDS)

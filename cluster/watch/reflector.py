@@ -123,6 +123,7 @@ class Reflector:
         asked = max(1, round(self._watch_seconds * random.uniform(0.85, 1.15)))
         late = min(LATE, self._watch_seconds / 4)
         query = {"watch": "1", "allowWatchBookmarks": "true", "resourceVersion": str(self._version), "timeoutSeconds": str(asked)}
+        query |= dict(self._watched.selectors)
         path, begun = self._watched.path(self._listing.version), time.monotonic()
         async with self._client.stream(path, query, asked + late, self._watched.accept("watch")) as lines:
             self.counts.watches += 1

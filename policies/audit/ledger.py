@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from policies.audit.outcomes import Outcome
+from policies.audit.outcomes import FINDINGS, Outcome
 from policies.audit.stored_pod import StoredPod
 from policies.audit.workload_report import Workload, grouped, report
+from policies.objects.crd import COUNTS
 
 PodKey = tuple[str, str]
 """(namespace, name)"""
@@ -30,11 +31,18 @@ class AuditedPod(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """The pods that one policy applies to, and how many of them it would change or refuse, were it in Enforce."""
+    """The pods that one policy applies to, and how many of them have each finding. One in Audit or Warn has the first
+    two, one in Enforce the last two."""
 
     pods: int = 0
     would_change: int = 0
     would_refuse: int = 0
+    not_as_enforced: int = 0
+    no_longer_fits: int = 0
+
+    def status(self) -> dict[str, int]:
+        """Return the counts as ``status.audit`` of the policy has them (``policies.objects.crd``)."""
+        return dict(zip(COUNTS, self, strict=True))
 
 
 @dataclass(slots=True)
@@ -82,9 +90,13 @@ class Ledger:
         """Return the workloads that have pods."""
         return self._of_workload.keys()
 
+    def newest(self, workload: Workload) -> str:
+        """Return when the workload's newest pod was created; "" if it has no pods."""
+        return max((self.pods[key].stored.created for key in self._of_workload.get(workload, ())), default="")
+
     def totals(self) -> Mapping[str, Totals]:
         """Return the totals of every policy that applies to some pod."""
-        return {policy: Totals(found["pods"], found["would-change"], found["would-refuse"]) for policy, found in self._counts.items()}
+        return {policy: Totals(found["pods"], *(found[finding] for finding in FINDINGS)) for policy, found in self._counts.items()}
 
     def _leave(self, key: PodKey, pod: AuditedPod) -> None:
         keys = self._of_workload[pod.workload]

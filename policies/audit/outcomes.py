@@ -14,6 +14,7 @@ Finding = Literal["would-change", "would-refuse", "not-as-enforced", "no-longer-
 """What is found of a pod: a policy in Audit or Warn would change or refuse it, were it in Enforce; it lacks what
 policies in Enforce write, since it was admitted while Berth was away or under other policies; policies in
 Enforce would refuse it as it is."""
+FINDINGS: tuple[Finding, ...] = ("would-change", "would-refuse", "not-as-enforced", "no-longer-fits")
 REFUSALS: tuple[Finding, ...] = ("would-refuse", "no-longer-fits")
 
 

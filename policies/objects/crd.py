@@ -18,6 +18,17 @@ from policies.policy import API_VERSION, GROUP
 Raw = dict[str, Any]
 UNSEEN = -1
 """``observedGeneration`` of an object that Berth has not looked at yet: no object has this generation."""
+AUDIT = "audit"
+"""The field of the status that `berth audit --serve` writes, and no replica of the server."""
+ABOUT_AUDIT = "What it says of the pods that exist, as `berth audit --serve` counts them."
+COUNTS = {
+    "pods": "The pods with accelerators that it applies to.",
+    "wouldChange": "Of those, the ones that it would have changed, were it in Enforce.",
+    "wouldRefuse": "Of those, the ones that it would have refused, were it in Enforce.",
+    "notAsEnforced": "Of those, the ones that lack what it writes in Enforce: admitted while Berth was away, or before it was what it is.",
+    "noLongerFits": "Of those, the ones that it would refuse today.",
+}
+"""The counts in ``status.audit``, and their meaning."""
 CATEGORY = "gpu"
 """The category by which ``kubectl get gpu -A`` lists all three kinds."""
 
@@ -87,6 +98,7 @@ def _columns(kind: Kind) -> list[Raw]:
         _condition("Accepted", "Whether Berth understood it; if not, its message says what is wrong."),
         *([conflicted] if acts else []),
         *([where] if acts and kind not in definition.NAMESPACED else []),
+        *([_count("Would Change", "wouldChange"), _count("Would Refuse", "wouldRefuse")] if acts else []),
         _column("What", ".status.what", "What it does, in one line."),
         _column("Age", ".metadata.creationTimestamp", "Since when it is there.", "date"),
     ]
@@ -94,6 +106,10 @@ def _columns(kind: Kind) -> list[Raw]:
 
 def _column(name: str, path: str, about: str, of: str = "string") -> Raw:
     return {"name": name, "type": of, "jsonPath": path, "description": about}
+
+
+def _count(name: str, field: str) -> Raw:
+    return _column(name, f".status.{AUDIT}.{field}", COUNTS[field], "integer")
 
 
 def _condition(name: str, about: str) -> Raw:
@@ -107,21 +123,22 @@ def _schema(kind: Kind) -> Raw:
         "type": "object",
         "description": plain(definition.ABOUT[kind]),
         "required": ["spec"],
-        "properties": {"spec": spec_schema(kind), "status": _status()},
+        "properties": {"spec": spec_schema(kind), "status": _status(kind)},
     }
 
 
-def _status() -> Raw:
+def _status(kind: Kind) -> Raw:
     """Return the schema of the status that Berth writes.
 
     Its sizes are bounded by the writer, not here: a status that is refused helps nobody. An object that Berth has not
     looked at yet has observedGeneration -1 by default: who waits by the rules of kstatus takes one without any status
     for one that is in force.
     """
-    return {**_properties_of_status(), "default": {"observedGeneration": UNSEEN}}
+    audit = {} if kind == "GPUNodeTemplate" else {AUDIT: _map(ABOUT_AUDIT, **{name: _number(text) for name, text in COUNTS.items()})}
+    return {**_properties_of_status(audit), "default": {"observedGeneration": UNSEEN}}
 
 
-def _properties_of_status() -> Raw:
+def _properties_of_status(audit: Raw) -> Raw:
     return _map(
         "What Berth makes of the object. Written by Berth alone.",
         observedGeneration={
@@ -143,6 +160,7 @@ def _properties_of_status() -> Raw:
             generation=_number("Its metadata.generation."),
             spec={"type": "object", "description": "Its spec.", "x-kubernetes-preserve-unknown-fields": True},
         ),
+        **audit,
     )
 
 

@@ -38,7 +38,7 @@ INSTALL_HEAD = """\
 # which takes the definitions along, and so every policy.
 """
 RBAC_HEAD = """\
-# Berth's account and rights alone, beside deploy/crds/, for a Berth outside of the cluster. Made by `make chart` from deploy/chart.
+# Berth's accounts and rights alone, beside deploy/crds/, for a Berth outside of the cluster. Made by `make chart` from deploy/chart.
 # Deleting this file's objects takes the namespace berth-system and all in it along.
 """
 
@@ -57,7 +57,8 @@ def sources() -> dict[str, str]:
 
 def plain() -> dict[str, str]:
     """Path under deploy/ -> text, of what Helm renders. Raises NoProgram."""
-    rights = ["--show-only=templates/serviceaccount.yaml", "--show-only=templates/rbac.yaml"]
+    files = ("serviceaccount", "rbac", "audit-rights")
+    rights = [f"--show-only=templates/{name}.yaml" for name in files]
     return {
         "install.yaml": f"{INSTALL_HEAD}---\n{NAMESPACE}{_stripped(rendered_text(['--skip-tests']))}",
         "rbac.yaml": f"{RBAC_HEAD}---\n{NAMESPACE}{_stripped(rendered_text(rights))}",

@@ -34,7 +34,13 @@ def of_kind(objects: Sequence[Raw], kind: str) -> list[Raw]:
     return [one for one in objects if one["kind"] == kind]
 
 
-def the(objects: Sequence[Raw], kind: str) -> Raw:
-    """The only one of its kind."""
-    [one] = of_kind(objects, kind)
+def the(objects: Sequence[Raw], kind: str, *, of: str = "berth") -> Raw:
+    """The only one of its kind, of the server or of another component."""
+    [one] = [found for found in of_kind(objects, kind) if component(found) == of]
     return one
+
+
+def component(found: Raw) -> str:
+    """The server's is "berth", as is what belongs to no component; that of `berth audit --serve` is "berth-audit"."""
+    name: str = found["metadata"].get("labels", {}).get("app.kubernetes.io/name", "berth")
+    return name

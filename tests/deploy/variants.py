@@ -128,6 +128,7 @@ VARIANTS = {
             "podLabels": {"team": "platform", "app.kubernetes.io/name": "other"},
             "serviceAccount": {"annotations": {"role": "x"}},
             "extraArgs": ["--watch=120"],
+            "audit": {"resources": {"limits": {"memory": "1Gi"}}, "extraArgs": ["--watch=30"]},
             "extraEnv": [{"name": "A", "value": "b"}],
             "extraVolumes": [{"name": "callers", "configMap": {"name": "callers-ca"}}],
             "extraVolumeMounts": [{"name": "callers", "mountPath": "/etc/callers"}],
@@ -140,6 +141,7 @@ VARIANTS = {
             "podDisruptionBudget": {"enabled": False},
             "resourceQuota": {"enabled": False, "pods": 5},
             "tests": {"enabled": False},
+            "audit": {"enabled": False},
             "image": {"tag": "0.9"},
         }
     ),

@@ -84,7 +84,7 @@ class ClusterWatcher:
         self.client = await Client.connect(Access(self.source.kubeconfig, self.source.context))
         self._updater = Updater(catalog, chosen)
         gate = Connectivity(self.client)
-        self._reflectors = [Reflector(self.client, one, self.inbox, gate, _log, float(self.source.watch)) for one in KINDS]
+        self._reflectors = [Reflector(self.client, one, self.inbox, gate, log_event, float(self.source.watch)) for one in KINDS]
         self.condition.watching = self._watching
         self.condition.replica.metrics.also(WatchCollector(self._watching, self._refused, self._writes))
         self._tasks = [asyncio.create_task(one.run(), name=f"watch {one.kind}") for one in self._reflectors]
@@ -102,8 +102,8 @@ class ClusterWatcher:
         """
         namespace, name = self.source.lease
         holder = f"{socket.gethostname()}_{secrets.token_hex(4)}"
-        lease = Lease(client, namespace=namespace, name=name, holder=holder, tell=_log, reachable=lambda: gate.open)
-        self._statuses, events = writer(client, lease, _log, lambda: gate.open)
+        lease = Lease(client, namespace=namespace, name=name, holder=holder, tell=log_event, reachable=lambda: gate.open)
+        self._statuses, events = writer(client, lease, log_event, lambda: gate.open)
         if self.update is not None:
             self._statuses.take(self.update.snapshot, self.update.entries)
         self.condition.leading = lambda: lease.held
@@ -128,9 +128,9 @@ class ClusterWatcher:
 
     async def close(self) -> None:
         """End all tasks and connections. The Lease is released last, once nothing is written any more."""
-        await _ended(self._tasks)
+        await ended(self._tasks)
         if self._leading is not None:
-            await _ended([self._leading])
+            await ended([self._leading])
         if self.client is not None:
             await self.client.close()
 
@@ -199,7 +199,7 @@ class ClusterWatcher:
             )
 
 
-async def _ended(tasks: list[asyncio.Task[Any]]) -> None:
+async def ended(tasks: list[asyncio.Task[Any]]) -> None:
     """Cancel the tasks and wait for them; again where a library took the first cancellation for its own
     timeout."""
     for _ in range(ENDINGS):
@@ -221,5 +221,6 @@ def _applied(updater: Updater, changes: Mapping[Key, Any]) -> Update:
         return updater.apply(changes)
 
 
-def _log(event: str, /, **fields: Any) -> None:
+def log_event(event: str, /, **fields: Any) -> None:
+    """Log an event of a watch, a writer or a Lease."""
     log.write(event, "warning" if "error" in fields else "info", **fields)

@@ -110,13 +110,18 @@ class Metrics:
         self._registry.register(collector)
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
-        """Return body and content type for a scrape with this Accept header: OpenMetrics if requested, else
-        the text format."""
-        try:
-            encode, content_type = choose_encoder(accept)
-        except TypeError:  # prometheus_client 0.26 compares a version that is no number with one that is
-            encode, content_type = choose_encoder("")
-        return encode(self._registry), content_type
+        """Return body and content type for a scrape: see ``exposition``."""
+        return exposition(self._registry, accept)
+
+
+def exposition(registry: CollectorRegistry, accept: str) -> tuple[bytes, str]:
+    """Return body and content type for a scrape with this Accept header: OpenMetrics if requested, else the text
+    format."""
+    try:
+        encode, content_type = choose_encoder(accept)
+    except TypeError:  # prometheus_client 0.26 compares a version that is no number with one that is
+        encode, content_type = choose_encoder("")
+    return encode(registry), content_type
 
 
 class _Calls:

@@ -36,6 +36,18 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/part-of: berth
 {{- end -}}
 
+{{- /* Other labels than the server's: the Service, the budget and the network policy select those. */ -}}
+{{- define "berth.auditSelected" -}}
+app.kubernetes.io/name: berth-audit
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "berth.auditLabels" -}}
+{{ include "berth.auditSelected" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: berth
+{{- end -}}
+
 {{- /* The objects of a file with several documents, as {"objects": [...]}: of dicts .text and .from, which names it in an error. */ -}}
 {{- define "berth.objects" -}}
 {{- $objects := list -}}

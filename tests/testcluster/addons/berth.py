@@ -56,7 +56,7 @@ class Berth:
 
     def events(self, name: str) -> list[Raw]:
         """The lines of its log with this event."""
-        return [event for event in _logged(self.process.log, self.process.begins) if event["event"] == name]
+        return [event for event in logged(self.process.log, self.process.begins) if event["event"] == name]
 
     def kill(self) -> None:
         """As a machine that goes."""
@@ -75,7 +75,7 @@ def serve(cluster: Cluster, name: str, policies: Policies, *options: str, listen
     def serving() -> Raw | None:
         """Of this start: a Berth of the same name may have written to the log before."""
         process.check()
-        return next((event for event in _logged(process.log, process.begins) if event["event"] == "serving"), None)
+        return next((event for event in logged(process.log, process.begins) if event["event"] == "serving"), None)
 
     cluster.wait_for(serving, f"Berth {name} to serve")
     return listening(cluster, name, process)
@@ -91,7 +91,7 @@ def start(cluster: Cluster, name: str, policies: Policies, *options: str, listen
     where = ["--listen", listen, "--health", "127.0.0.1:0", "--self-signed", str(folder / "tls")]
     folder.mkdir(exist_ok=True)
     command = [*COMMAND, "serve", *paths, *where, "--lame-duck", "0", *PATIENT, *options]
-    return cluster.processes.start(f"berth-{name}", command, _environment())
+    return cluster.processes.start(f"berth-{name}", command, environment())
 
 
 def listening(cluster: Cluster, name: str, process: Process) -> Berth:
@@ -99,18 +99,18 @@ def listening(cluster: Cluster, name: str, process: Process) -> Berth:
 
     def found() -> Raw | None:
         process.check()
-        return next((event for event in _logged(process.log, process.begins) if event["event"] == "listening"), None)
+        return next((event for event in logged(process.log, process.begins) if event["event"] == "listening"), None)
 
     at = cluster.wait_for(found, f"Berth {name} to listen")
     ca = cluster.folder / f"berth-{name}" / "tls" / "ca.crt"
     return Berth(name=name, process=process, url=at["url"], health=at["health"], ca=ca)
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
-def _logged(log: Path, begins: int) -> list[Raw]:
+def logged(log: Path, begins: int) -> list[Raw]:
     """Every event from a byte on; a line that is none is of a start that failed."""
     return [found for line in log.read_bytes()[begins:].decode(errors="replace").splitlines() if (found := event(line))]
 
@@ -138,7 +138,7 @@ def manifests(
     names = [word for name in excluded for word in ("--exclude-namespace", name)]
     given = [word for flag, file in files.items() if file is not None for word in (flag, str(file))]
     command = [*COMMAND, "webhooks", "--url", berth.url, "--ca", str(berth.ca), *given, *names]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=_environment())
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=environment())
     found = [value for value in yaml.safe_load_all(done.stdout) if value]
     if scope is not None:
         for value in found:

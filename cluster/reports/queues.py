@@ -1,0 +1,97 @@
+"""The changes of pods and of their owners that were not taken yet. Of a pod nothing is queued, and nothing is
+remembered, unless it may hold devices."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from cluster.watch.kinds import Raw
+from policies.audit.ledger import PodKey
+from policies.audit.stored_pod import Controller, StoredPod
+
+
+class PodQueue:
+    """The store of a reflector of pods, see ``cluster.survey.pods``. ``filled`` is set while there are changes to
+    take."""
+
+    def __init__(self, filled: asyncio.Event) -> None:
+        self._filled = filled
+        self._known: set[PodKey] = set()
+        self._waiting: dict[PodKey, StoredPod | None] = {}
+
+    def replace(self, kind: str, objects: Sequence[Raw]) -> None:
+        """Take a full list: pods that are not in it are gone."""
+        listed = {_key(one) for one in objects if one["pod"] is not None}
+        for key in self._known - listed:
+            self._waiting[key] = None
+        for one in objects:
+            if one["pod"] is not None:
+                self._waiting[_key(one)] = one["pod"]
+        self._known = listed
+        self._filled.set()  # after an empty list too: the reader may wait for the first one
+
+    def put(self, kind: str, obj: Raw) -> None:
+        """Take a new or changed pod."""
+        if obj["pod"] is None:
+            self.remove(kind, obj)
+        else:
+            self._known.add(_key(obj))
+            self._waiting[_key(obj)] = obj["pod"]
+            self._filled.set()
+
+    def remove(self, kind: str, obj: Raw) -> None:
+        """Take the end of a pod."""
+        key = _key(obj)
+        if key in self._known:
+            self._known.discard(key)
+            self._waiting[key] = None
+            self._filled.set()
+
+    def take(self) -> dict[PodKey, StoredPod | None]:
+        """Return all changes since the last call, each pod once; None for one that is gone."""
+        taken, self._waiting = self._waiting, {}
+        return taken
+
+
+class OwnerQueue:
+    """The store of a reflector of owners that may be owned themselves, see ``cluster.survey.owners``."""
+
+    def __init__(self, filled: asyncio.Event) -> None:
+        self._filled = filled
+        self._known: dict[str, set[str]] = {}
+        """kind -> uids of those that are owned"""
+        self._waiting: dict[str, Controller | None] = {}
+
+    def replace(self, kind: str, objects: Sequence[Raw]) -> None:
+        """Take a full list of one kind."""
+        listed = {one["uid"] for one in objects if one["owner"] is not None}
+        self._waiting |= dict.fromkeys(self._known.get(kind, set()) - listed)
+        self._waiting |= {one["uid"]: one["owner"] for one in objects if one["owner"] is not None}
+        self._known[kind] = listed
+        self._filled.set()
+
+    def put(self, kind: str, obj: Raw) -> None:
+        """Take a new or changed owner."""
+        if obj["owner"] is None:
+            self.remove(kind, obj)
+        else:
+            self._known.setdefault(kind, set()).add(obj["uid"])
+            self._waiting[obj["uid"]] = obj["owner"]
+            self._filled.set()
+
+    def remove(self, kind: str, obj: Raw) -> None:
+        """Take the end of an owner."""
+        if obj["uid"] in self._known.get(kind, ()):
+            self._known[kind].discard(obj["uid"])
+            self._waiting[obj["uid"]] = None
+            self._filled.set()
+
+    def take(self) -> dict[str, Controller | None]:
+        """Return all changes since the last call, by uid; None for an owner that is gone, or owned no more."""
+        taken, self._waiting = self._waiting, {}
+        return taken
+
+
+def _key(one: Raw) -> PodKey:
+    return one["metadata"]["namespace"], one["metadata"]["name"]

@@ -1,0 +1,113 @@
+"""Berth's reports as the cluster stores them: of each a digest of what Berth writes, and the causes that it names."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from cluster.watch.kinds import Raw, Watched, map_of
+from policies.audit.workload_report import KIND, OPEN_REPORTS, PLAIN_KIND, POLICY_REPORTS, SOURCE
+from policies.state.untyped import maps_in, text_of
+
+ReportKey = tuple[str, str]
+"""(namespace, name)"""
+MANAGED_BY = ("app.kubernetes.io/managed-by", SOURCE)
+Cause = tuple[str, str, str]
+"""(policies, finding, codes) of a result: an Event is sent for each, once."""
+_CONTENT = ("source", "scope", "summary", "results")
+_METADATA = ("labels", "annotations", "ownerReferences")
+
+
+class Stored(NamedTuple):
+    """One report."""
+
+    digest: str
+    causes: frozenset[Cause]
+
+
+def digest(report: Raw) -> str:
+    """Return a digest of the parts of a report that Berth writes. Neither definition has default values, so it is the
+    same for what is sent and what is stored."""
+    metadata = map_of(report.get("metadata"))
+    parts = {name: report.get(name) for name in _CONTENT} | {name: metadata.get(name) or None for name in _METADATA}
+    return hashlib.blake2b(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS), digest_size=12).hexdigest()
+
+
+def causes(report: Raw) -> frozenset[Cause]:
+    """Return the causes that its results name."""
+    return frozenset(map(cause_of, maps_in(report.get("results"))))
+
+
+def cause_of(result: Mapping[str, Any]) -> Cause:
+    """Return the cause of one result."""
+    properties = map_of(result.get("properties"))
+    return text_of(result.get("policy")), text_of(properties.get("finding")), text_of(properties.get("codes"))
+
+
+def _trimmed(value: Raw, api_version: str, kind: str) -> Raw:
+    metadata = value["metadata"]
+    names = {name: metadata[name] for name in ("name", "namespace", "resourceVersion") if name in metadata}
+    return {"metadata": names, "stored": as_stored(value)}
+
+
+def as_stored(report: Raw) -> Stored:
+    """Return the report as it is remembered."""
+    return Stored(digest(report), causes(report))
+
+
+def _reports(kind: str, plural: str, api_version: str) -> Watched:
+    group, _, version = api_version.partition("/")
+    ours = (("labelSelector", "=".join(MANAGED_BY)),)
+    return Watched(kind=kind, plural=plural, group=group, versions=(version,), namespaced=True, selectors=ours, trim=_trimmed)
+
+
+FORMS = (_reports(KIND, "reports", OPEN_REPORTS), _reports(PLAIN_KIND, "policyreports", POLICY_REPORTS))
+"""The kinds of report, the preferred one first: OpenReports, and what it replaces."""
+
+
+class StoredReports:
+    """The store of a reflector of one of ``FORMS``."""
+
+    def __init__(self, filled: asyncio.Event) -> None:
+        self._filled = filled
+        self.reports: dict[ReportKey, Stored] = {}
+        self._changed: set[ReportKey] = set()
+
+    def replace(self, kind: str, objects: Sequence[Raw]) -> None:
+        """Take a full list."""
+        listed: dict[ReportKey, Stored] = {_key(one): one["stored"] for one in objects}
+        self._changed |= {key for key in self.reports.keys() | listed.keys() if self.reports.get(key) != listed.get(key)}
+        self.reports = listed
+        self._filled.set()
+
+    def put(self, kind: str, obj: Any) -> None:
+        """Take a new or changed report."""
+        self.wrote(_key(obj), obj["stored"])
+
+    def remove(self, kind: str, obj: Any) -> None:
+        """Take the end of a report."""
+        self.wrote(_key(obj), None)
+
+    def wrote(self, key: ReportKey, stored: Stored | None) -> None:
+        """Take the state of one report."""
+        if self.reports.get(key) == stored:
+            return
+        if stored is None:
+            self.reports.pop(key, None)
+        else:
+            self.reports[key] = stored
+        self._changed.add(key)
+        self._filled.set()
+
+    def changed(self) -> set[ReportKey]:
+        """Return the reports that changed since the last call."""
+        found, self._changed = self._changed, set()
+        return found
+
+
+def _key(one: Raw) -> ReportKey:
+    return one["metadata"]["namespace"], one["metadata"]["name"]

@@ -1,0 +1,252 @@
+"""The writer of reports: wherever the report of a workload differs from the stored one, it is applied, or deleted where
+nothing is found any more. Server-side apply has the same result however often it is sent, so nothing is written twice by
+mistake, and what failed stays due.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from cluster.client.errors import GIVE_RIGHTS, Reply
+from cluster.reports.causes import Causes
+from cluster.reports.due_reports import DueReports
+from cluster.reports.paced_calls import PacedCalls
+from cluster.reports.stored_reports import ReportKey, StoredReports, as_stored, digest
+from cluster.status.writer import FOUGHT
+from cluster.watch.kinds import Watched
+from policies.audit.ledger import Ledger
+
+AT_ONCE = 8
+"""Writes under way."""
+BATCH = 1000
+"""Writes after which changes are taken again."""
+REST = 0.5
+"""Seconds between two looks: most of a burst of changes is covered by the next one."""
+IDLE = 5.0
+"""Seconds between two looks where nothing changes: whether the Lease is held, whether a kind of report came."""
+OWNER = "berth-audit"
+"""The field manager of what is applied."""
+APPLY = "application/apply-patch+yaml"
+GOES_ON = "statuses, Events and `berth audit` go on"
+
+
+class Followed(Protocol):
+    """The part of a reflector that the writer uses."""
+
+    synced: bool
+    healthy: bool
+    absent: bool
+
+
+class Form(NamedTuple):
+    """A kind of report, and what is known of its objects."""
+
+    watched: Watched
+    followed: Followed
+    stored: StoredReports
+
+    @property
+    def api_version(self) -> str:
+        return self.watched.api_version(self.watched.versions[0])
+
+    @property
+    def usable(self) -> bool:
+        """True if the cluster has the kind, and Berth may read it."""
+        return self.followed.healthy and not self.followed.absent
+
+    def path(self, key: ReportKey) -> str:
+        """Return the URL path of one report."""
+        return self.watched.path(self.watched.versions[0], *key)
+
+
+@dataclass(slots=True)
+class Counts:
+    """Totals since the start."""
+
+    written: int = 0
+    deleted: int = 0
+
+
+@dataclass(kw_only=True)
+class ReportWriter:
+    """Brings stored reports up to date with a ledger. Used on the event loop only."""
+
+    calls: PacedCalls
+    ledger: Ledger
+    forms: tuple[Form, ...]
+    """The preferred one first."""
+    changed: asyncio.Event
+    """Set when the ledger or a stored report has changed."""
+    ready: Callable[[], bool]
+    """Returns whether all pods are known and judged: before that nothing is written or deleted."""
+    causes: Causes
+    fought: float = FOUGHT
+    rest: float = REST
+    idle: float = IDLE
+    counts: Counts = field(default_factory=Counts)
+    due: DueReports = field(init=False)
+    _form: Form | None = None
+    _text: str = ""
+    _wrote: dict[ReportKey, tuple[str, str, float]] = field(default_factory=dict)
+    """Report -> (digest that was sent, digest that was stored, when)"""
+
+    def __post_init__(self) -> None:
+        self.due = DueReports(self.ledger)
+
+    @property
+    def form(self) -> str:
+        """The apiVersion of the reports; "" while the cluster has no kind for them."""
+        return self._form.api_version if self._form is not None else ""
+
+    async def run(self) -> None:
+        """Write while the Lease is held, forever. No answer of the API server ends it."""
+        held = False
+        while True:
+            pause = self.idle
+            if not self.calls.may_write:
+                held = False
+            elif self.ready():
+                if not held:  # another replica may have written meanwhile
+                    self._all_due()
+                    held = True
+                self.changed.clear()
+                pause = await self._turn_or_tell()
+            await asyncio.sleep(self.rest)
+            await self._wait(pause - self.rest)
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait for a change, at most so long; while calls fail, wait for the full time."""
+        if seconds <= 0:
+            return
+        if self.calls.failures:
+            await asyncio.sleep(seconds)
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.changed.wait()
+
+    async def _turn_or_tell(self) -> float:
+        try:
+            return await self._turn()
+        except Exception as error:  # noqa: BLE001 - reports must not end because of one workload
+            self.calls.refused(f"{type(error).__name__}: {error}"[:500])
+            return self.calls.back_off()
+
+    async def _turn(self) -> float:
+        """Write what is due. Return the seconds until the next turn."""
+        self._choose()
+        self.due.collect(self.calls.clock())
+        for one in self.forms:
+            self.due.add(one.stored.changed())
+        form = self._form
+        if form is None:
+            return self.idle
+        batch = self.due.first(BATCH)
+        good = await _each(batch, lambda key: self._bring(form, key))
+        if good and len(batch) < BATCH:
+            good = await self._sweep(form)
+        if not good:
+            return self.calls.back_off()
+        self.calls.failures = 0
+        return 0.0 if len(batch) == BATCH else self.idle
+
+    def _choose(self) -> None:
+        """Choose the first form that the cluster has, once it is known of all of them whether it has them."""
+        if not all(form.followed.synced for form in self.forms):
+            return
+        usable = next((form for form in self.forms if form.usable), None)
+        if usable is not None:
+            text = f"reports are written as {usable.watched.resource}"
+        elif all(form.followed.absent for form in self.forms):
+            text = f"the cluster has no kind of report: install the definitions of OpenReports (openreports.io); {GOES_ON}"
+        else:
+            text = f"Berth may not read reports: {GIVE_RIGHTS}; {GOES_ON}"
+        if usable is not self._form:
+            self._form = usable
+            self._all_due()
+        if text != self._text:
+            self._text = text
+            self.calls.tell("reports", text=text)
+
+    def _all_due(self) -> None:
+        self.due.every_workload()
+        for form in self.forms:
+            self.due.add(form.stored.reports)
+
+    async def _bring(self, form: Form, key: ReportKey) -> bool:
+        """Bring one report up to date. Return False if the API server fails or the Lease is not held any more."""
+        wanted, stored = self.due.wanted(key, form.api_version), form.stored.reports.get(key)
+        if wanted is None:
+            if stored is not None:
+                return await self._delete(form, key)
+            self.due.done(key)
+            return True
+        workload, report = wanted
+        sent, before = digest(report), self._wrote.get(key)
+        if stored is not None and (stored.digest == sent or (before is not None and before[:2] == (sent, stored.digest))):
+            self.due.done(key)
+            return True
+        if before is not None and before[0] == sent and self.calls.clock() - before[2] < self.fought:
+            self.due.postpone(key, before[2] + self.fought)
+            return True
+        reply = await self.calls.call("PATCH", form.path(key), report, APPLY, {"fieldManager": OWNER, "force": "true"})
+        if reply is None:
+            return False
+        if not reply.ok or not isinstance(reply.body, dict):
+            return self._not_written(key, reply)
+        now = form.stored.reports[key] = as_stored(reply.body)
+        self._wrote[key] = sent, now.digest, self.calls.clock()
+        self.counts.written += 1
+        self.causes.found(workload, report, now.causes - (stored.causes if stored is not None else frozenset()))
+        self.due.done(key)
+        return True
+
+    async def _delete(self, form: Form, key: ReportKey) -> bool:
+        reply = await self.calls.call("DELETE", form.path(key), None, "application/json", {})
+        if reply is None:
+            return False
+        if not reply.ok and reply.status != 404:
+            return self._not_written(key, reply)
+        form.stored.reports.pop(key, None)
+        self._wrote.pop(key, None)
+        self.counts.deleted += reply.ok
+        self.due.done(key)
+        return True
+
+    def _not_written(self, key: ReportKey, reply: Reply) -> bool:
+        if self.calls.overloaded(f"report {'/'.join(key)}", reply):
+            return False
+        self.due.postpone(key, self.calls.clock() + self.fought)  # a namespace that is being deleted, a right that is missing
+        return True
+
+    async def _sweep(self, form: Form) -> bool:
+        """Delete reports of other forms: they were written before the cluster had this one."""
+        for other in self.forms:
+            if other is not form and other.usable and not await _each(list(other.stored.reports), self._deleting(other)):
+                return False
+        return True
+
+    def _deleting(self, form: Form) -> Callable[[ReportKey], Awaitable[bool]]:
+        return lambda key: self._delete(form, key)
+
+
+async def _each(keys: Iterable[ReportKey], work: Callable[[ReportKey], Awaitable[bool]]) -> bool:
+    """Do the work for each key, several at once. Return False if one of them returned it: the rest is left."""
+    waiting, failed = iter(list(keys)), False
+
+    async def worker() -> None:
+        nonlocal failed
+        for key in waiting:
+            if failed:
+                return
+            await asyncio.sleep(0)
+            failed = not await work(key) or failed
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(AT_ONCE):
+            group.create_task(worker())
+    return not failed

@@ -1,0 +1,179 @@
+"""The audit of a cluster: policies, facts, pods and owners are followed, pods are judged where something changed, and what is
+found is written by the holder of the Lease."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+
+from cluster.client.api_client import Client
+from cluster.reports.causes import Causes
+from cluster.reports.paced_calls import PacedCalls
+from cluster.reports.policy_counts import PolicyCounts
+from cluster.reports.queues import OwnerQueue, PodQueue
+from cluster.reports.stored_reports import FORMS, StoredReports
+from cluster.reports.writer import Form, ReportWriter
+from cluster.status.events import Events
+from cluster.status.leader_election import Lease
+from cluster.survey.owners import OWNERS
+from cluster.survey.pods import pods
+from cluster.watch.connectivity import Connectivity
+from cluster.watch.delta_queue import DeltaQueue
+from cluster.watch.kinds import KINDS, Watched
+from cluster.watch.reflector import Reflector
+from cluster.watch.store import Store
+from policies.audit.inventory import Inventory
+from policies.audit.prices import Prices
+from policies.audit.stored_pod import widest
+from policies.catalog import Catalog
+from policies.state.objects import Entry, Key
+from policies.state.updater import Options, Update, Updater
+from webhook.reload.changed_files import beside
+from webhook.reload.cluster_watcher import ended, log_event
+from webhook.reload.sources import ClusterSource
+from webhook.telemetry import log
+from webhook.telemetry.watch_metrics import Watching, Writes
+
+SETTLES = 0.1
+"""Seconds that a change waits for others: pods are bound and change in bursts."""
+WAITS = 5.0
+"""Seconds between log lines about what is still missing."""
+SLICE = 0.02
+"""Seconds for which pods are judged in one turn of the event loop: the Lease is renewed and probes are answered in between."""
+
+
+class Auditor:
+    """Follows, judges and writes. Made and used on the event loop; ``run`` ends by an error alone."""
+
+    def __init__(self, catalog: Catalog, options: Options, prices: Prices, source: ClusterSource, client: Client) -> None:
+        self._updater = Updater(catalog, options)
+        self.inventory = Inventory(prices)
+        self._client = client
+        self._changed, self._judged = asyncio.Event(), asyncio.Event()
+        self._facts, self._pods, self._owners = DeltaQueue(), PodQueue(self._changed), OwnerQueue(self._changed)
+        self._facts.filled = self._changed
+        self._gate = Connectivity(client)
+        self._watch = float(source.watch)
+        self._reflectors = [self._following(kind, self._facts) for kind in KINDS]
+        self._reflectors.append(self._following(pods(catalog, widest(catalog)), self._pods))
+        self._reflectors += [self._following(kind, self._owners) for kind in OWNERS]
+        stored = [StoredReports(self._judged) for _ in FORMS]
+        self._of_reports = [self._following(kind, store) for kind, store in zip(FORMS, stored, strict=True)]
+        forms = tuple(Form(*parts) for parts in zip(FORMS, self._of_reports, stored, strict=True))
+        self.update: Update | None = None
+        self.settled_once = False
+        namespace, name = source.lease
+        holder = f"{socket.gethostname()}_{secrets.token_hex(4)}"
+        self.lease = Lease(client, namespace=namespace, name=name, holder=holder, tell=log_event, reachable=lambda: self._gate.open)
+        self._events = Events(client, instance=holder, held=lambda: self.lease.held and self._gate.open, tell=log_event)
+        self.counts = PolicyCounts(
+            calls=self._calls("status_failed"), ledger=self.inventory.ledger, entries=self.entries, settled=lambda: self.settled
+        )
+        self.reports = ReportWriter(
+            calls=self._calls("report_failed"),
+            ledger=self.inventory.ledger,
+            forms=forms,
+            changed=self._judged,
+            ready=lambda: self.settled,
+            causes=Causes(self._events, self.inventory.ledger),
+        )
+
+    def _following(self, kind: Watched, store: Store) -> Reflector:
+        return Reflector(self._client, kind, store, self._gate, log_event, self._watch)
+
+    def _calls(self, event: str) -> PacedCalls:
+        return PacedCalls(client=self._client, lease=self.lease, tell=log_event, event=event, reachable=lambda: self._gate.open)
+
+    def entries(self) -> Mapping[Key, Entry]:
+        """Return Berth's own objects as the cluster stores them."""
+        return self.update.entries if self.update is not None else {}
+
+    @property
+    def settled(self) -> bool:
+        """True while all pods are known and judged."""
+        return self.settled_once and not self.inventory.due
+
+    async def run(self) -> None:
+        """Follow and write, forever. The Lease is released last, once nothing is written any more."""
+        tasks = [asyncio.create_task(one.run(), name=f"watch {one.kind}") for one in (*self._reflectors, *self._of_reports)]
+        tasks += [asyncio.create_task(one.run()) for one in (self.reports, self.counts, self._events)]
+        leading = asyncio.create_task(self.lease.run(), name="lease")
+        try:
+            await self._synced()
+            while True:
+                try:
+                    await self._take()
+                    await self._judge()
+                except Exception as error:  # noqa: BLE001 - one bad batch must not end the following
+                    log.write("failed", "error", phase="audit", error=log.trace(error))
+                await self._changed.wait()
+                await asyncio.sleep(SETTLES)
+        finally:
+            await ended(tasks)
+            await ended([leading])
+
+    async def _synced(self) -> None:
+        """Wait until every kind is listed that must be, and the others as far as they may be read. What is missing
+        is logged at intervals."""
+        logged_at = time.monotonic()
+        while not all(one.synced for one in self._reflectors):
+            await asyncio.sleep(SETTLES)
+            if time.monotonic() - logged_at > WAITS:
+                logged_at = time.monotonic()
+                missing = {one.kind: one.error or "not listed yet" for one in self._reflectors if not one.synced}
+                log.write("cluster_waiting", "warning", missing=missing)
+
+    async def _take(self) -> None:
+        """Take all that has changed."""
+        self._changed.clear()
+        changes, pods_changed, owners = self._facts.take(), self._pods.take(), self._owners.take()
+        if changes or self.update is None:
+            update = self.update = await beside(lambda: self._updater.apply(changes))
+            if update.changed or not self.settled_once:
+                every = update.policies_changed or not update.decisions_hold
+                self.inventory.snapshot_changed(update.snapshot, changes, every=every)
+        self.inventory.owners_changed(owners.items())
+        for key, pod in pods_changed.items():
+            self.inventory.pod_changed(key, pod)
+
+    async def _judge(self) -> None:
+        """Judge the pods that are due, in slices."""
+        until = time.perf_counter() + SLICE
+        while self.inventory.judge(1):
+            if time.perf_counter() > until:
+                await asyncio.sleep(0)
+                until = time.perf_counter() + SLICE
+        if not self.settled_once:
+            self.settled_once = True
+            log.write("audited", pods=len(self.inventory.ledger.pods))
+        self._judged.set()
+
+    # --- what the second port shows ---
+
+    def watching(self) -> Iterator[Watching]:
+        """Yield the state of each kind."""
+        sizes, now = self._facts.sizes(), time.monotonic()
+        for one in (*self._reflectors, *self._of_reports):
+            yield Watching(
+                kind=one.kind,
+                synced=one.synced,
+                healthy=one.healthy,
+                error=one.error,
+                silent=now - one.heard_at if one.heard_at else None,
+                objects=sizes.get(one.kind, self.inventory.pods if one.kind == "Pod" else 0),
+                counts=asdict(one.counts),
+                digest=lambda: "",
+            )
+
+    def refused(self) -> tuple[int, int]:
+        """Return how many of Berth's objects are not understood: those of which a last good form acts, the others."""
+        refused = [entry for entry in self.entries().values() if entry.understood.errors]
+        return sum(entry.stale for entry in refused), sum(not entry.stale for entry in refused)
+
+    def writes(self) -> Writes:
+        """Return what was written to statuses."""
+        return Writes(self.lease.held, self.counts.written, 0, self.counts.calls.failed)

@@ -1,0 +1,85 @@
+"""The port of `berth audit --serve`, without TLS: ``/livez``, ``/readyz`` and ``/metrics``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, Metric, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from policies.audit.outcomes import FINDINGS
+from webhook.audit.auditor import Auditor
+from webhook.health import ALIVE, NOT_ALLOWED, READY, Check
+from webhook.server.http import Answer, start, text_answer
+from webhook.server.routes import response_of, starlette
+from webhook.telemetry.metrics import exposition
+from webhook.telemetry.watch_metrics import WatchCollector
+
+NOT_FOUND = text_answer(404, "ask for /livez, /readyz or /metrics")
+
+
+def starlette_of(auditor: Auditor) -> Starlette:
+    """Return the application."""
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    registry.register(WatchCollector(auditor.watching, auditor.refused, auditor.writes))
+    registry.register(AuditCollector(auditor))
+
+    async def alive(request: Request) -> Response:
+        return response_of(text_answer(200, "alive"))
+
+    async def ready(request: Request) -> Response:
+        found = list(checks(auditor))
+        good = all(check.ready for check in found)
+        return response_of(text_answer(200 if good else 503, "\n".join([*map(str, found), "ready" if good else "not ready"])))
+
+    async def metrics(request: Request) -> Response:
+        body, content_type = exposition(registry, request.headers.get("accept", ""))
+        return response_of(Answer(start(200, b"content-type: %b\r\n" % content_type.encode()), body))
+
+    pages = {ALIVE: alive, READY: ready, "/metrics": metrics}
+    return starlette([Route(path, page) for path, page in pages.items()], {404: NOT_FOUND, 405: NOT_ALLOWED})
+
+
+def checks(auditor: Auditor) -> Iterator[Check]:
+    """Yield each check of ``/readyz``, with the details that an engineer on call needs."""
+    wrong = [one for one in auditor.watching() if one.error]
+    text = "; ".join(f"{one.kind}: {one.error}" for one in wrong) or "every kind is followed"
+    yield Check(name="cluster", ready=auditor.update is not None, text=text)
+    inventory = auditor.inventory
+    text = f"{len(inventory.ledger.pods)} with accelerators, {inventory.due} to be judged"
+    yield Check(name="pods", ready=auditor.settled_once, text=text if auditor.settled_once else "not all listed and judged yet")
+    lease = "this process writes" if auditor.lease.held else "another process writes, or none yet"
+    reports = (
+        f"as {auditor.reports.form}, {len(auditor.reports.due)} due" if auditor.reports.form else "none: the cluster has no kind of report"
+    )
+    yield Check(name="reports", ready=True, text=f"{reports}; {lease}")
+
+
+class AuditCollector(Collector):
+    """The metrics of the audit, computed at each scrape."""
+
+    def __init__(self, auditor: Auditor) -> None:
+        self._auditor = auditor
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield them."""
+        inventory, reports = self._auditor.inventory, self._auditor.reports
+        yield GaugeMetricFamily("berth_audit_pods", "Pods with accelerators that are audited.", len(inventory.ledger.pods))
+        yield GaugeMetricFamily("berth_audit_pods_due", "Pods that are to be judged, again or for the first time.", inventory.due)
+        found = Counter(finding for pod in inventory.ledger.pods.values() for finding in {one.finding for one in pod.outcomes})
+        findings = GaugeMetricFamily("berth_audit_findings", "Pods with a finding, by finding.", labels=["finding"])
+        for finding in FINDINGS:
+            findings.add_metric([finding], found[finding])
+        yield findings
+        yield GaugeMetricFamily("berth_audit_reports_due", "Reports that are to be compared or written.", len(reports.due))
+        writes = CounterMetricFamily("berth_audit_report_writes", "Reports, by what became of them.", labels=["result"])
+        for result, number in (("written", reports.counts.written), ("deleted", reports.counts.deleted), ("failed", reports.calls.failed)):
+            writes.add_metric([result], number)
+        yield writes

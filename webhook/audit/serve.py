@@ -1,0 +1,63 @@
+"""The composition root of `berth audit --serve`: one port, one auditor; start and stop."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import uvloop
+
+from cluster.client.api_client import Access, Client
+from cluster.client.errors import AccessError
+from documents.prices import read_prices
+from policies.audit.prices import prices
+from policies.document import InputError
+from policies.state.updater import AUTO
+from webhook import health
+from webhook.audit import pages
+from webhook.audit.auditor import Auditor
+from webhook.audit.settings import AuditSettings
+from webhook.process import bound, cannot_start, logging, on_signals
+from webhook.reload.sources import SourcesError, options
+from webhook.server.limits import GOODBYE, HEALTH_CONNECTIONS, Limits
+from webhook.server.listener import StartError, listen
+from webhook.server.server import Server
+from webhook.telemetry import log
+
+
+def run(settings: AuditSettings) -> int:
+    """Audit until SIGTERM or SIGINT. Returns the exit code: 0, or 2 with one line per reason when it cannot start."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, logging(runner.get_loop(), _nothing):
+        try:
+            return runner.run(_serve(settings))
+        except (StartError, SourcesError, AccessError, InputError) as error:
+            return cannot_start(str(error))
+
+
+def _nothing(*_: object) -> None:
+    """A dropped log line, or a connection that was ended, is not counted here."""
+
+
+async def _serve(settings: AuditSettings) -> int:
+    stop, at_once = asyncio.Event(), asyncio.Event()
+    on_signals(stop, at_once)
+    sources = settings.sources
+    sources = replace(sources, platforms=sources.platforms or (AUTO,), mig_strategy=sources.mig_strategy or AUTO)
+    catalog, chosen = options(sources)
+    cost = prices(catalog, read_prices(str(settings.prices), catalog) if settings.prices else None)
+    listener = listen("--health", *settings.health)
+    client = await Client.connect(Access(settings.cluster.kubeconfig, settings.cluster.context))
+    auditor = Auditor(catalog, chosen, cost, settings.cluster, client)
+    port = Server(pages.starlette_of(auditor), None, replace(Limits(), connections=HEALTH_CONNECTIONS), _nothing, always=health.PROBES)
+    await port.start(listener)
+    log.write("listening", listenHealth=bound(listener), version=settings.version)
+    tasks: list[asyncio.Task[Any]] = [asyncio.create_task(auditor.run(), name="audit"), asyncio.create_task(stop.wait())]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    await port.stop(GOODBYE)
+    await client.close()
+    log.write("stopped", code=0)
+    return 0

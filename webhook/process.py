@@ -1,0 +1,70 @@
+"""What every process of Berth does alike: its log on standard error, its signals, one line for each reason why it cannot
+start."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+
+from webhook.telemetry import log
+from webhook.telemetry.log_writer import LogWriter
+
+BAD_INPUT = 2
+
+
+def cannot_start(reasons: str) -> int:
+    """Print the reasons, a line each, and return the exit code."""
+    for line in reasons.splitlines():
+        print(line if line.startswith("berth: ") else f"berth: {line}", file=sys.stderr)
+    return BAD_INPUT
+
+
+@contextlib.contextmanager
+def logging(loop: asyncio.AbstractEventLoop, on_drop: Callable[[], None]) -> Iterator[None]:
+    """Set up logging such that no log line delays a call, wherever standard error leads. ``on_drop`` is called for a
+    line that nobody took in time."""
+    log.take_from_libraries()
+    if sys.stderr is None:
+        yield
+        return
+    stream = LogWriter(sys.stderr.fileno(), loop, on_drop, _tell_loss)
+    log.to(stream.write)
+    try:
+        yield
+    finally:
+        stream.close()
+
+
+def _tell_loss(lines: int) -> None:
+    log.write("log_dropped", "error", lines=lines)
+
+
+def bound(listener: socket.socket) -> str:
+    """Return the bound address: unlike a URL, ``0.0.0.0:8443`` shows whether others can reach it."""
+    host, port = listener.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def on_signals(stop: asyncio.Event, at_once: asyncio.Event) -> None:
+    """Install the signal handlers.
+
+    SIGTERM stops the server after the lame-duck period, a second one or Ctrl-C at once; calls in flight are
+    answered either way.
+    """
+
+    def terminate() -> None:
+        (at_once if stop.is_set() else stop).set()
+
+    def interrupt() -> None:
+        at_once.set()
+        stop.set()
+
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, terminate)
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+    if sys.stdin is None or not sys.stdin.isatty():  # a terminal that is closed ends what runs in it
+        loop.add_signal_handler(signal.SIGHUP, lambda: log.write("reload", text="nothing to do: policies and certificates are followed"))
