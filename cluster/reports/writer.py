@@ -9,15 +9,14 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
 
-from cluster.client.errors import GIVE_RIGHTS, Reply
+from cluster.client.errors import Reply
 from cluster.reports.causes import Causes
 from cluster.reports.due_reports import DueReports
+from cluster.reports.forms import Form, choice
 from cluster.reports.paced_calls import PacedCalls
-from cluster.reports.stored_reports import ReportKey, StoredReports, as_stored, digest
+from cluster.reports.stored_reports import ReportKey, as_stored, digest
 from cluster.status.writer import FOUGHT
-from cluster.watch.kinds import Watched
 from policies.audit.ledger import Ledger
 
 AT_ONCE = 8
@@ -28,39 +27,11 @@ REST = 0.5
 """Seconds between two looks: most of a burst of changes is covered by the next one."""
 IDLE = 5.0
 """Seconds between two looks where nothing changes: whether the Lease is held, whether a kind of report came."""
+AGAIN = 2.0
+"""Seconds after which a report that was refused is tried again, at first."""
 OWNER = "berth-audit"
 """The field manager of what is applied."""
 APPLY = "application/apply-patch+yaml"
-GOES_ON = "statuses, Events and `berth audit` go on"
-
-
-class Followed(Protocol):
-    """The part of a reflector that the writer uses."""
-
-    synced: bool
-    healthy: bool
-    absent: bool
-
-
-class Form(NamedTuple):
-    """A kind of report, and what is known of its objects."""
-
-    watched: Watched
-    followed: Followed
-    stored: StoredReports
-
-    @property
-    def api_version(self) -> str:
-        return self.watched.api_version(self.watched.versions[0])
-
-    @property
-    def usable(self) -> bool:
-        """True if the cluster has the kind, and Berth may read it."""
-        return self.followed.healthy and not self.followed.absent
-
-    def path(self, key: ReportKey) -> str:
-        """Return the URL path of one report."""
-        return self.watched.path(self.watched.versions[0], *key)
 
 
 @dataclass(slots=True)
@@ -93,6 +64,9 @@ class ReportWriter:
     _text: str = ""
     _wrote: dict[ReportKey, tuple[str, str, float]] = field(default_factory=dict)
     """Report -> (digest that was sent, digest that was stored, when)"""
+
+    _refused: dict[ReportKey, float] = field(default_factory=dict)
+    """Report that was refused -> seconds after which it is tried again."""
 
     def __post_init__(self) -> None:
         self.due = DueReports(self.ledger)
@@ -158,13 +132,7 @@ class ReportWriter:
         """Choose the first form that the cluster has, once it is known of all of them whether it has them."""
         if not all(form.followed.synced for form in self.forms):
             return
-        usable = next((form for form in self.forms if form.usable), None)
-        if usable is not None:
-            text = f"reports are written as {usable.watched.resource}"
-        elif all(form.followed.absent for form in self.forms):
-            text = f"the cluster has no kind of report: install the definitions of OpenReports (openreports.io); {GOES_ON}"
-        else:
-            text = f"Berth may not read reports: {GIVE_RIGHTS}; {GOES_ON}"
+        usable, text = choice(self.forms)
         if usable is not self._form:
             self._form = usable
             self._all_due()
@@ -200,6 +168,7 @@ class ReportWriter:
             return self._not_written(key, reply)
         now = form.stored.reports[key] = as_stored(reply.body)
         self._wrote[key] = sent, now.digest, self.calls.clock()
+        self._refused.pop(key, None)
         self.counts.written += 1
         self.causes.found(workload, report, now.causes - (stored.causes if stored is not None else frozenset()))
         self.due.done(key)
@@ -213,14 +182,18 @@ class ReportWriter:
             return self._not_written(key, reply)
         form.stored.reports.pop(key, None)
         self._wrote.pop(key, None)
+        self._refused.pop(key, None)
         self.counts.deleted += reply.ok
         self.due.done(key)
         return True
 
     def _not_written(self, key: ReportKey, reply: Reply) -> bool:
+        """Postpone a report that was refused, each time for longer: its namespace is being deleted, a right is missing,
+        or the API server has just started and knows no rights yet."""
         if self.calls.overloaded(f"report {'/'.join(key)}", reply):
             return False
-        self.due.postpone(key, self.calls.clock() + self.fought)  # a namespace that is being deleted, a right that is missing
+        pause = self._refused[key] = min(self.fought, 2 * self._refused.get(key, AGAIN / 2))
+        self.due.postpone(key, self.calls.clock() + pause)
         return True
 
     async def _sweep(self, form: Form) -> bool:

@@ -12,11 +12,12 @@ from dataclasses import asdict
 
 from cluster.client.api_client import Client
 from cluster.reports.causes import Causes
+from cluster.reports.forms import Form
 from cluster.reports.paced_calls import PacedCalls
 from cluster.reports.policy_counts import PolicyCounts
 from cluster.reports.queues import OwnerQueue, PodQueue
 from cluster.reports.stored_reports import FORMS, StoredReports
-from cluster.reports.writer import Form, ReportWriter
+from cluster.reports.writer import ReportWriter
 from cluster.status.events import Events
 from cluster.status.leader_election import Lease
 from cluster.survey.owners import OWNERS

@@ -49,8 +49,13 @@ class Audit:
         """The lines of its log with this event."""
         return [event for event in logged(self.process.log, self.process.begins) if event["event"] == name]
 
-    def kill(self) -> None:
+    def end(self, cluster: Cluster) -> None:
+        """By SIGTERM: the Lease is released."""
+        cluster.processes.end(self.process)
+
+    def kill(self, cluster: Cluster) -> None:
         """As a machine that goes."""
+        cluster.processes.running.remove(self.process)
         self.process.signal(signal.SIGKILL)
         self.process.popen.wait()
 

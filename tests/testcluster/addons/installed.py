@@ -12,7 +12,7 @@ from tests.testcluster.controlplane.cluster import Cluster
 from tests.testcluster.controlplane.starting import apply_crds
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
-NAMESPACE, ACCOUNT = "berth-system", "berth"
+NAMESPACE, ACCOUNT, AUDITOR = "berth-system", "berth", "berth-audit"
 TOKEN_SECONDS = 24 * 3600
 """longer than any test"""
 
@@ -28,10 +28,10 @@ def install(cluster: Cluster) -> Path:
     return file
 
 
-def token(cluster: Cluster, seconds: int = TOKEN_SECONDS) -> str:
-    """A new one for Berth's account (TokenRequest); an API server gives none of less than 600 s."""
+def token(cluster: Cluster, seconds: int = TOKEN_SECONDS, account: str = ACCOUNT) -> str:
+    """A new one for an account of Berth's (TokenRequest); an API server gives none of less than 600 s."""
     asked: Raw = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": seconds}}
-    reply = cluster.api.call("POST", f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{ACCOUNT}/token", asked)
+    reply = cluster.api.call("POST", f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token", asked)
     assert reply.ok, reply.message
     found: str = reply.body["status"]["token"]
     return found
