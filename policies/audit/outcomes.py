@@ -4,10 +4,11 @@ counted, not listed."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 from policies.audit.judged import Judged
+from policies.patch.applied import APPLIED
 from policies.verdict import Edit, Mode, Violation, Would
 
 Finding = Literal["would-change", "would-refuse", "not-as-enforced", "no-longer-fits"]
@@ -16,6 +17,10 @@ policies in Enforce write, since it was admitted while Berth was away or under o
 Enforce would refuse it as it is."""
 FINDINGS: tuple[Finding, ...] = ("would-change", "would-refuse", "not-as-enforced", "no-longer-fits")
 REFUSALS: tuple[Finding, ...] = ("would-refuse", "no-longer-fits")
+
+
+_ANNOTATIONS = "/metadata/annotations"
+_RECORD = f"{_ANNOTATIONS}/{APPLIED.replace('/', '~1')}"
 
 
 class Outcome(NamedTuple):
@@ -36,7 +41,8 @@ class Outcome(NamedTuple):
     dropped: tuple[str, ...]
     """What policies in Enforce would then no longer write."""
     patch: str
-    """The RFC 6902 patch that such a pod would get on creation, as JSON; "" if there is none."""
+    """The RFC 6902 patch that such a pod would get on creation, as JSON and without ``berth.dev/applied``; "" if there is
+    none."""
 
 
 def outcomes(judged: Judged) -> Iterator[Outcome]:
@@ -52,8 +58,20 @@ def outcomes(judged: Judged) -> Iterator[Outcome]:
 def _would(would: Would) -> Outcome:
     if would.violations:
         return _refused((would.policy,), would.mode, "would-refuse", would.violations)
-    patch = json.dumps(would.patch, separators=(",", ":"), sort_keys=True)
+    patch = json.dumps(list(_without_record(would.patch)), separators=(",", ":"), sort_keys=True)
     return _edited((would.policy,), would.mode, "would-change", would.edits, patch, would.dropped)
+
+
+def _without_record(patch: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield the operations but for the annotation that records them: it is as long as all of them together."""
+    for operation in patch:
+        path, value = operation["path"], operation.get("value")
+        if path == _ANNOTATIONS and isinstance(value, Mapping):
+            others = {key: text for key, text in value.items() if key != APPLIED}
+            if others:
+                yield {**operation, "value": others}
+        elif path != _RECORD:
+            yield operation
 
 
 def _edited(

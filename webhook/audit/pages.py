@@ -18,7 +18,7 @@ from webhook.audit.auditor import Auditor
 from webhook.health import ALIVE, NOT_ALLOWED, READY, Check
 from webhook.server.http import Answer, start, text_answer
 from webhook.server.routes import response_of, starlette
-from webhook.telemetry.metrics import exposition
+from webhook.telemetry.exposition import exposition
 from webhook.telemetry.watch_metrics import WatchCollector
 
 NOT_FOUND = text_answer(404, "ask for /livez, /readyz or /metrics")

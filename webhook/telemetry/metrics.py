@@ -22,11 +22,11 @@ from prometheus_client import (
     ProcessCollector,
     disable_created_metrics,
 )
-from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from policies.state.snapshot import Snapshot
 from policies.verdict import MODES, Verdict
+from webhook.telemetry.exposition import exposition
 from webhook.telemetry.policy_metrics import REMARKS, OutcomeCounter, Tally, tally
 
 # Else each counter and histogram has a second series, for a feature of Prometheus that is off by default.
@@ -112,16 +112,6 @@ class Metrics:
     def exposition(self, accept: str) -> tuple[bytes, str]:
         """Return body and content type for a scrape: see ``exposition``."""
         return exposition(self._registry, accept)
-
-
-def exposition(registry: CollectorRegistry, accept: str) -> tuple[bytes, str]:
-    """Return body and content type for a scrape with this Accept header: OpenMetrics if requested, else the text
-    format."""
-    try:
-        encode, content_type = choose_encoder(accept)
-    except TypeError:  # prometheus_client 0.26 compares a version that is no number with one that is
-        encode, content_type = choose_encoder("")
-    return encode(registry), content_type
 
 
 class _Calls:

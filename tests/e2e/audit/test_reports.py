@@ -132,11 +132,11 @@ class Audited:
 
     def up_to_date(self) -> dict[tuple[str, str], Raw]:
         """Waits until what is stored is what is expected, and returns it."""
-        return self.until(lambda: self.reports() == self.expected(), "reports to be what is found") and self.reports()
+        self.until(lambda: self.reports() == self.expected(), "reports to be what is found")
+        return self.reports()
 
-    def until(self, holds: Callable[[], bool], what: str) -> bool:
+    def until(self, holds: Callable[[], bool], what: str) -> None:
         self.cluster.wait_for(lambda: holds() or None, what, SECONDS)
-        return True
 
     def counts(self, name: str) -> Raw:
         """In the status of a policy."""
@@ -280,9 +280,9 @@ def test_no_kind_of_report(audited: Audited) -> None:
     """One line says so, and counts go on; once the kind is there, reports are."""
     assert audited.running is not None
     audited.running.end(audited.cluster)
-    crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "reports.openreports.io"}}
-    audited.cluster.api.delete(crd)
-    audited.until(lambda: audited.cluster.api.get(crd["apiVersion"], crd["kind"], "reports.openreports.io") is None, "the kind to go")
+    version, kind, name = "apiextensions.k8s.io/v1", "CustomResourceDefinition", "reports.openreports.io"
+    audited.cluster.api.delete({"apiVersion": version, "kind": kind, "metadata": {"name": name}})
+    audited.until(lambda: audited.cluster.api.get(version, kind, name) is None, "the kind to go")
     running = audited.start()
     audited.until(lambda: bool(running.events("reports")), "the line")
     assert "install the definitions of OpenReports" in running.events("reports")[0]["text"]

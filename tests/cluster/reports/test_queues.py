@@ -1,0 +1,77 @@
+"""What reflectors of pods and owners tell arrives once, as the newest state; what is of no use is not remembered."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import Any
+
+from hypothesis import given
+
+from cluster.reports.queues import OwnerQueue, PodQueue
+from policies.audit.stored_pod import Controller, StoredPod
+from tests.support.generators.strategies import examples, randoms
+
+NAMES = ("a", "b", "c", "d")
+
+
+def pod(name: str, version: int) -> StoredPod:
+    return StoredPod(namespace="n", name=name, uid=str(version), owner=None, node="", finished=False, created="", shared=b"")
+
+
+def of(name: str, stored: StoredPod | None) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "n"}, "pod": stored}
+
+
+@examples(30, 1000)
+@given(randoms())
+def test_whoever_takes_changes_knows_what_is_there(random: Random) -> None:
+    """After any lists, changes and ends, whenever they are taken: the pods with devices, and no other."""
+    filled = asyncio.Event()
+    queue, there, known = PodQueue(filled), dict[str, StoredPod](), dict[tuple[str, str], StoredPod]()
+    for version in range(random.randint(1, 20)):
+        name = random.choice(NAMES)
+        match random.randrange(4):
+            case 0:
+                there = {one: pod(one, version) for one in NAMES if random.random() < 0.5}
+                queue.replace("Pod", [of(one, there.get(one)) for one in NAMES if one in there or random.random() < 0.5])
+            case 1:
+                there[name] = pod(name, version)
+                queue.put("Pod", of(name, there[name]))
+            case 2:  # it asks for nothing
+                there.pop(name, None)
+                queue.put("Pod", of(name, None))
+            case _:
+                there.pop(name, None)
+                queue.remove("Pod", of(name, None))
+        if random.random() < 0.5:
+            for key, one in queue.take().items():
+                known.pop(key, None)
+                if one is not None:
+                    known[key] = one
+            assert known == {("n", name): one for name, one in there.items()}
+
+
+def test_pods_without_devices_wake_nobody() -> None:
+    """A cluster of plain pods costs nothing: neither an entry nor a turn."""
+    filled = asyncio.Event()
+    queue = PodQueue(filled)
+    queue.put("Pod", of("a", None))
+    queue.remove("Pod", of("a", None))
+    assert (filled.is_set(), queue.take()) == (False, {})
+    queue.replace("Pod", [of("a", None)])
+    assert (filled.is_set(), queue.take()) == (True, {})
+
+
+def test_owners_come_and_go() -> None:
+    """Those that are owned, by uid and kind; one that loses its owner is one that goes."""
+    above = Controller("apps/v1", "Deployment", "d", "d")
+    queue = OwnerQueue(asyncio.Event())
+    queue.replace("ReplicaSet", [{"uid": "1", "owner": above}, {"uid": "2", "owner": None}])
+    queue.replace("Job", [{"uid": "3", "owner": above}])
+    assert queue.take() == {"1": above, "3": above}
+    queue.replace("ReplicaSet", [])
+    queue.put("Job", {"uid": "3", "owner": None})
+    queue.put("Job", {"uid": "4", "owner": None})
+    queue.remove("Job", {"uid": "5", "owner": above})
+    assert queue.take() == {"1": None, "3": None}
