@@ -99,4 +99,3 @@ def _serve(args: argparse.Namespace) -> int:
     except SettingsError as error:
         raise InputError(file="audit", message=str(error)) from None
     return serve.run(settings)
-
