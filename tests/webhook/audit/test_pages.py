@@ -61,7 +61,7 @@ def test_the_documentation_lists_every_metric(tmp_path: Path) -> None:
         registry.register(AuditCollector(auditor))
         return exposition(registry, "application/openmetrics-text")[0].decode()
 
-    families = list(text_string_to_metric_families(asked(tmp_path, exposed)))
+    families = list(text_string_to_metric_families(asked(tmp_path, exposed)))  # type: ignore[no-untyped-call]
     rows = re.findall(r"^\| `(berth_\w+)` \| (\w+) \| (.*?) ?\| .+ \|$", DOCUMENTATION.read_text(), re.MULTILINE)
     listed = {(name, kind, frozenset(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows}
     assert listed == {
