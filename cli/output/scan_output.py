@@ -9,8 +9,8 @@ from typing import Any
 
 from cli.output.columns import table
 from policies.scan import wording
-from policies.scan.finding import Finding
-from policies.scan.report import Group, Report
+from policies.scan.finding import Finding, Obstacle, Reason
+from policies.scan.report import NEEDS, Group, Report
 
 MOST_SHOWN = 12
 """Findings of one kind that the text shows: a screen; JSON and HTML have all."""
@@ -84,7 +84,7 @@ def library(report: Report) -> Iterator[str]:
     of = f"{found.mended} of these {_count(found.pods, 'pod')}"
     yield f"Berth's shipped policies would have mended {of} ({_count(found.gpus, 'GPU')}{cost})."
     if found.refused:
-        yield f"They would have refused {found.refused}, each with what to type instead."
+        yield f"They would have refused {_count(found.refused, 'pod')}, each with what to type instead."
     yield "See the edits: berth scan --diff. Policies that fit this cluster, in Audit: berth scan --suggest DIR"
 
 
@@ -145,24 +145,24 @@ def _finding(finding: Finding) -> dict[str, Any]:
     return {
         "kind": finding.kind,
         "where": {"kind": kind, "namespace": namespace or None, "name": name or None},
-        "values": dict(finding.values),
+        "values": {key: _plain(one) for key, one in finding.values.items()},
         "pods": finding.pods,
         "nodes": finding.nodes,
         "names": finding.names,
         "gpus": finding.gpus,
         "usdPerHour": rounded(finding.usd),
         "mended": finding.mended,
-        "restsOn": report_needs(finding),
+        "restsOn": NEEDS.get(finding.kind, ()),
         "message": f"{where(finding)}: {wording.fact(finding)}",
         "advice": wording.advice(finding),
     }
 
 
-def report_needs(finding: Finding) -> tuple[str, ...]:
-    """Return the kinds of object that the finding is made of, besides pods."""
-    from policies.scan.report import NEEDS
-
-    return NEEDS.get(finding.kind, ())
+def _plain(value: Any) -> Any:
+    """Return reasons and obstacles as maps with the names of their fields."""
+    if isinstance(value, Reason | Obstacle):
+        return {name: _plain(one) for name, one in value._asdict().items()}
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value
 
 
 def rounded(usd: float | None) -> float | None:

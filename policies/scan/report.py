@@ -40,7 +40,7 @@ class Mended:
     """What the mended ones hold or ask for."""
     usd: float | None
     refused: int
-    """Those that it would have refused, with the fix."""
+    """Those that it would have refused, with the fix: among all pods of which something is found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,5 +169,5 @@ def _mended(hits: Sequence[Hit], remedies: Remedies) -> Mended:
         mended=len(mended),
         gpus=sum(pod.gpus for pod in mended),
         usd=sum(prices) if prices else None,
-        refused=sum(bool(remedies.of(found[0].pod.stored).refused) for found in of_pod.values()),
+        refused=len({(hit.pod.stored.namespace, hit.pod.stored.name) for hit in hits if remedies.of(hit.pod.stored).refused}),
     )

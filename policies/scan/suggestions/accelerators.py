@@ -20,5 +20,5 @@ def suggest(seen: Seen) -> Iterator[Suggestion]:
             name="gpu-pods",
             spec={"require": {"requestsEqualLimits": ["accelerators"]}, "default": {"acceleratorTaints": "Tolerate"}},
             values={"keys": tuple(tainted), "untainted": untainted},
-            mends=("pending",),
+            mends=("pending", "never-fits"),
         )

@@ -63,7 +63,8 @@ def objects(size: int = 1) -> list[Raw]:
         found += [_node(one, "gpu-serve", "g5.2xlarge", 1, "on-demand", TAINT) for one in serve]
         found.append(_node(f"plain-{number}", "general", "m6i.4xlarge", 0))
         spread = enumerate(train[:2])
-        found += [pod(f"llama-{number}-{at}", "research", {GPU: 7}, on=one, owner=LLAMA) for at, one in spread]
+        says = {"berth.dev/expected-duration": "6h"}
+        found += [pod(f"llama-{number}-{at}", "research", {GPU: 7}, on=one, owner=LLAMA, annotations=says) for at, one in spread]
         marks = {"karpenter.sh/do-not-disrupt": "true"}
         found.append(
             pod(f"finetune-{number}", "research", {GPU: 8}, on=train[2], owner=JOB, annotations=marks, terminationGracePeriodSeconds=1800)

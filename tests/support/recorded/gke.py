@@ -29,7 +29,9 @@ def objects(size: int = 1) -> list[Raw]:
     found = [*namespaces("pretraining", "serving", "lab")]
     owner = {"apiVersion": TRAIN[0], "kind": TRAIN[1], "name": TRAIN[2], "uid": "uid-pretraining-pretrain", "controller": True}
     metadata = {"name": JOB[2], "namespace": "pretraining", "uid": "uid-pretraining-pretrain-0", "ownerReferences": [owner]}
-    found.append({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata})
+    template = pod("x", "pretraining", {GPU: 7}, restartPolicy="Never")["spec"]
+    spec = {"suspend": True, "template": {"metadata": {}, "spec": template}}
+    found.append({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
     for number in range(size):
         a100 = [f"a100-{number}-{at}" for at in range(2)]
         found += [_node(one, "a100-spot", "a2-highgpu-8g", "nvidia-tesla-a100", 8, spot=True) for one in a100]
@@ -37,10 +39,10 @@ def objects(size: int = 1) -> list[Raw]:
         found += [_node(one, "l4", "g2-standard-12", "nvidia-l4", 1) for one in l4]
         found.append(_node(f"default-{number}", "default-pool", "e2-standard-8", "", 0))
         tolerated: Any = {"tolerations": [TOLERATION]}
+        long: Any = tolerated | {"activeDeadlineSeconds": 86400}
         signed = {"jobset.sigs.k8s.io/jobset-name": "pretrain"}
         found += [
-            pod(f"pretrain-{number}-{at}", "pretraining", {GPU: 7}, on=one, owner=JOB, labels=signed, **tolerated)
-            for at, one in enumerate(a100)
+            pod(f"pretrain-{number}-{at}", "pretraining", {GPU: 7}, on=one, owner=JOB, labels=signed, **long) for at, one in enumerate(a100)
         ]
         found += [pod(f"gemma-{number}-{at}", "serving", {GPU: 1}, on=one, owner=LLM, **tolerated) for at, one in enumerate(l4[:2])]
         notebook = {"hub.jupyter.org/username": f"user-{number}", "component": "singleuser-server"}

@@ -1,0 +1,90 @@
+"""The settings of NodePools that hurt, each alone; and those that do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.recorded.parts import GPU, TAINT, node, pod
+from tests.support.recorded.scanned import Scanned, scanned
+
+RUN = ("batch/v1", "Job", "train")
+FAMILY = "karpenter.k8s.aws/instance-family"
+
+
+def kept(**changes: Any) -> dict[str, Any]:
+    """A NodePool for GPUs without any trap, but for what is changed: ``template``, ``disruption`` and others of its spec."""
+    requirement = {"key": FAMILY, "operator": "In", "values": ["p4d"]}
+    template = {
+        "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "gpu"},
+        "requirements": [requirement],
+        "expireAfter": "Never",
+        "terminationGracePeriod": "1h",
+        "taints": [TAINT],
+    }
+    spec = {
+        "template": {"spec": template | changes.pop("template", {})},
+        "disruption": {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "1m"} | changes.pop("disruption", {}),
+        "limits": {GPU: "64"},
+    }
+    return {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "gpu"}, "spec": spec | changes}
+
+
+def found(pool: dict[str, Any], grace: int = 1800, alias: str = "al2023@v20260901") -> Scanned:
+    """With a run on a node of it."""
+    labels = {"karpenter.sh/nodepool": "gpu", FAMILY: "p4d", "node.kubernetes.io/instance-type": "p4d.24xlarge"}
+    marks = {"karpenter.sh/do-not-disrupt": "true"}
+    one = pod("train-0", "ns", {GPU: 8}, on="n", owner=RUN, annotations=marks, terminationGracePeriodSeconds=grace)
+    spec = {"amiSelectorTerms": [{"alias": alias}]}
+    node_class = {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": {"name": "gpu"}, "spec": spec}
+    return scanned([node("n", labels, {GPU: 8}, TAINT), one, pool, node_class])
+
+
+UNDERUTILIZED = {"consolidationPolicy": "WhenEmptyOrUnderutilized"}
+TYPE = "node.kubernetes.io/instance-type"
+TRAPS: list[tuple[dict[str, Any], list[str]]] = [
+    ({}, []),
+    ({"disruption": UNDERUTILIZED}, ["pool-consolidates"]),
+    ({"disruption": {"consolidationPolicy": "WhenUnderutilized"}}, ["pool-consolidates"]),
+    ({"disruption": {**UNDERUTILIZED, "consolidateAfter": "Never"}}, []),
+    ({"disruption": {**UNDERUTILIZED, "budgets": [{"nodes": "0"}]}}, []),
+    ({"disruption": {**UNDERUTILIZED, "budgets": [{"nodes": "0", "reasons": ["Underutilized"]}]}}, []),
+    ({"disruption": {**UNDERUTILIZED, "budgets": [{"nodes": "0", "reasons": ["Drifted"]}]}}, ["pool-consolidates"]),
+    ({"disruption": {**UNDERUTILIZED, "budgets": [{"nodes": "0", "schedule": "@daily", "duration": "8h"}]}}, ["pool-consolidates"]),
+    ({"template": {"expireAfter": "720h"}}, ["pool-expires"]),
+    ({"template": {"terminationGracePeriod": None}}, ["pool-no-grace"]),
+    ({"template": {"terminationGracePeriod": "10m"}}, ["pool-short-grace"]),
+    ({"limits": {"cpu": "1000"}}, ["pool-no-gpu-limit"]),
+    ({"limits": None}, ["pool-no-gpu-limit"]),
+    ({"template": {"taints": None}}, ["pool-untainted"]),
+    ({"template": {"taints": [TAINT | {"effect": "PreferNoSchedule"}]}}, ["pool-untainted"]),
+    ({"template": {"requirements": [{"key": FAMILY, "operator": "In", "values": ["p4d", "g6f"]}]}}, ["pool-family-without-gpu"]),
+    ({"template": {"requirements": [{"key": TYPE, "operator": "In", "values": ["gr6f.4xlarge"]}]}}, ["pool-family-without-gpu"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "kinds"), TRAPS)
+def test_each_trap_is_found_alone(changes: dict[str, Any], kinds: list[str]) -> None:
+    """With the runs on its nodes; a budget that lets no node be disrupted at any time is none."""
+    report = found(kept(**changes)).report
+    assert [one.kind for one in report.findings] == kinds
+    assert [(one.pods, one.gpus) for one in report.findings] == [(1, 8)] * len(kinds)
+
+
+def test_the_newest_image_makes_nodes_drift_unless_a_budget_forbids_it() -> None:
+    """Of the class that the NodePool names."""
+    (one,) = found(kept(), alias="al2023@latest").report.findings
+    assert (one.kind, one.where.name, one.values["alias"], one.values["pools"]) == (
+        "node-class-latest-image",
+        "gpu",
+        "al2023@latest",
+        ("gpu",),
+    )
+    assert not found(kept(disruption={"budgets": [{"nodes": "0", "reasons": ["Drifted"]}]}), alias="al2023@latest").report.findings
+
+
+def test_a_pool_without_gpus_has_no_traps() -> None:
+    """Whatever its settings: those of other machines are no business of this command."""
+    pool = kept(template={"requirements": [{"key": FAMILY, "operator": "In", "values": ["m6i"]}], "expireAfter": "1h"}, limits={})
+    assert not scanned([pool]).report.findings
