@@ -23,7 +23,8 @@ def effect(suggestion: Suggestion, seen: Seen, before: Sequence[Hit], options: O
     changed = sum(bool(remedy.edits) for remedy in every)
     refused = sum(bool(remedy.refused) for remedy in every)
     matched = sum(remedy.matched for remedy in every)
-    concerned = {_key(hit) for hit in before if hit.kind in suggestion.mends and hit.mended is not None}
+    found = (hit for hit in before if hit.kind in suggestion.mends and hit.mended is not None)
+    concerned = {_key(hit) for hit in found if remedies.of(hit.pod.stored).matched}
     mended: dict[tuple[str, str], bool] = {}
     for hit in hits(seen, remedies):
         if hit.kind in suggestion.mends and _key(hit) in concerned:

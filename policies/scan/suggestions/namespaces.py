@@ -42,7 +42,8 @@ def _of(namespace: str, pods: Sequence[GpuPod], catalog: Catalog) -> Suggestion:
     taints = sorted(_own_taints(pods, catalog), key=str)
     spec: dict[str, Any] = {"match": {"namespaceSelector": {"matchLabels": {NAMESPACE_LABEL: namespace}}}, "require": require}
     if taints:
-        spec["default"] = {"tolerate": [_written(taint) for taint in taints]}
+        # A pod that forgets the team's toleration has mostly forgotten that of the accelerator too, and waits for either.
+        spec["default"] = {"acceleratorTaints": "Tolerate", "tolerate": [_written(taint) for taint in taints]}
     return Suggestion(
         code="namespace",
         name=f"gpu-{namespace}",

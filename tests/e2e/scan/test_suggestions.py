@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -83,7 +84,7 @@ def _the_dump_says_the_same(live: list[Raw], module: ModuleType) -> None:
     assert {(one["kind"], one["where"]["kind"], one["where"]["name"] or "", one["pods"], one["gpus"]) for one in live} == recorded
 
 
-def _mends(cluster: Cluster, one: Written, before: tuple[Hit, ...], folder: Path) -> None:
+def _mends(cluster: Cluster, one: Written, before: Sequence[Hit], folder: Path) -> None:
     """Each pod of which something is found that the policy is for is made anew, by a dry run on an API server that calls a Berth with
     this policy alone, in Enforce; and put in the place of the old one."""
     name = one.suggestion.name
@@ -93,7 +94,9 @@ def _mends(cluster: Cluster, one: Written, before: tuple[Hit, ...], folder: Path
     facts = folder / f"{name}-facts.yaml"
     facts.write_text(yaml.safe_dump_all([value for value in objects if value["kind"] in ("Namespace", "Node", "NodePool")]))
     hits = [hit for hit in before if hit.kind in one.suggestion.mends and hit.mended is not None]
-    concerned = {(hit.pod.stored.namespace, hit.pod.stored.name) for hit in hits}
+    selector = one.suggestion.spec.get("match", {}).get("namespaceSelector", {}).get("matchLabels", {}).values()
+    of_pods = {(hit.pod.stored.namespace, hit.pod.stored.name) for hit in hits}
+    concerned = {key for key in of_pods if not selector or key[0] in selector}
     for namespace in {namespace for namespace, _ in concerned}:
         cluster.api.patch(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, {"metadata": {"labels": {SCOPE: name}}}

@@ -14,8 +14,8 @@ from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.controlplane.starting import apply_crds
 from tests.testcluster.fixtures import control_plane
 
-AS_THEY_ARE = Options(kubelets=False, controllers="*,-garbage-collector-controller,-node-lifecycle-controller")
-"""Nobody ends pods whose owners are invented, or taints nodes without a kubelet."""
+AS_THEY_ARE = Options(kubelets=False, controllers="*,-garbage-collector-controller,-job-controller,-node-lifecycle-controller")
+"""Nobody ends or releases pods whose owners are invented, or taints nodes without a kubelet."""
 KINDS = (
     ("karpenter.sh", "v1", "NodePool", "nodepools"),
     ("karpenter.k8s.aws", "v1", "EC2NodeClass", "ec2nodeclasses"),
@@ -56,12 +56,12 @@ def post(cluster: Cluster, value: Raw, uids: dict[str, str]) -> None:
     }
     if value["kind"] == "Namespace":
         metadata["labels"] = {}
-    spec = {key: one for key, one in value.get("spec", {}).items() if key != "nodeName"}
+    spec = {key: one for key, one in value.get("spec", {}).items() if key != "nodeName" or value["kind"] != "Pod"}
     made = api.create({"apiVersion": value["apiVersion"], "kind": value["kind"], "metadata": metadata} | ({"spec": spec} if spec else {}))
     uids[value["metadata"].get("uid", "")] = made["metadata"]["uid"]
     if value["kind"] == "Node":
         api.patch(value, {"spec": {"taints": value["spec"].get("taints", [])}})
-    if node := value.get("spec", {}).get("nodeName"):
+    if value["kind"] == "Pod" and (node := value["spec"].get("nodeName")):
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": metadata["name"]}, "target": {"kind": "Node", "name": node}}
         reply = api.call("POST", f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}/binding", binding)
         assert reply.ok, reply.message
