@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cli.options import add_snapshot_options, snapshot_from, sources_from
 from cli.output import stderr
@@ -21,13 +21,18 @@ from cli.replaying.comparison import Comparison
 from cli.replaying.total import Total
 from documents.prices import read_prices
 from documents.recordings.pieces import Piece, pieces
+from policies.audit.assessment import Assessment
 from policies.audit.prices import prices
 from policies.document import InputError
 from policies.state.snapshot import Snapshot
 from policies.state.updater import AUTO, Updater
 from webhook.reload.sources import load, options
 
+if TYPE_CHECKING:
+    from cli.given.whole_cluster import WholeCluster
+
 DEFAULT_PLATFORM = "karpenter-aws"
+CLUSTER = "cluster"
 SAME, OTHERWISE, BAD_INPUT = 0, 1, 2
 _NOW_ONLY = "name the policies to judge by: berth replay --policies PATH"
 
@@ -64,6 +69,8 @@ def _count(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     """Print the answer. Raises InputError and SourcesError if there is none."""
     total = _of_cluster(args) if not args.files or not args.policies else _of_files(args, _from_files(args))
+    if total.reports:
+        _add_reported(args, total)
     for error in total.errors:
         print(stderr.line(error), file=sys.stderr)
     if (nothing := statements.nothing_to_judge(total)) is not None:
@@ -88,6 +95,7 @@ def _lines(form: str, total: Total, told: list[str]) -> Iterable[str]:
 
 def _from_files(args: argparse.Namespace) -> Comparison:
     """Return what is compared, of files alone."""
+    args = argparse.Namespace(**vars(args))
     if not args.platforms:
         args.platforms = (AUTO,) if args.facts else (DEFAULT_PLATFORM,)
         if not args.facts:
@@ -119,6 +127,25 @@ def _of_files(args: argparse.Namespace, chosen: Comparison) -> Total:
 
 def _of_cluster(args: argparse.Namespace) -> Total:
     """Judge the pods of a cluster; or those of files, by the cluster's policies."""
+    found, own, now = _cluster(args)
+    then = _old(args, found.facts) if args.against else own if args.policies and not args.files else None
+    chosen = _compared(args, now, then)
+    if args.files:
+        return _of_files(args, chosen)
+    total = Total()
+    total.add(Piece(CLUSTER, "documents"), existing.counted(found.pods, found.owners, chosen.start(), now.cluster.nodes))
+    return total
+
+
+def _add_reported(args: argparse.Namespace, total: Total) -> None:
+    """Add the pods of the cluster, of which reports say what was found then."""
+    found, _, now = _cluster(args)
+    assessment = Assessment(now, _compared(args, now, None).prices, found.owners)
+    total.add(Piece(CLUSTER, "documents"), existing.counted_by_reports(total.reports, found.pods, assessment))
+
+
+def _cluster(args: argparse.Namespace) -> tuple[WholeCluster, Snapshot | None, Snapshot]:
+    """Return what was read of a cluster, its own policies if it has any, and those to judge by, with its facts."""
     from cli.given import whole_cluster
 
     if args.facts:
@@ -131,14 +158,8 @@ def _of_cluster(args: argparse.Namespace) -> Total:
     own = Updater(catalog, settings).apply(found.changes()).snapshot if found.installed else None
     now = snapshot_from(args, found.facts) if args.policies else own
     if now is None:
-        raise InputError(file="cluster", message=f"Berth is not installed there; {_NOW_ONLY}")
-    then = _old(args, found.facts) if args.against else own if args.policies and not args.files else None
-    chosen = _compared(args, now, then)
-    if args.files:
-        return _of_files(args, chosen)
-    total = Total()
-    total.add(Piece("cluster", "documents"), existing.counted(found.pods, found.owners, chosen.start(), now.cluster.nodes))
-    return total
+        raise InputError(file=CLUSTER, message=f"Berth is not installed there; {_NOW_ONLY}")
+    return found, own, now
 
 
 def _read(kind: str, count: int) -> None:

@@ -15,11 +15,11 @@ from documents.recordings.pieces import Piece
 from policies.document import InputError
 from policies.replay.tally import Outcome
 
-_ABOUT = b"pods"
-"""Stands in every event and review that is about pods, as the name of the resource."""
+_ABOUT = (b"pods", b"Report")
+"""One of them stands in every event and review that is about pods, as the name of the resource; and in every report, as
+its kind."""
 MOST_ERRORS = 20
 """Errors of one piece that are told."""
-_REPORT = b"Report"
 
 
 @dataclass(slots=True)
@@ -74,7 +74,8 @@ def _one(entry: Entry, comparer: Comparer, found: Counted) -> None:
     if not isinstance(made, Creation):
         if made == "reports" and isinstance(entry.value, dict):
             found.reports.append(entry.value)
-        found.pass_over(made, entry.line)
+        else:
+            found.pass_over(made, entry.line)
         return
     judged = comparer.of(made)
     if isinstance(judged, str):

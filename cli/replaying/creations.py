@@ -22,7 +22,6 @@ Passed = Literal[
     "repeated", "large", "unshaped", "kind", "unreadable", "beginning", "end", "long", "reports",
 ]  # fmt: skip
 """Why an entry is passed over; ``cli.replaying.statements`` has a sentence for each."""
-AUDIT_GROUP = "audit.k8s.io"
 REPORTS = ("Report", "PolicyReport", "ClusterReport", "ClusterPolicyReport")
 
 
@@ -59,8 +58,8 @@ def creation(value: object, catalog: Catalog) -> Creation | Passed:
     """Return an entry as the creation of a pod, or why it is none that can be judged."""
     if not isinstance(value, dict):
         return "kind"
-    kind, api_version = value.get("kind"), value.get("apiVersion")
-    if kind == "Event" and isinstance(api_version, str) and api_version.startswith(f"{AUDIT_GROUP}/"):
+    kind = value.get("kind")
+    if _is_event(value):
         found = _of_event(value)
     elif kind == review.KIND:
         found = _of_review(value)
@@ -69,6 +68,12 @@ def creation(value: object, catalog: Catalog) -> Creation | Passed:
     if isinstance(found, Creation) and found.request.namespace in catalog.excluded_namespaces:
         return "excluded"
     return found
+
+
+def _is_event(value: Raw) -> bool:
+    """Return whether an object is an event of an audit log. The items of an EventList, which the API server sends to its
+    audit webhook, have neither kind nor version; an Event of the core group has no auditID."""
+    return value.get("kind") in ("Event", None) and isinstance(value.get("auditID"), str) and "stage" in value
 
 
 # --- audit events -------------------------------------------------------------------------------------------

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from cli.replaying.comparison import Comparer
+from cli.replaying.comparison import Comparer, Example
 from cli.replaying.counting import Counted
 from cli.replaying.creations import Creation
-from policies.audit.assessment import Owners, workload_of
+from policies.audit.assessment import Assessment, Owners, workload_of
 from policies.audit.judged import as_it_came
 from policies.audit.prices import Prices
 from policies.audit.stored_pod import StoredPod
 from policies.patch.applied import APPLIED
 from policies.pods.view import PodError
+from policies.replay import reported
 from policies.replay.tally import Outcome
 from policies.state.snapshot import Snapshot
 
@@ -38,6 +40,20 @@ def counted(pods: Sequence[StoredPod], owners: Owners, comparer: Comparer, nodes
         if outcome.difference is not None and number not in found.examples:
             example = comparer.example(made, outcome, result)
             found.examples[number] = 0, example._replace(pod=pod.name)
+        found.identities.append(0)
+        found.numbers.append(number)
+    return found
+
+
+def counted_by_reports(reports: Iterable[Mapping[str, Any]], pods: Sequence[StoredPod], assessment: Assessment) -> Counted:
+    """Hold what is found of all pods now against what reports say was found."""
+    found = Counted()
+    audited = [one for pod in pods if (one := assessment.of(pod)) is not None]
+    for pod, outcome in reported.outcomes(audited, reported.read(reports)):
+        number = found.outcomes.setdefault(outcome, len(found.outcomes))
+        if outcome.difference is not None and number not in found.examples:
+            reasons = tuple(text for one in pod.outcomes for text in one.texts)
+            found.examples[number] = 0, Example(pod.stored.name, reasons, ())
         found.identities.append(0)
         found.numbers.append(number)
     return found

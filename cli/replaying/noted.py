@@ -23,7 +23,7 @@ _PATCH, _MUTATION = "patch.webhook.admission.k8s.io/", "mutation.webhook.admissi
 _FAILED_OPEN = ("failed-open.mutation.webhook.admission.k8s.io/", "failed-open.validation.webhook.admission.k8s.io/")
 """Annotations of the API server itself (apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go)."""
 _WOULD, _REFUSED = f"/{audit_annotations.WOULD}", f"/{audit_annotations.REFUSED}"
-_OURS = f".{DOMAIN}"
+_OURS, _QUOTED = f".{DOMAIN}", f'.{DOMAIN}"'
 """The end of the names of Berth's webhooks."""
 
 
@@ -78,7 +78,7 @@ def noted(annotations: Mapping[Any, Any]) -> Noted:
         if key.startswith(_PATCH):
             patches.append((_order(key), _webhook(value), value))
         elif key.startswith(_MUTATION):
-            if _OURS in value:
+            if _QUOTED in value:
                 called.append(_order(key))
         elif key.startswith(_FAILED_OPEN):
             away = away or value.endswith(_OURS)

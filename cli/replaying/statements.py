@@ -24,7 +24,6 @@ _SENTENCES: dict[Passed, str] = {
     "large": "pods that are too large to be judged",
     "unshaped": "objects that are not shaped like a pod",
     "kind": "objects that are no recordings; berth try FILE judges manifests",
-    "reports": "reports, which are compared with the pods of a cluster",
     "unreadable": "entries that are not JSON",
     "beginning": "files that begin in the middle of a line",
     "end": "files that end in the middle of a line",
@@ -42,6 +41,8 @@ def passed_over(total: Total) -> Iterator[str]:
         if number := total.passed[reason]:
             place = f"; the first: {total.first[reason]}" if reason in PLACED and reason in total.first else ""
             yield f"passed over: {sentence} ({number}{place})"
+    if total.reports:
+        yield f"reports, compared with the pods that exist now ({len(total.reports)})"
     yield from (f"{file}: its compressed data break off; what came before is judged" for file in total.damaged)
 
 

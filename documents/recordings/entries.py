@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO, Literal, NamedTuple
 
 import orjson
@@ -20,6 +20,10 @@ _EVENT = b'{"kind":"Event","apiVersion":"audit.k8s.io/'
 """The beginning of an event as kube-apiserver writes it. After a crash it may follow half a line, and exports put a
 time before it."""
 
+_AUDIT = '"audit.k8s.io/'
+_WRAPPED = ("message", "@message", "log")
+"""Fields that hold a line of a log as text: of CloudWatch Logs, and of Fluent Bit and what else reads files."""
+
 
 class Entry(NamedTuple):
     """One object, or the reason why there is none."""
@@ -30,10 +34,10 @@ class Entry(NamedTuple):
     unread: Unread | InputError | None = None
 
 
-def entries(piece: Piece, about: bytes = b"") -> Iterator[Entry]:
+def entries(piece: Piece, about: Sequence[bytes] = ()) -> Iterator[Entry]:
     """Yield what is in a piece, in order; the last has its number of lines, and no value.
 
-    ``about``: lines that do not hold this text are ``other``.
+    ``about``: lines that hold none of these texts are ``other``.
     """
     if piece.form == "documents":
         yield from _documents(piece)
@@ -46,7 +50,7 @@ def entries(piece: Piece, about: bytes = b"") -> Iterator[Entry]:
             continue
         if len(line) > LONGEST_LINE:
             yield Entry(number, None, "long")
-        elif about and about not in stripped and stripped.endswith(b"}") and ended:
+        elif about and not any(text in stripped for text in about) and stripped.endswith(b"}") and ended:
             yield Entry(number, None, "other")
         else:
             yield from _of_line(piece, number, stripped, ended=ended)
@@ -88,11 +92,30 @@ def _of_line(piece: Piece, number: int, line: bytes, *, ended: bool) -> Iterator
         else:
             yield Entry(number, None, _why(piece, number, error, ended=ended))
         return
-    for one in value if isinstance(value, list) else [value]:
+    for one in _unwrapped(value):
         for item in objects(Document(file=piece.file, value=one)) if isinstance(one, dict) else ():
             yield Entry(number, None, "unreadable") if isinstance(item, InputError) else Entry(number, item.value)
         if not isinstance(one, dict):
             yield Entry(number, None, "unreadable")
+
+
+def _unwrapped(value: object) -> Iterator[object]:
+    """Yield the values of a list, and what a log collector has wrapped, as it was."""
+    if isinstance(value, dict) and "kind" not in value and isinstance(value.get("events"), list):
+        value = value["events"]
+    for one in value if isinstance(value, list) else [value]:
+        yield _message(one) if isinstance(one, dict) and "kind" not in one else one
+
+
+def _message(wrapped: dict[str, object]) -> object:
+    for field in _WRAPPED:
+        text = wrapped.get(field)
+        if isinstance(text, str) and _AUDIT in text:
+            try:
+                return orjson.loads(text[text.index("{") :])
+            except ValueError:
+                return wrapped
+    return wrapped
 
 
 def _why(piece: Piece, number: int, error: ValueError, *, ended: bool) -> Unread:
@@ -111,8 +134,7 @@ def _documents(piece: Piece) -> Iterator[Entry]:
         found, bad = documents(text, file)
         errors = [*errors, *bad]
         for document in found:
-            values = document.value if isinstance(document.value, list) else [document.value]
-            for value in values:
+            for value in _unwrapped(document.value):
                 for item in objects(Document(file=file, index=document.index, only=document.only, value=value)):
                     yield Entry(0, None, item) if isinstance(item, InputError) else Entry(0, item.value)
     yield from (Entry(0, None, error) for error in errors)

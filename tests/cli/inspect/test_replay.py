@@ -91,6 +91,17 @@ def test_the_same_policies_decide_nothing_otherwise(run: Run, files: Files) -> N
     assert out == "Of 4 pods with accelerators, none is decided otherwise than then: 0 admitted as they are, 4 edited, 0 refused.\n"
 
 
+def test_events_as_an_audit_webhook_gets_them_are_read(run: Run, files: Files) -> None:
+    """Lists, whose items have neither kind nor version; events of the core group are none of them."""
+    bare = [{key: value for key, value in one.items() if key not in ("kind", "apiVersion")} for one in recorded(files)]
+    posted = [{"kind": "EventList", "apiVersion": "audit.k8s.io/v1", "metadata": {}, "items": [one]} for one in bare]
+    core = {"kind": "Event", "apiVersion": "v1", "reason": "pods"}
+    log = files.write("audit.log", lines(*posted, core))
+    code, out, err = run(log, "--policies", files.policies("old", *OLD))
+    assert (code, out[:9]) == (0, "Of 4 pods")
+    assert err.count("passed over") == err.count("objects that are no recordings; berth try FILE judges manifests (1") == 1
+
+
 def test_what_is_decided_otherwise_is_counted_by_policy_namespace_and_workload(run: Run, files: Files) -> None:
     """Exit code 1; with devices and dollars, and one pod of each group with the reason."""
     log = files.write("audit.log", lines(*recorded(files)))

@@ -153,7 +153,7 @@ def test_lines_about_something_else_are_not_parsed(tmp_path: Path) -> None:
     """Most of an audit log is not about pods; a line that is cut is told all the same."""
     file = tmp_path / "audit.log"
     file.write_bytes(lines(numbered(0), {"about": "pods"}) + b"{cut")
-    found = [entry for piece in pieces([str(file)]) if isinstance(piece, Piece) for entry in entries(piece, b"pods")]
+    found = [entry for piece in pieces([str(file)]) if isinstance(piece, Piece) for entry in entries(piece, (b"pods",))]
     assert [(one.value, one.unread) for one in found] == [(None, "other"), ({"about": "pods"}, None), (None, "end"), (None, None)]
 
 
@@ -165,3 +165,21 @@ def test_standard_input_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
         with file.open("rb") as opened:
             monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(opened))
             assert values("-", 1000) == ([numbered(number) for number in range(100)], [])
+
+
+def test_what_a_collector_has_wrapped_is_unwrapped(tmp_path: Path) -> None:
+    """Events as CloudWatch Logs exports and prints them, and as log agents pass them on."""
+    one, two = numbered(1), numbered(2)
+    text, other = (json.dumps(value, separators=(",", ":")) for value in (one, two))
+    file = tmp_path / "exported"
+    stream = "2026-11-23T08:00:00.000000+00:00 kube-apiserver-audit-0123456789abcdef"
+    for content in (
+        json.dumps({"events": [{"timestamp": 1, "message": text}, {"timestamp": 2, "message": other}]}, indent=4),
+        f"{stream} {text}\n{stream} {other}\n",
+        f"2026-11-23T08:00:00.000Z {text}\n2026-11-23T08:00:00.000Z {other}\n",
+        json.dumps({"log": f"{text}\n", "stream": "stdout"}) + "\n" + json.dumps({"@timestamp": "x", "@message": other}) + "\n",
+    ):
+        file.write_text(content)
+        assert values(file) == ([one, two], []), content
+    file.write_text(json.dumps({"log": text[:-5]}) + "\n")
+    assert values(file) == ([{"log": text[:-5]}], [])

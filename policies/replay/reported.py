@@ -1,0 +1,129 @@
+"""What reports say was found of pods then (``policies.audit.workload_report`` writes them), held against what is found of
+the same pods now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from policies.audit.ledger import AuditedPod
+from policies.audit.outcomes import Finding
+from policies.audit.outcomes import Outcome as Audited
+from policies.policy import GROUP
+from policies.replay import effects
+from policies.replay.difference import TURNS, Difference, Side, Turn
+from policies.replay.effects import Effect
+from policies.replay.stakes import Stake
+from policies.replay.tally import Outcome
+from policies.state.untyped import map_at, maps_in, text_of
+
+NEW: dict[Finding, Turn] = {
+    "no-longer-fits": "newly-refused",
+    "not-as-enforced": "other-edits",
+    "would-change": "other-would",
+    "would-refuse": "other-would",
+}
+"""What it is called if a finding was not there then."""
+GONE: dict[Finding, Turn] = {**NEW, "no-longer-fits": "newly-admitted"}
+"""What it is called if a finding is there no more."""
+_WORDS: dict[Finding, str] = {
+    "no-longer-fits": "refused",
+    "not-as-enforced": "edited",
+    "would-change": "would change",
+    "would-refuse": "would refuse",
+}
+LEFT_OUT = f"{GROUP}/results-left-out"
+
+Owner = tuple[str, str, str]
+"""Namespace, kind and name of a workload; the kind of pods that nobody owns is Namespace."""
+
+
+class Found(NamedTuple):
+    """One finding, without the pods that have it."""
+
+    finding: Finding
+    policies: tuple[str, ...]
+    codes: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Reported:
+    """The findings on one workload then. ``effects`` None: the report has no patch for want of room."""
+
+    found: dict[Found, frozenset[Effect] | None] = field(default_factory=dict)
+    whole: bool = True
+    """False if the report left findings out."""
+
+
+def read(reports: Iterable[Mapping[str, Any]]) -> dict[Owner, Reported]:
+    """Return the findings of Berth's reports; others, and what is no finding, say nothing."""
+    workloads: dict[Owner, Reported] = {}
+    for report in reports:
+        metadata, scope = map_at(report, "metadata"), map_at(report, "scope")
+        own = workloads.setdefault((text_of(metadata.get("namespace")), text_of(scope.get("kind")), text_of(scope.get("name"))), Reported())
+        own.whole = own.whole and LEFT_OUT not in map_at(metadata, "annotations")
+        for result in maps_in(report.get("results")):
+            properties = map_at(result, "properties")
+            finding = properties.get("finding")
+            if finding in NEW:
+                found = Found(finding, _listed(result.get("policy")), _listed(properties.get("codes")))
+                own.found[found] = _effects(text_of(properties.get("patch")), "patchBytes" in properties)
+    return workloads
+
+
+def outcomes(pods: Iterable[AuditedPod], reported: Mapping[Owner, Reported]) -> Iterator[tuple[AuditedPod, Outcome]]:
+    """Yield every pod with what is found otherwise of it. A workload without a report had no findings."""
+    by_owner: dict[Owner, list[AuditedPod]] = {}
+    for pod in pods:
+        by_owner.setdefault((pod.workload.namespace, pod.workload.kind, pod.workload.name), []).append(pod)
+    for owner, own in by_owner.items():
+        then = reported.get(owner, Reported())
+        now = {_of(one): _effects(one.patch, False) for pod in own for one in pod.outcomes}
+        gone = sorted(found for found, did in then.found.items() if found not in now or _differs(did, now[found]))
+        for pod in own:
+            mine = {_of(one) for one in pod.outcomes}
+            new = (
+                sorted(found for found in mine if found not in then.found or _differs(then.found[found], now[found])) if then.whole else []
+            )
+            differs = _difference(new, gone, then, now) if new or gone else None
+            workload = ("Pod", "") if owner[1] == "Namespace" else owner[1:]
+            word = next((_WORDS[one.finding] for one in pod.outcomes if one.mode == "Enforce"), "admitted")
+            stake = Stake(pod.gpus, pod.usd)
+            yield pod, Outcome(owner[0], workload, word, pod.matched, compared=True, difference=differs, stake=stake)
+
+
+def _difference(new: list[Found], gone: list[Found], then: Reported, now: Mapping[Found, frozenset[Effect] | None]) -> Difference:
+    turn = min((*(NEW[one.finding] for one in new), *(GONE[one.finding] for one in gone)), key=TURNS.index)
+    policies = tuple(sorted({policy for one in (*new, *gone) for policy in one.policies}))
+    return Difference(turn, policies, _side(gone, then.found), _side(new, now))
+
+
+def _side(found: list[Found], did: Mapping[Found, frozenset[Effect] | None]) -> Side:
+    if not found:
+        return Side("nothing")
+    codes = {code for one in found for code in one.codes}
+    fields = {effect.field for one in found for effect in did[one] or ()}
+    return Side(_WORDS[found[0].finding], tuple(sorted(codes)), tuple(sorted(fields)))
+
+
+def _of(one: Audited) -> Found:
+    return Found(one.finding, one.policies, one.codes)
+
+
+def _differs(then: frozenset[Effect] | None, now: frozenset[Effect] | None) -> bool:
+    return then is not None and now is not None and then != now
+
+
+def _effects(patch: str, left_out: bool) -> frozenset[Effect] | None:
+    if left_out:
+        return None
+    try:
+        return frozenset(effects.of_patch(json.loads(patch) if patch else []))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _listed(value: object) -> tuple[str, ...]:
+    return tuple(one for one in text_of(value).split(",") if one)
