@@ -106,5 +106,6 @@ def test_a_pod_made_by_server_side_apply_has_the_defaults_of_the_api_server() ->
     assert isinstance(found, Creation)
     spec = found.request.pod["spec"]
     assert (spec["terminationGracePeriodSeconds"], spec["containers"][0]["resources"]["requests"]) == (30, {"a/b": "1"})
-    for odd in ({"metadata": {}}, {"spec": 1}, {"spec": {"containers": 1}}, {"spec": {"containers": [1]}, "metadata": []}):
+    shapes: list[Any] = [{"metadata": {}}, {"spec": 1}, {"spec": {"containers": 1}}, {"spec": {"containers": [1]}, "metadata": []}]
+    for odd in shapes:
         assert isinstance(creation(event(pod(), verb="patch") | {"requestObject": odd}, catalog()), Creation | str)

@@ -55,6 +55,7 @@ def test_the_stored_pod_tells_what_plugins_have_added() -> None:
 
 def test_what_is_shaped_like_no_pod_stays_as_it_is() -> None:
     """It is told where it is judged."""
-    for odd in ({}, {"spec": None}, {"spec": []}, {"spec": "x"}):
+    shapes: list[Raw] = [{}, {"spec": None}, {"spec": []}, {"spec": "x"}]
+    for odd in shapes:
         assert as_met(odd, {"spec": {"tolerations": "x", "containers": 1}}, (), ()) == odd
     assert as_met(pod(tolerations="x", containers=[1]), {"spec": 5}, (), ())["spec"]["containers"] == [1]
