@@ -18,6 +18,7 @@ SUBCOMMANDS = {
     "gpus": ("cli.inspect.gpus", "the catalog as a table"),
     "effective": ("cli.inspect.effective", "what policies make of a namespace, field by field"),
     "audit": ("cli.inspect.audit", "what policies say of the GPU pods that exist"),
+    "why": ("cli.inspect.why", "why a pod or workload does not run, and what mends it"),
     "scan": ("cli.inspect.scan", "what is wrong with the GPUs of a cluster"),
     "test": ("cli.inspect.policy_tests", "run test cases of policies"),
     "replay": ("cli.inspect.replay", "what policies decide otherwise of recorded pods"),

@@ -58,7 +58,7 @@ def alternatives(found: Sequence[Blocker], pod: Raw, offered: Offered, catalog: 
     result: list[tuple[Steps, ...]] = []
     taints: dict[str, list[Blocker]] = {}
     short = [blocker for blocker in found if blocker.kind in AMOUNTS and blocker.path[:2] not in PLACED]
-    for blocker in found:
+    for blocker in dict.fromkeys(found):  # two containers may take one port
         if blocker.kind == "taint":
             taints.setdefault(blocker.key, []).append(blocker)
         elif blocker in short:

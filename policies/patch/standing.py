@@ -44,7 +44,7 @@ def standing(pod: Raw, whole: Whole, write: Write) -> Standing:
     ``write`` is called only if the value at some entry's path matches its digest: once, and once more for a
     grace period whose former value can't be known.
     """
-    claimed = [e for e in _entries(value_at(pod, _ANNOTATION)) if digest_at(pod, e["path"]) == e["is"]]
+    claimed = [e for e in recorded(value_at(pod, _ANNOTATION)) if digest_at(pod, e["path"]) == e["is"]]
     paths = _paths(claimed)
     best, found = (-1, False), Standing([], None)
     for grace in _former_graces(pod, paths) if paths else ():
@@ -146,7 +146,8 @@ def _undone(pod: Raw, path: Path, grace: Any) -> Raw:
     return dict(json_tree.remove_at(pod, path))
 
 
-def _entries(standing: Any) -> list[Entry]:
+def recorded(standing: Any) -> list[Entry]:
+    """Return the entries of an annotation, true or not; [] for a text that is none, or only a count."""
     if not isinstance(standing, str) or len(standing.encode(errors="replace")) > LONGEST:
         return []
     try:

@@ -15,9 +15,9 @@ def test_a_port_of_the_host_goes() -> None:
     """With its address; a pod on the host's network has all of its ports there."""
     ports = [{"containerPort": 80, "hostPort": 80, "hostIP": "127.0.0.1"}, {"containerPort": 81, "hostPort": 81}]
     pod = {"spec": {"containers": [{"ports": ports}]}}
-    found = alternatives([Blocker("ports", "80/TCP")], pod, NOTHING, catalog())
+    found = alternatives([Blocker("ports", "80/TCP")] * 2, pod, NOTHING, catalog())
     assert found is not None
-    after = changed(pod, edits_of(found[0][0], pod))
+    after = changed(pod, edits_of([step for ways in found for step in ways[0]], pod))
     assert after["spec"]["containers"][0]["ports"] == [{"containerPort": 80}, ports[1]]
     assert alternatives([Blocker("ports", "80/TCP")], {"spec": {**pod["spec"], "hostNetwork": True}}, NOTHING, catalog()) is None
 

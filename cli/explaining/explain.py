@@ -1,0 +1,250 @@
+"""Makes the explanation of what was read."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from cli.explaining import fixes
+from cli.explaining.explanation import Explanation, Remedy, State, Told, Where
+from cli.given.asked_cluster import Asked
+from cli.given.manifests import Manifest, Subject
+from policies.audit.judged import judge
+from policies.audit.prices import Prices
+from policies.audit.stored_pod import FINISHED, stored, widest
+from policies.engine import arrived
+from policies.explain import admission_preview
+from policies.mending.smallest import runs, smallest
+from policies.patch import standing
+from policies.patch.applied import APPLIED
+from policies.patch.json_tree import apply_patch
+from policies.pods.view import PodError
+from policies.request import Request
+from policies.scheduling import pool_blockers
+from policies.scheduling.fleet import Fleet, best, blockers, outlook
+from policies.scheduling.nodes import NodeGroup
+from policies.scheduling.pools import Pool
+from policies.scheduling.wants import DEFAULT_SCHEDULER, Wants, wants
+from policies.state.snapshot import Facts, Snapshot
+from policies.state.untyped import map_at, maps_in, text_of
+from policies.verdict import Violation
+
+Raw = dict[str, Any]
+MOST_TOLD = 6
+"""Things told that are shown: the newest of each reporter and reason."""
+_KINDS = ("node.kubernetes.io/instance-type", "nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator")
+"""Labels that say what a machine is."""
+_NOISE = ("Pulled", "Pulling", "Created", "Started", "Scheduled", "SuccessfulCreate", "ScalingReplicaSet", "SuccessfulDelete", "Completed")
+"""Reasons of events that tell nothing of why a pod waits."""
+
+
+class Explainer:
+    """Explains against one snapshot and the places of one cluster. ``fleet``: None if no place is known."""
+
+    def __init__(self, snapshot: Snapshot, fleet: Fleet | None, prices: Prices) -> None:
+        self._snapshot = snapshot
+        self._fleet = fleet
+        self._prices = prices
+
+    def of_object(self, title: str, asked: Asked, made_of: Manifest | None) -> Explanation:
+        """Return the explanation of an object of the cluster. ``made_of``: what its pods are made of, where that is known."""
+        pods = sorted(asked.pods, key=lambda pod: str(map_at(pod, "metadata").get("creationTimestamp")))
+        pod = next((one for one in pods if _waits(one)), pods[0] if pods else None)
+        base = Explanation(
+            title=title,
+            namespace=asked.namespace,
+            state=_state(pod, asked),
+            phases=Counter(text_of(map_at(one, "status").get("phase")) or "Unknown" for one in pods),
+            told=tuple(_told(asked, pod)),
+            unread=tuple(asked.unread.values()),
+        )
+        facts = self._snapshot.facts_for(asked.namespace)
+        subject = _subject(made_of, pod)
+        if pod is None:
+            return base if made_of is None or subject is None else self._of_subject(base, made_of, subject, facts)
+        base = replace(base, **_of_pod(pod))
+        if base.state == "admitted":
+            return self._admitted(base, pod, facts)
+        placed = self._placed(base, wants(pod))
+        if subject is not None and made_of is not None:
+            return self._remedied(placed, made_of, subject, facts)
+        return self._remedied(placed, None, _arrived(pod, facts, self._snapshot), facts)
+
+    def of_manifest(self, title: str, manifest: Manifest, subject: Subject, unread: Sequence[str]) -> Explanation:
+        """Return the explanation of an object of a file, by the pod that is made of one of its templates."""
+        facts = self._snapshot.facts_for(manifest.namespace)
+        base = Explanation(title=title, namespace=manifest.namespace, state="proposed", unread=tuple(unread))
+        return self._of_subject(base, manifest, subject, facts)
+
+    def _of_subject(self, base: Explanation, manifest: Manifest, subject: Subject, facts: Facts) -> Explanation:
+        judged = admission_preview.judge(subject.review.request("mutate"), facts, apply_patch)
+        if judged.violations:
+            return replace(base, state="refused", refusals=judged.violations, policies=judged.mutate.matched)
+        base = replace(base, policies=judged.mutate.matched, would=judged.mutate.would)
+        if base.state == "refused":
+            return base
+        admitted = apply_patch(subject.review.pod, judged.mutate.patch)
+        return self._remedied(self._placed(base, wants(admitted)), manifest, subject, facts)
+
+    def _placed(self, base: Explanation, wanted: Wants) -> Explanation:
+        unjudged = (*wanted.unjudged, *(() if wanted.scheduler == DEFAULT_SCHEDULER else (f"scheduler {wanted.scheduler}",)))
+        if self._fleet is None:
+            return replace(base, unjudged=unjudged)
+        where = [_of_group(wanted, group, self._fleet) for group in self._fleet.groups]
+        where += [_of_pool(wanted, pool, self._fleet) for pool in self._fleet.pools]
+        where.sort(key=lambda one: (sum(not blocker.passing for blocker, _ in one.blockers), len(one.blockers)))
+        return replace(base, where=tuple(where), outlook=best(wanted, self._fleet), unjudged=unjudged)
+
+    def _remedied(self, base: Explanation, manifest: Manifest | None, subject: Subject | Request | None, facts: Facts) -> Explanation:
+        """Search the smallest change, of the manifest that makes the pods, or of the pod."""
+        if self._fleet is None or subject is None or base.outlook == "now":
+            return base
+        request = subject if isinstance(subject, Request) else subject.review.request("mutate")
+        pods: dict[int, Mapping[str, Any]] = {}
+
+        def admit(pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
+            judged = admission_preview.judge(replace(request, pod=dict(pod)), facts, apply_patch)
+            admitted: Mapping[str, Any] = apply_patch(pod, judged.mutate.patch)
+            pods[0] = admitted
+            return admitted, judged.violations
+
+        found = smallest(request.pod, self._fleet, self._snapshot.catalog, admit)
+        if found.mend is None or not found.mend.steps:
+            return replace(base, remedy=Remedy(found=found))
+        taken = runs(pods[0], self._fleet)
+        buys = {pool.name: self._machines(pods[0], pool) for pool in taken if isinstance(pool, Pool)}
+        value = (
+            fixes.pod(request.pod, found.mend.edits)
+            if manifest is None or isinstance(subject, Request)
+            else fixes.workload(manifest, subject, found.mend.edits)
+        )
+        kind, name = text_of(value.get("kind")) or "Pod", text_of(map_at(value, "metadata").get("name"))
+        nodes = tuple(place.name for place in taken if not isinstance(place, Pool))
+        return replace(base, remedy=Remedy(found=found, kind=kind, name=name, runs_on=nodes, buys=buys), value=value)
+
+    def _machines(self, pod: Mapping[str, Any], pool: Pool) -> tuple[tuple[str, float | None], ...]:
+        prices = {
+            name: found[0] if (found := self._prices.machines.get(name)) else None for name in pool_blockers.machines(wants(pod), pool)
+        }
+        return tuple(sorted(prices.items(), key=lambda one: (one[1] is None, one[1] or 0.0, one[0])))
+
+    def _admitted(self, base: Explanation, pod: Raw, facts: Facts) -> Explanation:
+        recorded = map_at(pod, "metadata", "annotations").get(APPLIED)
+        wrote = tuple(standing.recorded(recorded))
+        one = judge(stored(pod, widest(self._snapshot.catalog)), facts)
+        base = replace(base, wrote=wrote, summary=_summary(recorded))
+        if one is None:
+            return base
+        return replace(base, policies=one.matched, would=one.would, missing=one.missing, outgrown=one.violations)
+
+
+def _waits(pod: Raw) -> bool:
+    return not map_at(pod, "spec").get("nodeName") and map_at(pod, "status").get("phase") not in FINISHED
+
+
+def _state(pod: Raw | None, asked: Asked) -> State:
+    if pod is not None:
+        return "pending" if _waits(pod) else "admitted"
+    return "refused" if any(one.get("reason") == "FailedCreate" for one in asked.events) else "waiting"
+
+
+def _of_pod(pod: Raw) -> dict[str, Any]:
+    spec, status, metadata = map_at(pod, "spec"), map_at(pod, "status"), map_at(pod, "metadata")
+    return {
+        "pod": text_of(metadata.get("name")),
+        "since": text_of(metadata.get("creationTimestamp")),
+        "node": text_of(spec.get("nodeName")),
+        "nominated": text_of(status.get("nominatedNodeName")),
+        "gates": tuple(text_of(one.get("name")) for one in maps_in(spec.get("schedulingGates"))),
+    }
+
+
+def _told(asked: Asked, pod: Raw | None) -> Iterator[Told]:
+    """Yield what the scheduler, Karpenter, controllers and Kueue tell: the newest of each."""
+    newest: dict[tuple[str, str], Told] = {}
+    for one in maps_in(map_at(pod, "status").get("conditions")) if pod is not None else ():
+        if one.get("type") == "PodScheduled" and one.get("status") != "True":
+            newest["scheduler", "PodScheduled"] = _words("kube-scheduler", one, "lastTransitionTime")
+    for event in asked.events:
+        who = text_of(event.get("reportingComponent")) or text_of(map_at(event, "source").get("component")) or "?"
+        reason = text_of(event.get("reason"))
+        at = next((text for name in ("lastTimestamp", "eventTime", "firstTimestamp") if (text := text_of(event.get(name)))), "")
+        told = Told(who, reason, at, text_of(event.get("message")))
+        same = any(other.text == told.text for other in newest.values())
+        if (reason not in _NOISE and not same and (who, reason) not in newest) or at > newest.get((who, reason), told).at:
+            newest[who, reason] = told
+    uids = {map_at(one, "metadata").get("uid") for one in (*asked.pods, *asked.owners, asked.value)}
+    for workload in asked.queued:
+        if uids.isdisjoint(one.get("uid") for one in maps_in(map_at(workload, "metadata").get("ownerReferences"))):
+            continue
+        for one in maps_in(map_at(workload, "status").get("conditions")):
+            if one.get("message"):
+                newest["Kueue", text_of(one.get("type"))] = _words("Kueue", one, "lastTransitionTime")
+    yield from sorted(newest.values(), key=lambda one: one.at, reverse=True)[:MOST_TOLD]
+
+
+def _words(who: str, one: Mapping[Any, Any], at: str) -> Told:
+    reason = f"{text_of(one.get('type'))}={text_of(one.get('status'))} {text_of(one.get('reason'))}".strip()
+    return Told(who, reason, text_of(one.get(at)), text_of(one.get("message")))
+
+
+def _subject(made_of: Manifest | None, pod: Raw | None) -> Subject | None:
+    """Return the template that a pod is made of: the one with the same containers."""
+    if made_of is None or not made_of.subjects:
+        return None
+    names = [one.get("name") for one in maps_in(map_at(pod or {}, "spec").get("containers"))]
+    alike = (one for one in made_of.subjects if [c.get("name") for c in maps_in(map_at(one.review.pod, "spec").get("containers"))] == names)
+    return next(alike, made_of.subjects[0])
+
+
+def _arrived(pod: Raw, facts: Facts, snapshot: Snapshot) -> Request | None:
+    """Return the request of a pod as its author wrote it."""
+    request = replace(stored(pod, widest(snapshot.catalog)).request(), pod=fixes.cleaned(pod))
+    try:
+        return replace(request, pod=arrived(request, facts))
+    except PodError:
+        return None
+
+
+def _of_group(wanted: Wants, group: NodeGroup, fleet: Fleet) -> Where:
+    each = [blockers(wanted, node, fleet) for node in group.nodes]
+    merged: dict[tuple[object, ...], tuple[Any, int]] = {}
+    for found in each:
+        for one in found:
+            key = (one.kind, one.key, one.operator, one.values, one.need, one.path)
+            before, count = merged.get(key, (one, 0))
+            merged[key] = (one if one.have > before.have else before, count + 1)
+    names = tuple(node.name for node in group.nodes)
+    return Where(
+        title=_title(group, wanted), names=names, pool=False, blockers=tuple(merged.values()), outlook=min(map(outlook, each), key=_rank)
+    )
+
+
+def _title(group: NodeGroup, wanted: Wants) -> str:
+    """Return what nodes of a group are, as their labels say, and what they have of the devices that the pod asks for."""
+    words = [group.labels[key] for key in _KINDS if key in group.labels][:2]
+    devices = [f"{count} {name}" for name, count in sorted(group.allocatable.items()) if "/" in name and count]
+    asked = [one for one in devices if one.partition(" ")[2] in wanted.requests]
+    return ", ".join((*words, *(asked or devices)[:3]))
+
+
+def _of_pool(wanted: Wants, pool: Pool, fleet: Fleet) -> Where:
+    found = blockers(wanted, pool, fleet)
+    return Where(title=pool.name, names=(pool.name,), pool=True, blockers=tuple((one, 1) for one in found), outlook=outlook(found))
+
+
+def _rank(one: str) -> int:
+    return ("now", "later", "unknown", "never").index(one)
+
+
+def _summary(recorded: Any) -> int:
+    """Return the number of edits of a record that is only a count."""
+    try:
+        found = json.loads(recorded) if isinstance(recorded, str) else None
+    except (ValueError, RecursionError):
+        return 0
+    count = found.get("edits") if isinstance(found, dict) else None
+    return count if isinstance(count, int) else 0

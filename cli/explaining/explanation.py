@@ -1,0 +1,98 @@
+"""What there is to say of one pod, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from policies.mending.smallest import Found
+from policies.patch.applied import Entry
+from policies.scheduling.blockers import Blocker
+from policies.scheduling.fleet import Outlook
+from policies.verdict import Edit, Violation, Would
+
+State = Literal["pending", "refused", "admitted", "waiting", "proposed"]
+"""``pending``: a pod without a node. ``refused``: its pods are not created. ``admitted``: a pod on a node, or done.
+``waiting``: a workload without pods that nobody refused: suspended, or queued. ``proposed``: of a file."""
+
+
+class Told(NamedTuple):
+    """What somebody else tells, in their own words."""
+
+    who: str
+    """``kube-scheduler``, ``karpenter``, ``Kueue`` ..., as the object says it."""
+    reason: str
+    at: str
+    """As the API server writes times."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """One kind of place: nodes that are alike, or a NodePool."""
+
+    title: str
+    names: tuple[str, ...]
+    """Of the nodes, or of the NodePool."""
+    pool: bool
+    blockers: tuple[tuple[Blocker, int], ...]
+    """Each with the number of nodes that it is on; of capacity the best of them."""
+    outlook: Outlook
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """The smallest change, and what it comes to."""
+
+    found: Found
+    kind: str = ""
+    """The object that the edits are of: ``Job``; its pods are made anew."""
+    name: str = ""
+    runs_on: tuple[str, ...] = ()
+    """The places that take the pod then."""
+    buys: Mapping[str, tuple[tuple[str, float | None], ...]] = field(default_factory=dict)
+    """NodePool -> machines that Karpenter may then make, the cheapest known first, with USD an hour."""
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        return () if self.found.mend is None else self.found.mend.edits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Of one pod, or of a workload by one of its pods."""
+
+    title: str
+    """``pod/train-0``"""
+    namespace: str
+    state: State
+    pod: str = ""
+    """The pod that is explained; "" if there is none."""
+    phases: Mapping[str, int] = field(default_factory=dict)
+    """Of all pods of a workload."""
+    since: str = ""
+    node: str = ""
+    nominated: str = ""
+    gates: tuple[str, ...] = ()
+    told: tuple[Told, ...] = ()
+    where: tuple[Where, ...] = ()
+    outlook: Outlook | None = None
+    """Of all places; None if places are not known."""
+    unjudged: tuple[str, ...] = ()
+    remedy: Remedy | None = None
+    refusals: tuple[Violation, ...] = ()
+    policies: tuple[str, ...] = ()
+    """Those that apply to the pod."""
+    wrote: tuple[Entry, ...] = ()
+    """What is recorded in the pod of what policies wrote."""
+    summary: int = 0
+    """The number of edits where the record is only a count."""
+    would: tuple[Would, ...] = ()
+    missing: tuple[Edit, ...] = ()
+    """What policies in Enforce would write, and the pod lacks."""
+    outgrown: tuple[Violation, ...] = ()
+    """Why policies in Enforce would refuse it today."""
+    unread: Sequence[str] = ()
+    value: Any = None
+    """The object with the fix; None without one."""

@@ -1,0 +1,83 @@
+"""The object that a fix is written into, as somebody would apply it: without what the cluster added."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cli.given.manifests import Manifest, Subject
+from cli.judging.template_edits import project
+from policies.patch.applied import APPLIED
+from policies.patch.json_tree import set_at, value_at
+from policies.state.untyped import map_at
+from policies.verdict import Edit
+from policies.workloads import parts
+
+Raw = dict[str, Any]
+_METADATA = ("name", "namespace", "labels", "annotations")
+_ANNOTATIONS = (
+    "kubectl.kubernetes.io/last-applied-configuration",
+    "deployment.kubernetes.io/revision",
+    "batch.kubernetes.io/job-tracking",
+    APPLIED,
+)
+_OF_A_JOB = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
+"""Labels that the Job controller gives each Job anew, with the selector (pkg/registry/batch/job/strategy.go)."""
+_TOKEN = "kube-api-access-"
+"""Volumes that the ServiceAccount admission adds (plugin/pkg/admission/serviceaccount)."""
+REPLACED = ("Pod", "Job")
+"""Kinds whose templates cannot be changed: they are made anew."""
+
+
+def command(kind: str, file: str) -> str:
+    """Return what to type to have the fix in the cluster."""
+    return f"kubectl replace --force -f {file}" if kind in REPLACED else f"kubectl apply -f {file}"
+
+
+def pod(value: Mapping[str, Any], edits: Sequence[Edit]) -> Raw:
+    """Return a pod with the edits."""
+    edited: Raw = project(value, edits)
+    return edited
+
+
+def workload(manifest: Manifest, subject: Subject, edits: Sequence[Edit]) -> Raw:
+    """Return the object that makes the pod, with the edits in its template."""
+    if subject.is_template:
+        template = project(value_at(manifest.value, subject.template), edits)
+        edited: Raw = set_at(manifest.value, subject.template, template) if subject.template else template
+    else:
+        edited = parts.written(manifest.value, subject.written, project(subject.written, edits), subject.parts)
+    return cleaned(edited)
+
+
+def cleaned(value: Mapping[str, Any]) -> Raw:
+    """Return an object without its status, and without what the API server and controllers wrote into it."""
+    found: Raw = copy.deepcopy({key: one for key, one in value.items() if key != "status"})
+    metadata = map_at(found, "metadata")
+    found["metadata"] = {key: metadata[key] for key in _METADATA if metadata.get(key)}
+    for key in _ANNOTATIONS if found.get("kind") != "Pod" else _ANNOTATIONS[:-1]:
+        found["metadata"].get("annotations", {}).pop(key, None)
+    spec = found.get("spec")
+    if not isinstance(spec, dict):
+        return found
+    if found.get("kind") == "Pod":
+        _cleaned_pod(spec)
+    if found.get("kind") == "Job" and not spec.get("manualSelector"):
+        spec.pop("selector", None)
+        for labels in (found["metadata"].get("labels"), map_at(spec, "template", "metadata").get("labels")):
+            if isinstance(labels, dict):
+                for key in _OF_A_JOB:
+                    labels.pop(key, None)
+    return found
+
+
+def _cleaned_pod(spec: Raw) -> None:
+    spec.pop("nodeName", None)
+    if isinstance(spec.get("volumes"), list):
+        spec["volumes"] = [one for one in spec["volumes"] if not str(map_at(one).get("name")).startswith(_TOKEN)]
+    for field in ("containers", "initContainers"):
+        for container in spec.get(field) or ():
+            if isinstance(container, dict) and isinstance(container.get("volumeMounts"), list):
+                mounts = container["volumeMounts"]
+                container["volumeMounts"] = [one for one in mounts if not str(map_at(one).get("name")).startswith(_TOKEN)]

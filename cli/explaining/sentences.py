@@ -1,0 +1,114 @@
+"""The sentences of `berth why`: made last, of data; nothing here decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from policies.patch.json_patch import pointer
+from policies.scheduling.blockers import Blocker
+from policies.verdict import Edit, dotted
+
+UNJUDGED = {
+    "podAffinity": "affinity to other pods",
+    "podAntiAffinity": "anti-affinity to other pods",
+    "topologySpreadConstraints": "topology spread",
+    "volumes": "volumes",
+    "resourceClaims": "resource claims",
+    "schedulingGates": "scheduling gates",
+}
+_MOST_VALUE = 160
+
+
+def blocker(one: Blocker) -> str:
+    """Return why a place does not take the pod."""
+    match one.kind:
+        case "taint":
+            value = f"={one.found}" if one.found else ""
+            ends = ", which may end by itself" if one.passing else ""
+            return f"taint {one.key}{value}:{one.operator} is not tolerated{ends}"
+        case "label" if not one.key:
+            return "its required node affinity has no term that can match"
+        case "label":
+            has = "has no such label" if one.found is None else f"has {one.found}"
+            return f"label {condition(one)} is wanted; it {has}"
+        case "name":
+            return "it is not the node that the pod names"
+        case "resource":
+            broken = "; its devices are not healthy, or not ready yet" if one.passing else ""
+            return f"{amount(one.key, one.need)} wanted; it has {_bare(one.key, one.have)}{broken}"
+        case "capacity":
+            return f"{amount(one.key, one.need)} wanted; {_bare(one.key, max(0, one.have))} free now"
+        case "ports":
+            return f"port {one.key} of the host is taken"
+        case "unschedulable":
+            return "cordoned"
+        case "machines" if one.operator:
+            return f"makes no machine with {condition(one)}{'' if one.certain else ' that Berth knows'}"
+        case "machines":
+            most = f"; its largest has {one.have}" if one.have else ""
+            return f"makes no machine with {amount(one.key, one.need)}{'' if one.certain else ' that Berth knows'}{most}"
+        case "limits":
+            return f"its limits leave {_bare(one.key, max(0, one.have))} {one.key}; a machine takes {_bare(one.key, one.need)}"
+        case "static":
+            return "keeps a fixed number of nodes, and makes none for pods"
+        case "not-ready":
+            return "Karpenter does not use it now: it is not ready, or is being deleted"
+
+
+def condition(one: Blocker) -> str:
+    """Return an expression, as ``kubectl -l`` writes it."""
+    values = ", ".join(one.values)
+    match one.operator:
+        case "In":
+            return f"{one.key}={values}" if len(one.values) == 1 else f"{one.key} in ({values})"
+        case "NotIn":
+            return f"{one.key} notin ({values})"
+        case "DoesNotExist":
+            return f"!{one.key}"
+        case "Gt" | "Lt":
+            return f"{one.key} {'>' if one.operator == 'Gt' else '<'} {values}"
+    return one.key
+
+
+def amount(name: str, value: int) -> str:
+    """Return ``8 nvidia.com/gpu``, ``16 cpu``, ``32Gi memory``."""
+    return f"{_bare(name, value)} {name}"
+
+
+def _bare(name: str, value: int) -> str:
+    if name == "cpu":
+        return str(value // 1000) if value % 1000 == 0 else f"{value}m"
+    if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-"):
+        for unit, size in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+            if value and value % size == 0:
+                return f"{value // size}{unit}"
+            if value >= 10 * size:
+                return f"{value / size:.1f}{unit}"
+    return str(value)
+
+
+def edit(one: Edit) -> str:
+    """Return one change."""
+    place = dotted(one.path[:-1] if one.path[-1] == "-" else one.path)
+    if one.op == "remove":
+        return f"- {place}"
+    return f"{'+' if one.op == 'add' else '~'} {place}: {shown(one.value)}"
+
+
+def shown(value: Any) -> str:
+    """Return a value on one line, as YAML writes it in one."""
+    if isinstance(value, Mapping):
+        text = "{" + ", ".join(f"{key}: {shown(one)}" for key, one in value.items()) + "}"
+    elif isinstance(value, list):
+        text = "[" + ", ".join(map(shown, value)) + "]"
+    elif isinstance(value, str):
+        text = value or '""'
+    else:
+        text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return text if len(text) <= _MOST_VALUE else text[: _MOST_VALUE - 3] + "..."
+
+
+def patch(edits: tuple[Edit, ...]) -> list[dict[str, Any]]:
+    """Return edits as RFC 6902 operations."""
+    return [{"op": one.op, "path": pointer(one.path)} | ({} if one.op == "remove" else {"value": one.value}) for one in edits]

@@ -1,0 +1,212 @@
+"""An explanation on one screen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+
+from cli.explaining import fixes, sentences
+from cli.explaining.explanation import Explanation, Remedy, Told, Where
+from cli.output import stderr
+from policies.audit.outcomes import field
+from policies.verdict import Violation, dotted
+from webhook.admission.review import printable
+
+MOST_PLACES = 6
+MOST_NAMES = 3
+MOST_REASONS = 4
+MOST_EDITS = 8
+WIDEST = 400
+"""Characters of what somebody else tells: the scheduler's sentence about ten reasons."""
+
+
+def text(found: Explanation, now: datetime) -> str:
+    """Return the screen."""
+    lines = [*_head(found, now), *_words(found.told, now)]
+    match found.state:
+        case "refused":
+            lines += _refused(found)
+        case "admitted":
+            lines += _admitted(found)
+        case _:
+            lines += _places(found)
+            lines += _would(found)
+    if found.unread:
+        lines += ["", f"Not known: {'; '.join(found.unread)}."]
+    return "\n".join(printable_line(line) for line in lines) + "\n"
+
+
+def printable_line(line: str) -> str:
+    """Return a line without control characters and marks of direction, its indentation kept."""
+    shown = printable(line, 10_000)
+    return f"{' ' * (len(line) - len(line.lstrip(' ')))}{shown}" if shown else ""
+
+
+def _head(found: Explanation, now: datetime) -> Iterator[str]:
+    about = f" ({found.pod})" if found.pod and not found.title.endswith(f"/{found.pod}") else ""
+    pods = f"; of its pods {_counted(found.phases)}" if sum(found.phases.values()) > 1 else ""
+    match found.state:
+        case "pending":
+            held = f", held by {_list(found.gates)}" if found.gates else ""
+            state = f"Pending, created {_since(found.since, now)}{held}"
+        case "refused":
+            state = "its pods are refused"
+        case "admitted":
+            state = f"on node {found.node}" if found.node else "has ended"
+        case "waiting":
+            state = "has no pods, and none was refused"
+        case _:
+            state = "not created"
+    yield f"{found.title} in namespace {found.namespace}: {state}{about}{pods}."
+    if found.nominated:
+        yield f"Nominated for node {found.nominated}: pods of lower priority leave it first."
+
+
+def _words(told: Iterable[Told], now: datetime) -> Iterator[str]:
+    for one in told:
+        yield f"  {one.who}, {one.reason}, {_since(one.at, now)}: {printable(one.text, WIDEST)}"
+
+
+def _places(found: Explanation) -> Iterator[str]:
+    if found.outlook is None:
+        if found.state in ("pending", "proposed"):
+            yield "Nodes are not known here, so no reason by node and no change can be told; give a dump of them: --facts nodes.yaml"
+        return
+    yield from ("", "Where it could run:") if found.where else ("", "There is no node and no NodePool.")
+    for one in found.where[:MOST_PLACES]:
+        yield f"  {_where(one)}"
+        if not one.blockers:
+            yield "    nothing that is judged keeps it off"
+        for blocker, count in one.blockers[:MOST_REASONS]:
+            some = f" (on {count} of {len(one.names)})" if count < len(one.names) else ""
+            yield f"    {sentences.blocker(blocker)}{some}"
+        if len(one.blockers) > MOST_REASONS:
+            yield f"    and {len(one.blockers) - MOST_REASONS} more reasons"
+    if len(found.where) > MOST_PLACES:
+        yield f"  and {len(found.where) - MOST_PLACES} more kinds of places, with more in the way: {stderr.name()} why -o json"
+    if found.unjudged:
+        yield f"Not judged: {_list(sentences.UNJUDGED.get(name, name) for name in found.unjudged)}; see the scheduler's own words."
+    yield ""
+    yield from _verdict(found)
+
+
+def _verdict(found: Explanation) -> Iterator[str]:
+    if found.outlook == "now":
+        yield (
+            "Nothing that is judged is in its way: it has a place." if not found.unjudged else "Only what is not judged can be in its way."
+        )
+        return
+    if found.outlook == "later":
+        yield "It needs no change: it waits until what is in its way ends, such as other pods."
+    elif found.outlook == "never":
+        yield "As it is, nothing in the cluster can ever run it."
+    remedy = found.remedy
+    if remedy is None:
+        return
+    if remedy.found.mend is None:
+        yield "No change of it alone mends that: no toleration, label, amount or name of a resource would do."
+    elif remedy.edits:
+        yield from _remedy(found, remedy)
+    for violation in remedy.found.forbidden[:2]:
+        yield f"A smaller change is refused by {_list(violation.policies)}: {violation}"
+
+
+def _remedy(found: Explanation, remedy: Remedy) -> Iterator[str]:
+    assert remedy.found.mend is not None
+    steps = len(remedy.found.mend.steps)
+    first = "To run now, the" if found.outlook == "later" else "The"
+    yield f"{first} smallest change ({steps} step{'s' if steps > 1 else ''}), of {remedy.kind} {remedy.name}, in its pod:"
+    for edit in remedy.edits[:MOST_EDITS]:
+        yield f"  {sentences.edit(edit)}"
+    if remedy.runs_on:
+        yield f"It then runs on {_list(remedy.runs_on)}."
+    for pool, machines in remedy.buys.items():
+        name, usd = machines[0] if machines else ("a machine", None)
+        price = "" if usd is None else f" ({usd:.2f} USD an hour on demand)"
+        others = f", the cheapest known of {len(machines)}" if len(machines) > 1 else ""
+        yield f"Karpenter may then buy {name}{price}{others}, by NodePool {pool}."
+    yield f"Write it: {stderr.name()} why {found.title} -n {found.namespace} --fix fix.yaml, then {fixes.command(remedy.kind, 'fix.yaml')}"
+
+
+def _refused(found: Explanation) -> Iterator[str]:
+    yield ""
+    if not found.refusals:
+        yield "No policy of Berth that is known here refuses its pods; the words above are those of whoever did."
+        return
+    yield "Refused by:"
+    for one in found.refusals:
+        yield from _refusal(one)
+    yield f"Try a mended manifest before it is applied: {stderr.name()} why -f FILE"
+
+
+def _refusal(one: Violation) -> Iterator[str]:
+    yield f"  {_list(one.policies) or 'Berth'}{_fields(one)}"
+    yield f"    {one.code}: {one.fact_at(dotted)}"
+    yield f"    fix: {one.fix_at(dotted)}"
+
+
+def _fields(one: Violation) -> str:
+    names = [name for _, name in one.fields]
+    return f", {_list(names)}" if names else ""
+
+
+def _admitted(found: Explanation) -> Iterator[str]:
+    yield ""
+    if found.wrote:
+        yield "What policies wrote into it:"
+        for entry in found.wrote:
+            yield f"  {entry['path']}: {_list(entry['by'])} ({entry['rule']})"
+    elif found.summary:
+        yield f"Policies made {found.summary} edits; their record was too long to be kept whole."
+    else:
+        yield "No policy wrote anything into it."
+    if found.policies:
+        yield f"Policies that apply to it: {_list(found.policies)}."
+    if found.missing:
+        fields = _list(dict.fromkeys(field(edit) for edit in found.missing))
+        yield f"It lacks what policies in Enforce write ({fields}): it came while Berth was away, or under other policies."
+    for violation in found.outgrown:
+        yield f"It would be refused today: {violation}"
+    yield from _would(found)
+
+
+def _would(found: Explanation) -> Iterator[str]:
+    for one in found.would:
+        if one.violations:
+            yield f"{one.policy} ({one.mode}) would refuse it, were it in Enforce: {one.violations[0]}"
+        elif one.edits or one.dropped:
+            fields = _list(dict.fromkeys(field(edit) for edit in (*one.edits, *one.dropped)))
+            yield f"{one.policy} ({one.mode}) would change {fields}, were it in Enforce."
+
+
+def _where(one: Where) -> str:
+    if one.pool:
+        return f"NodePool {one.title}"
+    kind = f" ({one.title})" if one.title else ""
+    return f"{len(one.names)} node{'s' if len(one.names) > 1 else ''} {_list(one.names)}{kind}"
+
+
+def _list(names: Iterable[str]) -> str:
+    every = list(names)
+    more = f" and {len(every) - MOST_NAMES} more" if len(every) > MOST_NAMES + 1 else ""
+    return ", ".join(every[:MOST_NAMES] if more else every) + more
+
+
+def _counted(phases: dict[str, int] | Counter[str] | object) -> str:
+    counted = Counter(phases) if isinstance(phases, dict) else Counter()
+    return ", ".join(f"{count} {phase}" for phase, count in sorted(counted.items()))
+
+
+def _since(text_: str, now: datetime) -> str:
+    """Return how long ago a time of the API server was: ``14m ago``."""
+    try:
+        then = datetime.fromisoformat(text_)
+    except ValueError:
+        return text_ or "an unknown time"
+    then = then if then.tzinfo else then.replace(tzinfo=UTC)
+    seconds = max(0, int((now - then).total_seconds()))
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size}{unit} ago"
+    return f"{seconds}s ago"

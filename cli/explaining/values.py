@@ -1,0 +1,86 @@
+"""An explanation as JSON, for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from cli.explaining import sentences
+from cli.explaining.explanation import Explanation, Remedy, Where
+from policies.scheduling.blockers import Blocker
+from policies.verdict import Violation, dotted
+
+
+def text(found: Explanation) -> str:
+    """Return the whole explanation; odd characters are escaped."""
+    return json.dumps(value(found), indent=2) + "\n"
+
+
+def value(found: Explanation) -> dict[str, Any]:
+    """Return it as maps and lists; fields that say nothing are left out."""
+    every = {
+        "object": found.title,
+        "namespace": found.namespace,
+        "state": found.state,
+        "pod": found.pod,
+        "phases": dict(found.phases),
+        "created": found.since,
+        "node": found.node,
+        "nominatedNode": found.nominated,
+        "schedulingGates": list(found.gates),
+        "told": [one._asdict() for one in found.told],
+        "outlook": found.outlook,
+        "places": [_where(one) for one in found.where],
+        "notJudged": list(found.unjudged),
+        "remedy": None if found.remedy is None else _remedy(found.remedy),
+        "refusals": [_violation(one) for one in found.refusals],
+        "policies": list(found.policies),
+        "wrote": [{"by": one["by"], "rule": one["rule"], "path": one["path"]} for one in found.wrote],
+        "editsNotRecorded": found.summary,
+        "would": [
+            {
+                "policy": one.policy,
+                "mode": one.mode,
+                "patch": list(one.patch),
+                "refusals": [_violation(violation) for violation in one.violations],
+            }
+            for one in found.would
+        ],
+        "lacks": sentences.patch(found.missing),
+        "refusedToday": [_violation(one) for one in found.outgrown],
+        "notKnown": list(found.unread),
+    }
+    return {key: one for key, one in every.items() if one not in (None, "", [], {}, 0)}
+
+
+def _where(one: Where) -> dict[str, Any]:
+    reasons = [_blocker(blocker) | {"nodes": count} for blocker, count in one.blockers]
+    kind = {"nodePool": one.title} if one.pool else {"kind": one.title, "nodes": list(one.names)}
+    return kind | {"outlook": one.outlook, "blockers": reasons}
+
+
+def _blocker(one: Blocker) -> dict[str, Any]:
+    every = one._asdict() | {"values": list(one.values), "path": dotted(one.path), "reason": sentences.blocker(one)}
+    return {key: found for key, found in every.items() if found not in ("", [], None) and (key not in ("need", "have") or one.need)}
+
+
+def _remedy(one: Remedy) -> dict[str, Any]:
+    mend = one.found.mend
+    return {
+        "steps": None if mend is None else len(mend.steps),
+        "object": {"kind": one.kind, "name": one.name} if one.kind else None,
+        "patch": sentences.patch(one.edits),
+        "runsOn": list(one.runs_on),
+        "buys": {pool: [{"machine": name, "usdPerHour": usd} for name, usd in machines] for pool, machines in one.buys.items()},
+        "refusedByPolicies": [_violation(violation) for violation in one.found.forbidden],
+    }
+
+
+def _violation(one: Violation) -> dict[str, Any]:
+    return {
+        "code": one.code,
+        "policies": list(one.policies),
+        "fields": [{"policy": policy, "field": name} for policy, name in one.fields],
+        "fact": one.fact_at(dotted),
+        "fix": one.fix_at(dotted),
+    }

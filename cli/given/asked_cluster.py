@@ -1,0 +1,186 @@
+"""All that is read to explain one pod or workload: itself, its pods, its owners, what is told of them, the places of the
+cluster, and the policies of its namespace. With the rights of whoever asks: what they do not reach is named."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from cli.given.from_cluster import default_kubeconfig
+from cluster.client.access import Access
+from cluster.client.api_client import AccessError, Client, Unreachable
+from cluster.survey.neighbours import Neighbours, controller
+from cluster.survey.scanned import offering, with_status
+from cluster.survey.survey import Progress, survey
+from cluster.watch.kinds import KINDS, Watched, key_of
+from policies.catalog import Catalog, Workload
+from policies.document import InputError
+from policies.nearest import hint
+from policies.scheduling.nodes import Occupant, occupant
+from policies.state.objects import Change, Key
+
+Raw = dict[str, Any]
+SHORT = {"po": "Pod", "deploy": "Deployment", "rs": "ReplicaSet", "sts": "StatefulSet", "ds": "DaemonSet", "cj": "CronJob"}
+"""As kubectl has them."""
+_OURS = tuple(kind for kind in KINDS if kind.ours)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What was read."""
+
+    namespace: str
+    value: Raw
+    """The object that was asked about; {} if it is in a file."""
+    pods: Sequence[Raw] = ()
+    """Itself, or those that it owns."""
+    owners: Sequence[Raw] = ()
+    """Of the object: the nearest first."""
+    events: Sequence[Raw] = ()
+    """About the object, its pods, and what lies between."""
+    queued: Sequence[Raw] = ()
+    """Kueue's Workloads of the namespace."""
+    places: Sequence[Raw] = ()
+    """Nodes, NodePools, DeviceClasses."""
+    occupants: Sequence[Occupant] | None = None
+    """None if not all pods could be read."""
+    objects: Mapping[Key, Change] = field(default_factory=dict)
+    """Policies and facts."""
+    installed: bool = False
+    """True if the cluster has Berth's kinds."""
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """What could not be read -> why."""
+
+
+def kind_of(text: str, catalog: Catalog) -> list[Workload]:
+    """Return the catalog's workloads that a TYPE may mean: by kind, name, plural or kubectl's short name, in any case. Raises
+    InputError, with the nearest, if there is none."""
+    wanted = SHORT.get(text.lower(), text).partition(".")[0].lower()
+    named = [
+        one
+        for one in catalog.workloads
+        if one.resource and not one.cluster and wanted in (one.kind.lower(), one.name.lower(), one.resource)
+    ]
+    if not named:
+        kinds = sorted({one.kind.lower() for one in catalog.workloads if one.resource and not one.cluster})
+        advice = hint(text.lower(), kinds) or "; pod, job, deployment and the workloads of the catalog are known"
+        raise InputError(file=text, message=f"is no type of workload that Berth knows{advice}")
+    return named
+
+
+def read(
+    kubeconfig: str | None, context: str | None, namespace: str | None, target: tuple[str, str] | None, catalog: Catalog, progress: Progress
+) -> Asked:
+    """Read around TYPE/NAME, or, without a target, the places and policies for an object of a file. Raises InputError."""
+    access = Access(kubeconfig or default_kubeconfig(os.environ), context)
+    try:
+        return asyncio.run(_read(access, namespace, target, catalog, progress))
+    except (AccessError, Unreachable) as error:
+        raise InputError(file="cluster", message=str(error)) from None
+
+
+async def _read(access: Access, namespace: str | None, target: tuple[str, str] | None, catalog: Catalog, progress: Progress) -> Asked:
+    client = await Client.connect(access)
+    try:
+        near = Neighbours(client, catalog, namespace or client.namespace)
+        found = Asked(namespace=near.namespace, value={})
+        if target is not None:
+            value = await _target(near, *target, catalog)
+            found = await _around(near, value)
+        return await _with_places(client, near, found, progress)
+    finally:
+        await client.close()
+
+
+async def _target(near: Neighbours, type_: str, name: str, catalog: Catalog) -> Raw:
+    refused = ""
+    for one in kind_of(type_, catalog):
+        for version in one.api_version:
+            reply = await near.get(version, one.resource, name)
+            if reply.ok and isinstance(reply.body, dict):
+                return reply.body
+            if reply.status != 404:
+                refused = (
+                    f"you may not read {one.resource}" if reply.status == 403 else f"the API server answers {reply.status} {reply.message}"
+                )
+    if refused:
+        message = f'{refused} in namespace {near.namespace}; ask for the role "view" there, or name another namespace: -n NS'
+        raise InputError(file=f"{type_}/{name}", message=message)
+    names = [
+        one["metadata"]["name"]
+        for kind in kind_of(type_, catalog)
+        for version in kind.api_version
+        for one in await near.listed(version, kind.resource)
+    ]
+    advice = hint(name, names) or f"; kubectl get {type_} -n {near.namespace} lists them"
+    raise InputError(file=f"{type_}/{name}", message=f"is not in namespace {near.namespace}{advice}")
+
+
+async def _around(near: Neighbours, value: Raw) -> Asked:
+    pods, between = ([value], []) if value.get("kind") == "Pod" else await _pods_of(near, value)
+    owners = await near.owners(value)
+    told = [value, *between, *owners, *pods[:20]]
+    events: list[Raw] = []
+    for uid in dict.fromkeys(str(one["metadata"].get("uid")) for one in told):
+        events += await near.events(**{"involvedObject.uid": uid})
+    queued = await near.queued()
+    return Asked(namespace=near.namespace, value=value, pods=pods, owners=owners, events=events, queued=queued)
+
+
+async def _pods_of(near: Neighbours, value: Raw) -> tuple[list[Raw], list[Raw]]:
+    """Return the pods whose controllers lead to an object, and the objects between."""
+    uid = value["metadata"].get("uid")
+    known: dict[str, list[Raw]] = {}
+    found, between = [], {}
+    for pod in await near.listed("v1", "pods"):
+        reference = controller(pod)
+        if reference is None:
+            continue
+        above = str(reference.get("uid"))
+        if above not in known:
+            known[above] = [] if above == uid else await near.owners(pod)
+        if above == uid or any(one["metadata"].get("uid") == uid for one in known[above]):
+            found.append(pod)
+            between.update({one["metadata"]["uid"]: one for one in known[above] if one["metadata"].get("uid") != uid})
+    if not found:  # refused pods were never there: what would have made them is
+        for version, plural in (("apps/v1", "replicasets"), ("batch/v1", "jobs")):
+            between |= {
+                one["metadata"]["uid"]: one for one in await near.listed(version, plural) if (controller(one) or {}).get("uid") == uid
+            }
+    return found, list(between.values())
+
+
+async def _with_places(client: Client, near: Neighbours, found: Asked, progress: Progress) -> Asked:
+    namespaces = await client.call("GET", f"/api/v1/namespaces/{near.namespace}")
+    kinds = {kind.kind: kind for kind in KINDS if kind.kind != "Namespace"}
+    kinds["Node"] = replace(kinds["Node"], trim=offering)
+    kinds["NodePool"] = replace(kinds["NodePool"], trim=with_status)
+    surveyed = await survey(client, (*kinds.values(), _PODS), near.namespace, progress)
+    objects = [one for kind in kinds for one in surveyed.objects[kind]]
+    if namespaces.ok and isinstance(namespaces.body, dict):
+        namespace = {**namespaces.body, "apiVersion": "v1", "kind": "Namespace"}
+        objects.append({key: namespace[key] for key in ("apiVersion", "kind", "metadata")})
+    else:
+        near.unread["namespace"] = f"you may not read namespace {near.namespace}: policies that select it by labels may be missing"
+    unread = {kind: reason for kind, reason in surveyed.unread.items() if kind not in surveyed.absent}
+    if "Pod" in unread:
+        unread["Pod"] += " of all namespaces, so that what is free on nodes is not known"
+    return replace(
+        found,
+        places=[one for kind in ("Node", "NodePool", "DeviceClass") for one in surveyed.objects[kind]],
+        occupants=None if "Pod" in surveyed.unread else [one["takes"] for one in surveyed.objects["Pod"] if one["takes"] is not None],
+        objects={key_of(one["kind"], one): one for one in objects},
+        installed=not any(kind.kind in surveyed.absent for kind in _OURS),
+        unread={**near.unread, **unread},
+    )
+
+
+def _occupies(value: Raw, api_version: str, kind: str) -> Raw:
+    return {"metadata": {"name": value["metadata"]["name"]}, "takes": occupant(value)}
+
+
+_PODS = Watched(kind="Pod", plural="pods", group="", versions=("v1",), trim=_occupies)
+"""Of all namespaces: what they take of the nodes."""

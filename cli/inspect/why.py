@@ -1,0 +1,162 @@
+"""`berth why`: why a pod or workload does not run, by place, in whose words, and the smallest change that mends it; why its
+pods are refused; or what policies made of it. Nothing is written to a cluster.
+
+Exit code 0: answered; 2: bad input, with advice what to type.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from cli.given.asked_cluster import Asked
+from cli.given.manifests import Manifest
+from cli.options import add_snapshot_options, snapshot_from, sources_from
+from cli.output import stderr
+from cluster.watch.kinds import key_of
+from documents.files import read_documents
+from policies.audit.prices import prices
+from policies.catalog import Catalog
+from policies.document import Document, InputError, objects
+from policies.scheduling.fleet import Fleet, fleet_of
+from policies.state.cluster_facts import KINDS
+from policies.state.snapshot import Snapshot
+from policies.state.untyped import map_at
+from policies.state.updater import AUTO, Options, Updater
+from webhook.reload.sources import options
+
+PLACES = ("Node", "NodePool", "DeviceClass")
+
+
+def add_parser(subcommands: Any) -> None:
+    """Add `why` to the command's subparsers."""
+    parser: argparse.ArgumentParser = subcommands.add_parser(
+        "why",
+        help="why a pod or workload does not run, and what mends it",
+        description="Explain one pod or workload: what keeps it off each kind of place, what scheduler, Karpenter and Kueue say, and the "
+        "smallest change that mends it; which policy refuses its pods; or what policies wrote into it. Read-only. "
+        "Exit code 0: answered, 2: bad input.",
+    )
+    add = parser.add_argument
+    add("target", nargs="?", metavar="TYPE/NAME", help="pod/NAME, job/NAME, or any workload of the catalog")
+    add("--file", "-f", metavar="FILE", help="a manifest that is not created yet, or -; with --facts no cluster is read")
+    add("--namespace", "-n", metavar="NS", help="default: the context's")
+    add("--output", "-o", choices=("text", "json"), default="text", help="form of the output; default: text")
+    add("--fix", metavar="FILE", help="write the object with the smallest change into FILE")
+    add("--kubeconfig", metavar="FILE", help="the cluster to read; default: as kubectl finds it")
+    add("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
+    add_snapshot_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the answer. Raises InputError and SourcesError if there is none."""
+    from cli.explaining import text, values
+
+    if (args.target is None) == (args.file is None):
+        raise InputError(file="why", message="wants one of TYPE/NAME and -f FILE, such as: berth why pod/train-0")
+    args.platforms, args.mig_strategy = args.platforms or (AUTO,), args.mig_strategy or AUTO
+    catalog, chosen = options(replace(sources_from(args), policies=()))
+    found = _of_file(args, catalog, chosen) if args.file else _of_cluster(args, catalog, chosen)
+    sys.stdout.write(values.text(found) if args.output == "json" else text.text(found, datetime.now(UTC)))
+    if args.fix:
+        _fix(args.fix, found.value)
+    return 0
+
+
+def _of_cluster(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any:
+    from cli.explaining.explain import Explainer
+    from cli.given import asked_cluster
+
+    type_, slash, name = args.target.partition("/")
+    if not slash or not type_ or not name:
+        raise InputError(file=args.target, message="wants TYPE/NAME, such as pod/train-0")
+    asked_cluster.kind_of(type_, catalog)
+    asked = asked_cluster.read(args.kubeconfig, args.context, args.namespace, (type_, name), catalog, stderr.progress)
+    snapshot = _snapshot(args, asked, catalog, chosen)
+    explainer = Explainer(snapshot, _fleet(asked, _given(args), snapshot), prices(catalog))
+    return explainer.of_object(args.target, asked, _made_of(asked, catalog))
+
+
+def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any:
+    from cli.explaining.explain import Explainer
+    from cli.given import asked_cluster
+    from cli.given.manifests import read
+
+    manifests = [read(item, catalog, args.namespace or "default") for item in _documents([args.file])]
+    manifest = next((one for one in manifests if one.subjects), None)
+    if manifest is None:
+        raise InputError(file=args.file, message="has no pod, and no workload that makes pods")
+    if args.facts:
+        asked = Asked(namespace=manifest.namespace, value={})
+    else:
+        asked = asked_cluster.read(args.kubeconfig, args.context, manifest.namespace, None, catalog, stderr.progress)
+    snapshot = _snapshot(args, asked, catalog, chosen)
+    explainer = Explainer(snapshot, _fleet(asked, _given(args), snapshot), prices(catalog))
+    title = f"{manifest.kind.lower()}/{manifest.name}"
+    return explainer.of_manifest(title, manifest, manifest.subjects[0], list(asked.unread.values()))
+
+
+def _snapshot(args: argparse.Namespace, asked: Asked, catalog: Catalog, chosen: Options) -> Snapshot:
+    """Return the policies of --policies over the facts, or the cluster's own: none where Berth is not installed."""
+    if args.policies:
+        return snapshot_from(args, [one for one in asked.objects.values() if one is not None])
+    given = {key_of(one["kind"], one): one for one in _given(args) if one.get("kind") in KINDS and "name" in map_at(one, "metadata")}
+    return Updater(catalog, chosen).apply({**given, **asked.objects}).snapshot
+
+
+def _given(args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return the objects of --facts."""
+    return [item.value for item in _documents(args.facts) if isinstance(item.value, dict)]
+
+
+def _documents(paths: list[str]) -> list[Document]:
+    """Return the objects of files. Raises the first InputError."""
+    documents, errors = read_documents(paths)
+    items = [item for document in documents for item in objects(document)]
+    errors += [item for item in items if isinstance(item, InputError)]
+    if errors:
+        raise errors[0]
+    return [item for item in items if isinstance(item, Document)]
+
+
+def _fleet(asked: Asked, given: list[dict[str, Any]], snapshot: Snapshot) -> Fleet | None:
+    """Return the places; None if neither nodes nor NodePools are known."""
+    places = [*asked.places, *(one for one in given if one.get("kind") in PLACES)]
+    if not places and ("Node" in asked.unread or not asked.objects):
+        return None
+    open_ended = True if "Node" in asked.unread or "NodePool" in asked.unread else None
+    return fleet_of(places, catalog=snapshot.catalog, tables=snapshot.tables, occupants=asked.occupants, open_ended=open_ended)
+
+
+def _made_of(asked: Asked, catalog: Catalog) -> Manifest | None:
+    """Return the topmost object that the pods are made of and that Berth can read; None for a bare pod."""
+    from cli.given.manifests import read
+
+    for value in (*reversed(asked.owners), asked.value):
+        if value.get("kind") == "Pod":
+            continue
+        try:
+            manifest = read(Document(file=str(value.get("kind")), value=value), catalog, asked.namespace)
+        except InputError:
+            continue
+        if manifest.subjects:
+            return manifest
+    return None
+
+
+def _fix(file: str, value: Any) -> None:
+    """Write the object with the change. Raises InputError if there is none, or the file can't be written."""
+    from cli.output import yaml_writer
+
+    if value is None:
+        raise InputError(file=file, message="is not written: there is no change to write")
+    try:
+        Path(file).write_text(yaml_writer.text(value), encoding="utf-8")
+    except OSError as error:
+        raise InputError(file=file, message=f"can't be written: {error.strerror}") from None
+    stderr.say(f"wrote {file}")

@@ -1,0 +1,141 @@
+"""Explanations of what was read, without a cluster."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from cli.explaining import text, values
+from cli.explaining.explain import Explainer
+from cli.explaining.explanation import Explanation
+from cli.given.asked_cluster import Asked
+from policies.audit.prices import prices
+from policies.scheduling.fleet import fleet_of
+from policies.scheduling.nodes import Occupant
+from policies.state.updater import Options, Updater
+from tests.support.generators.random_worlds import catalog
+from tests.support.scheduling.node_pools import AWS, node_pool, of_families
+
+Raw = dict[str, Any]
+GPU = "nvidia.com/gpu"
+NOW = datetime(2026, 11, 23, 12, 30, tzinfo=UTC)
+TAINT = {"key": GPU, "value": "true", "effect": "NoSchedule"}
+FORBIDDING = {
+    "apiVersion": "berth.dev/v1alpha1",
+    "kind": "ClusterGPUPolicy",
+    "metadata": {"name": "closed"},
+    "spec": {"mode": "Enforce", "require": {"tolerations": {"forbid": [{"key": "team", "value": "ml"}]}}},
+}
+
+
+def _pod(count: int = 1, status: Raw | None = None, **spec: Any) -> Raw:
+    metadata = {"name": "p", "namespace": "n", "uid": "1", "creationTimestamp": "2026-11-23T12:00:00Z"}
+    containers = [{"name": "c", "resources": {"limits": {GPU: str(count)}, "requests": {GPU: str(count)}}}]
+    found = {"phase": "Pending", **(status or {})}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": containers, **spec}, "status": found}
+
+
+def _node(name: str, count: int = 8, taints: Any = (), **labels: str) -> Raw:
+    metadata = {"name": name, "labels": labels}
+    status = {"allocatable": {GPU: count, "pods": 10}}
+    return {"kind": "Node", "metadata": metadata, "spec": {"taints": list(taints)}, "status": status}
+
+
+def _explained(pod: Raw, *places: Raw, policies: Any = (), occupants: Any = (), **asked: Any) -> Explanation:
+    changes = {(one["kind"], "", one["metadata"]["name"]): one for one in (*policies, *places) if one["kind"] != "DeviceClass"}
+    snapshot = Updater(catalog(), Options(platforms=(AWS,))).apply(changes).snapshot
+    fleet = fleet_of(places, catalog=catalog(), tables=snapshot.tables, occupants=occupants)
+    read = Asked(namespace="n", value=pod, pods=[pod], **asked)
+    return Explainer(snapshot, fleet, prices(catalog())).of_object("pod/p", read, None)
+
+
+def _text(found: Explanation) -> str:
+    return text.text(found, NOW)
+
+
+def test_what_karpenter_would_buy() -> None:
+    """Once it is mended, the cheapest known machine with its price."""
+    found = _explained(_pod(8), node_pool("gpu", requirements=[of_families("p4d", "p5")], taints=[TAINT]))
+    assert found.remedy is not None
+    assert [name for name, _ in found.remedy.buys["gpu"]] == ["p4d.24xlarge", "p5.48xlarge"]
+    shown = _text(found)
+    assert "  NodePool gpu\n    taint nvidia.com/gpu=true:NoSchedule is not tolerated\n" in shown
+    assert "Karpenter may then buy p4d.24xlarge (21.96 USD an hour on demand), the cheapest known of 2, by NodePool gpu.\n" in shown
+    assert values.value(found)["remedy"]["buys"]["gpu"][0]["machine"] == "p4d.24xlarge"
+
+
+def test_a_change_that_a_policy_forbids_is_told_and_not_proposed() -> None:
+    """The next one is proposed, and the reason given."""
+    team = [{"key": "team", "value": "ml", "effect": "NoSchedule"}]
+    found = _explained(
+        _pod(nodeSelector={"zone": "b", "disk": "x"}), _node("a", 8, team, zone="b", disk="x"), _node("b"), policies=[FORBIDDING]
+    )
+    shown = _text(found)
+    assert "  - spec.nodeSelector.zone\n  - spec.nodeSelector.disk\nIt then runs on b.\n" in shown
+    assert "A smaller change is refused by ClusterGPUPolicy/closed: BERTH-131" in shown
+
+
+def test_a_pod_that_only_waits_needs_no_change() -> None:
+    """All that is in its way may end by itself; what would run now is told too."""
+    shown = _text(_explained(_pod(8), _node("a"), occupants=[Occupant("a", {GPU: 4})]))
+    assert f"    8 {GPU} wanted; 4 free now\n" in shown
+    assert "It needs no change: it waits until what is in its way ends, such as other pods.\n" in shown
+    assert "To run now, the smallest change (1 step), of Pod p, in its pod:\n" in shown
+
+
+def test_words_of_others() -> None:
+    """Kueue's conditions of the Workload that the pod belongs to, Karpenter's event, the scheduler's condition; each once, the newest
+    first."""
+    condition = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "0/1 nodes",
+        "lastTransitionTime": "2026-11-23T12:01:00Z",
+    }
+    workloads = [
+        {
+            "metadata": {"ownerReferences": [{"uid": uid}]},
+            "status": {"conditions": [{"type": "QuotaReserved", "status": "False", "reason": "Pending", "message": message}]},
+        }
+        for uid, message in (("1", "couldn't assign flavors"), ("2", "of another"))
+    ]
+    events = [
+        {"reason": "FailedScheduling", "message": message, "lastTimestamp": at, "source": {"component": who}}
+        for who, at, message in (
+            ("default-scheduler", "2026-11-23T12:01:00Z", "0/1 nodes"),
+            ("karpenter", "2026-11-23T12:02:00Z", "old"),
+            ("karpenter", "2026-11-23T12:29:00Z", "did not tolerate\x1b[31m taint"),
+        )
+    ] + [{"reason": "Pulled", "message": "image", "source": {"component": "kubelet"}}]
+    found = _explained(_pod(status={"conditions": [condition], "nominatedNodeName": "a"}), _node("a"), events=events, queued=workloads)
+    assert [(one.who, one.text) for one in found.told] == [
+        ("karpenter", "did not tolerate\x1b[31m taint"),
+        ("kube-scheduler", "0/1 nodes"),
+        ("Kueue", "couldn't assign flavors"),
+    ]
+    shown = _text(found)
+    assert "  karpenter, FailedScheduling, 60s ago: did not tolerate [31m taint\n" in shown
+    assert "Nominated for node a" in shown
+    assert "pod/p in namespace n: Pending, created 30m ago.\n" in shown
+
+
+def test_nothing_alone_mends_it() -> None:
+    """Where no node is left."""
+    shown = _text(_explained(_pod(), {**_node("a"), "spec": {"unschedulable": True}}))
+    assert "    cordoned\n" in shown
+    assert "No change of it alone mends that" in shown
+
+
+def test_what_is_not_judged_is_named() -> None:
+    """A place is then not a promise."""
+    shown = _text(_explained(_pod(schedulerName="volcano", volumes=[{"name": "v", "persistentVolumeClaim": {}}]), _node("a")))
+    assert "Not judged: volumes, scheduler volcano; see the scheduler's own words.\n" in shown
+    assert "Only what is not judged can be in its way.\n" in shown
+
+
+def test_many_places_make_one_screen() -> None:
+    """The nearest first; the rest is counted."""
+    shown = _text(_explained(_pod(9), *(_node(f"n{i}", i % 8, zone=str(i)) for i in range(1, 20)))).splitlines()
+    assert len(shown) < 40
+    assert "  and 2 more kinds of places, with more in the way: berth why -o json" in shown

@@ -1,0 +1,62 @@
+"""One sentence for each reason."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from cli.explaining import sentences
+from cli.explaining.sentences import amount, blocker, shown
+from policies.scheduling.blockers import Blocker, Kind
+from policies.verdict import Edit
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_each_kind_has_a_sentence(kind: Kind) -> None:
+    """With and without its fields."""
+    assert blocker(Blocker(kind))
+    assert "zone" in blocker(Blocker(kind, "zone", "In", ("a",), "b", 2, 1)) or kind in ("name", "unschedulable", "static", "not-ready")
+
+
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [
+        (Blocker("label", "zone", "In", ("a", "b")), "label zone in (a, b) is wanted; it has no such label"),
+        (Blocker("label", "zone", "NotIn", ("a",), "a"), "label zone notin (a) is wanted; it has a"),
+        (Blocker("label", "zone", "DoesNotExist", found="a"), "label !zone is wanted; it has a"),
+        (Blocker("label", "tier", "Gt", ("4",), "3"), "label tier > 4 is wanted; it has 3"),
+        (
+            Blocker("machines", "nvidia.com/gpu", need=16, have=8, certain=False),
+            "makes no machine with 16 nvidia.com/gpu that Berth knows; its largest has 8",
+        ),
+        (Blocker("taint", "a", "NoExecute", found="", passing=True), "taint a:NoExecute is not tolerated, which may end by itself"),
+    ],
+)
+def test_sentences(one: Blocker, expected: str) -> None:
+    """As people read labels, taints and amounts."""
+    assert blocker(one) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("cpu", 2000, "2 cpu"),
+        ("cpu", 2500, "2500m cpu"),
+        ("memory", 3 * 2**30, "3Gi memory"),
+        ("memory", 10**11, "93.1Gi memory"),
+        ("x/y", 3, "3 x/y"),
+    ],
+)
+def test_amounts(name: str, value: int, expected: str) -> None:
+    """In the units that people write."""
+    assert amount(name, value) == expected
+
+
+def test_values_and_edits_stay_on_one_line() -> None:
+    """Long ones are cut."""
+    assert shown({"a": [True, None, 1, ""]}) == '{a: [true, null, 1, ""]}'
+    assert len(shown("x" * 500)) == 160
+    edits = (Edit("remove", ("spec", "a"), "mend", ()), Edit("replace", ("spec", "b"), "mend", (), 1))
+    assert list(map(sentences.edit, edits)) == ["- spec.a", "~ spec.b: 1"]
+    assert sentences.patch(edits) == [{"op": "remove", "path": "/spec/a"}, {"op": "replace", "path": "/spec/b", "value": 1}]

@@ -1,0 +1,254 @@
+"""`berth why` as it is typed, of a real API server and scheduler: by those who may read all of it, and by those who may not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cli.main import main
+from policies.explain import admission_preview
+from policies.patch.json_tree import apply_patch
+from policies.request import Request
+from policies.state.updater import Options as Chosen
+from policies.state.updater import Updater
+from tests.cli.inspect.test_effective import somebody
+from tests.e2e.scheduling.nodes_as_objects import made
+from tests.support.generators.random_worlds import catalog
+from tests.testcluster.controlplane.cluster import Cluster, Options
+from tests.testcluster.controlplane.starting import apply_crds
+from tests.testcluster.fixtures import control_plane
+
+Raw = dict[str, Any]
+Run = Callable[..., tuple[int, str, str]]
+ROOT = Path(__file__).parents[3]
+GPU = "nvidia.com/gpu"
+TEAM = {"key": "team", "value": "ml", "effect": "NoSchedule"}
+PRODUCT = "nvidia.com/gpu.product"
+A100 = "NVIDIA-A100-SXM4-80GB"
+POLICIES: dict[str, Raw] = {
+    "few": {"mode": "Enforce", "require": {"gpusPerPod": {"max": 4}}},
+    "taints": {"mode": "Enforce", "default": {"acceleratorTaints": "Tolerate"}},
+    "grace": {"mode": "Audit", "default": {"gracePeriod": "10m"}},
+}
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Types `berth why ...`: (exit code, standard output, standard error)."""
+
+    def typed(*words: str) -> tuple[int, str, str]:
+        try:
+            code = main(["why", *words])
+        except SystemExit as stopped:  # argparse's own way
+            code = int(str(stopped.code))
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return typed
+
+
+def policy(name: str) -> Raw:
+    return {"apiVersion": "berth.dev/v1alpha1", "kind": "ClusterGPUPolicy", "metadata": {"name": name}, "spec": POLICIES[name]}
+
+
+def pod(name: str, gpus: int = 1, **spec: Any) -> Raw:
+    containers = [{"name": "main", "image": "registry.example/main:1", "resources": {"limits": {GPU: str(gpus)}}}]
+    metadata = {"name": name, "namespace": "research"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": containers, **spec}}
+
+
+def node(name: str, gpus: int, taints: list[Raw], **labels: str) -> Raw:
+    amounts = {"cpu": "64", "memory": "512Gi", "pods": "110", GPU: str(gpus)}
+    metadata = {"name": name, "labels": {"kubernetes.io/hostname": name, **labels}}
+    status = {"capacity": amounts, "allocatable": amounts}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {"taints": taints}, "status": status}
+
+
+def workload(kind: str, name: str, template: Raw, **spec: Any) -> Raw:
+    version = {"Job": "batch/v1", "Deployment": "apps/v1"}[kind]
+    inner = {"metadata": {"labels": {"app": name}}, "spec": template["spec"]}
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": "research"}, "spec": {"template": inner, **spec}}
+
+
+def as_admitted(value: Raw) -> Raw:
+    changes = {("ClusterGPUPolicy", "", name): policy(name) for name in POLICIES}
+    facts = Updater(catalog(), Chosen()).apply(changes).snapshot.facts_for("research")
+    judged = admission_preview.judge(Request(namespace="research", user="somebody", groups=(), pod=value), facts)
+    admitted: Raw = apply_patch(value, judged.mutate.patch)
+    return admitted
+
+
+@pytest.fixture(scope="module")
+def place(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """Two tainted nodes of a team, one that is open, and one without GPUs; Berth's kinds and policies, and no webhook."""
+    controllers = "*,-node-lifecycle-controller,-taint-eviction-controller"
+    with control_plane(request.session, Options(kubelets=False, controllers=controllers)) as cluster:
+        cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "research"}})
+        for one in ("gpu-a", "gpu-b"):
+            made(cluster, node(one, 8, [TEAM], **{PRODUCT: A100}))
+        made(cluster, node("open", 1, [], **{PRODUCT: "Tesla-T4"}))
+        made(cluster, node("plain", 0, []))
+        apply_crds(cluster.api, sorted((ROOT / "deploy" / "crds").glob("*.yaml")), cluster.processes)
+        for name in POLICIES:
+            cluster.wait_for(lambda name=name: cluster.api.try_create(policy(name)).status in (201, 409), f"policy {name}")  # type: ignore[misc]
+        quota = {"hard": {f"requests.{GPU}": "20"}}
+        cluster.api.create(
+            {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "gpus", "namespace": "research"}, "spec": quota}
+        )
+        cluster.api.create(as_admitted(pod("runs")))
+        cluster.api.create(pod("waits", 1, nodeSelector={PRODUCT: A100}))
+        cluster.api.create(pod("gated", 1, schedulingGates=[{"name": "example.com/wait"}]))
+        cluster.api.create(workload("Job", "train", pod("x", 2, restartPolicy="Never")))
+        selector = {"selector": {"matchLabels": {"app": "huge"}}}
+        cluster.api.create(workload("Deployment", "huge", pod("x", 32), **selector))
+        for name in ("runs", "waits"):
+            cluster.wait_for(lambda name=name: _decided(cluster, name), f"pod {name}")  # type: ignore[misc]
+        cluster.wait_for(lambda: _failed(cluster), "the Deployment's pods to be refused")
+        cluster.wait_for(lambda: len(cluster.api.list("v1", "Pod", "research", labelSelector="app=train")) == 1, "the Job's pod")
+        yield cluster
+
+
+def _decided(cluster: Cluster, name: str) -> bool:
+    value = cluster.api.get("v1", "Pod", name, "research") or {}
+    return bool(value.get("spec", {}).get("nodeName")) or bool(value.get("status", {}).get("conditions"))
+
+
+def _failed(cluster: Cluster) -> bool:
+    return any(one["reason"] == "FailedCreate" for one in cluster.api.list("v1", "Event", "research"))
+
+
+@pytest.fixture
+def typed(run: Run, place: Cluster) -> Run:
+    """`berth why ... -n research` as the administrator."""
+    return lambda *words: run(*words, "-n", "research", "--kubeconfig", str(place.kubeconfig))
+
+
+def test_a_pod_that_waits(typed: Run, place: Cluster, tmp_path: Path) -> None:
+    """Who says what, place by place, and the smallest change, which is written to a file and gets the pod bound."""
+    code, out, err = typed("pod/waits", "--fix", str(tmp_path / "fix.yaml"))
+    assert (code, err) == (0, f"berth: wrote {tmp_path / 'fix.yaml'}\n")
+    assert out.startswith("pod/waits in namespace research: Pending, created ")
+    assert "PodScheduled=False Unschedulable" in out
+    assert f"2 nodes gpu-a, gpu-b ({A100}, 8 {GPU})\n    taint team=ml:NoSchedule is not tolerated\n" in out
+    assert "The smallest change (1 step), of Pod waits, in its pod:\n" in out
+    assert "\n  + spec.tolerations: {key: team, operator: Equal, value: ml, effect: NoSchedule}\nIt then" in out
+    assert "It then runs on gpu-a, gpu-b.\n" in out
+    assert "ClusterGPUPolicy/grace (Audit) would change terminationGracePeriodSeconds" not in out
+    place.api.delete(pod("waits"), grace=0)
+    place.wait_for(lambda: place.api.get("v1", "Pod", "waits", "research") is None, "the pod to go")
+    place.api.create(yaml.safe_load((tmp_path / "fix.yaml").read_text()))
+    bound = place.wait_for(lambda: (place.api.get("v1", "Pod", "waits", "research") or {})["spec"].get("nodeName"), "the pod to be bound")
+    assert bound in ("gpu-a", "gpu-b")
+
+
+def test_the_fix_of_a_job_is_a_job(typed: Run, tmp_path: Path) -> None:
+    """Whichever of its pods or the Job is asked about."""
+    code, out, _ = typed("job/train", "--fix", str(tmp_path / "fix.yaml"))
+    assert code == 0
+    assert "of Job train, in its pod:" in out
+    fix = yaml.safe_load((tmp_path / "fix.yaml").read_text())
+    assert fix["spec"]["template"]["spec"]["tolerations"] == [{**TEAM, "operator": "Equal"}]
+    assert "selector" not in fix["spec"]
+    assert "status" not in fix
+    assert fix["spec"]["template"]["metadata"]["labels"] == {"app": "train"}
+
+
+def test_refused_pods(typed: Run) -> None:
+    """The controller's own words, the policy with its field, and the fix."""
+    code, out, _ = typed("deploy/huge")
+    assert code == 0
+    assert out.startswith("deploy/huge in namespace research: its pods are refused.\n")
+    assert "FailedCreate" in out
+    assert "exceeded quota: gpus" in out
+    assert "  ClusterGPUPolicy/few" in out
+    assert "    BERTH-111: the pod asks for 32 GPUs, more than the 4 allowed here\n" in out
+    assert "    fix: ask for at most 4, or split the work over more pods\n" in out
+
+
+def test_an_admitted_pod(typed: Run) -> None:
+    """Who wrote what, and what a policy in Audit would do."""
+    code, out, _ = typed("pod/runs")
+    assert code == 0
+    assert "pod/runs in namespace research: on node open." in out
+    assert "What policies wrote into it:\n" in out
+    assert "ClusterGPUPolicy/taints (tolerations)" in out
+    assert "ClusterGPUPolicy/grace (Audit) would change terminationGracePeriodSeconds, were it in Enforce." in out
+
+
+def test_gates_are_named(typed: Run) -> None:
+    """No scheduler looks at such a pod."""
+    _, out, _ = typed("pod/gated")
+    assert "held by example.com/wait" in out
+    assert "Not judged: scheduling gates" in out
+
+
+def test_as_json(typed: Run) -> None:
+    """All of it as data."""
+    _, out, _ = typed("job/train", "-o", "json")
+    found = json.loads(out)
+    assert found["state"] == "pending"
+    assert found["remedy"]["patch"] == [{"op": "add", "path": "/spec/tolerations/-", "value": {**TEAM, "operator": "Equal"}}]
+    assert found["remedy"]["runsOn"] == ["gpu-a", "gpu-b"]
+    assert {one["key"] for place in found["places"] for one in place["blockers"]} == {"team", GPU}
+
+
+def test_whoever_may_only_view_the_namespace(run: Run, place: Cluster, tmp_path: Path) -> None:
+    """Nodes and policies of the cluster are named as unknown; the scheduler's own words are there, and a dump of nodes gives the rest."""
+    kubeconfig = somebody(place, "viewer", tmp_path, {"name": "view"})
+    code, out, err = run("job/train", "-n", "research", "--kubeconfig", kubeconfig)
+    assert (code, err) == (0, "")
+    assert "PodScheduled=False Unschedulable" in out
+    assert "; you may not list nodes; " in out
+    assert "--facts nodes.yaml" in out
+    (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("gpu-a", 8, [TEAM])]))
+    _, out, _ = run("job/train", "-n", "research", "--kubeconfig", kubeconfig, "--facts", str(tmp_path / "nodes.yaml"))
+    assert "taint team=ml:NoSchedule is not tolerated" in out
+    assert "+ spec.tolerations: {key: team" in out
+
+
+def test_a_manifest_that_is_not_created_yet(run: Run, tmp_path: Path) -> None:
+    """With nodes of a file no cluster is read."""
+    (tmp_path / "pod.yaml").write_text(yaml.safe_dump(pod("new", 9)))
+    (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("big", 8, [])]))
+    code, out, err = run("-f", str(tmp_path / "pod.yaml"), "--facts", str(tmp_path / "nodes.yaml"))
+    assert (code, err) == (0, "")
+    assert out.startswith("pod/new in namespace research: not created.\n")
+    assert f"9 {GPU} wanted; it has 8" in out
+    assert "As it is, nothing in the cluster can ever run it." in out
+    assert f'spec.containers[0].resources.limits["{GPU}"]: 8' in out
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ((), "berth: why: wants one of TYPE/NAME and -f FILE, such as: berth why pod/train-0"),
+        (("train",), "berth: train: wants TYPE/NAME, such as pod/train-0"),
+        (("jobb/train",), 'berth: jobb: is no type of workload that Berth knows; did you mean "job"?'),
+    ],
+)
+def test_what_is_typed_wrong(run: Run, words: tuple[str, ...], line: str) -> None:
+    """Says what to type."""
+    assert run(*words) == (2, "", f"{line}\n")
+
+
+def test_what_is_not_there(typed: Run) -> None:
+    """With the nearest name."""
+    code, out, err = typed("job/trian")
+    assert (code, out) == (2, "")
+    assert err == 'berth: job/trian: is not in namespace research; did you mean "train"?\n'
+    code, _, err = typed("pod/runs", "--fix", "/x/fix.yaml")
+    assert (code, err) == (2, "berth: /x/fix.yaml: is not written: there is no change to write\n")
+
+
+def test_odd_characters_stay_on_their_line(run: Run, tmp_path: Path) -> None:
+    """Escapes of a terminal and marks of direction in values are blanks."""
+    (tmp_path / "pod.yaml").write_text(yaml.safe_dump(pod("new", 1, nodeSelector={"zone": "\x1b[31mred\u202e\nx"})))
+    (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("big", 8, [], zone="\x1b[32ma")]))
+    _, out, _ = run("-f", str(tmp_path / "pod.yaml"), "--facts", str(tmp_path / "nodes.yaml"))
+    assert all(line.isprintable() for line in out.splitlines())
+    assert "label zone= [31mred x is wanted; it has [32ma" in out
