@@ -165,7 +165,7 @@ async def _with_places(client: Client, near: Neighbours, found: Asked, progress:
         objects.append({key: namespace[key] for key in ("apiVersion", "kind", "metadata")})
     else:
         near.unread["namespace"] = f"you may not read namespace {near.namespace}: policies that select it by labels may be missing"
-    unread = {kind: reason for kind, reason in surveyed.unread.items() if kind not in surveyed.absent}
+    unread = {kind: surveyed.unread[kind] for kind in (*kinds, "Pod") if kind in surveyed.unread.keys() - surveyed.absent}
     if "Pod" in unread:
         unread["Pod"] += " of all namespaces, so that what is free on nodes is not known"
     return replace(

@@ -109,13 +109,18 @@ def place(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         for name in ("runs", "waits"):
             cluster.wait_for(lambda name=name: _decided(cluster, name), f"pod {name}")  # type: ignore[misc]
         cluster.wait_for(lambda: _failed(cluster), "the Deployment's pods to be refused")
-        cluster.wait_for(lambda: len(cluster.api.list("v1", "Pod", "research", labelSelector="app=train")) == 1, "the Job's pod")
+        cluster.wait_for(lambda: any(map(_answered, cluster.api.list("v1", "Pod", "research", labelSelector="app=train"))), "the Job's pod")
         yield cluster
 
 
 def _decided(cluster: Cluster, name: str) -> bool:
-    value = cluster.api.get("v1", "Pod", name, "research") or {}
-    return bool(value.get("spec", {}).get("nodeName")) or bool(value.get("status", {}).get("conditions"))
+    value = cluster.api.get("v1", "Pod", name, "research")
+    return value is not None and _answered(value)
+
+
+def _answered(value: Raw) -> bool:
+    """The scheduler has bound the pod, or said why not."""
+    return bool(value["spec"].get("nodeName")) or any(one["type"] == "PodScheduled" for one in value["status"].get("conditions", ()))
 
 
 def _failed(cluster: Cluster) -> bool:
