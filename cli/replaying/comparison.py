@@ -78,6 +78,8 @@ class Comparison:
     """The policies of then, for pods of which no record says what was decided."""
     prices: Prices
     diffs: bool
+    anew: bool = False
+    """True if the policies of then decide of every pod, whatever a record says was decided."""
     namespace: str | None = None
     """Pods of others are passed over."""
 
@@ -100,6 +102,8 @@ class Comparer:
         request = one.request
         if self.chosen.namespace is not None and request.namespace != self.chosen.namespace:
             return "namespace"
+        if self.chosen.anew:
+            one = replace(one, then=None)
         try:
             key, size = _key(request, self.chosen.now.facts_for(request.namespace))
             other: Hashable = one.then

@@ -92,12 +92,17 @@ def text(total: Total, *, colour: bool) -> Iterator[str]:
         yield from table((head, "PODS", *_HEADS, "GPUS", "USD/H"), rows[:MOST_ROWS])
         yield from _more(len(rows) - MOST_ROWS)
     yield ""
-    groups = ordered(tally.groups.items())
+    yield from groups_table(total)
+    for group, _ in ordered(tally.groups.items())[:MOST_ROWS]:
+        yield from _example(total, group, colour=colour)
+
+
+def groups_table(total: Total) -> Iterator[str]:
+    """Yield the table of workloads with what is decided otherwise of them."""
+    groups = ordered(total.tally.groups.items())
     heads = ("NAMESPACE", "WORKLOAD", "PODS", "GPUS", "USD/H", "DIFFERENCE", "THEN", "NOW", "POLICIES")
     yield from table(heads, [_row(group, line) for group, line in groups[:MOST_ROWS]])
     yield from _more(len(groups) - MOST_ROWS)
-    for group, _ in groups[:MOST_ROWS]:
-        yield from _example(total, group, colour=colour)
 
 
 def _more(number: int) -> Iterator[str]:

@@ -33,8 +33,8 @@ def find(seen: Seen, remedies: Remedies) -> Iterator[Hit]:
             keys = seen.catalog.platforms[pod.node.platform].capacity_keys
             mended = on_spot(pod, remedy, pod.node, keys) is None
             yield Hit("run-on-spot", pod, (("length", length), ("group", pod.node.group)), mended, ("Node",))
-        if lacks := unprotected(pod, pod.raw, seen.catalog):
-            mended = not unprotected(pod, remedy, seen.catalog)
+        if lacks := unprotected(pod.raw, pod.node.platform, pod.age, seen.catalog):
+            mended = not unprotected(remedy, pod.node.platform, pod.age, seen.catalog)
             yield Hit("run-unprotected", pod, (("lacks", lacks), ("platform", pod.node.platform)), mended, ("Node",))
 
 
@@ -43,13 +43,13 @@ def on_spot(pod: GpuPod, raw: Raw, node: GpuNode, keys: Collection[str] = ()) ->
     says of the labels ``keys``."""
     if not node.spot or not admits(raw, node.labels, keys):
         return None
-    written = _says(raw)
+    written = says(raw)
     if written is not None:
         return "says" if written > LONG else None
     return "runs" if pod.age is not None and pod.age > LONG else None
 
 
-def _says(raw: Raw) -> float | None:
+def says(raw: Raw) -> float | None:
     """Return the seconds that its author says that it runs."""
     found = duration.read(map_at(raw, "metadata", "annotations").get(DURATION))
     if found is not None:
@@ -58,21 +58,20 @@ def _says(raw: Raw) -> float | None:
     return float(deadline) if isinstance(deadline, int) and not isinstance(deadline, bool) else None
 
 
-def unprotected(pod: GpuPod, raw: Raw, catalog: Catalog) -> tuple[str, ...]:
+def unprotected(raw: Raw, platform: str, age: float | None, catalog: Catalog) -> tuple[str, ...]:
     """Return what a run lacks: the key of a mark against disruption where its platform removes nodes, and a grace of more than Kubernetes'
-    own default."""
-    assert pod.node is not None, "a run with a node is judged"
-    return (*_mark(pod, raw, pod.node, catalog), *_grace(raw))
+    own default. ``platform``: of its node; ``age``: seconds for which it exists, if known."""
+    return (*_mark(raw, platform, age, catalog), *_grace(raw))
 
 
-def _mark(pod: GpuPod, raw: Raw, node: GpuNode, catalog: Catalog) -> Iterator[str]:
-    platform = catalog.platforms.get(node.platform)
+def _mark(raw: Raw, name: str, age: float | None, catalog: Catalog) -> Iterator[str]:
+    platform = catalog.platforms.get(name)
     if platform is None or not platform.creates_nodes:
         return
-    here = [protection for protection in catalog.protections if node.platform in protection.platforms]
+    here = [protection for protection in catalog.protections if name in protection.platforms]
     for protection in here:
         value = map_at(raw, "metadata", protection.where).get(protection.key)
-        if value is not None and lasts(protection, str(value)) > (pod.age or 0):
+        if value is not None and lasts(protection, str(value)) > (age or 0):
             return
     yield from [protection.key for protection in here if not protection.only_judged][:1]
 

@@ -37,7 +37,10 @@ kind: ClusterGPUPolicy
 metadata: {name: taints}
 spec: {mode: Enforce, default: {acceleratorTaints: Tolerate}}
 """
-HEADS = "NAMESPACE  POLICY                   MODE     PODS  GPUS  USD/H  WOULD CHANGE  WOULD REFUSE  NOT AS ENFORCED  NO LONGER FIT"
+HEADS = (
+    "NAMESPACE  POLICY                   MODE     PODS  GPUS  USD/H  WOULD CHANGE  WOULD REFUSE  NOT AS ENFORCED  NO LONGER FIT"
+    "  UNPROTECTED  ON SPOT"
+)
 
 
 @pytest.fixture
@@ -69,6 +72,7 @@ def bare(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         for name in ("research", "web"):
             cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         labels = {"node.kubernetes.io/instance-type": "p4d.24xlarge", "karpenter.k8s.aws/instance-family": "p4d"}
+        labels |= {"karpenter.sh/nodepool": "gpu", "karpenter.sh/capacity-type": "spot"}
         cluster.api.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "big", "labels": labels}})
         for one in (pod("large", 8), pod("right", 1, grace=600), pod("plain", None)):
             cluster.api.create(one)
@@ -103,11 +107,11 @@ def test_what_policies_of_files_would_do_is_seen_before_anything_is_installed(ru
     rows = {(cells[0], cells[1]): cells[2:] for cells in (line.split() for line in table[1:-2])}
     usd = rows["research", "(all)"][2]
     assert float(usd) > 10
-    assert rows["research", "(all)"] == ["2", "9", usd, "1", "1", "2", "0"]
-    assert rows["research", "ClusterGPUPolicy/grace"] == ["Audit", "2", "9", usd, "1", "0", "0", "0"]
-    assert rows["research", "ClusterGPUPolicy/few"] == ["Audit", "2", "9", usd, "0", "1", "0", "0"]
-    assert rows["research", "ClusterGPUPolicy/taints"] == ["Enforce", "2", "9", usd, "0", "0", "2", "0"]
-    assert rows["web", "(all)"] == ["2", "2", "0", "0", "2", "0"]
+    assert rows["research", "(all)"] == ["2", "9", usd, "1", "1", "2", "0", "0", "1"]
+    assert rows["research", "ClusterGPUPolicy/grace"] == ["Audit", "2", "9", usd, "1", "0", "0", "0", "0", "1"]
+    assert rows["research", "ClusterGPUPolicy/few"] == ["Audit", "2", "9", usd, "0", "1", "0", "0", "0", "1"]
+    assert rows["research", "ClusterGPUPolicy/taints"] == ["Enforce", "2", "9", usd, "0", "0", "2", "0", "0", "1"]
+    assert rows["web", "(all)"] == ["2", "2", "0", "0", "2", "0", "0", "0"]
     assert table[-1] == "Of 4 pods with accelerators, policies in Audit or Warn would change 1 and refuse 1."
 
 
@@ -136,6 +140,50 @@ def test_a_spreadsheet_has_the_same_lines(run: Run, bare: Cluster, policies: str
     rows = list(csv.DictReader(io.StringIO(out)))
     assert [(row["namespace"], row["policy"]) for row in rows[:2]] == [("research", "(all)"), ("research", "ClusterGPUPolicy/few")]
     assert rows[0]["usd_per_hour"] == "16.00"
+
+
+def test_management_opens_one_file(run: Run, bare: Cluster, policies: str) -> None:
+    """Which loads nothing, and has the counts and every result."""
+    code, out, _ = run("--kubeconfig", str(bare.kubeconfig), "--policies", policies, "-o", "html")
+    assert (code, out.count("<html"), "<script" in out) == (0, 1, False)
+    for shown in ("Of 4 pods with accelerators", "ClusterGPUPolicy/few", "would refuse", "Deployment/llm", "BERTH-111"):
+        assert shown in out
+
+
+def test_a_switch_to_enforce_is_seen_before_it_is_made(run: Run, bare: Cluster, policies: str, tmp_path: Path) -> None:
+    """The sentence, then the list; of what runs, and of recorded creations."""
+    words = ("--kubeconfig", str(bare.kubeconfig), "--policies", policies)
+    code, out, err = run(*words, "--enforce-preview", "few")
+    assert (code, err) == (0, "")
+    first, _, heads, row = out.splitlines()
+    assert first.startswith("few in Enforce: of 4 pods with accelerators that run, 1 would be refused and 0 changed (8 GPUs, ")
+    assert first.endswith(") once they are made anew; none of them is touched until then.")
+    assert heads.split()[:2] == ["NAMESPACE", "WORKLOAD"]
+    assert "refused (BERTH-111)" in row
+    code, out, _ = run(*words, "--enforce-preview", "ClusterGPUPolicy/grace")
+    assert "0 would be refused and 1 changed" in out
+    review = {"uid": "u", "operation": "CREATE", "namespace": "research", "resource": {"version": "v1", "resource": "pods"}}
+    review |= {"kind": {"version": "v1", "kind": "Pod"}, "userInfo": {"username": "jane"}, "object": pod("recorded", 8)}
+    file = tmp_path / "reviews.json"
+    file.write_text(json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": review}))
+    code, out, _ = run(*words, "--enforce-preview", "few", "--recordings", str(file))
+    assert code == 0
+    assert "Of 1 pod with accelerators in the recordings, 1 would be refused and 0 changed" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("--enforce-preview", "fwe"), '--enforce-preview: there is no policy "fwe"; did you mean'),
+        (("--enforce-preview", "taints"), '--enforce-preview: "taints" is in Enforce already; berth audit says which pods are not as'),
+        (("--recordings", "x"), "--recordings: are judged for a preview: give --enforce-preview POLICY too, or use berth replay"),
+    ],
+)
+def test_a_wrong_preview_says_what_is_wanted(run: Run, bare: Cluster, policies: str, words: tuple[str, ...], error: str) -> None:
+    """With the nearest policy."""
+    code, out, err = run("--kubeconfig", str(bare.kubeconfig), "--policies", policies, *words)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"berth: {error}")
 
 
 @pytest.mark.parametrize(
@@ -178,3 +226,7 @@ def test_the_clusters_own_policies_are_audited(run: Run, bare: Cluster, policies
         assert bare.api.apply(value).ok
     code, out, err = run("--kubeconfig", str(bare.kubeconfig))
     assert (code, out, err) == (0, from_files, "")
+    preview = ("--enforce-preview", "few")
+    assert run("--kubeconfig", str(bare.kubeconfig), *preview) == run(
+        "--kubeconfig", str(bare.kubeconfig), "--policies", policies, *preview
+    )

@@ -1,24 +1,44 @@
-"""The answer of `berth audit`: a table for people, JSON or CSV for programs."""
+"""The lines of `berth audit`, a table for people, JSON or CSV for programs."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cli.output.columns import table
 from policies.audit.ledger import AuditedPod, Ledger
 from policies.audit.outcomes import FINDINGS, Finding
+from policies.audit.stored_pod import StoredPod
+from policies.scan.exposure import Exposure
 from policies.state.snapshot import Snapshot
+from webhook.admission.review import printable
 
-COLUMNS = ("namespace", "policy", "mode", "pods", "gpus", "usd_per_hour", *(finding.replace("-", "_") for finding in FINDINGS))
+_OF_FINDINGS = tuple(finding.replace("-", "_") for finding in FINDINGS)
+COLUMNS = ("namespace", "policy", "mode", "pods", "gpus", "usd_per_hour", *_OF_FINDINGS, "unprotected", "on_spot")
+_HEADS_OF_FINDINGS = ("WOULD CHANGE", "WOULD REFUSE", "NOT AS ENFORCED", "NO LONGER FIT")
+HEADS = ("NAMESPACE", "POLICY", "MODE", "PODS", "GPUS", "USD/H", *_HEADS_OF_FINDINGS, "UNPROTECTED", "ON SPOT")
+NUMBERS = range(3, len(COLUMNS))
+"""The columns of ``Line.cells`` that are numbers."""
 ALL = "(all)"
 """Stands for every policy in a row of a namespace."""
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Beginnings of a cell that a spreadsheet would compute (OWASP CSV Injection)."""
+_LONGEST = 253
+"""Characters of a name in a table: as many as a name of Kubernetes has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What is shown."""
+
+    ledger: Ledger
+    snapshot: Snapshot
+    exposure: Callable[[StoredPod], Exposure]
+    """Returns what may be lost of a pod that runs."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -31,12 +51,18 @@ class Line:
     pods: int = 0
     gpus: int = 0
     usd: float | None = None
+    unprotected: int = 0
+    """Long runs that nothing protects."""
+    spot: int = 0
+    """Pods on spot capacity."""
     counts: dict[Finding, int]
 
-    def add(self, pod: AuditedPod, findings: set[Finding]) -> None:
+    def add(self, pod: AuditedPod, findings: set[Finding], exposed: Exposure) -> None:
         """Count one more pod."""
         self.pods += 1
         self.gpus += pod.gpus
+        self.unprotected += exposed.unprotected
+        self.spot += exposed.spot
         if pod.usd is not None:
             self.usd = (self.usd or 0.0) + pod.usd
         for finding in findings:
@@ -45,38 +71,40 @@ class Line:
     @property
     def cells(self) -> tuple[str, ...]:
         usd = "" if self.usd is None else f"{self.usd:.2f}"
-        counts = (str(self.counts[finding]) for finding in FINDINGS)
-        return self.namespace, self.policy, self.mode, str(self.pods), str(self.gpus), usd, *counts
+        counts = (*(self.counts[finding] for finding in FINDINGS), self.unprotected, self.spot)
+        return self.namespace, self.policy, self.mode, str(self.pods), str(self.gpus), usd, *map(str, counts)
 
 
-def text(form: str, ledger: Ledger, snapshot: Snapshot) -> str:
+def text(form: str, answer: Answer) -> str:
     """Return the answer as ``table``, ``json`` or ``csv``."""
-    found = lines(ledger, snapshot)
+    found = lines(answer)
     if form == "json":
-        return json.dumps({"policies": [_value(line) for line in found], "workloads": list(_workloads(ledger))}, indent=2) + "\n"
+        value = {"policies": [_value(line) for line in found], "workloads": list(workloads(answer.ledger))}
+        return json.dumps(value, indent=2) + "\n"
     if form == "csv":
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(COLUMNS)
         writer.writerows([_unformulated(cell) for cell in line.cells] for line in found)
         return out.getvalue()
-    return _table(found, ledger)
+    return _table(found, answer.ledger)
 
 
-def lines(ledger: Ledger, snapshot: Snapshot) -> list[Line]:
+def lines(answer: Answer) -> list[Line]:
     """Return a line for each namespace, and one for each policy that applies there."""
-    modes = {compiled.policy.id: compiled.mode for compiled in snapshot.policies}
+    modes = {compiled.policy.id: compiled.mode for compiled in answer.snapshot.policies}
     found: dict[tuple[str, str], Line] = {}
 
     def line(namespace: str, policy: str) -> Line:
         mode = modes.get(policy, "")
         return found.setdefault((namespace, policy), Line(namespace=namespace, policy=policy, mode=mode, counts=dict.fromkeys(FINDINGS, 0)))
 
-    for pod in ledger.pods.values():
-        namespace = pod.stored.namespace
-        line(namespace, ALL).add(pod, {outcome.finding for outcome in pod.outcomes})
+    for pod in answer.ledger.pods.values():
+        namespace, exposed = pod.stored.namespace, answer.exposure(pod.stored)
+        line(namespace, ALL).add(pod, {outcome.finding for outcome in pod.outcomes}, exposed)
         for policy in pod.matched:
-            line(namespace, policy).add(pod, {outcome.finding for outcome in pod.outcomes if policy in outcome.policies})
+            findings = {outcome.finding for outcome in pod.outcomes if policy in outcome.policies}
+            line(namespace, policy).add(pod, findings, exposed)
     return [found[key] for key in sorted(found, key=lambda key: (key[0], key[1] != ALL, key[1]))]
 
 
@@ -92,10 +120,12 @@ def _value(line: Line) -> dict[str, Any]:
         "gpus": line.gpus,
         "usdPerHour": usd,
         **counts,
+        "unprotected": line.unprotected,
+        "onSpot": line.spot,
     }
 
 
-def _workloads(ledger: Ledger) -> Iterator[dict[str, Any]]:
+def workloads(ledger: Ledger) -> Iterator[dict[str, Any]]:
     """Yield the results of each workload with findings, as in its report."""
     for workload in sorted(ledger.workloads()):
         if (report := ledger.report(workload, "")) is not None:
@@ -109,10 +139,13 @@ def _unformulated(cell: str) -> str:
 def _table(found: Sequence[Line], ledger: Ledger) -> str:
     if not found:
         return "No pod asks for an accelerator.\n"
-    heads = ("NAMESPACE", "POLICY", "MODE", "PODS", "GPUS", "USD/H", "WOULD CHANGE", "WOULD REFUSE", "NOT AS ENFORCED", "NO LONGER FIT")
-    shown = table(heads, [line.cells for line in found])
+    shown = table(HEADS, [[printable(cell, _LONGEST) for cell in line.cells] for line in found])
+    return "\n".join([*shown, "", summary(ledger)]) + "\n"
+
+
+def summary(ledger: Ledger) -> str:
+    """Return the answer in one sentence."""
     pods = ledger.pods.values()
     refuse = sum(any(outcome.finding == "would-refuse" for outcome in pod.outcomes) for pod in pods)
     change = sum(any(outcome.finding == "would-change" for outcome in pod.outcomes) for pod in pods)
-    shown.append(f"\nOf {len(pods)} pods with accelerators, policies in Audit or Warn would change {change} and refuse {refuse}.")
-    return "\n".join(shown) + "\n"
+    return f"Of {len(pods)} pods with accelerators, policies in Audit or Warn would change {change} and refuse {refuse}."

@@ -1,0 +1,1 @@
+"""The answer of `berth audit`: its lines, as a table, JSON, CSV or one HTML file."""

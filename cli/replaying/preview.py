@@ -1,0 +1,92 @@
+"""What switching one policy to Enforce would do: the same cluster or recordings, judged by its policies as they are and with
+this one in Enforce."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from cli.given.whole_cluster import WholeCluster
+from cli.replaying.text_output import counted, groups_table, stake
+from cli.replaying.total import Total
+from documents.files import read_policies
+from policies.catalog import Catalog
+from policies.document import InputError
+from policies.nearest import hint
+from policies.state.cluster_facts import ClusterFacts
+from policies.state.objects import Change, Key, id_of
+from policies.state.snapshot import Snapshot
+from policies.state.updater import Options, Updater
+from webhook.reload.sources import SourcesError
+
+T = TypeVar("T")
+OPTION = "--enforce-preview"
+POLICIES = ("ClusterGPUPolicy", "GPUPolicy")
+
+
+def of_cluster(found: WholeCluster, name: str, catalog: Catalog, chosen: Options) -> Snapshot:
+    """Return the cluster's own policies with one in Enforce. Raises InputError for one that is not there."""
+    changes: dict[Key, Change] = dict(found.changes())
+    key = _chosen(name, {id_of(key): key for key in changes if key[0] in POLICIES})
+    before: Mapping[str, Any] = changes[key] or {}
+    spec = before.get("spec")
+    _switch(name, spec.get("mode", "Audit") if isinstance(spec, dict) else "Audit")
+    changes[key] = {**before, "spec": {**(spec if isinstance(spec, dict) else {}), "mode": "Enforce"}, "status": {}}
+    return Updater(catalog, chosen).apply(changes).snapshot
+
+
+def of_files(paths: Sequence[str], facts: Iterable[Any], name: str, catalog: Catalog, chosen: Options) -> Snapshot:
+    """Return the policies of files with one in Enforce. Raises InputError for one that is not there, SourcesError for
+    files that are wrong."""
+    policy_set, errors, _ = read_policies(paths, catalog)
+    if errors:
+        raise SourcesError(errors)
+    policy = _chosen(name, {one.id: one for one in policy_set.policies})
+    _switch(name, policy.mode)
+    switched = tuple(replace(one, mode="Enforce") if one is policy else one for one in policy_set.policies)
+    return Updater(catalog, chosen).replace_all(replace(policy_set, policies=switched), ClusterFacts.from_objects(facts)).snapshot
+
+
+def _chosen(name: str, known: Mapping[str, T]) -> T:
+    """Return the policy by its id, or by its own name where only one has it."""
+    same = [one for one in known if name in (one, one.rpartition("/")[2])]
+    if len(same) == 1:
+        return known[same[0]]
+    if same:
+        raise InputError(file=OPTION, message=f'"{name}" is the name of several policies; write one of {", ".join(sorted(same))}')
+    raise InputError(
+        file=OPTION,
+        message=f'there is no policy "{name}"{hint(name, [*known, *(one.rpartition("/")[2] for one in known)])}; berth audit lists them',
+    )
+
+
+def _switch(name: str, mode: str) -> None:
+    if mode == "Enforce":
+        raise InputError(file=OPTION, message=f'"{name}" is in Enforce already; berth audit says which pods are not as it makes them')
+
+
+def lines(name: str, existing: Total, recorded: Total | None) -> Iterator[str]:
+    """Yield what is shown: the sentence, then the list."""
+    yield f"{name} in Enforce: {_outcome(existing, 'that run')} once they are made anew; none of them is touched until then."
+    yield from _list(existing)
+    if recorded is not None:
+        yield ""
+        yield f"{_outcome(recorded, 'in the recordings').capitalize()} had it been in Enforce."
+        yield from _list(recorded)
+
+
+def _outcome(total: Total, which: str) -> str:
+    tally = total.tally
+    among = f"of {counted(tally.all.pods, 'pod')} with accelerators {which},"
+    refused = tally.all.turns["newly-refused"] + tally.all.turns["other-reasons"]
+    changed = tally.all.turns["other-edits"] + tally.all.turns["newly-admitted"]
+    if not refused and not changed:
+        return f"{among} none would be refused or changed"
+    return f"{among} {refused} would be refused and {changed} changed ({stake(tally.all)})"
+
+
+def _list(total: Total) -> Iterator[str]:
+    if total.tally.all.otherwise:
+        yield ""
+        yield from groups_table(total)
