@@ -224,7 +224,7 @@ _TEXTS: Mapping[str, Callable[[Mapping[str, Value]], str]] = {
 
 
 def _count(number: object, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    return f"{number or 'no'} {what}" if number in (0, 1) else f"{number} {what}s"
 
 
 def _each(value: Value) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from policies import duration
@@ -17,6 +17,8 @@ from policies.state.untyped import map_at, maps_in, text_of
 
 POOL_LABEL = "karpenter.sh/nodepool"
 NEVER = "Never"
+ENDED = ("eks-auto",)
+"""Platforms that end a drain by themselves: EKS Auto Mode after 24 hours (EKS user guide, Auto Mode)."""
 CONSOLIDATES = ("WhenEmptyOrUnderutilized", "WhenUnderutilized", "")
 """Policies under which a node is replaced by a cheaper one while pods run on it; the second is v1beta1's name, and the default is this."""
 
@@ -54,6 +56,8 @@ def _only_gpus(pool: NodePool, platform: Platform, catalog: Catalog) -> bool:
     for key, operator, values in pool.requirements:
         attribute = platform.labels.get(key, "").rpartition(":")[2]
         named = bool(values) and operator == "In"
+        if named and attribute in ("family", "type") and letters(values) <= categories(platform):
+            return True
         if key in platform.gpu_pools and named and set(values) <= set(platform.gpu_pools[key]):
             return True
         if attribute in ("gpuName", "manufacturer", "count", "memoryMiB", "skuGpuName") and operator in ("In", "Exists", "Gt"):
@@ -61,6 +65,16 @@ def _only_gpus(pool: NodePool, platform: Platform, catalog: Catalog) -> bool:
         if named and ((attribute == "family" and set(values) <= families) or (attribute == "type" and set(values) <= types)):
             return True
     return False
+
+
+def categories(platform: Platform) -> frozenset[str]:
+    """Return the categories of machines that have GPUs, as a cloud's own label names them: ``g``, ``gr`` and ``p`` of EC2."""
+    return frozenset(one for key, values in platform.gpu_pools.items() if platform.labels.get(key) == "category" for one in values)
+
+
+def letters(names: Iterable[str]) -> set[str]:
+    """Return the categories in names of families or types of EC2: ``gr`` of ``gr6.4xlarge``."""
+    return {name[: next((at for at, one in enumerate(name) if not one.isalpha()), len(name))] for name in names}
 
 
 def find(seen: Seen) -> Iterator[Finding]:
@@ -94,10 +108,13 @@ def _disruption(pool: GpuPool, seen: Seen) -> _Found:
     policy, after = text_of(disruption.get("consolidationPolicy")), text_of(disruption.get("consolidateAfter"))
     if policy in CONSOLIDATES and after != NEVER and not blocked(disruption, "Underutilized"):
         yield "pool-consolidates", {"policy": policy or CONSOLIDATES[0], "after": after or "0s", "runs": len(pool.runs)}
-    expiry = text_of(template.get("expireAfter")) or text_of(disruption.get("expireAfter"))
+    beta = text_of(pool.raw.get("apiVersion")).endswith("/v1beta1")
+    expiry = text_of((disruption if beta else template).get("expireAfter"))
     if expiry and expiry != NEVER:
         yield "pool-expires", {"after": expiry, "runs": len(pool.runs)}
     grace = duration.read(template.get("terminationGracePeriod"))
+    if grace is None and pool.platform.name in ENDED:
+        return
     if grace is None:
         yield "pool-no-grace", {"runs": len(pool.runs)}
         return
@@ -130,23 +147,23 @@ def _shape(pool: GpuPool, catalog: Catalog) -> _Found:
     taints = maps_in(map_at(spec, "template", "spec").get("taints"))
     if not any(taint.get("effect") in ("NoSchedule", "NoExecute") for taint in taints):
         yield "pool-untainted", {}
-    named, without = _machines(pool, catalog)
+    named, without = machines_named(pool.facts, pool.platform, catalog)
     if without:
         yield "pool-family-without-gpu", {"families": tuple(sorted(without)), "all": int(named == without)}
 
 
-def _machines(pool: GpuPool, catalog: Catalog) -> tuple[set[str], set[str]]:
+def machines_named(pool: NodePool, platform: Platform, catalog: Catalog) -> tuple[set[str], set[str]]:
     """Return the families and types that the requirements name, and those of them whose GPUs this platform does not see."""
     unseen = {
         name
         for machine in catalog.machines
-        if pool.platform.name in machine.not_on and machine.cloud == pool.platform.cloud
+        if platform.name in machine.not_on and machine.cloud == platform.cloud
         for name in (machine.family, machine.type)
         if name is not None
     }
     named: set[str] = set()
-    for key, operator, values in pool.facts.requirements:
-        attribute = pool.platform.labels.get(key, "").rpartition(":")[2]
+    for key, operator, values in pool.requirements:
+        attribute = platform.labels.get(key, "").rpartition(":")[2]
         if operator == "In" and attribute in ("family", "type"):
             named |= set(values)
     return named, named & unseen

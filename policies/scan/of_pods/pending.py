@@ -3,11 +3,12 @@ it asks for. A pod for which nothing in the cluster can ever have a place is a f
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from policies.pods.view import Raw
 from policies.scan.finding import Hit, Kind, Obstacle, Reason
+from policies.scan.of_nodes.node_pools import categories, letters, machines_named
 from policies.scan.remedies import Remedies
 from policies.scan.seen import GpuPod, Seen
 from policies.scheduling.blockers import Blocker
@@ -24,6 +25,15 @@ _FAR = {"capacity": 0, "ports": 0, "unschedulable": 0, "not-ready": 0, "label": 
 """How far each obstacle keeps a place: what ends by itself least, then what a toleration or a limit mends, then another kind of node."""
 
 
+class Pools(NamedTuple):
+    """NodePools that are no places for a pod with a GPU, or not certainly."""
+
+    plain: frozenset[str]
+    """See ``without_gpus``."""
+    blind: frozenset[str]
+    """See ``blind``."""
+
+
 class Judged(NamedTuple):
     """What is in the way of one pod."""
 
@@ -38,31 +48,31 @@ class Judged(NamedTuple):
 def find(seen: Seen, remedies: Remedies) -> Iterator[Hit]:
     """Yield each pod without a node, but those that misspell what they ask for."""
     judged: dict[int, Judged] = {}
-    plain = without_gpus(seen)
+    pools = Pools(without_gpus(seen), blind(seen))
     for pod in seen.pods:
         if pod.stored.node or any(name in seen.catalog.misspellings for name in pod.names):
             continue
         whole = seen.cluster.waiting.get((pod.stored.namespace, pod.stored.name), pod.raw)
-        now = judged.get(id(whole)) or judged.setdefault(id(whole), judge(whole, seen, plain))
+        now = judged.get(id(whole)) or judged.setdefault(id(whole), judge(whole, seen, pools))
         kind: Kind = "never-fits" if now.never else "pending"
         values = (("reasons", now.reasons), ("outlook", now.known), ("unjudged", now.unjudged))
-        yield Hit(kind, pod, values, _mended(pod, whole, now, seen, remedies, plain))
+        yield Hit(kind, pod, values, _mended(pod, whole, now, seen, remedies, pools))
 
 
-def _mended(pod: GpuPod, whole: Raw, now: Judged, seen: Seen, remedies: Remedies, plain: Collection[str]) -> bool | None:
+def _mended(pod: GpuPod, whole: Raw, now: Judged, seen: Seen, remedies: Remedies, pools: Pools) -> bool | None:
     """Return whether policies would have given it a place; None where no place is missing, so that they can mend nothing."""
     if now.known != "never":
         return None
     if not remedies.of(pod.stored).patch:
         return False
     patched = wants(remedies.patched(pod.stored, whole))
-    return any(outlook(found) != "never" for _, found in _places(patched, seen, plain))
+    return any(outlook(found) != "never" for _, found in _places(patched, seen, pools))
 
 
-def judge(whole: Raw, seen: Seen, plain: Collection[str]) -> Judged:
-    """Return what is in the way of a pod that asks for devices. ``plain``: see ``without_gpus``."""
+def judge(whole: Raw, seen: Seen, pools: Pools) -> Judged:
+    """Return what is in the way of a pod that asks for devices."""
     wanted = wants(whole)
-    places = list(_places(wanted, seen, plain))
+    places = list(_places(wanted, seen, pools))
     known: Outlook = min((outlook(found) for _, found in places), key=OUTLOOKS.index, default="never")
     everywhere = known == "never" and not seen.fleet.open_ended and wanted.scheduler == DEFAULT_SCHEDULER
     never = everywhere or best(wanted, seen.fleet) == "never"
@@ -83,20 +93,26 @@ def without_gpus(seen: Seen) -> frozenset[str]:
         platform = seen.catalog.platforms.get(detector.of_pool(pool).platform)
         if platform is None:
             continue
-        categories = {one for key, values in platform.gpu_pools.items() if platform.labels.get(key) == "category" for one in values}
         for key, operator, values in pool.requirements:
             machines = operator == "In" and platform.labels.get(key) in ("family", "type")
-            if categories and machines and values and categories.isdisjoint(map(_letters, values)):
+            if machines and values and categories(platform) and categories(platform).isdisjoint(letters(values)):
                 found.add(name)
     return frozenset(found)
 
 
-def _letters(name: str) -> str:
-    """Return the category in the name of a family or type of EC2: ``gr`` of ``gr6.4xlarge``."""
-    return name[: next((at for at, one in enumerate(name) if not one.isalpha()), len(name))]
+def blind(seen: Seen) -> frozenset[str]:
+    """Return the NodePools that name only machines whose GPUs their platform does not see: nothing is made of them for a pod with a GPU,
+    unless somebody has told Karpenter otherwise (a NodeOverlay)."""
+    found, detector = set(), Detector(seen.catalog)
+    for name, pool in seen.cluster.facts.nodepools.items():
+        if (platform := seen.catalog.platforms.get(detector.of_pool(pool).platform)) is not None:
+            named, unseen = machines_named(pool, platform, seen.catalog)
+            if named and named == unseen:
+                found.add(name)
+    return frozenset(found)
 
 
-def _places(wanted: Wants, seen: Seen, plain: Collection[str]) -> Iterator[tuple[_Place, tuple[Blocker, ...]]]:
+def _places(wanted: Wants, seen: Seen, pools: Pools) -> Iterator[tuple[_Place, tuple[Blocker, ...]]]:
     """Yield each group of nodes with what is in the way on the node of it that comes nearest, and each NodePool."""
     fleet: Fleet = seen.fleet
     for group in fleet.groups:
@@ -111,8 +127,15 @@ def _places(wanted: Wants, seen: Seen, plain: Collection[str]) -> Iterator[tuple
             what, name = seen.nodes[group.nodes[0].name].group
             yield _Place(f"{what} {name}", len(group.nodes)), nearest
     for pool in fleet.pools:
-        if pool.name not in plain:
-            yield _Place(f"new nodes of NodePool {pool.name}", 0), blockers(wanted, pool, fleet)
+        if pool.name not in pools.plain:
+            unseen = tuple(_unseen(wanted)) if pool.name in pools.blind else ()
+            yield _Place(f"new nodes of NodePool {pool.name}", 0), (*blockers(wanted, pool, fleet), *unseen)
+
+
+def _unseen(wanted: Wants) -> Iterator[Blocker]:
+    for name, need in wanted.requests.items():
+        if "/" in name:
+            yield Blocker("machines", name, need=need, certain=False)
 
 
 def _distance(found: tuple[Blocker, ...]) -> tuple[int, int, int]:

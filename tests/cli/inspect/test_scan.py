@@ -89,8 +89,9 @@ def test_a_program_reads_the_same_as_data(run: Run, recorded: str) -> None:
         "advice": "berth scan --suggest DIR writes a policy for them (default.longRuns: on-demand capacity for runs over 2h), in Audit",
     }
     (reasons,) = (one["values"]["reasons"] for one in value["findings"] if one["where"]["name"] == "sixteen")
-    assert reasons[0]["places"] == ["new nodes of NodePool gpu-small"]
-    assert (reasons[0]["obstacles"][0]["kind"], reasons[0]["obstacles"][0]["key"]) == ("taint", GPU)
+    assert reasons[0]["places"] == ["NodePool gpu-train"]
+    (obstacle,) = reasons[0]["obstacles"]
+    assert (obstacle["kind"], obstacle["key"], obstacle["need"], obstacle["have"]) == ("resource", GPU, 16, 8)
     assert value["library"] == {"pods": 6, "mended": 3, "refused": 1, "gpus": 15, "usdPerHour": 38.43}
 
 

@@ -84,6 +84,16 @@ def test_the_newest_image_makes_nodes_drift_unless_a_budget_forbids_it() -> None
     assert not found(kept(disruption={"budgets": [{"nodes": "0", "reasons": ["Drifted"]}]}), alias="al2023@latest").report.findings
 
 
+def test_older_pools_and_those_of_other_makers_are_read_as_they_read_themselves() -> None:
+    """v1beta1 has the expiry beside the budgets; EKS Auto Mode ends a drain by itself, and its families are named by a key of its own."""
+    beta = kept(disruption={"expireAfter": "720h"}, template={"expireAfter": None}) | {"apiVersion": "karpenter.sh/v1beta1"}
+    assert [one.kind for one in found(beta).report.findings] == ["pool-expires"]
+    requirement = {"key": "eks.amazonaws.com/instance-family", "operator": "In", "values": ["g6", "p99"]}
+    reference = {"group": "eks.amazonaws.com", "kind": "NodeClass", "name": "gpu"}
+    auto = kept(template={"nodeClassRef": reference, "requirements": [requirement], "terminationGracePeriod": None}, limits={})
+    assert [one.kind for one in scanned([auto]).report.findings] == ["pool-no-gpu-limit"]
+
+
 def test_a_pool_without_gpus_has_no_traps() -> None:
     """Whatever its settings: those of other machines are no business of this command."""
     pool = kept(template={"requirements": [{"key": FAMILY, "operator": "In", "values": ["m6i"]}], "expireAfter": "1h"}, limits={})
