@@ -76,7 +76,7 @@ class Explainer:
     def of_manifest(self, title: str, manifest: Manifest, subject: Subject, unread: Sequence[str]) -> Explanation:
         """Return the explanation of an object of a file, by the pod that is made of one of its templates."""
         facts = self._snapshot.facts_for(manifest.namespace)
-        base = Explanation(title=title, namespace=manifest.namespace, state="proposed", unread=tuple(unread))
+        base = Explanation(title=title, namespace=manifest.namespace, state="proposed", file=manifest.document.file, unread=tuple(unread))
         return self._of_subject(base, manifest, subject, facts)
 
     def _of_subject(self, base: Explanation, manifest: Manifest, subject: Subject, facts: Facts) -> Explanation:

@@ -93,6 +93,8 @@ class Explanation:
     """What policies in Enforce would write, and the pod lacks."""
     outgrown: tuple[Violation, ...] = ()
     """Why policies in Enforce would refuse it today."""
+    file: str = ""
+    """The file that it is of; "" for an object of the cluster."""
     unread: Sequence[str] = ()
     value: Any = None
     """The object with the fix; None without one."""

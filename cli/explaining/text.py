@@ -126,7 +126,8 @@ def _remedy(found: Explanation, remedy: Remedy) -> Iterator[str]:
         price = "" if usd is None else f" ({usd:.2f} USD an hour on demand)"
         others = f", the cheapest known of {len(machines)}" if len(machines) > 1 else ""
         yield f"Karpenter may then buy {name}{price}{others}, by NodePool {pool}."
-    yield f"Write it: {stderr.name()} why {found.title} -n {found.namespace} --fix fix.yaml, then {fixes.command(remedy.kind, 'fix.yaml')}"
+    what = f"-f {found.file}" if found.file else f"{found.title} -n {found.namespace}"
+    yield f"Write it: {stderr.name()} why {what} --fix fix.yaml, then {fixes.command(remedy.kind, 'fix.yaml')}"
 
 
 def _refused(found: Explanation) -> Iterator[str]:

@@ -14,7 +14,7 @@ from policies.catalog import Resource
 from policies.offers.table import Table
 from policies.scheduling.blockers import Blocker, untolerated
 from policies.scheduling.nodes import HOSTNAME
-from policies.scheduling.pools import Pool
+from policies.scheduling.pools import Pool, selected
 from policies.scheduling.requirement import ALIASES, Requirement, requirement
 from policies.scheduling.wants import TERMS, Expression, Wants
 
@@ -133,11 +133,11 @@ def _narrowed(expressions: Iterable[Expression], table: Table, rows: int, found:
         key = ALIASES.get(one.key, one.key)
         if key not in known or one.path in blocked:
             continue
-        left = rows & table.select(key, one.operator, one.values)[0]
-        if left:
-            rows = left
-        else:
-            found.append(Blocker("machines", one.key, one.operator, one.values, path=one.path, certain=not rows & table.unknown))
+        left = rows & selected(table, key, one.operator, one.values)
+        if not left & ~table.unknown:
+            certain = not (left or rows & table.unknown)
+            found.append(Blocker("machines", one.key, one.operator, one.values, path=one.path, certain=certain))
+        rows = left or rows
     return rows
 
 

@@ -154,8 +154,18 @@ def _rows(table: Table, facts: NodePool) -> int:
     known = {*table.platform.labels, *table.platform.capacity_keys}
     for key, operator, values in facts.requirements:
         if ALIASES.get(key, key) in known and operator in ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"):
-            rows &= table.select(ALIASES.get(key, key), operator, values)[0]
+            rows &= selected(table, ALIASES.get(key, key), operator, values)
     return rows
+
+
+def selected(table: Table, key: str, operator: str, values: tuple[str, ...]) -> int:
+    """Return the machines that an expression admits. A value that no table knows is that of a machine that the catalog lacks, and of
+    no other."""
+    if operator != "In":
+        return table.select(key, operator, values)[0]
+    known = tuple(value for value in values if table.knows(key, value))
+    rows = table.select(key, operator, known)[0] if known else 0
+    return rows if len(known) == len(values) else rows | table.unknown
 
 
 def _quantities(value: Mapping[Any, Any]) -> dict[str, Fraction]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from policies.scheduling.pools import PoolReader
 from tests.support.generators.random_worlds import catalog
-from tests.support.scheduling.node_pools import AWS, node_pool, reader
+from tests.support.scheduling.node_pools import AWS, node_pool, of_families, reader
 
 
 def test_labels_and_requirements_are_one() -> None:
@@ -36,6 +36,16 @@ def test_what_cannot_be_read_is_not_judged() -> None:
     assert pool.knows("zone")
     assert not pool.knows("team")
     assert pool.knows("topology.k8s.aws/zone-id")
+
+
+def test_a_family_that_nobody_knows_adds_unknown_machines_alone() -> None:
+    """Not all of those that are known."""
+    one, both = (reader().read(node_pool("gpu", requirements=[of_families("p4d", *more)])) for more in ((), ("p99",)))
+    assert one is not None
+    assert both is not None
+    assert both.table is not None
+    assert one.rows & ~both.table.unknown == both.rows & ~both.table.unknown
+    assert both.rows == one.rows | both.table.unknown
 
 
 def test_limits_are_less_what_there_is() -> None:
