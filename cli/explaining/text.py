@@ -53,7 +53,8 @@ def _head(found: Explanation, now: datetime) -> Iterator[str]:
         case "refused":
             state = "its pods are refused"
         case "admitted":
-            state = f"on node {found.node}" if found.node else "has ended"
+            phase = f", {next(iter(found.phases))}" if len(found.phases) == 1 else ""
+            state = f"on node {found.node}{phase}" if found.node else f"has ended{phase}"
         case "waiting":
             state = "has no pods, and none was refused"
         case _:

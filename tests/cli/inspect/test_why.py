@@ -179,7 +179,7 @@ def test_an_admitted_pod(typed: Run) -> None:
     """Who wrote what, and what a policy in Audit would do."""
     code, out, _ = typed("pod/runs")
     assert code == 0
-    assert "pod/runs in namespace research: on node open." in out
+    assert "pod/runs in namespace research: on node open, Pending." in out
     assert "What policies wrote into it:\n" in out
     assert "ClusterGPUPolicy/taints (tolerations)" in out
     assert "ClusterGPUPolicy/grace (Audit) would change terminationGracePeriodSeconds, were it in Enforce." in out

@@ -80,7 +80,8 @@ def _admit(pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, 
 def test_karpenter_makes_machines_for_mended_pods_alone(bought: Cluster) -> None:
     """Each pod that can never run waits for ever, and what it becomes by the smallest change runs."""
     random, fleet = Random(3), _fleet()
-    never, mended = [], []
+    never: list[Raw] = []
+    mended: list[Raw] = []
     while len(never) < PODS:
         pod = _pod(random, f"p{len(never)}")
         if best(pod, fleet) != "never":
