@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from cluster.watch.kinds import Raw
 from policies.audit.ledger import PodKey
 from policies.audit.stored_pod import Controller, StoredPod
+from policies.audit.templates import STAND_IN
 
 
 class PodQueue:
@@ -73,23 +74,72 @@ class OwnerQueue:
 
     def put(self, kind: str, obj: Raw) -> None:
         """Take a new or changed owner."""
-        if obj["owner"] is None:
-            self.remove(kind, obj)
-        else:
-            self._known.setdefault(kind, set()).add(obj["uid"])
-            self._waiting[obj["uid"]] = obj["owner"]
-            self._filled.set()
+        self._owned(kind, obj["uid"], obj["owner"])
 
     def remove(self, kind: str, obj: Raw) -> None:
         """Take the end of an owner."""
-        if obj["uid"] in self._known.get(kind, ()):
-            self._known[kind].discard(obj["uid"])
-            self._waiting[obj["uid"]] = None
-            self._filled.set()
+        self._owned(kind, obj["uid"], None)
+
+    def _owned(self, kind: str, uid: str, owner: Controller | None) -> None:
+        known = self._known.setdefault(kind, set())
+        if owner is None and uid not in known:
+            return
+        (known.discard if owner is None else known.add)(uid)
+        self._waiting[uid] = owner
+        self._filled.set()
 
     def take(self) -> dict[str, Controller | None]:
         """Return all changes since the last call, by uid; None for an owner that is gone, or owned no more."""
         taken, self._waiting = self._waiting, {}
+        return taken
+
+
+class WorkloadQueue(OwnerQueue):
+    """The store of reflectors of workloads, see ``cluster.survey.workloads``: what owns them, and the pods that they
+    would make."""
+
+    def __init__(self, filled: asyncio.Event) -> None:
+        super().__init__(filled)
+        self._templates: dict[str, dict[PodKey, tuple[StoredPod, ...]]] = {}
+        """kind -> workload -> its pods"""
+        self._pods: dict[PodKey, StoredPod | None] = {}
+
+    def replace(self, kind: str, objects: Sequence[Raw]) -> None:
+        """Take a full list of one kind."""
+        super().replace(kind, objects)
+        listed = {_key(one) for one in objects}
+        for key in self._templates.get(kind, {}).keys() - listed:
+            self._templated(kind, key, ())
+        for one in objects:
+            self._templated(kind, _key(one), one["templates"], one["above"])
+
+    def put(self, kind: str, obj: Raw) -> None:
+        """Take a new or changed workload."""
+        super().put(kind, obj)
+        self._templated(kind, _key(obj), obj["templates"], obj["above"])
+
+    def remove(self, kind: str, obj: Raw) -> None:
+        """Take the end of a workload."""
+        super().remove(kind, obj)
+        self._templated(kind, _key(obj), ())
+
+    def _templated(self, kind: str, key: PodKey, pods: tuple[StoredPod, ...], above: Controller | None = None) -> None:
+        known = self._templates.setdefault(kind, {})
+        before = known.get(key, ())
+        if before == pods:
+            return
+        self._pods |= {(one.namespace, one.name): None for one in before} | {(one.namespace, one.name): one for one in pods}
+        if before:
+            del known[key]
+            self._waiting[STAND_IN + before[0].uid] = None
+        if pods and above is not None:
+            known[key] = pods
+            self._waiting[STAND_IN + pods[0].uid] = above
+        self._filled.set()
+
+    def take_pods(self) -> dict[PodKey, StoredPod | None]:
+        """Return the changes of pods that stand for workloads, as ``PodQueue.take`` does."""
+        taken, self._pods = self._pods, {}
         return taken
 
 

@@ -11,10 +11,11 @@ def _owned(value: Raw, api_version: str, kind: str) -> Raw:
     return {"uid": str(metadata.get("uid") or ""), "owner": controller_of(metadata)}
 
 
+REPLICA_SETS = Watched(
+    kind="ReplicaSet", plural="replicasets", group="apps", versions=("v1",), namespaced=True, metadata_only=True, page=2000, trim=_owned
+)
 OWNERS = (
-    Watched(
-        kind="ReplicaSet", plural="replicasets", group="apps", versions=("v1",), namespaced=True, metadata_only=True, page=2000, trim=_owned
-    ),
+    REPLICA_SETS,
     Watched(kind="Job", plural="jobs", group="batch", versions=("v1",), namespaced=True, metadata_only=True, page=2000, trim=_owned),
 )
 """Kinds whose objects are read for their owner alone: uid, and the controller or None."""

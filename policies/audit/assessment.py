@@ -50,7 +50,7 @@ class Assessment:
 
     def of(self, pod: StoredPod) -> AuditedPod | None:
         """Return the pod with its findings; None if it asks for no accelerator."""
-        key = pod.namespace, pod.shared, pod.labels, pod.node, pod.whole, pod.owner and pod.owner[:2]
+        key = pod.namespace, pod.shared, pod.labels, pod.node, pod.whole, pod.template, pod.owner and pod.owner[:2]
         cached = self._cache.get(key)
         if cached is None:
             cached = (self._judged(pod),)
@@ -64,4 +64,8 @@ class Assessment:
 
     def _judged(self, pod: StoredPod) -> _Result | None:
         judged = judge(pod, self._snapshot.facts_for(pod.namespace))
-        return None if judged is None else (tuple(outcomes(judged)), judged.matched, judged.gpus.least, judged.devices)
+        if judged is None:
+            return None
+        if pod.template:  # its pods get what they lack when they are created
+            judged = judged._replace(missing=())
+        return tuple(outcomes(judged)), judged.matched, judged.gpus.least, judged.devices

@@ -81,8 +81,10 @@ class Ledger:
         return found
 
     def report(self, workload: Workload, api_version: str) -> dict[str, Any] | None:
-        """Return the workload's report; None if there are no findings on its pods."""
-        pods = [self.pods[key] for key in sorted(self._of_workload.get(workload, ()))]
+        """Return the workload's report; None if there are no findings on its pods, or, where it has none, on those that
+        it would make."""
+        known = [self.pods[key] for key in sorted(self._of_workload.get(workload, ()))]
+        pods = [one for one in known if not one.stored.template] or known
         found = grouped((one.stored, outcome, one.gpus, one.usd) for one in pods for outcome in one.outcomes)
         return report(workload, found, sum(map(_passed, pods)), api_version) if found else None
 
@@ -106,6 +108,8 @@ class Ledger:
         self._count(pod, -1)
 
     def _count(self, pod: AuditedPod, sign: int) -> None:
+        if pod.stored.template:
+            return
         for policy in pod.matched:
             found = self._counts.setdefault(policy, Counter())
             found["pods"] += sign

@@ -68,6 +68,8 @@ class StoredPod:
     """Those of ``MADE`` that ``shared`` has whole: if they are empty, the pod has none of them."""
     labels: tuple[tuple[str, str], ...] = ()
     """Those of ``OF_ONE_POD`` that it carries."""
+    template: bool = False
+    """True if it does not exist, and stands for a workload that has no pods: see ``policies.audit.templates``."""
 
     def request(self) -> Request:
         """Return the request by which it was created, as far as that can be known: the account of a pod
@@ -91,10 +93,11 @@ def widest(catalog: Catalog) -> Reads:
     return replace(reads((), catalog), ordinary=True)
 
 
-def stored(value: Mapping[str, Any], wide: Reads) -> StoredPod:
-    """Return a pod of the API server. ``wide``: see ``widest``.
+def stored(value: Mapping[str, Any], wide: Reads, *, as_written: bool = False) -> StoredPod:
+    """Return a pod of the API server. ``wide``: see ``widest``; ``as_written``: the pod is as its author wrote it, and no
+    scheduler has seen it.
 
-    The node is not taken for the author's, unless the pod's ``managedFields`` say that it was there when the
+    Else the node is not taken for the author's, unless the pod's ``managedFields`` say that it was there when the
     pod was created: a scheduler writes it by a binding, which leaves no mark there
     (pkg/registry/core/pod/storage).
     """
@@ -103,7 +106,7 @@ def stored(value: Mapping[str, Any], wide: Reads) -> StoredPod:
     read = extract({"metadata": metadata, "spec": spec}, wide)
     if labels:
         read["metadata"]["labels"] = {key: one for key, one in labels.items() if key not in OF_ONE_POD}
-    if not _chosen_by_author(metadata):
+    if not as_written and not _chosen_by_author(metadata):
         read["spec"].pop("nodeName", None)
     return StoredPod(
         namespace=text_of(metadata.get("namespace")),

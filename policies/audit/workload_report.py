@@ -54,6 +54,8 @@ class Affected:
     """The pods with one outcome."""
 
     pods: int = 0
+    templates: int = 0
+    """Those of a workload that has no pods."""
     pending: int = 0
     gpus: int = 0
     usd: float | None = None
@@ -61,6 +63,9 @@ class Affected:
 
     def add(self, pod: StoredPod, gpus: int, usd: float | None) -> None:
         """Count one more pod."""
+        if pod.template:
+            self.templates += 1
+            return
         self.pods += 1
         self.pending += not pod.node
         self.gpus += gpus
@@ -121,6 +126,8 @@ def _result(workload: Workload, outcome: Outcome, pods: Affected, patch: str) ->
         "pods": str(pods.pods),
         "gpus": str(pods.gpus),
     }
+    if pods.templates:
+        properties["templates"] = str(pods.templates)
     if pods.pending:
         properties["pending"] = str(pods.pending)
     if pods.usd is not None:

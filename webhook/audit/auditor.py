@@ -15,13 +15,14 @@ from cluster.reports.causes import Causes
 from cluster.reports.forms import Form
 from cluster.reports.paced_calls import PacedCalls
 from cluster.reports.policy_counts import PolicyCounts
-from cluster.reports.queues import OwnerQueue, PodQueue
+from cluster.reports.queues import OwnerQueue, PodQueue, WorkloadQueue
 from cluster.reports.stored_reports import FORMS, StoredReports
 from cluster.reports.writer import ReportWriter
 from cluster.status.events import Events
 from cluster.status.leader_election import Lease
-from cluster.survey.owners import OWNERS
+from cluster.survey.owners import REPLICA_SETS
 from cluster.survey.pods import pods
+from cluster.survey.workloads import workloads
 from cluster.watch.connectivity import Connectivity
 from cluster.watch.delta_queue import DeltaQueue
 from cluster.watch.kinds import KINDS, Watched
@@ -56,12 +57,15 @@ class Auditor:
         self._client = client
         self._changed, self._judged = asyncio.Event(), asyncio.Event()
         self._facts, self._pods, self._owners = DeltaQueue(), PodQueue(self._changed), OwnerQueue(self._changed)
+        self._workloads = WorkloadQueue(self._changed)
         self._facts.filled = self._changed
         self._gate = Connectivity(client)
         self._watch = float(source.watch)
         self._reflectors = [self._following(kind, self._facts) for kind in KINDS]
-        self._reflectors.append(self._following(pods(catalog, widest(catalog)), self._pods))
-        self._reflectors += [self._following(kind, self._owners) for kind in OWNERS]
+        wide = widest(catalog)
+        self._reflectors.append(self._following(pods(catalog, wide), self._pods))
+        self._reflectors.append(self._following(REPLICA_SETS, self._owners))
+        self._reflectors += [self._following(kind, self._workloads) for kind in workloads(catalog, wide)]
         stored = [StoredReports(self._judged) for _ in FORMS]
         self._of_reports = [self._following(kind, store) for kind, store in zip(FORMS, stored, strict=True)]
         forms = tuple(Form(*parts) for parts in zip(FORMS, self._of_reports, stored, strict=True))
@@ -131,14 +135,14 @@ class Auditor:
     async def _take(self) -> None:
         """Take all that has changed."""
         self._changed.clear()
-        changes, pods_changed, owners = self._facts.take(), self._pods.take(), self._owners.take()
+        changes, owners = self._facts.take(), self._owners.take() | self._workloads.take()
         if changes or self.update is None:
             update = self.update = await beside(lambda: self._updater.apply(changes))
             if update.changed or not self.settled_once:
                 every = update.policies_changed or not update.decisions_hold
                 self.inventory.snapshot_changed(update.snapshot, changes, every=every)
         self.inventory.owners_changed(owners.items())
-        for key, pod in pods_changed.items():
+        for key, pod in (self._pods.take() | self._workloads.take_pods()).items():
             self.inventory.pod_changed(key, pod)
 
     async def _judge(self) -> None:

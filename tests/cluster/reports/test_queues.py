@@ -8,8 +8,9 @@ from typing import Any
 
 from hypothesis import given
 
-from cluster.reports.queues import OwnerQueue, PodQueue
+from cluster.reports.queues import OwnerQueue, PodQueue, WorkloadQueue
 from policies.audit.stored_pod import Controller, StoredPod
+from policies.audit.templates import STAND_IN
 from tests.support.generators.strategies import examples, randoms
 
 NAMES = ("a", "b", "c", "d")
@@ -75,3 +76,23 @@ def test_owners_come_and_go() -> None:
     queue.put("Job", {"uid": "4", "owner": None})
     queue.remove("Job", {"uid": "5", "owner": above})
     assert queue.take() == {"1": None, "3": None}
+
+
+def test_templates_come_and_go_with_their_workloads() -> None:
+    """Each with the owner that stands above it; a list without a workload ends both, and what is the same is not told again."""
+    above = Controller("apps/v1", "Deployment", "a", "1")
+    filled = asyncio.Event()
+    queue = WorkloadQueue(filled)
+    one = {"metadata": {"name": "a", "namespace": "n"}, "uid": "1", "owner": None, "templates": (pod("Deployment/a/0", 1),), "above": above}
+    none = {**one, "metadata": {"name": "b", "namespace": "n"}, "uid": "2", "templates": ()}
+    queue.replace("Deployment", [one, none])
+    assert (queue.take(), queue.take_pods()) == ({STAND_IN + "1": above}, {("n", "Deployment/a/0"): pod("Deployment/a/0", 1)})
+    filled.clear()
+    queue.put("Deployment", one)
+    queue.put("Deployment", none)
+    assert (filled.is_set(), queue.take(), queue.take_pods()) == (False, {}, {})
+    queue.put("Deployment", {**one, "templates": ()})
+    assert (queue.take(), queue.take_pods()) == ({STAND_IN + "1": None}, {("n", "Deployment/a/0"): None})
+    queue.put("Deployment", one)
+    queue.replace("Deployment", [none])
+    assert (queue.take(), queue.take_pods()) == ({STAND_IN + "1": None}, {("n", "Deployment/a/0"): None})

@@ -15,10 +15,12 @@ from typing import Any
 
 import pytest
 
+from cluster.survey.workloads import PLURALS
 from policies.audit.assessment import Assessment, workload_of
 from policies.audit.ledger import Ledger
 from policies.audit.prices import prices
-from policies.audit.stored_pod import controller_of, stored, widest
+from policies.audit.stored_pod import Controller, controller_of, stored, widest
+from policies.audit.templates import STAND_IN, template_pods
 from policies.state.objects import Change, Key
 from policies.state.updater import AUTO, Options, Updater
 from tests.e2e.differential.pods import generated
@@ -122,6 +124,13 @@ class Audited:
             if (pod := assessment.of(stored(one, WIDE))) is not None and not pod.stored.finished:
                 ledger.put(pod)
                 assert pod.workload == workload_of(pod.stored, owners)
+        for group, kind in PLURALS:
+            for one in api.list(f"{group}/v1", kind):
+                metadata = one["metadata"]
+                owners[STAND_IN + metadata["uid"]] = Controller(f"{group}/v1", kind, metadata["name"], metadata["uid"])
+                for made in template_pods(one, f"{group}/v1", kind, catalog(), WIDE):
+                    if (pod := assessment.of(made)) is not None:
+                        ledger.put(pod)
         found = {}
         for workload in ledger.workloads():
             if (report := ledger.report(workload, REPORTS)) is not None:
@@ -216,6 +225,34 @@ def test_policies_count(audited: Audited) -> None:
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     heads, line = shown.splitlines()[0], next(line for line in shown.splitlines() if "/few " in line)
     assert line[heads.index("WOULD REFUSE") :].split()[0] == str(refused)
+
+
+def test_a_workload_without_pods_is_judged_by_its_template(audited: Audited) -> None:
+    """Scaled to nothing, suspended, waiting for its schedule, or refused: until it has pods, which then count in its stead."""
+    api, namespace = audited.cluster.api, create_namespace(audited.cluster, "without-pods", {})
+    job = {"template": {**_template({}), "spec": {**_template({})["spec"], "restartPolicy": "Never"}}}
+    specs: dict[tuple[str, str], Raw] = {
+        ("apps/v1", "Deployment"): {"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": _template({"a": "b"})},
+        ("batch/v1", "Job"): {**job, "suspend": True},
+        ("batch/v1", "CronJob"): {"schedule": "0 0 1 1 *", "jobTemplate": {"spec": job}},
+    }
+    made = [
+        api.create({"apiVersion": version, "kind": kind, "metadata": {"name": "idle"}, "spec": spec}, namespace)
+        for (version, kind), spec in specs.items()
+    ]
+    audited.until(lambda: len([name for where, name in audited.reports() if where == namespace]) == len(specs), "their reports")
+    reports = {key: one for key, one in audited.up_to_date().items() if key[0] == namespace}
+    assert {one["scope"]["kind"] for one in reports.values()} == {kind for _, kind in specs}
+    for report in reports.values():
+        (result,) = [one for one in report["results"] if one["policy"] == "ClusterGPUPolicy/few"]
+        assert (result["result"], result["properties"]["pods"], result["properties"]["templates"]) == ("fail", "0", "1")
+        assert "not-as-enforced" not in {one["properties"]["finding"] for one in report["results"]}
+    before = audited.counts("few")["pods"]
+    api.patch(made[0], {"spec": {"replicas": 1}})
+    audited.until(lambda: audited.counts("few").get("pods", 0) > before, "the Deployment's pod to count")
+    audited.up_to_date()
+    api.delete(made[2])
+    audited.until(lambda: not any(name.startswith("berth-cronjob-idle") for _, name in audited.reports()), "its report to go")
 
 
 def test_at_rest_nothing_is_written(audited: Audited) -> None:

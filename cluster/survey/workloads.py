@@ -1,0 +1,44 @@
+"""Workloads of Kubernetes' own, each with its owner and with the pods that its template would make, if they may hold
+devices."""
+
+from __future__ import annotations
+
+from cluster.survey.pods import may_hold_devices
+from cluster.watch.kinds import Raw, Watched, map_of
+from policies.audit.stored_pod import Controller, controller_of
+from policies.audit.templates import template_pods
+from policies.catalog import Catalog
+from policies.pods.projection import Reads
+
+PLURALS = {
+    ("apps", "Deployment"): "deployments",
+    ("apps", "StatefulSet"): "statefulsets",
+    ("apps", "DaemonSet"): "daemonsets",
+    ("batch", "Job"): "jobs",
+    ("batch", "CronJob"): "cronjobs",
+}
+
+
+def workloads(catalog: Catalog, wide: Reads) -> tuple[Watched, ...]:
+    """Return the kinds. An object has ``uid``; ``owner``, its controller or None; ``templates``, its pods as they
+    would be; and ``above``, itself as the controller of what would own those."""
+
+    def trim(value: Raw, api_version: str, kind: str) -> Raw:
+        metadata = value["metadata"]
+        spec = map_of(value.get("spec"))
+        template = map_of(
+            map_of(map_of(spec.get("jobTemplate")).get("spec")).get("template") if kind == "CronJob" else spec.get("template")
+        )
+        names = {name: metadata[name] for name in ("name", "namespace", "resourceVersion") if name in metadata}
+        return {
+            "metadata": names,
+            "uid": str(metadata.get("uid") or ""),
+            "owner": controller_of(metadata),
+            "templates": template_pods(value, api_version, kind, catalog, wide) if may_hold_devices(template) else (),
+            "above": Controller(api_version, kind, metadata["name"], str(metadata.get("uid") or "")),
+        }
+
+    return tuple(
+        Watched(kind=kind, plural=plural, group=group, versions=("v1",), namespaced=True, trim=trim)
+        for (group, kind), plural in PLURALS.items()
+    )
