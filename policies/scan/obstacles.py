@@ -32,7 +32,7 @@ def text(values: Mapping[str, Value]) -> str:
     reasons = [one for one in values.get("reasons", ()) if isinstance(one, Reason)]  # type: ignore[union-attr]
     shown = [reason(one) for one in reasons[:MOST_REASONS]]
     if len(reasons) > MOST_REASONS:
-        shown.append(f"and {len(reasons) - MOST_REASONS} more reasons")
+        shown.append(f"and {len(reasons) - MOST_REASONS} more")
     unjudged = values.get("unjudged", ())
     if isinstance(unjudged, tuple) and unjudged:
         shown.append(f"not judged here: {', '.join(_UNJUDGED.get(str(one), str(one)) for one in unjudged)}")
