@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from cli.explaining import fixes
-from cli.explaining.explanation import Explanation, Remedy, State, Told, Where
+from cli.explaining.explanation import Explanation, Remedy, State, Where
+from cli.explaining.told import told
 from cli.given.asked_cluster import Asked
 from cli.given.manifests import Manifest, Subject
 from policies.audit.judged import judge
@@ -33,12 +34,8 @@ from policies.state.untyped import map_at, maps_in, text_of
 from policies.verdict import Violation
 
 Raw = dict[str, Any]
-MOST_TOLD = 6
-"""Things told that are shown: the newest of each reporter and reason."""
 _KINDS = ("node.kubernetes.io/instance-type", "nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator")
 """Labels that say what a machine is."""
-_NOISE = ("Pulled", "Pulling", "Created", "Started", "Scheduled", "SuccessfulCreate", "ScalingReplicaSet", "SuccessfulDelete", "Completed")
-"""Reasons of events that tell nothing of why a pod waits."""
 
 
 class Explainer:
@@ -58,7 +55,8 @@ class Explainer:
             namespace=asked.namespace,
             state=_state(pod, asked),
             phases=Counter(text_of(map_at(one, "status").get("phase")) or "Unknown" for one in pods),
-            told=tuple(_told(asked, pod)),
+            told=tuple(told(asked, pod)),
+            suspended=map_at(asked.value, "spec").get("suspend") is True,
             unread=tuple(asked.unread.values()),
         )
         facts = self._snapshot.facts_for(asked.namespace)
@@ -160,35 +158,6 @@ def _of_pod(pod: Raw) -> dict[str, Any]:
         "nominated": text_of(status.get("nominatedNodeName")),
         "gates": tuple(text_of(one.get("name")) for one in maps_in(spec.get("schedulingGates"))),
     }
-
-
-def _told(asked: Asked, pod: Raw | None) -> Iterator[Told]:
-    """Yield what the scheduler, Karpenter, controllers and Kueue tell: the newest of each."""
-    newest: dict[tuple[str, str], Told] = {}
-    for one in maps_in(map_at(pod, "status").get("conditions")) if pod is not None else ():
-        if one.get("type") == "PodScheduled" and one.get("status") != "True":
-            newest["scheduler", "PodScheduled"] = _words("kube-scheduler", one, "lastTransitionTime")
-    for event in asked.events:
-        who = text_of(event.get("reportingComponent")) or text_of(map_at(event, "source").get("component")) or "?"
-        reason = text_of(event.get("reason"))
-        at = next((text for name in ("lastTimestamp", "eventTime", "firstTimestamp") if (text := text_of(event.get(name)))), "")
-        told = Told(who, reason, at, text_of(event.get("message")))
-        same = any(other.text == told.text for other in newest.values())
-        if (reason not in _NOISE and not same and (who, reason) not in newest) or at > newest.get((who, reason), told).at:
-            newest[who, reason] = told
-    uids = {map_at(one, "metadata").get("uid") for one in (*asked.pods, *asked.owners, asked.value)}
-    for workload in asked.queued:
-        if uids.isdisjoint(one.get("uid") for one in maps_in(map_at(workload, "metadata").get("ownerReferences"))):
-            continue
-        for one in maps_in(map_at(workload, "status").get("conditions")):
-            if one.get("message"):
-                newest["Kueue", text_of(one.get("type"))] = _words("Kueue", one, "lastTransitionTime")
-    yield from sorted(newest.values(), key=lambda one: one.at, reverse=True)[:MOST_TOLD]
-
-
-def _words(who: str, one: Mapping[Any, Any], at: str) -> Told:
-    reason = f"{text_of(one.get('type'))}={text_of(one.get('status'))} {text_of(one.get('reason'))}".strip()
-    return Told(who, reason, text_of(one.get(at)), text_of(one.get("message")))
 
 
 def _subject(made_of: Manifest | None, pod: Raw | None) -> Subject | None:

@@ -75,6 +75,8 @@ class Explanation:
     node: str = ""
     nominated: str = ""
     gates: tuple[str, ...] = ()
+    suspended: bool = False
+    """``spec.suspend`` of the workload: it makes no pods until a queue, or somebody, resumes it."""
     told: tuple[Told, ...] = ()
     where: tuple[Where, ...] = ()
     outlook: Outlook | None = None

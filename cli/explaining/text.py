@@ -56,7 +56,7 @@ def _head(found: Explanation, now: datetime) -> Iterator[str]:
             phase = f", {next(iter(found.phases))}" if len(found.phases) == 1 else ""
             state = f"on node {found.node}{phase}" if found.node else f"has ended{phase}"
         case "waiting":
-            state = "has no pods, and none was refused"
+            state = "is suspended, and makes no pods until it is resumed" if found.suspended else "has no pods, and none was refused"
         case _:
             state = "not created"
     yield f"{found.title} in namespace {found.namespace}: {state}{about}{pods}."

@@ -28,6 +28,7 @@ def value(found: Explanation) -> dict[str, Any]:
         "node": found.node,
         "nominatedNode": found.nominated,
         "schedulingGates": list(found.gates),
+        "suspended": found.suspended,
         "told": [one._asdict() for one in found.told],
         "outlook": found.outlook,
         "places": [_where(one) for one in found.where],
@@ -50,7 +51,7 @@ def value(found: Explanation) -> dict[str, Any]:
         "refusedToday": [_violation(one) for one in found.outgrown],
         "notKnown": list(found.unread),
     }
-    return {key: one for key, one in every.items() if one not in (None, "", [], {}, 0)}
+    return {key: one for key, one in every.items() if one not in (None, "", [], {}, 0, False)}
 
 
 def _where(one: Where) -> dict[str, Any]:

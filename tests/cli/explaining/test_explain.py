@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from cli.explaining import text, values
 from cli.explaining.explain import Explainer
 from cli.explaining.explanation import Explanation
@@ -14,6 +17,8 @@ from policies.scheduling.fleet import fleet_of
 from policies.scheduling.nodes import Occupant
 from policies.state.updater import Options, Updater
 from tests.support.generators.random_worlds import catalog
+from tests.support.generators.strategies import randoms
+from tests.support.scheduling import random_places
 from tests.support.scheduling.node_pools import AWS, node_pool, of_families
 
 Raw = dict[str, Any]
@@ -139,3 +144,31 @@ def test_many_places_make_one_screen() -> None:
     shown = _text(_explained(_pod(9), *(_node(f"n{i}", i % 8, zone=str(i)) for i in range(1, 20)))).splitlines()
     assert len(shown) < 40
     assert "  and 2 more kinds of places, with more in the way: berth why -o json" in shown
+
+
+WORDS = (
+    st.text(max_size=6)
+    | st.none()
+    | st.sampled_from(["PodScheduled", "False", "FailedScheduling", "2026-11-23T12:00:00Z", "\x1b[2J", "\u202e"])
+)
+TOLD = st.lists(
+    st.dictionaries(
+        st.sampled_from(["type", "status", "reason", "message", "lastTimestamp", "lastTransitionTime", "reportingComponent", "source"]),
+        WORDS,
+    ),
+    max_size=4,
+)
+
+
+@given(randoms(), TOLD, TOLD)
+def test_whatever_is_told_stays_on_its_line(random: Any, events: list[Raw], conditions: list[Raw]) -> None:
+    """No content of what is read makes it raise, and nothing but printable text comes out."""
+    names = ["a", "b"]
+    pod = random_places.pod(random, "p", names)
+    pod["metadata"] |= {"namespace": "n", "uid": "1"}
+    pod["status"] = {"conditions": conditions, "phase": random.choice(("Pending", "Running", None, 3))}
+    workload = {"metadata": {"ownerReferences": [{"uid": "1"}]}, "status": {"conditions": conditions}}
+    places = [random_places.node(random, name) for name in names] + [node_pool("gpu", requirements=[of_families("p4d")])]
+    found = _explained(pod, *places, events=events, queued=[workload])
+    assert all(line.isprintable() for line in _text(found).splitlines())
+    assert values.text(found).isascii()

@@ -185,6 +185,34 @@ def test_an_admitted_pod(typed: Run) -> None:
     assert "ClusterGPUPolicy/grace (Audit) would change terminationGracePeriodSeconds, were it in Enforce." in out
 
 
+def test_a_job_that_a_queue_holds(typed: Run, place: Cluster) -> None:
+    """It has no pods; why is told in Kueue's own words."""
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    names = {"plural": "workloads", "kind": "Workload"}
+    versions = [{"name": "v1beta1", "served": True, "storage": True, "schema": schema}]
+    definition = {"group": "kueue.x-k8s.io", "scope": "Namespaced", "names": names, "versions": versions}
+    metadata = {"name": "workloads.kueue.x-k8s.io"}
+    place.api.create(
+        {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": metadata, "spec": definition}
+    )
+    held = place.api.create(workload("Job", "held", pod("x", 1, restartPolicy="Never"), suspend=True))
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "held", "uid": held["metadata"]["uid"], "controller": True}
+    condition = {"type": "QuotaReserved", "status": "False", "reason": "Pending", "message": "insufficient unused quota for nvidia.com/gpu"}
+    queued = {
+        "apiVersion": "kueue.x-k8s.io/v1beta1",
+        "kind": "Workload",
+        "metadata": {"name": "job-held", "namespace": "research", "ownerReferences": [owner]},
+        "status": {"conditions": [condition]},
+    }
+    path = "/apis/kueue.x-k8s.io/v1beta1/namespaces/research/workloads"
+    place.wait_for(lambda: place.api.call("POST", path, queued).status in (201, 409), "Kueue's Workload")
+    code, out, _ = typed("jobs/held")
+    assert code == 0
+    assert out.startswith("jobs/held in namespace research: is suspended, and makes no pods until it is resumed.\n")
+    assert "  Kueue, QuotaReserved=False Pending, " in out
+    assert ": insufficient unused quota for nvidia.com/gpu\n" in out
+
+
 def test_gates_are_named(typed: Run) -> None:
     """No scheduler looks at such a pod."""
     _, out, _ = typed("pod/gated")

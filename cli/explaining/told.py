@@ -1,0 +1,45 @@
+"""What others tell of a pod: the scheduler, Karpenter, controllers, Kueue, in their own words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cli.explaining.explanation import Told
+from cli.given.asked_cluster import Asked
+from policies.state.untyped import map_at, maps_in, text_of
+
+Raw = dict[str, Any]
+MOST_TOLD = 6
+"""Things told that are shown: the newest of each reporter and reason."""
+_NOISE = ("Pulled", "Pulling", "Created", "Started", "Scheduled", "SuccessfulCreate", "ScalingReplicaSet", "SuccessfulDelete", "Completed")
+"""Reasons of events that tell nothing of why a pod waits."""
+
+
+def told(asked: Asked, pod: Raw | None) -> Iterator[Told]:
+    """Yield what the scheduler, Karpenter, controllers and Kueue tell: the newest of each."""
+    newest: dict[tuple[str, str], Told] = {}
+    for one in maps_in(map_at(pod, "status").get("conditions")) if pod is not None else ():
+        if one.get("type") == "PodScheduled" and one.get("status") != "True":
+            newest["scheduler", "PodScheduled"] = _words("kube-scheduler", one, "lastTransitionTime")
+    for event in asked.events:
+        who = text_of(event.get("reportingComponent")) or text_of(map_at(event, "source").get("component")) or "?"
+        reason = text_of(event.get("reason"))
+        at = next((text for name in ("lastTimestamp", "eventTime", "firstTimestamp") if (text := text_of(event.get(name)))), "")
+        words = Told(who, reason, at, text_of(event.get("message")))
+        same = any(other.text == words.text for other in newest.values())
+        if (reason not in _NOISE and not same and (who, reason) not in newest) or at > newest.get((who, reason), words).at:
+            newest[who, reason] = words
+    uids = {map_at(one, "metadata").get("uid") for one in (*asked.pods, *asked.owners, asked.value)}
+    for workload in asked.queued:
+        if uids.isdisjoint(one.get("uid") for one in maps_in(map_at(workload, "metadata").get("ownerReferences"))):
+            continue
+        for one in maps_in(map_at(workload, "status").get("conditions")):
+            if one.get("message"):
+                newest["Kueue", text_of(one.get("type"))] = _words("Kueue", one, "lastTransitionTime")
+    yield from sorted(newest.values(), key=lambda one: one.at, reverse=True)[:MOST_TOLD]
+
+
+def _words(who: str, one: Mapping[Any, Any], at: str) -> Told:
+    reason = f"{text_of(one.get('type'))}={text_of(one.get('status'))} {text_of(one.get('reason'))}".strip()
+    return Told(who, reason, text_of(one.get(at)), text_of(one.get("message")))
