@@ -1,6 +1,7 @@
 """``make bench``: what Berth costs, beside what others cost. The tables go into bench/RESULTS.md.
 
-    python -m bench [all | engine holds servers policies memory giant handshakes openloop live endtoend sizing] [--quick] [--results FILE]
+    python -m bench [all | engine holds servers policies memory giant handshakes openloop live endtoend sizing replay]
+                    [--quick] [--results FILE]
 
 Needs Linux, two cores, Go and wrk (or BERTH_WRK=/path/to/wrk). All of it takes some half an hour, after rivals are built.
 """
@@ -17,7 +18,7 @@ from pathlib import Path
 from bench.creations import endtoend
 from bench.following import live, sizing
 from bench.handlers import giant, handshakes, memory, openloop, policies, servers
-from bench.in_process import engine, holds
+from bench.in_process import engine, holds, replay
 from bench.measuring.setting import FULL, QUICK, Setting, prepared
 from tests.support import machine, results_page
 from tests.support.machine import BenchError
@@ -34,6 +35,7 @@ PARTS: dict[str, tuple[str, Callable[[Setting], Iterable[str]]]] = {
     "live": ("A cluster that is followed", live.run),
     "endtoend": ("Pods created on a real control plane", endtoend.run),
     "sizing": ("How many replicas", sizing.run),
+    "replay": ("Recordings judged anew", replay.run),
 }
 
 

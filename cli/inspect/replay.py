@@ -122,6 +122,8 @@ def _of_files(args: argparse.Namespace, chosen: Comparison) -> Total:
         else:
             total.add(*one)
             _progress(total)
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
     return total
 
 

@@ -114,7 +114,7 @@ class Comparer:
             if found is None:
                 found = self._result(one, key, other, size)
                 if both is not None:
-                    self._results.keep(both, found, size + _OVERHEAD)
+                    self._results.keep(both, found, size + _OVERHEAD + (one.then.size if one.then is not None else size))
         except (Unreadable, PodError):
             return "unshaped"
         except _TooLarge:

@@ -107,7 +107,7 @@ def _of_event(event: Raw) -> Creation | Passed:
     try:
         webhooks = noted(annotations)
         pod = _met(bare_pod(pod, namespace) if applied else pod, event.get("responseObject"), webhooks)
-    except (TypeError, KeyError, AttributeError):
+    except (TypeError, LookupError, AttributeError, ValueError):
         return "unshaped"
     return Creation(
         request=Request(

@@ -38,6 +38,11 @@ class Then(NamedTuple):
     away: bool = False
     """True if the API server went on without an answer of Berth's."""
 
+    @property
+    def size(self) -> int:
+        """The characters of it."""
+        return sum(map(len, (*self.patches, *self.would, *(self.refused or ()))))
+
     def same_as(self, judged: Judgement) -> bool:
         """Return whether Berth recorded exactly what it would record of this, as it does where nothing has changed: a cheap
         look before both are compared as data. Refusals are left to that."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -17,6 +18,9 @@ from policies.document import InputError
 
 _AHEAD = 2
 """Pieces that are held for each process: one that it works on, one that waits."""
+_FEW = 4
+"""Pieces for which processes are started: some 3,000 events, which take one core as long as a process takes to start and
+to load its modules. Fewer are judged right here."""
 _comparer: Comparer | None = None
 """Of a process that judges for another one."""
 Judged = tuple[Piece, Counted] | InputError
@@ -30,8 +34,8 @@ def cores() -> int:
 def judged(found: Iterable[Piece | InputError], chosen: Comparison, processes: int) -> Iterator[Judged]:
     """Yield the results of all pieces, and the errors among them. Few pieces, or one process, are judged right here."""
     every = iter(found)
-    beginning = list(islice(every, 2))
-    if processes == 1 or len(beginning) < 2:
+    beginning = list(islice(every, _FEW))
+    if processes == 1 or len(beginning) < _FEW:
         comparer = chosen.start()
         for one in chain(beginning, every):
             yield one if isinstance(one, InputError) else (one, _readable(one, comparer))
@@ -64,6 +68,7 @@ def _done(one: tuple[Piece, Future[Counted]] | InputError) -> Judged:
 
 def _start(chosen: Comparison) -> None:
     global _comparer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes, and the first one ends the others
     _comparer = chosen.start()
 
 

@@ -15,6 +15,8 @@ from policies.pods.view import Pod
 from policies.request import Request
 from policies.state.snapshot import Facts
 
+_MOST_DEVICES = 10**9
+"""More than there are in the world; a quantity of Kubernetes may be 1e400, which is no number of the machine."""
 _MOST_CACHED = 2**20
 _OVERHEAD = 1024
 """Bytes of a set of rows and its price."""
@@ -49,8 +51,8 @@ class Stakes:
         """Return the stake of a pod as it is admitted, with its node affinity written. Raises PodError."""
         about = subject(request, facts, Pod(extract(request.pod, facts.reads)))
         each = [price for cell in about.space.cells if cell.possible and (price := self._of_cell(cell)) is not None]
-        devices = float(about.devices.at_least(facts.snapshot.catalog))
-        return Stake(about.devices.units.least, min(each) * devices if each else None, devices)
+        devices = float(min(about.devices.at_least(facts.snapshot.catalog), _MOST_DEVICES))
+        return Stake(min(about.devices.units.least, _MOST_DEVICES), min(each) * devices if each else None, devices)
 
     def _of_cell(self, cell: Cell) -> float | None:
         key = cell.table.platform.name, cell.offered

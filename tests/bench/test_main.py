@@ -23,6 +23,7 @@ PARTS = {
     "memory": "resident MB",
     "giant": "A training pod of 3.0 MiB",
     "handshakes": "handshakes and reviews/s",
+    "replay": "| no two alike |",
 }
 """what each writes"""
 QUICK = tuple(PARTS) if PROVE else ("engine", "holds", "servers", "openloop")

@@ -345,6 +345,14 @@ def test_github_shows_warnings_and_the_result(run: Run, files: Files) -> None:
     assert passed == "::notice title=berth replay::passed over: files that end in the middle of a line (1)"
 
 
+def test_any_amount_of_gpus_can_be_counted(run: Run, files: Files) -> None:
+    """A quantity may be larger than any number of the machine."""
+    for gpus in ("1e400", "9" * 5000):
+        log = files.write("audit.log", lines(event(pod(gpus=gpus), annotations=decided(pod(), files.snapshot(*OLD)))))
+        code, out, _ = run(log, "--policies", files.policies("new", *NEW), "-o", "json")
+        assert (code, json.loads(out)["gpus"] <= 10**9) == (1, True)
+
+
 def test_one_namespace_is_judged_alone(run: Run, files: Files) -> None:
     """The others are counted."""
     log = files.write("audit.log", lines(*recorded(files), event(pod("other"), 7, "other")))
