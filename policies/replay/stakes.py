@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import NamedTuple
 
 from policies.audit.prices import Prices
@@ -51,7 +52,7 @@ class Stakes:
         """Return the stake of a pod as it is admitted, with its node affinity written. Raises PodError."""
         about = subject(request, facts, Pod(extract(request.pod, facts.reads)))
         each = [price for cell in about.space.cells if cell.possible and (price := self._of_cell(cell)) is not None]
-        devices = float(min(about.devices.at_least(facts.snapshot.catalog), _MOST_DEVICES))
+        devices = float(min(about.devices.at_least(facts.snapshot.catalog), Fraction(_MOST_DEVICES)))
         return Stake(min(about.devices.units.least, _MOST_DEVICES), min(each) * devices if each else None, devices)
 
     def _of_cell(self, cell: Cell) -> float | None:
