@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from cli.given.from_cluster import default_kubeconfig
@@ -21,6 +22,7 @@ from policies.audit.stored_pod import Controller, widest
 from policies.catalog import Catalog
 from policies.document import InputError, objects
 from policies.scan.objects_read import Cluster
+from policies.scan.of_nodes.node_pools import POOL_LABEL
 from policies.state.cluster_facts import ClusterFacts
 
 _FACTS = ("Namespace", "Node", "NodePool", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
@@ -58,7 +60,17 @@ def recorded(paths: Sequence[str], namespace: str | None, catalog: Catalog) -> C
     if not any(value.get("kind") in ("Pod", "Node") for value in values):
         message = "holds no Pod and no Node; dump them: kubectl get nodes,pods -A -o yaml > dump.yaml"
         raise InputError(file=", ".join(paths), message=message)
-    return of_objects(values, namespace, catalog)
+    cluster = of_objects(values, namespace, catalog)
+    return replace(cluster, unread=dict(_left_out(values, cluster)))
+
+
+def _left_out(values: Sequence[Raw], cluster: Cluster) -> Iterator[tuple[str, str]]:
+    """Yield kinds that a dump lacks although the cluster must have some: nothing is impossible for want of what was not dumped."""
+    for kind, plural in (("Node", "nodes"), ("Pod", "pods")):
+        if not any(value.get("kind") == kind for value in values):
+            yield kind, f"the dump has no {plural}"
+    if not cluster.nodepools and any(POOL_LABEL in labels for labels in cluster.facts.nodes.values()):
+        yield "NodePool", f"the dump has no nodepools.karpenter.sh, but nodes with the label {POOL_LABEL}"
 
 
 def of_objects(values: Iterable[Raw], namespace: str | None, catalog: Catalog) -> Cluster:

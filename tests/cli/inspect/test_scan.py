@@ -218,6 +218,22 @@ def test_a_dump_without_pods_and_nodes_says_how_to_make_one(run: Run, tmp_path: 
     assert "there is no such file or folder" in err
 
 
+@pytest.mark.parametrize(
+    ("left_out", "line"),
+    [
+        ("NodePool", "Not seen: the dump has no nodepools.karpenter.sh, but nodes with the label karpenter.sh/nodepool; there may be more"),
+        ("Node", "Not seen: the dump has no nodes; there may be more, or other, findings under"),
+        ("Pod", "Not seen: the dump has no pods"),
+    ],
+)
+def test_what_was_not_dumped_is_named_and_nothing_is_impossible_for_want_of_it(run: Run, tmp_path: Path, left_out: str, line: str) -> None:
+    """As where somebody may not list it."""
+    file = dump(tmp_path, [one for one in eks.objects() if one["kind"] != left_out])
+    _, out, _ = run("--from", file)
+    assert any(shown.startswith(line) for shown in out.splitlines())
+    assert "Requests that nothing in the cluster can serve" not in out.splitlines()
+
+
 def test_prices_are_ones_own(run: Run, recorded: str, tmp_path: Path) -> None:
     """By instance type or by model."""
     (tmp_path / "prices.yaml").write_text("p4d.24xlarge: 8\ng5.2xlarge: 1\n")
