@@ -21,7 +21,7 @@ from webhook.reload.sources import MIG_STRATEGIES, QUEUES
 
 DEFAULTS: Mapping[str, Any] = MappingProxyType({
     "platforms": ["karpenter-aws"], "migStrategy": "mixed", "queues": [], "maxMode": "Enforce", "catalog": [], "facts": [],
-    "namespace": "ml", "user": "alice", "groups": [], "subresource": "",
+    "allNodes": False, "namespace": "ml", "user": "alice", "groups": [], "subresource": "",
     "phase": "mutate", "operation": "CREATE", "defaults": True, "oldPod": None, "pod": None, "review": None, "claim": None,
 })  # fmt: skip
 """``defaults``: the API server's own defaults are filled into the pod first, as they are before any webhook is called."""
@@ -120,8 +120,9 @@ def _misshapen(document: Document, given: Mapping[str, Any]) -> Iterator[InputEr
         yield from _names(document, key, given[key])
     for key in _PATHS:
         yield from _maps_and_paths(document, key, given.get(key, []))
-    if not isinstance(given["defaults"], bool):
-        yield document.error(("defaults",), f"wants true or false; found {kind_of(given['defaults'])}")
+    for key in ("defaults", "allNodes"):
+        if not isinstance(given[key], bool):
+            yield document.error((key,), f"wants true or false; found {kind_of(given[key])}")
     claim = given["claim"]
     if isinstance(claim, dict) and claim.get("kind") not in CLAIMS:
         yield document.error(("claim", "kind"), f"wants {' or '.join(CLAIMS)}; found {kind_of(claim.get('kind'))}")

@@ -59,6 +59,8 @@ class World:
     policy_set: PolicySet
     facts: ClusterFacts
     updater: Updater
+    all_nodes: bool
+    """True if there are no other nodes and NodePools than those of ``facts``."""
     variants: dict[tuple[str, str], Snapshot] = field(default_factory=dict)
 
     def with_object(self, name: tuple[str, str], changed: Policy | NodeTemplate) -> Snapshot:
@@ -70,7 +72,8 @@ class World:
                 policies = tuple(changed if one.id == changed.id else one for one in policies)
             else:
                 templates = tuple(changed if one.name == changed.name else one for one in templates)
-            found = self.updater.replace_all(PolicySet(policies=policies, templates=templates), self.facts).snapshot
+            changed_set, all_nodes = PolicySet(policies=policies, templates=templates), self.all_nodes
+            found = self.updater.replace_all(changed_set, self.facts, all_nodes=all_nodes).snapshot
             self.variants[name] = found
         return found
 
@@ -117,10 +120,11 @@ class Worlds:
         return World(
             catalog=catalog,
             sources=tuple(_sources(documents, case)),
-            snapshot=updater.replace_all(policy_set, facts).snapshot,
+            snapshot=updater.replace_all(policy_set, facts, all_nodes=case.given["allNodes"]).snapshot,
             policy_set=policy_set,
             facts=facts,
             updater=updater,
+            all_nodes=case.given["allNodes"],
         )
 
     def _catalog(self, case: Case) -> tuple[str, Catalog]:
@@ -152,7 +156,7 @@ class Worlds:
 
 
 def _settings(case: Case) -> tuple[str, ...]:
-    return tuple(str(case.given[key]) for key in ("platforms", "migStrategy", "queues", "maxMode"))
+    return tuple(str(case.given[key]) for key in ("platforms", "migStrategy", "queues", "maxMode", "allNodes"))
 
 
 def _options(case: Case, catalog: Catalog) -> Options:

@@ -115,19 +115,23 @@ def labels_alone(value: Raw, api_version: str, kind: str) -> Raw:
 
 
 def node(value: Raw, api_version: str, kind: str) -> Raw:
-    """Trim a node to labels, taints and the names of its extended resources.
+    """Trim a node to labels, taints, the ID by which its cloud knows it, and its extended resources.
 
-    Without amounts, 10,000 nodes have only a few different values of each. A whole node is 20 KB, most of it
-    the list of its images, which is dropped.
+    Of these there are few different values on 10,000 nodes: of an ID only the beginning is left, which names the
+    cloud. A whole node is 20 KB, most of it the list of its images, which is dropped.
     """
     spec, status = (value.get(part) for part in ("spec", "status"))
-    taints = spec.get("taints") if isinstance(spec, dict) else None
+    taints, provider = (spec.get("taints"), spec.get("providerID")) if isinstance(spec, dict) else (None, None)
+    capacity = status.get("capacity") if isinstance(status, dict) else None
+    amounts = capacity if isinstance(capacity, dict) else {}
     names = {name for part in ("capacity", "allocatable") for name in _keys(status, part) if "/" in name}
     kept = labels_alone(value, api_version, kind)
     if isinstance(taints, list) and taints:
         kept["spec"] = {"taints": [_taint(taint) for taint in taints if isinstance(taint, dict)]}
+    if isinstance(provider, str) and provider:
+        kept.setdefault("spec", {})["providerID"] = sys.intern(provider[: provider.find("://") + 3])
     if names:
-        kept["status"] = {"capacity": dict.fromkeys(sorted(sys.intern(name) for name in names), "")}
+        kept["status"] = {"capacity": {sys.intern(name): sys.intern(str(amounts.get(name, ""))) for name in sorted(names)}}
     return kept
 
 

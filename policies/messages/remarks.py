@@ -212,6 +212,31 @@ ROWS = (
         opted_out="{path} {former} is raised to {seconds}: at least {least} is required here; write {seconds} or more there; {annotation}:"
         " grace is for services alone (asked by {policies})",
     ),
+    _row(  # the author wrote what keeps the pod waiting for ever, and the scheduler says it to nobody who looks
+        "BERTH-223",
+        "a pod that nothing here can run",
+        "author",
+        None,
+        tainted="nothing here can run it: {where} have taint {taints:and}, which is not tolerated{pools}; tolerate it in {path}",
+        labelled="nothing here can run it: {path} asks for {asked}, and {where} {found}{pools}; change or remove that",
+        too_many="nothing here can run it: it asks for {need} {resource}, and no {places} has more than {most}; ask for {most} or fewer in"
+        " one pod",
+        none_offered="nothing here can run it: no {places} has {resource}; ask for {offered:or}, or ask who runs the cluster for such"
+        " nodes",
+        nothing_offered="nothing here can run it: no {places} has {resource}; ask who runs the cluster for such nodes",
+        not_together="nothing here can run it: no {places} has {devices} together; ask for them in several pods",
+        node="node",
+        node_or_pool="node and no NodePool",
+        such_nodes="nodes with {devices}",
+        made="nodes with {devices} of NodePool {pool}",
+        no_pool_either=", and no NodePool makes others",
+        nothing_more="",
+        compared="{key} {operator} {values}",
+        there="{key}",
+        value="{values:or}",
+        has="have {value}",
+        has_not="have no such label",
+    ),
     _row(  # the platform team's catalog lacks the name: what is required of it is not judged as it is meant
         "BERTH-230",
         "an accelerator that the catalog does not know",

@@ -92,7 +92,7 @@ def with_conflict(plan: Plan) -> Plan:
 def _with_slice(plan: Plan, mig: MigDefault, size: Phrase, old: str, names: tuple[str, ...]) -> Plan:
     options = sorted(
         _options(plan, mig, old, plan.inside),
-        key=lambda o: (o[0].usable_mib or 0 if mig.usable_mib else 0, o[0].compute, o[0].name, o[1]),
+        key=lambda o: (o[0].usable_mib or 0 if mig.usable_mib else 0, o[0].compute, not _on_offer(plan, old, o[1]), o[0].name, o[1]),
     )
     if options:
         profile, resource = options[0]
@@ -110,6 +110,12 @@ def _with_slice(plan: Plan, mig: MigDefault, size: Phrase, old: str, names: tupl
     platforms = tuple(plan.snapshot.tables)
     found = phrase("nowhere", size=size, platforms=platforms) if plan.snapshot.placed else phrase("any platform", size=size)
     return plan.saying("BERTH-210", found, "mig_resources", names, about=ANNOTATION)
+
+
+def _on_offer(plan: Plan, old: str, resource: str) -> bool:
+    """Return whether a known node has this slice under a name of its own."""
+    places = plan.snapshot.known_places
+    return places is not None and resource != old and resource in places.resources
 
 
 def _asking(plan: Plan, old: str, resource: str) -> Space:

@@ -23,6 +23,7 @@ SPEC = (
     "tolerations",
     "schedulerName",
     "resourceClaims",
+    "schedulingGates",
     GRACE,
     "activeDeadlineSeconds",
 )

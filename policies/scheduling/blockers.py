@@ -7,9 +7,10 @@ from typing import Any, Literal, NamedTuple
 
 from policies.policy import Taint
 from policies.scheduling.amounts import PODS
-from policies.scheduling.conditions import holds, names, passes, tolerates
+from policies.scheduling.conditions import holds, names, tolerates
 from policies.scheduling.nodes import Node, NodeGroup
 from policies.scheduling.wants import TERMS, Expression, Term, Wants, wants
+from policies.state.places import passes
 from policies.verdict import Path
 
 Kind = Literal[

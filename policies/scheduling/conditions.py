@@ -14,18 +14,6 @@ _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _DECIMAL = re.compile(r"-?[1-9][0-9]*|0", re.ASCII)
 """k8s.io/apimachinery pkg/api/validate/content ``IsDecimalInteger``"""
 _INT64 = 2**63
-_STATES = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "readiness.k8s.io/", "karpenter.sh/")
-_STATE_ENDS = ("/agent-not-ready", "ByClusterAutoscaler")
-_STATE_KEYS = ("amd-gpu-unhealthy", "amd-dcm", "remediator.kubernetes.azure.com/unschedulable")
-"""As the catalog has them under neverTolerate."""
-
-
-def passes(key: str, startup: Iterable[str] = ()) -> bool:
-    """Return whether a taint tells the state of a node that may end by itself: one of Kubernetes' own
-    (``not-ready``, ``unschedulable``, ``disk-pressure`` ...: k8s.io/api/core/v1/well_known_taints.go), of the cloud's controller
-    (``uninitialized``), of the node readiness controller, of Karpenter (``unregistered``, ``disrupted``), of an agent that starts (CSI
-    drivers, Cilium), of a device that is mended (AMD's operator), of a node that goes (Cluster Autoscaler), or one of ``startup``."""
-    return key.startswith(_STATES) or key.endswith(_STATE_ENDS) or key in _STATE_KEYS or key in startup
 
 
 def tolerates(tolerations: Iterable[Mapping[Any, Any]], taint: Taint) -> bool:

@@ -1,5 +1,5 @@
-"""The facts about the cluster besides policies: namespaces, nodes, NodePools, DRA classes and claims, as
-plain maps that ``read`` fills from Kubernetes objects. No content of an object makes it raise."""
+"""The facts about the cluster besides policies, as plain maps that ``read`` fills from Kubernetes objects. No content of
+an object makes it raise."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from policies import duration
 from policies.policy import Taint
+from policies.state.places import NodePlace, node_place, offered, pool_spec
 from policies.state.untyped import LARGEST, map_at, maps_in, text_of
 
 
@@ -44,13 +45,14 @@ class DeviceClass(NamedTuple):
 Requirement = tuple[str, str, tuple[str, ...]]
 """(label key, operator, values) of a NodePool's requirement."""
 Key = str | tuple[str, str, str]
-Part = Literal["namespaces", "nodes", "taints", "resources", "nodepool_grace", "nodepools", "device_classes", "claims"]
+Part = Literal[
+    "namespaces", "nodes", "taints", "resources", "places", "nodepool_grace", "nodepools", "pool_specs", "device_classes", "claims"
+]  # fmt: skip
 KINDS = ("Namespace", "Node", "NodePool", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
 
 
 class NodePool(NamedTuple):
-    """The fields of a Karpenter NodePool that determine its nodes (sigs.k8s.io/karpenter
-    pkg/apis/v1/nodepool.go)."""
+    """The fields of a Karpenter NodePool that determine its nodes (karpenter pkg/apis/v1/nodepool.go)."""
 
     node_class: str = ""
     """The API group of its node class: ``karpenter.k8s.aws``."""
@@ -75,18 +77,21 @@ class ClusterFacts:
     """Name of a node -> its taints."""
     resources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Name of a node -> the extended resources that it offers, sorted."""
+    places: Mapping[str, NodePlace] = field(default_factory=dict)
+    """Name of a node -> its kind."""
     nodepool_grace: Mapping[str, int | None] = field(default_factory=dict)
     """NodePool -> terminationGracePeriod in seconds; None if it has none."""
     nodepools: Mapping[str, NodePool] = field(default_factory=dict)
     """NodePool -> its node class and requirements."""
+    pool_specs: Mapping[str, str] = field(default_factory=dict)
+    """NodePool -> what it makes, as ``policies.state.places`` reads it."""
     device_classes: Mapping[str, DeviceClass] = field(default_factory=dict)
     """DeviceClasses by name."""
     claims: Mapping[tuple[str, str, str], Claim] = field(default_factory=dict)
     """(ResourceClaim or ResourceClaimTemplate, namespace, name) -> its requests."""
 
     def driver(self, device_class: str) -> str:
-        """Return the driver of a class; if it is unknown, the class's own name, as published classes are
-        named after theirs."""
+        """Return the driver of a class; if unknown, the class's own name, as published ones are named after theirs."""
         known = self.device_classes.get(device_class)
         return (known.driver if known is not None else "") or device_class
 
@@ -147,14 +152,18 @@ def read(kind: Any, thing: Any, node_keys: AbstractSet[str] | None = None) -> tu
         case "Namespace":
             return (Entry("namespaces", name, _labels(thing)),)
         case "Node":
+            labels, taints = _labels(thing, node_keys), tuple(taints_of(thing))
             return (
-                Entry("nodes", name, _labels(thing, node_keys)),
-                Entry("taints", name, tuple(taints_of(thing))),
-                Entry("resources", name, _offered(thing)),
+                Entry("nodes", name, labels),
+                Entry("taints", name, taints),
+                Entry("resources", name, offered(thing)),
+                Entry("places", name, node_place(thing, labels, taints)),
             )
         case "NodePool":
             grace = duration.read(map_at(thing, "spec", "template", "spec").get("terminationGracePeriod"))
-            return Entry("nodepool_grace", name, None if grace is None else int(grace)), Entry("nodepools", name, _nodepool(thing))
+            seconds = None if grace is None else int(grace)
+            pool = Entry("nodepools", name, _nodepool(thing)), Entry("pool_specs", name, pool_spec(thing))
+            return Entry("nodepool_grace", name, seconds), *pool
         case "DeviceClass":
             return (Entry("device_classes", name, DeviceClass(_driver(thing), text_of(map_at(thing, "spec").get("extendedResourceName")))),)
         case "ResourceClaim" | "ResourceClaimTemplate":
@@ -176,7 +185,7 @@ def _labels(thing: Any, keys: AbstractSet[str] | None = None) -> dict[str, str]:
 
 
 def _nodepool(thing: Any) -> NodePool:
-    """Return the fields of a NodePool. v1beta1 has the apiVersion of the node class instead of its group."""
+    """Read a NodePool. v1beta1 has the apiVersion of the node class instead of its group."""
     spec = map_at(thing, "spec", "template", "spec")
     node_class = map_at(spec, "nodeClassRef")
     group = text_of(node_class.get("group")) or text_of(node_class.get("apiVersion")).rpartition("/")[0]
@@ -193,18 +202,11 @@ _EFFECTS: tuple[Literal["NoSchedule", "PreferNoSchedule", "NoExecute"], ...] = (
 
 
 def taints_of(thing: Any) -> Iterator[Taint]:
-    """Yield the taints of a node, or of a spec in its place, that have a key and a known effect."""
+    """Yield the taints of a node that have a key and a known effect."""
     for item in maps_in(map_at(thing, "spec").get("taints")):
         effect = next((effect for effect in _EFFECTS if effect == item.get("effect")), None)
         if effect is not None and (key := text_of(item.get("key"))):
             yield Taint(key=key, value=text_of(item.get("value")), effect=effect)
-
-
-def _offered(thing: Any) -> tuple[str, ...]:
-    """Return the extended resources: those with a domain of their own (k8s.io/kubernetes
-    pkg/apis/core/v1/helper IsExtendedResourceName)."""
-    names = {*map_at(thing, "status", "capacity"), *map_at(thing, "status", "allocatable")}
-    return tuple(sorted(name for name in names if isinstance(name, str) and "/" in name and "kubernetes.io/" not in name))
 
 
 _DRIVER = re.compile(r"""(?:^|&&)\s*\(?\s*device\.driver\s*==\s*["']([^"']+)["']\s*\)?\s*(?:&&|$)""")
@@ -213,8 +215,8 @@ conditions must hold."""
 
 
 def _driver(thing: Any) -> str:
-    """Return the only driver that the selectors admit, or "". Selectors are ANDed, so one that admits a
-    single driver is enough; an OR, a conditional or a negation is not evaluated."""
+    """Return the only driver that the selectors admit, or "". Selectors are ANDed, so one that admits a single driver
+    is enough; an OR, a conditional or a negation is not evaluated."""
     selectors = maps_in(map_at(thing, "spec").get("selectors"))
     expressions = (text_of(map_at(selector, "cel").get("expression")) for selector in selectors)
     plain = (text.strip() for text in expressions if not any(mark in text for mark in ("||", "?", "!")))

@@ -13,11 +13,11 @@ from policies.lru import LruCache
 from policies.offers.constraints import Compiled, CompiledTemplate
 from policies.offers.table import Table
 from policies.pods.projection import Reads, reads
-from policies.policy import Policy
 from policies.state import platform_detection
 from policies.state.cluster_facts import ClusterFacts
 from policies.state.lookalikes import Lookalikes
 from policies.state.own_policies import by_namespace
+from policies.state.places import Places
 from policies.state.vocabulary import Vocabulary
 from policies.verdict import Mode
 
@@ -91,6 +91,8 @@ class Snapshot:
     by_labels: bool = False
     """True if a policy of the cluster selects namespaces by labels besides their name"""
     lookalikes: Lookalikes
+    known_places: Places | None = None
+    """what nodes and NodePools offer; None if there may be others than are known"""
     merged: LruCache[Any] = field(default_factory=no_merged)
     """merged policies (``policies.planning.requirements``), keyed by the policies themselves: the next
     snapshot takes it over if tables, templates and the facts on which any decision may rest are the same"""
@@ -209,7 +211,8 @@ class Snapshot:
         labels = {**self.cluster.namespaces.get(namespace, {}), NAMESPACE_LABEL: namespace}
         selected = self.selected.get(namespace)
         if selected is None:
-            selected = tuple(c for c in self.of_cluster if _selects(c.policy, labels))
+            selectors = ((c, c.policy.match.namespace_selector) for c in self.of_cluster)
+            selected = tuple(c for c, selector in selectors if selector is None or selector.matches(labels))
             if len(namespace) <= LONGEST_NAMESPACE:
                 self.selected[namespace] = selected
         own = self.own.get(namespace, ())
@@ -236,11 +239,6 @@ class Facts:
     def enforces(self) -> bool:
         """True if any policy may refuse a pod in this namespace."""
         return any(compiled.mode == "Enforce" for compiled in self.policies)
-
-
-def _selects(policy: Policy, labels: Mapping[str, str]) -> bool:
-    selector = policy.match.namespace_selector
-    return selector is None or selector.matches(labels)
 
 
 def by_labels(policies: Iterable[Compiled]) -> bool:

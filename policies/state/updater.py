@@ -22,6 +22,8 @@ from policies.state.compilation import Compilation
 from policies.state.detected_platforms import DetectedPlatforms
 from policies.state.lookalikes import Lookalikes
 from policies.state.objects import Acting, Change, Entry, Key, ObjectReader, as_map
+from policies.state.places import Places
+from policies.state.places import known as places_known
 from policies.state.snapshot import Snapshot, by_labels, no_merged
 from policies.state.vocabulary import Vocabulary, vocabulary
 from policies.verdict import Mode
@@ -86,10 +88,12 @@ class Updater:
         self._detected = DetectedPlatforms(catalog)
         self._compilation = Compilation(catalog, options.max_mode)
         self._snapshot: Snapshot | None = None
+        self._detector = platform_detection.Detector(catalog)
+        self._all_nodes = False
 
-    def apply(self, changes: Mapping[Key, Change]) -> Update:
+    def apply(self, changes: Mapping[Key, Change], *, all_nodes: bool = False) -> Update:
         """Apply all objects that have changed since the last batch, each once. Raises nothing, whatever the
-        objects are."""
+        objects are. ``all_nodes``: nodes and NodePools are known as the API server has them."""
         ours = {key: value for key, value in changes.items() if key[0] in definition.KINDS}
         facts = {key: value for key, value in changes.items() if key not in ours}
         refused = tuple(self._store(ours))
@@ -102,11 +106,12 @@ class Updater:
             detected=self._detected.update(facts, known),
             namespaces={name for kind, _, name in facts if kind == "Namespace"},
             every_namespace=True,
+            all_nodes=all_nodes,
         )
         return replace(self._take(batch), entries=dict(self._entries), refused=refused)
 
-    def replace_all(self, policy_set: PolicySet, facts: ClusterFacts) -> Update:
-        """Replace all policies, templates and facts by these."""
+    def replace_all(self, policy_set: PolicySet, facts: ClusterFacts, *, all_nodes: bool = False) -> Update:
+        """Replace all policies, templates and facts by these. ``all_nodes``: there are no other nodes and NodePools."""
         acting: dict[Key, Acting | None] = dict.fromkeys(self._compilation.acting)
         acting |= {("GPUNodeTemplate", "", template.name): template for template in policy_set.templates}
         for policy in policy_set.policies:
@@ -120,6 +125,7 @@ class Updater:
                 detected=platform_detection.detected(self.catalog, known),
                 namespaces={name for name in before.keys() | known.namespaces if before.get(name) != known.namespaces.get(name)},
                 every_namespace=False,
+                all_nodes=all_nodes,
             )
         )
 
@@ -156,11 +162,15 @@ class Updater:
         platforms = platforms if options.platforms == (AUTO,) else options.platforms
         strategy = strategy if options.mig_strategy == AUTO else options.mig_strategy
         recompiled = self._compilation.change(batch.acting, platforms, strategy)
-        if before is not None and facts is before.cluster and not recompiled.any:
+        if before is not None and facts is before.cluster and not recompiled.any and batch.all_nodes == self._all_nodes:
             return Update(snapshot=before, changed=False)
         same_facts = before is not None and not any(getattr(facts, part) is not getattr(before.cluster, part) for part in _DECISIVE)
         same_templates = before is not None and not recompiled.templates and not recompiled.tables
         hold = same_facts and same_templates
+        self._all_nodes = batch.all_nodes
+        offered = self._places(facts) if batch.all_nodes else None
+        if before is not None and same_templates and offered == before.known_places:
+            offered = before.known_places
         compiled, of_cluster = self._compilation, self._compilation.of_cluster
         self._snapshot = Snapshot(
             catalog=self.catalog,
@@ -182,6 +192,7 @@ class Updater:
             every_namespace=batch.every_namespace,
             by_labels=by_labels(of_cluster),
             lookalikes=self._lookalikes,
+            known_places=offered,
             merged=before.merged if before and hold else no_merged(),
             selected=_selected(before, of_cluster, batch.namespaces),
         )
@@ -192,6 +203,14 @@ class Updater:
             added=recompiled.added,
             modified=recompiled.modified,
             removed=recompiled.removed,
+        )
+
+    def _places(self, facts: ClusterFacts) -> Places | None:
+        return places_known(
+            facts.places.values(),
+            facts.pool_specs,
+            lambda labels: self._detector.of_node(labels).gpus,
+            lambda name: (self.catalog.resource(name) or self._lookalikes.resource(name)) is not None,
         )
 
     def _vocabulary(self) -> Vocabulary:
@@ -212,6 +231,8 @@ class _Batch:
     """those whose labels may have changed"""
     every_namespace: bool
     """True if all existing namespaces are known"""
+    all_nodes: bool
+    """True if all existing nodes and NodePools are"""
 
 
 def _selected(before: Snapshot | None, of_cluster: tuple[Compiled, ...], namespaces: AbstractSet[str]) -> dict[str, tuple[Compiled, ...]]:

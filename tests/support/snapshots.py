@@ -21,7 +21,8 @@ def build(
     queues: Sequence[str] = (),
     max_mode: Mode = "Enforce",
     cluster: ClusterFacts | None = None,
+    all_nodes: bool = False,
 ) -> Snapshot:
-    """The first snapshot of an updater that is given all of it. ``platforms``: names in the catalog."""
+    """The first snapshot of an updater that is given all of it. ``platforms``: names in the catalog. ``all_nodes``: ``cluster`` has all."""
     options = Options(platforms=tuple(platforms), mig_strategy=mig_strategy, queues=tuple(queues), max_mode=max_mode)
-    return Updater(catalog, options).replace_all(policy_set, cluster or ClusterFacts()).snapshot
+    return Updater(catalog, options).replace_all(policy_set, cluster or ClusterFacts(), all_nodes=all_nodes).snapshot

@@ -17,6 +17,7 @@ import orjson
 from policies.lru import LruCache
 from policies.pods.permissions import Caller, caller
 from policies.request import Phase, Request
+from policies.state.places import Places
 from policies.state.snapshot import LONGEST_NAMESPACE, Facts, Scope
 from policies.verdict import Verdict
 from webhook.admission import review
@@ -73,7 +74,7 @@ def none_decided() -> Decisions:
     return LruCache(_MOST_DECIDED)
 
 
-Key = tuple[Phase, bool, Scope, str, bytes, str, Caller, bytes]
+Key = tuple[Phase, bool, Scope, Places | None, str, bytes, str, Caller, bytes]
 
 
 def key(phase: Phase, asked: Review | Request, facts: Facts, text: bytes) -> Key | None:
@@ -91,7 +92,7 @@ def key(phase: Phase, asked: Review | Request, facts: Facts, text: bytes) -> Key
     except orjson.JSONEncodeError:  # a claim that is nested deeper than 254 levels
         return None
     user = asked.user if asked.user in facts.reads.users else ""
-    return phase, asked.dry_run, facts.scope, namespace, claims, user, caller(asked.user, asked.groups), text
+    return phase, asked.dry_run, facts.scope, facts.snapshot.known_places, namespace, claims, user, caller(asked.user, asked.groups), text
 
 
 def _claims(pod: Mapping[str, Any], facts: Facts) -> bytes:

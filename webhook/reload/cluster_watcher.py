@@ -151,12 +151,13 @@ class ClusterWatcher:
         """Apply the changes since the last time, as one batch."""
         assert self._updater is not None
         updater, changes = self._updater, self.inbox.take()
+        all_nodes = all(one.healthy for one in self._reflectors if one.kind in ("Node", "NodePool"))
         if len(changes) > FEW:
-            update = await beside(lambda: _applied(updater, changes))
+            update = await beside(lambda: _applied(updater, changes, all_nodes))
         elif any(kind in TOUCH_ALL for kind, _, _ in changes):
-            update = await beside(lambda: updater.apply(changes))
+            update = await beside(lambda: updater.apply(changes, all_nodes=all_nodes))
         else:
-            update = updater.apply(changes)
+            update = updater.apply(changes, all_nodes=all_nodes)
         self.update = update
         if self._statuses is not None:
             self._statuses.take(update.snapshot, update.entries)
@@ -215,10 +216,10 @@ def _by_themselves(sources: Sources) -> Sources:
     return replace(sources, platforms=sources.platforms or (AUTO,), mig_strategy=sources.mig_strategy or AUTO)
 
 
-def _applied(updater: Updater, changes: Mapping[Key, Any]) -> Update:
+def _applied(updater: Updater, changes: Mapping[Key, Any], all_nodes: bool) -> Update:
     """Apply changes on a thread: see ``changed_files.pauseless_collection``."""
     with pauseless_collection():
-        return updater.apply(changes)
+        return updater.apply(changes, all_nodes=all_nodes)
 
 
 def log_event(event: str, /, **fields: Any) -> None:

@@ -52,14 +52,15 @@ def test_of_nodes_little_is_kept() -> None:
         "allocatable": {"cpu": "8", "nvidia.com/gpu": "4", "x.io/y": "1"},
         "images": [1],
     }
-    value = {"metadata": dict(metadata), "spec": {"taints": [taint, "odd"], "podCIDR": "10.0.0.0/24"}, "status": status}
+    spec = {"taints": [taint, "odd"], "podCIDR": "10.0.0.0/24", "providerID": "aws:///us-east-1a/i-0123"}
+    value = {"metadata": dict(metadata), "spec": spec, "status": status}
     kept = [BY_KIND["Node"].trim(value, "v1", "Node") for _ in range(2)]
     assert kept[0] == {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": "n", "resourceVersion": "5", "labels": {"a.b": "xy"}},
-        "spec": {"taints": [{"key": "nvidia.com/gpu", "value": "true", "effect": "NoSchedule"}]},
-        "status": {"capacity": {"nvidia.com/gpu": "", "x.io/y": ""}},
+        "spec": {"taints": [{"key": "nvidia.com/gpu", "value": "true", "effect": "NoSchedule"}], "providerID": "aws://"},
+        "status": {"capacity": {"nvidia.com/gpu": "4", "x.io/y": ""}},
     }
     assert kept[0]["metadata"]["labels"]["a.b"] is kept[1]["metadata"]["labels"]["a.b"]
     assert kept[0]["spec"]["taints"][0]["value"] is kept[1]["spec"]["taints"][0]["value"]

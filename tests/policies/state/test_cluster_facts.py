@@ -13,6 +13,7 @@ import pytest
 from policies.policy import Taint
 from policies.state import cluster_facts as facts
 from policies.state.cluster_facts import KINDS, Choice, ClusterFacts, DeviceClass, Entry, NodePool
+from policies.state.places import NodePlace
 from tests.support.counts import count
 
 
@@ -152,8 +153,10 @@ def test_an_item_of_a_list_does_not_say_its_kind() -> None:
     """Whoever asked for the list knows it."""
     node = {"metadata": {"name": "n", "labels": {"zone": "b", "rack": "1"}}}
     others = (Entry("taints", "n", ()), Entry("resources", "n", ()))
-    assert facts.read("Node", node) == (Entry("nodes", "n", {"zone": "b", "rack": "1"}), *others)
-    assert facts.read("Node", node, frozenset({"zone", "other"})) == (Entry("nodes", "n", {"zone": "b"}), *others)
+    place = Entry("places", "n", NodePlace(labels=(("rack", "1"), ("zone", "b"))))
+    assert facts.read("Node", node) == (Entry("nodes", "n", {"zone": "b", "rack": "1"}), *others, place)
+    place = Entry("places", "n", NodePlace(labels=(("zone", "b"),)))
+    assert facts.read("Node", node, frozenset({"zone", "other"})) == (Entry("nodes", "n", {"zone": "b"}), *others, place)
     assert facts.read("Pod", node) == ()
 
 
@@ -177,7 +180,7 @@ def test_what_differs_is_copied_and_nothing_else() -> None:
     assert before.nodes == {"a": {"x": "1"}, "b": {}}
     assert after.nodepools is before.nodepools
     assert after.changed((), facts.read("NodePool", SOME_POOL)) == ClusterFacts(
-        nodes={"a": {"x": "2"}}, taints={"a": ()}, resources={"a": ()}
+        nodes={"a": {"x": "2"}}, taints={"a": ()}, resources={"a": ()}, places={"a": NodePlace(labels=(("x", "2"),))}
     )
 
 
@@ -255,7 +258,7 @@ def test_nothing_in_an_object_is_an_error() -> None:
                 assert of_its_type(entry), (seed, entry)
                 read_of[entry.part] += 1
             ClusterFacts.from_objects([one, {"kind": kind}, 3, None])
-    assert len(read_of) == 8
+    assert len(read_of) == 10
 
 
 def of_its_type(entry: Entry) -> bool:
@@ -266,6 +269,10 @@ def of_its_type(entry: Entry) -> bool:
             return all(isinstance(text, str) for pair in entry.value.items() for text in pair)
         case "claims":
             return all(choices and all(a_choice(choice) for choice in choices) for choices in entry.value)
+        case "places":
+            return isinstance(entry.value, NodePlace) and all(isinstance(number, int) for _, number in entry.value.devices)
+        case "pool_specs":
+            return isinstance(entry.value, str)
         case "device_classes":
             return isinstance(entry.value, DeviceClass) and all(isinstance(text, str) for text in entry.value)
         case "taints":

@@ -143,7 +143,7 @@ class Changing:
         """Of all that is there, every label of every node included."""
         return ClusterFacts.from_objects({**value, "kind": kind} for (kind, _, _), value in self.there.items() if kind not in _OUR_KINDS)
 
-    def built(self) -> Snapshot:
+    def built(self, *, all_nodes: bool = False) -> Snapshot:
         """A snapshot made at once of all that acts. Call it once after each batch: ``auto`` rests on what was seen before."""
         facts, options = self.facts(), self.options
         seen = platform_detection.Detector(random_worlds.catalog())
@@ -160,6 +160,7 @@ class Changing:
             queues=options.queues,
             max_mode=options.max_mode,
             cluster=facts,
+            all_nodes=all_nodes,
         )
 
     def pods(self, number: int) -> list[Request]:

@@ -78,7 +78,8 @@ def wholly_alike(random: Random, lines: list[Line], batches: int) -> int:
     followed, decisions, found = Updater(random_worlds.catalog(), changing.options), none_decided(), 0
     sent = [(random.choice(NAMESPACES), request) for request in changing.pods(5)]
     for number in range(batches):
-        update, built = followed.apply(changing.batch(random.choice((1, 1, 4)))), changing.built()
+        every = random.random() < 0.8
+        update, built = followed.apply(changing.batch(random.choice((1, 1, 4))), all_nodes=every), changing.built(all_nodes=every)
         current, decisions = update.snapshot, decisions if update.decisions_hold else none_decided()
         for namespace, request in sent:
             if in_use(changing, current, namespace):

@@ -1,0 +1,175 @@
+"""A pod that nothing in the cluster can run: found only where every node and NodePool is known (``policies.state.places``).
+
+Judged is what asks for accelerators: their names and counts, taints, and labels of the catalog's keys, by the rules of
+``policies.scheduling``. A selector on another key is unknown: every place passes. So is a pod whose place others decide: of another
+scheduler, of a queue, pinned, with claims or a fraction of a device.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from policies.messages import At, Phrase, phrase
+from policies.planning.plan import Subject
+from policies.pods.interval import NONE
+from policies.pods.permissions import KUEUE_LABELS
+from policies.scheduling.amounts import PODS
+from policies.scheduling.blockers import TOLERATIONS, Blocker, of_node
+from policies.scheduling.fleet import outlook
+from policies.scheduling.nodes import Node
+from policies.scheduling.pool_blockers import of_pool
+from policies.scheduling.pools import Pool, PoolReader
+from policies.scheduling.wants import DEFAULT_SCHEDULER, Term, Wants, wants
+from policies.state import platform_detection
+from policies.state.places import NodePlace, Places
+from policies.state.snapshot import Snapshot
+from policies.verdict import Remark, Violation
+
+RULE = "node_affinity"
+CODE = "BERTH-223"
+_COUNTED = ("gpu", "mig", "shared", "other")
+"""Kinds of resource that kube-scheduler counts on nodes; parts of a device are an extender's."""
+_CUT = ("mig", "shared")
+_SHOWN = 3
+"""Resource names, taints and values that are named: the sentence is cut at 256 characters."""
+_PODS = 2**20
+"""Pods that a node may have: how many is not judged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """The places of a snapshot, as they are judged."""
+
+    nodes: tuple[Node, ...]
+    pools: tuple[Pool, ...]
+    keys: frozenset[str]
+    """Labels that are known of every node."""
+
+
+def prepared(snapshot: Snapshot, places: Places) -> Prepared:
+    """Return the places of a snapshot as they are judged, made once."""
+    if places.prepared is None:
+        reader = PoolReader(snapshot.catalog, snapshot.tables)
+        pools = (reader.read({"metadata": {"name": name}, "spec": json.loads(spec)}) for name, spec in places.pools)
+        places.prepared = Prepared(
+            nodes=tuple(_node(place) for place in sorted(places.kinds, key=str)),
+            pools=tuple(pool for pool in pools if pool is not None),
+            keys=platform_detection.node_keys(snapshot.catalog),
+        )
+    found: Prepared = places.prepared
+    return found
+
+
+def _node(place: NodePlace) -> Node:
+    amounts = {**dict(place.devices), PODS: _PODS}
+    return Node(name=place.pool, labels=dict(place.labels), taints=place.taints, allocatable=amounts, capacity=amounts, used=None)
+
+
+def check(about: Subject, snapshot: Snapshot, violations: tuple[Violation, ...]) -> Iterator[Remark]:
+    """Yield the remark on a created pod that no place can run, unless it is refused. It is judged as all webhooks left it:
+    others may add tolerations to what /mutate sees."""
+    request = about.request
+    if snapshot.known_places is None or request.phase != "validate" or request.operation != "CREATE" or violations:
+        return
+    places, pod = prepared(snapshot, snapshot.known_places), None
+    if snapshot.max_mode != "Audit" and not snapshot.cluster.device_classes and _is_judged(about, snapshot.known_places):
+        pod = _asked(about, places)
+    if pod is None:
+        return
+    on_nodes = [(node, of_node(pod, node)) for node in places.nodes if pod.requests.keys() & node.allocatable.keys()]
+    if any(outlook(found) != "never" for _, found in on_nodes):
+        return
+    on_pools = [(pool, of_pool(pod, pool)) for pool in places.pools]
+    if all(outlook(found) == "never" for _, found in on_pools):
+        yield Remark(code=CODE, found=_sentence(pod, on_nodes, on_pools, places), rule=RULE)
+
+
+def _is_judged(about: Subject, places: Places) -> bool:
+    """Return whether kube-scheduler alone decides on the pod's place, by what nodes offer. Slices that no node has now are not judged:
+    some operators cut a device when a pod asks for one."""
+    pod, devices = about.pod, about.devices
+    if about.actor.affinity != "write" or about.actor.mirror or devices.claimed or pod.claims or devices.fraction != NONE:
+        return False
+    if any(label in pod.labels for label in KUEUE_LABELS) or pod.raw["spec"].get("schedulingGates"):
+        return False  # who lifts a gate may add tolerations
+    kinds = {one.resource.name: one.resource.kind for one in devices.asked}
+    return all(kind in _COUNTED and (kind not in _CUT or name in places.resources) for name, kind in kinds.items()) and bool(kinds)
+
+
+def _asked(about: Subject, places: Prepared) -> Wants | None:
+    """Return what the pod wants, as far as it is judged; None if nothing of it is."""
+    pod = wants(about.pod.raw)
+    names = {one.resource.name for one in about.devices.asked}
+    if pod.scheduler != DEFAULT_SCHEDULER or pod.node or pod.unreadable & names or any(term.names for term in pod.terms or ()):
+        return None
+    selector = tuple(one for one in pod.selector if one.key in places.keys)
+    requests = {name: need for name, need in pod.requests.items() if name in names and need > 0}
+    return replace(pod, requests=requests, selector=selector, terms=_known(pod.terms, places.keys)) if requests else None
+
+
+def _known(terms: tuple[Term, ...] | None, keys: frozenset[str]) -> tuple[Term, ...] | None:
+    """Return the terms with the expressions that are judged; None if of one of them nothing is."""
+    if terms is None:
+        return None
+    left = tuple(term._replace(labels=tuple(one for one in term.labels if one.key in keys)) for term in terms)
+    return None if any(new.empty and not old.empty for new, old in zip(left, terms, strict=True)) else left
+
+
+# --- the sentence -----------------------------------------------------------------------------------------------------
+
+
+def _sentence(
+    pod: Wants, on_nodes: list[tuple[Node, tuple[Blocker, ...]]], on_pools: list[tuple[Pool, tuple[Blocker, ...]]], places: Prepared
+) -> Phrase:
+    """Return the fact about the place that comes nearest, and what to change."""
+    made = phrase("no pool either") if places.pools else phrase("nothing more")
+    enough = [(len(found), found) for _, found in on_nodes if not any(blocker.kind == "resource" for blocker in found)]
+    if enough:
+        _, least = min(enough, key=lambda one: one[0])
+        return _apart(pod, least, phrase("such nodes", devices=_devices(pod)), made)
+    buyable = [(pool, found) for pool, found in on_pools if all(blocker.kind in ("taint", "label") for blocker in found)]
+    if buyable:
+        pool, found = min(buyable, key=lambda one: len(one[1]))
+        return _apart(pod, found, phrase("made", devices=_devices(pod), pool=pool.name), phrase("nothing more"))
+    nowhere = phrase("node or pool") if places.pools else phrase("node")
+    for name, need in pod.requests.items():
+        most = max((node.allocatable.get(name, 0) for node in places.nodes), default=0)
+        most = max(most, *(blocker.have for _, found in on_pools for blocker in found if _is_count(blocker, name)), 0)
+        if most < need:
+            if most > 0:
+                return phrase("too many", resource=name, need=need, most=most, places=nowhere)
+            offered = tuple(sorted({key for node in places.nodes for key in node.allocatable} - {PODS}))[:_SHOWN]
+            kind = "none offered" if offered else "nothing offered"
+            return phrase(kind, resource=name, places=nowhere, **({"offered": offered} if offered else {}))
+    return phrase("not together", devices=_devices(pod), places=nowhere)
+
+
+def _is_count(blocker: Blocker, name: str) -> bool:
+    return blocker.kind in ("machines", "limits") and blocker.key == name
+
+
+def _devices(pod: Wants) -> str:
+    return " and ".join(f"{need} {name}" for name, need in list(pod.requests.items())[:_SHOWN])
+
+
+def _apart(pod: Wants, found: Iterable[Blocker], where: Phrase, made: Phrase) -> Phrase:
+    """Return the sentence on places that have enough devices, and from which something else keeps the pod."""
+    hard = [blocker for blocker in found if not blocker.passing]
+    taints = [_taint(b) for b in hard if b.kind == "taint"]
+    if taints:
+        return phrase("tainted", where=where, taints=tuple(taints[:_SHOWN]), pools=made, path=At(TOLERATIONS))
+    first = hard[0]
+    values = tuple(first.values[:_SHOWN])
+    asked = phrase("there", key=first.key)
+    if values:
+        named = first.path[-1:] == (first.key,)
+        asked = phrase("value", values=values) if named else phrase("compared", key=first.key, operator=first.operator, values=values)
+    shown = phrase("has", value=first.found) if first.found else phrase("has not")
+    return phrase("labelled", where=where, asked=asked, found=shown, pools=made, path=At(first.path))
+
+
+def _taint(blocker: Blocker) -> str:
+    """Return a taint as kubectl writes it."""
+    return f"{blocker.key}{f'={blocker.found}' if blocker.found else ''}:{blocker.operator}"

@@ -1,0 +1,168 @@
+"""What a cluster offers to pods that ask for accelerators, in a bounded form: the kinds of node with devices, each
+once however many nodes are of it, and the NodePools.
+
+A node that comes or goes changes nothing while others of its kind are there. Nothing is claimed of a cluster that may
+have places which cannot be seen from here: ``places`` is None then.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from policies.policy import Taint
+from policies.quantity import QuantityError, parse
+from policies.state.untyped import LARGEST, map_at, maps_in, text_of
+
+POOL = "karpenter.sh/nodepool"
+SCALED_BY_CLOUD = ("cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool", "agentpool", "provisioner.cast.ai/managed-by")
+"""Labels of nodes whose groups the cloud's own autoscaler may scale up from nothing."""
+NO_AUTOSCALER = ("k3s://", "rke2://", "kind://", "kwok://")
+"""Beginnings of ``spec.providerID`` on machines that no autoscaler adds. Cluster Autoscaler knows its nodes by their provider ID,
+so nodes without one are none of its."""
+HasGpus = Callable[[Mapping[str, str]], bool]
+"""Whether labels tell that a node has GPUs."""
+IsAccelerator = Callable[[str], bool]
+MOST_KINDS = 256
+"""Kinds of node that are judged: a cluster has some for each type of machine and each set of taints."""
+
+
+_STATES = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "readiness.k8s.io/", "karpenter.sh/")
+_STATE_ENDS = ("/agent-not-ready", "ByClusterAutoscaler")
+_STATE_KEYS = ("amd-gpu-unhealthy", "amd-dcm", "remediator.kubernetes.azure.com/unschedulable")
+"""As the catalog has them under neverTolerate."""
+
+
+def passes(key: str, startup: Iterable[str] = ()) -> bool:
+    """Return whether a taint tells the state of a node that may end by itself: one of Kubernetes' own
+    (``not-ready``, ``unschedulable``, ``disk-pressure`` ...: k8s.io/api/core/v1/well_known_taints.go), of the cloud's controller
+    (``uninitialized``), of the node readiness controller, of Karpenter (``unregistered``, ``disrupted``), of an agent that starts (CSI
+    drivers, Cilium), of a device that is mended (AMD's operator), of a node that goes (Cluster Autoscaler), or one of ``startup``."""
+    return key.startswith(_STATES) or key.endswith(_STATE_ENDS) or key in _STATE_KEYS or key in startup
+
+
+class NodePlace(NamedTuple):
+    """One kind of node."""
+
+    labels: tuple[tuple[str, str], ...] = ()
+    """Those of ``platform_detection.node_keys``, sorted."""
+    taints: tuple[Taint, ...] = ()
+    devices: tuple[tuple[str, int], ...] = ()
+    """(extended resource, capacity), sorted: a device that is not healthy now may be again."""
+    pool: str = ""
+    """Its NodePool."""
+    scaled: bool = False
+    """True if the cloud's own autoscaler may make more of them."""
+    provided: bool = False
+    """True if some autoscaler may: it has an ID by which one knows it."""
+
+
+@functools.lru_cache(maxsize=4096)
+def _shared(place: NodePlace) -> NodePlace:
+    """Return the same object for equal kinds: 10,000 nodes have a few of them."""
+    return place
+
+
+def node_place(thing: Any, labels: Mapping[str, str], taints: Iterable[Taint]) -> NodePlace:
+    """Return the kind of a Node. ``labels``: those of its labels that are read."""
+    every, provider = map_at(thing, "metadata", "labels"), text_of(map_at(thing, "spec").get("providerID"))
+    return _shared(
+        NodePlace(
+            labels=tuple(sorted(labels.items())),
+            taints=tuple(sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))),
+            devices=tuple(sorted(_devices(map_at(thing, "status", "capacity")))),
+            pool=text_of(every.get(POOL)),
+            scaled=any(key in every for key in SCALED_BY_CLOUD),
+            provided=bool(provider) and not provider.startswith(NO_AUTOSCALER),
+        )
+    )
+
+
+def offered(thing: Any) -> tuple[str, ...]:
+    """Return the extended resources of a node: those with a domain of their own (k8s.io/kubernetes
+    pkg/apis/core/v1/helper IsExtendedResourceName)."""
+    names = {*map_at(thing, "status", "capacity"), *map_at(thing, "status", "allocatable")}
+    return tuple(sorted(name for name in names if _is_extended(name)))
+
+
+def _is_extended(name: object) -> bool:
+    return isinstance(name, str) and "/" in name and "kubernetes.io/" not in name
+
+
+def _devices(capacity: Mapping[Any, Any]) -> Iterable[tuple[str, int]]:
+    for name, amount in capacity.items():
+        if _is_extended(name):
+            try:
+                number = parse(amount)
+            except QuantityError:
+                continue
+            if 1 <= number < LARGEST:
+                yield name, int(number)
+
+
+def pool_spec(thing: Any) -> str:
+    """Return what a NodePool makes, and how many at most, as JSON: alike for NodePools that are alike."""
+    spec = map_at(thing, "spec")
+    template, inner = map_at(spec, "template"), map_at(spec, "template", "spec")
+    read = {name: inner[name] for name in ("nodeClassRef", "requirements", "taints", "startupTaints") if name in inner}
+    labels = map_at(template, "metadata").get("labels")
+    kept = {"template": {"metadata": {"labels": labels}, "spec": read}, **{k: spec[k] for k in ("limits", "replicas") if k in spec}}
+    try:
+        return json.dumps(kept, sort_keys=True, default=str)
+    except (TypeError, RecursionError, ValueError):
+        return ""
+
+
+class Places:
+    """The places of a cluster of which all are known. Hashed once, equal if they offer the same."""
+
+    __slots__ = ("_hash", "kinds", "pools", "prepared", "resources")
+
+    def __init__(self, kinds: frozenset[NodePlace], pools: tuple[tuple[str, str], ...]) -> None:
+        self.kinds = kinds
+        self.pools = pools
+        """(name, ``pool_spec``) of each NodePool, sorted."""
+        self.resources = frozenset(name for kind in kinds for name, _ in kind.devices)
+        """The resource names that nodes have."""
+        self.prepared: Any = None
+        """What ``policies.reasons.no_place`` makes of them under the tables of their snapshot."""
+        self._hash = hash((kinds, pools))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Places) and (self.kinds, self.pools) == (other.kinds, other.pools))
+
+
+def known(places: Iterable[NodePlace], specs: Mapping[str, str], has_gpus: HasGpus, is_accelerator: IsAccelerator) -> Places | None:
+    """Return what nodes of these kinds and these NodePools offer; None if there may be places besides, or if what some
+    node has is not known yet. ``specs``: those of all NodePools."""
+    distinct = set(places)
+    if "" in specs.values() or any(_leaves_open(place, specs) for place in distinct):
+        return None
+    startup = _startup_keys(specs.values())
+    kinds = set()
+    for place in distinct:
+        devices = tuple((name, number) for name, number in place.devices if is_accelerator(name))
+        if not devices and has_gpus(dict(place.labels)):
+            return None  # its device plugin, or a driver of claims, may still come
+        if devices and place.provided and not place.pool:
+            return None
+        if devices:
+            lasting = tuple(taint for taint in place.taints if not passes(taint.key, startup))
+            kinds.add(NodePlace(labels=place.labels, taints=lasting, devices=devices, pool=place.pool))
+    return Places(frozenset(kinds), tuple(sorted(specs.items()))) if (kinds or specs) and len(kinds) <= MOST_KINDS else None
+
+
+def _leaves_open(place: NodePlace, specs: Mapping[str, str]) -> bool:
+    """Return whether a node shows that more may be made than NodePools tell."""
+    return place.scaled or (place.provided and not specs) or bool(place.pool and place.pool not in specs)
+
+
+def _startup_keys(specs: Iterable[str]) -> frozenset[str]:
+    """Return the keys of taints that nodes of these NodePools have only while they start."""
+    templates = (map_at(json.loads(spec), "template", "spec") for spec in specs)
+    return frozenset(text_of(taint.get("key")) for one in templates for taint in maps_in(one.get("startupTaints")))
