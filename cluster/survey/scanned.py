@@ -42,15 +42,15 @@ def offering(value: Raw, api_version: str, kind: str) -> Raw:
     ready = [one for one in conditions if map_of(one).get("type") == "Ready"] if isinstance(conditions, list) else []
     parts = ("allocatable", "capacity")
     amounts = {part: {_shared(name): _shared(one) for name, one in map_of(status.get(part)).items()} for part in parts}
-    kept = [{field: one.get(field) for field in ("type", "status")} for one in ready]
-    return trimmed | {"spec": spec, "status": amounts | ({"conditions": kept} if kept else {})}
+    shown = [{field: one.get(field) for field in ("type", "status")} for one in ready]
+    return trimmed | {"spec": spec, "status": amounts | ({"conditions": shown} if shown else {})}
 
 
 def with_status(value: Raw, api_version: str, kind: str) -> Raw:
     """Trim a NodePool to its spec, what its nodes have together, and its conditions."""
     status = map_of(value.get("status"))
-    kept = {field: status[field] for field in ("resources", "conditions") if field in status}
-    return spec_alone(value, api_version, kind) | {"status": kept}
+    part = {field: status[field] for field in ("resources", "conditions") if field in status}
+    return spec_alone(value, api_version, kind) | {"status": part}
 
 
 def _shared(value: Any) -> Any:
@@ -97,11 +97,11 @@ class _Alike:
 
     def spec(self, pod: StoredPod, spec: Raw) -> Raw:
         """Return the part of the spec that is about nodes, with the metadata that is judged."""
-        kept = {field: spec[field] for field in ABOUT_NODES if field in spec}
-        kept |= {field: [_container(one) for one in spec[field]] for field in CONTAINERS if isinstance(spec.get(field), list)}
+        part = {field: spec[field] for field in ABOUT_NODES if field in spec}
+        part |= {field: [_container(one) for one in spec[field]] for field in CONTAINERS if isinstance(spec.get(field), list)}
         if isinstance(spec.get("volumes"), list):
-            kept["volumes"] = [{kind: {} for kind in map_of(volume)} for volume in spec["volumes"]]
-        whole = {"metadata": json.loads(pod.shared).get("metadata", {}), "spec": kept}
+            part["volumes"] = [{kind: {} for kind in map_of(volume)} for volume in spec["volumes"]]
+        whole = {"metadata": json.loads(pod.shared).get("metadata", {}), "spec": part}
         return self._specs.setdefault(json.dumps(whole, sort_keys=True), whole)
 
 

@@ -102,7 +102,7 @@ def without_gpus(seen: Seen) -> frozenset[str]:
 
 def blind(seen: Seen) -> frozenset[str]:
     """Return the NodePools that name only machines whose GPUs their platform does not see: nothing is made of them for a pod with a GPU,
-    unless somebody has told Karpenter otherwise (a NodeOverlay)."""
+    unless a NodeOverlay gives Karpenter those GPUs."""
     found, detector = set(), Detector(seen.catalog)
     for name, pool in seen.cluster.facts.nodepools.items():
         if (platform := seen.catalog.platforms.get(detector.of_pool(pool).platform)) is not None:
