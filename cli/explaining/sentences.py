@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
+from cli.output import yaml_writer
 from policies.patch.json_patch import pointer
 from policies.scheduling.blockers import Blocker
 from policies.verdict import Edit, dotted
@@ -18,6 +20,8 @@ UNJUDGED = {
     "schedulingGates": "scheduling gates",
 }
 _MOST_VALUE = 160
+_FLOW = frozenset("{}[],#\n")
+"""Characters that end a plain text within a map on one line."""
 
 
 def blocker(one: Blocker) -> str:
@@ -102,10 +106,10 @@ def shown(value: Any) -> str:
         text = "{" + ", ".join(f"{key}: {shown(one)}" for key, one in value.items()) + "}"
     elif isinstance(value, list):
         text = "[" + ", ".join(map(shown, value)) + "]"
-    elif isinstance(value, str):
-        text = value or '""'
+    elif isinstance(value, str) and not _FLOW.isdisjoint(value):
+        text = json.dumps(value)
     else:
-        text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+        text = yaml_writer.scalar(value)
     return text if len(text) <= _MOST_VALUE else text[: _MOST_VALUE - 3] + "..."
 
 

@@ -55,7 +55,7 @@ def test_amounts(name: str, value: int, expected: str) -> None:
 
 def test_values_and_edits_stay_on_one_line() -> None:
     """Long ones are cut."""
-    assert shown({"a": [True, None, 1, ""]}) == '{a: [true, null, 1, ""]}'
+    assert shown({"a": [True, None, 1, "", "true", "x, y", "8", "500m"]}) == """{a: [true, null, 1, '', 'true', "x, y", '8', 500m]}"""
     assert len(shown("x" * 500)) == 160
     edits = (Edit("remove", ("spec", "a"), "mend", ()), Edit("replace", ("spec", "b"), "mend", (), 1))
     assert list(map(sentences.edit, edits)) == ["- spec.a", "~ spec.b: 1"]

@@ -253,7 +253,7 @@ def test_a_manifest_that_is_not_created_yet(run: Run, tmp_path: Path) -> None:
     assert out.startswith("pod/new in namespace research: not created.\n")
     assert f"9 {GPU} wanted; it has 8" in out
     assert "As it is, nothing in the cluster can ever run it." in out
-    assert f'spec.containers[0].resources.limits["{GPU}"]: 8' in out
+    assert f"spec.containers[0].resources.limits[\"{GPU}\"]: '8'\n" in out
 
 
 @pytest.mark.parametrize(
