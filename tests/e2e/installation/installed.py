@@ -44,8 +44,16 @@ class Installation:
         return self.helm("upgrade", RELEASE, str(CHART), *own_image(), *options)
 
     def pods(self) -> list[Raw]:
-        """Of Berth; also those that are being ended, and still answer."""
-        return self.api.list("v1", "Pod", NAMESPACE, labelSelector=f"app.kubernetes.io/instance={RELEASE}")
+        """Of Berth's server; also those that are being ended, and still answer."""
+        return self._pods("berth")
+
+    def audit_pods(self) -> list[Raw]:
+        """Of `berth audit --serve`."""
+        return self._pods("berth-audit")
+
+    def _pods(self, name: str) -> list[Raw]:
+        selector = f"app.kubernetes.io/instance={RELEASE},app.kubernetes.io/name={name}"
+        return self.api.list("v1", "Pod", NAMESPACE, labelSelector=selector)
 
     def replicas(self) -> list[Raw]:
         """Pods of Berth that are not being ended."""

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.e2e.installation.arrivals import arriving, gpu_pod, is_policied
-from tests.e2e.installation.installed import RATE, Installation
+from tests.e2e.installation.installed import RATE, Installation, is_ready
 from tests.testcluster.addons.helm import RELEASE
 from tests.testcluster.addons.installed import NAMESPACE
 
@@ -56,6 +56,20 @@ def test_an_image_that_cannot_be_pulled_leaves_the_old_replicas(installation: In
     print(load)
     assert load.failed() == []
     assert load.unpoliced() == 0
+
+
+def test_the_audit_counts_what_runs(installation: Installation, team: str) -> None:
+    """By an account and a pod of its own, beside the replicas: how many pods the policy applies to."""
+    assert installation.api.try_create(gpu_pod(), team).ok
+
+    def counted() -> bool:
+        policy = installation.api.get("berth.dev/v1alpha1", "ClusterGPUPolicy", "berth-default")
+        return policy is not None and policy["status"].get("audit", {}).get("pods", 0) > 0
+
+    installation.rig.cluster.wait_for(counted, "the audit to count a GPU pod")
+    (pod,) = installation.audit_pods()
+    assert is_ready(pod)
+    assert pod["spec"]["serviceAccountName"] == f"{RELEASE}-audit"
 
 
 def test_uninstalling_blocks_nothing_and_leaves_nothing(installation: Installation, team: str) -> None:
