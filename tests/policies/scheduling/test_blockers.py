@@ -6,8 +6,9 @@ from typing import Any
 
 from hypothesis import given
 
+from policies.scheduling.amounts import Port
 from policies.scheduling.blockers import Blocker, of_node, read
-from policies.scheduling.nodes import Node, nodes
+from policies.scheduling.nodes import Node, Occupant, nodes
 from tests.support.generators.strategies import randoms
 from tests.support.scheduling import random_places
 
@@ -97,3 +98,12 @@ def test_asking_less_never_adds_a_reason(random: Any) -> None:
 
 def _kinds(spec: dict[str, Any], node: Node) -> set[tuple[str, str]]:
     return {(one.kind, one.key) for one in of_node(read({"spec": spec}), node)}
+
+
+def test_names_ports_and_what_is_not_free() -> None:
+    """A field that names another node, a port that is taken, devices that others hold."""
+    (node,) = nodes([{**PLACE, "spec": {}}], [Occupant("n", {GPU: 2}, (Port("0.0.0.0", "TCP", 80),))])
+    fields = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["m"]}]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": fields}}
+    pod = {"containers": [{"resources": {"limits": {GPU: 1}}, "ports": [{"hostPort": 80}]}], "affinity": affinity}
+    assert [(one.kind, one.passing) for one in of_node(read({"spec": pod}), node)] == [("name", False), ("ports", True), ("capacity", True)]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from policies.scheduling.blockers import Blocker, read
-from policies.scheduling.pool_blockers import of_pool
+from policies.scheduling.pool_blockers import machines, most_devices, of_pool
 from policies.scheduling.pools import Pool
 from tests.support.scheduling.node_pools import CATEGORY, of_families, pool
 
@@ -109,3 +110,38 @@ def test_of_an_unknown_cloud_only_its_own_words_are_judged() -> None:
     """Its machines may have any label and any number of devices."""
     place = pool(group="example.com", taints=[TAINT])
     assert _kinds(_found(place, 64, nodeSelector={"example.com/x": "y"})) == [("taint", GPU)]
+
+
+def test_a_pod_on_a_named_node_and_a_pool_that_is_not_ready() -> None:
+    """No machine that is made has that name; a pool that Karpenter does not use now may be used again."""
+    place = replace(pool(requirements=[of_families("g5")]), ready=False)
+    found = _found(place, nodeName="n1")
+    assert [(one.kind, one.passing) for one in found] == [("not-ready", True), ("name", False)]
+
+
+def test_what_cannot_be_read_is_left_out() -> None:
+    """An operator of tomorrow, an amount that is none; a term without conditions matches nothing."""
+    place = pool(requirements=[of_families("g5")])
+    assert _found(place, affinity=_terms([{"key": "team", "operator": "Near"}])) == []
+    assert _kinds(_found(place, affinity=_terms([]))) == [("label", "")]
+    broken = {"containers": [{"resources": {"limits": {GPU: "x"}}}]}
+    assert of_pool(read({"spec": broken}), place) == ()
+
+
+def test_machines_of_one_pool() -> None:
+    """By name, and the most devices that any has; of an unknown cloud nothing is known."""
+    place = pool(requirements=[of_families("p4d", "g5")])
+    asks = read({"spec": {"containers": [{"resources": {"limits": {GPU: 8}}}]}})
+    assert set(machines(asks, place)) == {"p4d.24xlarge", "g5.48xlarge"}
+    assert most_devices(place)[GPU] == 8
+    unknown = pool(group="example.com")
+    assert (machines(asks, unknown), most_devices(unknown)) == ((), {})
+
+
+def test_terms_that_leave_no_machine() -> None:
+    """Each of them narrows by itself; the first is shown."""
+    gpu = "karpenter.k8s.aws/instance-gpu-name"
+    place = pool(requirements=[of_families("p4d")])
+    h100, a100 = ({"key": gpu, "operator": "In", "values": [value]} for value in ("h100", "a100"))
+    assert _kinds(_found(place, affinity=_terms([h100], [h100]))) == [("machines", gpu)]
+    assert _found(place, affinity=_terms([h100], [a100])) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,3 +61,27 @@ def test_what_cannot_be_read_is_none() -> None:
     assert requirement("Near", ("a",)) is None
     assert requirement("Gt", ("a",)) is None
     assert requirement("Gt", ()) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (("In", "a", "b"), ("NotIn", "a"), True),
+        (("In", "a"), ("NotIn", "a"), False),
+        (("NotIn", "a"), ("In", "a", "b"), True),
+        (("NotIn", "a"), ("NotIn", "b"), True),
+        (("Gt", "5"), ("In", "6"), True),
+        (("Gte", "5"), ("In", "5"), True),
+        (("Gt", "5"), ("In", "5", "x"), False),
+        (("Lte", "5"), ("In", "6"), False),
+        (("Lt", "5"), ("In", "4"), True),
+        (("Gt", "5"), ("Lt", "5"), False),
+        (("Exists",), ("DoesNotExist",), False),
+    ],
+)
+def test_pairs(one: tuple[str, ...], other: tuple[str, ...], expected: bool) -> None:
+    """As Karpenter's own tests have them."""
+    first, second = requirement(one[0], one[1:]), requirement(other[0], other[1:])
+    assert first is not None
+    assert second is not None
+    assert first.meets(second) is expected
