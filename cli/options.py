@@ -48,14 +48,14 @@ def sources_from(args: argparse.Namespace) -> Sources:
     )
 
 
-def snapshot_from(args: argparse.Namespace, given: Sequence[object] = ()) -> Snapshot:
+def snapshot_from(args: argparse.Namespace, given: Sequence[object] = (), *, all_nodes: bool = False) -> Snapshot:
     """Build the snapshot from the options, and print warnings to standard error.
 
-    ``given``: objects that are facts in addition to those of --facts.
+    ``given``: objects that are facts in addition to those of --facts; ``all_nodes``: there are no other nodes and NodePools.
 
     Raises SourcesError with every InputError; the command then exits with 2.
     """
-    loaded = load(sources_from(args), given)
+    loaded = load(sources_from(args), given, all_nodes=all_nodes)
     for line in loaded.warnings:
         stderr.say(line)
     return loaded.snapshot

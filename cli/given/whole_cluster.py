@@ -42,6 +42,11 @@ class WholeCluster:
     installed: bool
     """True if the cluster has the definitions of Berth's kinds."""
 
+    @property
+    def all_nodes(self) -> bool:
+        """True if nodes and NodePools are known as the API server has them."""
+        return self.unread.keys().isdisjoint({"Node", "NodePool"})
+
     def changes(self) -> dict[Key, Change]:
         """Return policies and facts by key, for an ``Updater``."""
         return {**self.policies, **{key_of(one["kind"], one): one for one in self.facts}}

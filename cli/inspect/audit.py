@@ -86,9 +86,9 @@ def run(args: argparse.Namespace) -> int:
         stderr.say(f"{reason}: what rests on it is not known")
     if args.policies:
         args.platforms, args.mig_strategy = sources.platforms, sources.mig_strategy
-        snapshot: Snapshot = snapshot_from(args, found.facts)
+        snapshot: Snapshot = snapshot_from(args, found.facts, all_nodes=found.all_nodes)
     elif found.installed:
-        snapshot = Updater(catalog, chosen).apply(found.changes()).snapshot
+        snapshot = Updater(catalog, chosen).apply(found.changes(), all_nodes=found.all_nodes).snapshot
     else:
         message = "Berth is not installed there; name policies to audit by: berth audit --policies PATH"
         raise InputError(file="cluster", message=message)
@@ -112,7 +112,7 @@ def _preview(args: argparse.Namespace, found: WholeCluster, snapshot: Snapshot, 
 
     name, catalog = args.enforce_preview, snapshot.catalog
     if args.policies:
-        now = preview.of_files(args.policies, found.facts, name, catalog, chosen)
+        now = preview.of_files(args.policies, found, name, catalog, chosen)
     else:
         now = preview.of_cluster(found, name, catalog, chosen)
     compared = Comparison(now=now, then=snapshot, prices=cost, diffs=False, anew=True, namespace=args.namespace)

@@ -109,9 +109,9 @@ def _compared(args: argparse.Namespace, now: Snapshot, then: Snapshot | None) ->
     return Comparison(now=now, then=then, prices=cost, diffs=args.diff, namespace=args.namespace)
 
 
-def _old(args: argparse.Namespace, facts: Iterable[Mapping[str, Any]]) -> Snapshot:
+def _old(args: argparse.Namespace, facts: Iterable[Mapping[str, Any]], *, all_nodes: bool = False) -> Snapshot:
     """Return the policies of then, with the facts of now: which facts there were then no recording says."""
-    return load(replace(sources_from(args), policies=tuple(args.against)), list(facts)).snapshot
+    return load(replace(sources_from(args), policies=tuple(args.against)), list(facts), all_nodes=all_nodes).snapshot
 
 
 def _of_files(args: argparse.Namespace, chosen: Comparison) -> Total:
@@ -130,7 +130,7 @@ def _of_files(args: argparse.Namespace, chosen: Comparison) -> Total:
 def _of_cluster(args: argparse.Namespace) -> Total:
     """Judge the pods of a cluster; or those of files, by the cluster's policies."""
     found, own, now = _cluster(args)
-    then = _old(args, found.facts) if args.against else own if args.policies and not args.files else None
+    then = _old(args, found.facts, all_nodes=found.all_nodes) if args.against else own if args.policies and not args.files else None
     chosen = _compared(args, now, then)
     if args.files:
         return _of_files(args, chosen)
@@ -157,8 +157,8 @@ def _cluster(args: argparse.Namespace) -> tuple[WholeCluster, Snapshot | None, S
     found = whole_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, _read)
     for reason in found.unread.values():
         stderr.say(f"{reason}: what rests on it is not known")
-    own = Updater(catalog, settings).apply(found.changes()).snapshot if found.installed else None
-    now = snapshot_from(args, found.facts) if args.policies else own
+    own = Updater(catalog, settings).apply(found.changes(), all_nodes=found.all_nodes).snapshot if found.installed else None
+    now = snapshot_from(args, found.facts, all_nodes=found.all_nodes) if args.policies else own
     if now is None:
         raise InputError(file=CLUSTER, message=f"Berth is not installed there; {_NOW_ONLY}")
     return found, own, now

@@ -3,7 +3,7 @@ this one in Enforce."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -33,10 +33,10 @@ def of_cluster(found: WholeCluster, name: str, catalog: Catalog, chosen: Options
     spec = before.get("spec")
     _switch(name, spec.get("mode", "Audit") if isinstance(spec, dict) else "Audit")
     changes[key] = {**before, "spec": {**(spec if isinstance(spec, dict) else {}), "mode": "Enforce"}, "status": {}}
-    return Updater(catalog, chosen).apply(changes).snapshot
+    return Updater(catalog, chosen).apply(changes, all_nodes=found.all_nodes).snapshot
 
 
-def of_files(paths: Sequence[str], facts: Iterable[Any], name: str, catalog: Catalog, chosen: Options) -> Snapshot:
+def of_files(paths: Sequence[str], found: WholeCluster, name: str, catalog: Catalog, chosen: Options) -> Snapshot:
     """Return the policies of files with one in Enforce. Raises InputError for one that is not there, SourcesError for
     files that are wrong."""
     policy_set, errors, _ = read_policies(paths, catalog)
@@ -45,7 +45,8 @@ def of_files(paths: Sequence[str], facts: Iterable[Any], name: str, catalog: Cat
     policy = _chosen(name, {one.id: one for one in policy_set.policies})
     _switch(name, policy.mode)
     switched = tuple(replace(one, mode="Enforce") if one is policy else one for one in policy_set.policies)
-    return Updater(catalog, chosen).replace_all(replace(policy_set, policies=switched), ClusterFacts.from_objects(facts)).snapshot
+    facts, policy_set = ClusterFacts.from_objects(found.facts), replace(policy_set, policies=switched)
+    return Updater(catalog, chosen).replace_all(policy_set, facts, all_nodes=found.all_nodes).snapshot
 
 
 def _chosen(name: str, known: Mapping[str, T]) -> T:

@@ -69,9 +69,10 @@ class Inventory:
     def snapshot_changed(self, snapshot: Snapshot, changed: Iterable[Key], *, every: bool) -> None:
         """Take a new snapshot. ``changed``: the facts that differ from those of the one before; ``every``: a
         verdict on any pod may be another one."""
-        first = self._snapshot is None
-        self._snapshot, self._assessment = snapshot, Assessment(snapshot, self._prices, self._owners)
-        if first or every:
+        before, self._snapshot = self._snapshot, snapshot
+        self._assessment = Assessment(snapshot, self._prices, self._owners)
+        # of equal slices the one that nodes have is chosen
+        if before is None or every or before.known_places != snapshot.known_places:
             self._due = dict.fromkeys(self._pods)
             return
         facts = list(changed)

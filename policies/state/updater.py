@@ -167,10 +167,8 @@ class Updater:
         same_facts = before is not None and not any(getattr(facts, part) is not getattr(before.cluster, part) for part in _DECISIVE)
         same_templates = before is not None and not recompiled.templates and not recompiled.tables
         hold = same_facts and same_templates
+        offered = self._places(facts, before if same_templates and self._all_nodes else None) if batch.all_nodes else None
         self._all_nodes = batch.all_nodes
-        offered = self._places(facts) if batch.all_nodes else None
-        if before is not None and same_templates and offered == before.known_places:
-            offered = before.known_places
         compiled, of_cluster = self._compilation, self._compilation.of_cluster
         self._snapshot = Snapshot(
             catalog=self.catalog,
@@ -205,13 +203,18 @@ class Updater:
             removed=recompiled.removed,
         )
 
-    def _places(self, facts: ClusterFacts) -> Places | None:
-        return places_known(
+    def _places(self, facts: ClusterFacts, before: Snapshot | None) -> Places | None:
+        """Return what nodes and NodePools offer; the object of the snapshot before, if that offers the same. It is only
+        looked for where one of them has changed: with 10,000 nodes that takes milliseconds."""
+        if before is not None and facts.places is before.cluster.places and facts.pool_specs is before.cluster.pool_specs:
+            return before.known_places
+        found = places_known(
             facts.places.values(),
             facts.pool_specs,
             lambda labels: self._detector.of_node(labels).gpus,
             lambda name: (self.catalog.resource(name) or self._lookalikes.resource(name)) is not None,
         )
+        return before.known_places if before is not None and found == before.known_places else found
 
     def _vocabulary(self) -> Vocabulary:
         return vocabulary(self.catalog, (one.template for one in self._compilation.templates.values()))

@@ -137,7 +137,8 @@ class Auditor:
         self._changed.clear()
         changes, owners = self._facts.take(), self._owners.take() | self._workloads.take()
         if changes or self.update is None:
-            update = self.update = await beside(lambda: self._updater.apply(changes))
+            all_nodes = all(one.healthy for one in self._reflectors if one.kind in ("Node", "NodePool"))
+            update = self.update = await beside(lambda: self._updater.apply(changes, all_nodes=all_nodes))
             if update.changed or not self.settled_once:
                 every = update.policies_changed or not update.decisions_hold
                 self.inventory.snapshot_changed(update.snapshot, changes, every=every)

@@ -82,10 +82,11 @@ class Loader:
         self.sources = sources
         self._updater: Updater | None = None
 
-    def load(self, given: Sequence[object] = ()) -> Loaded:
+    def load(self, given: Sequence[object] = (), *, all_nodes: bool = False) -> Loaded:
         """Read and compile.
 
-        ``given``: further objects that are facts, and take precedence over those of files. Raises
+        ``given``: further objects that are facts, and take precedence over those of files; ``all_nodes``: a cluster has
+        no other nodes and NodePools than these. Raises
         SourcesError with everything that is wrong, at once; the next call then starts from the last good set.
         """
         catalog, chosen, errors = _catalog_and_options(self.sources)
@@ -97,12 +98,12 @@ class Loader:
         if self._updater is None or (self._updater.catalog, self._updater.options) != (catalog, chosen):
             self._updater = Updater(catalog, chosen)
         texts = tuple(f"warning: {one.place}: {one.message}" for one in warnings)
-        return Loaded(update=self._updater.replace_all(policy_set, facts), warnings=texts)
+        return Loaded(update=self._updater.replace_all(policy_set, facts, all_nodes=all_nodes), warnings=texts)
 
 
-def load(sources: Sources, given: Sequence[object] = ()) -> Loaded:
+def load(sources: Sources, given: Sequence[object] = (), *, all_nodes: bool = False) -> Loaded:
     """Read the sources once: see ``Loader.load``."""
-    return Loader(sources).load(given)
+    return Loader(sources).load(given, all_nodes=all_nodes)
 
 
 def read_facts(paths: Sequence[str], given: Sequence[object] = ()) -> tuple[ClusterFacts, list[InputError]]:

@@ -116,7 +116,7 @@ class Audited:
         for version, kind in ((GROUP, "ClusterGPUPolicy"), (GROUP, "GPUPolicy"), ("v1", "Namespace"), ("v1", "Node")):
             for one in api.list(version, kind):
                 changes[kind, one["metadata"].get("namespace", ""), one["metadata"]["name"]] = one
-        snapshot = Updater(catalog(), Options(platforms=(AUTO,), mig_strategy=AUTO)).apply(changes).snapshot
+        snapshot = Updater(catalog(), Options(platforms=(AUTO,), mig_strategy=AUTO)).apply(changes, all_nodes=True).snapshot
         owned = [*api.list("apps/v1", "ReplicaSet"), *api.list("batch/v1", "Job")]
         owners = {one["metadata"]["uid"]: above for one in owned if (above := controller_of(one["metadata"])) is not None}
         ledger, assessment = Ledger(), Assessment(snapshot, prices(catalog()), owners)

@@ -61,7 +61,7 @@ def test_following_finds_what_judging_anew_does(random: Random) -> None:
     owners: dict[str, Controller] = {}
     for step in range(8):
         changes = changing.batch()
-        update = updater.apply(changes)
+        update = updater.apply(changes, all_nodes=True)
         if update.changed or not step:
             followed.snapshot_changed(update.snapshot, changes, every=update.policies_changed or not update.decisions_hold)
         for name in random.sample(["a", "b", "c", "d"], 2):
