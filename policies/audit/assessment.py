@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from fractions import Fraction
 
 from policies.audit.judged import judge
@@ -50,17 +50,23 @@ class Assessment:
 
     def of(self, pod: StoredPod) -> AuditedPod | None:
         """Return the pod with its findings; None if it asks for no accelerator."""
-        key = pod.namespace, pod.shared, pod.labels, pod.node, pod.whole, pod.template, pod.owner and pod.owner[:2]
-        cached = self._cache.get(key)
+        key = pod.namespace, pod.shared, pod.labels, self._kind(pod.node), pod.whole, pod.template, pod.owner and pod.owner[:2]
+        cached = self._cache.get((key, "")) or self._cache.get((key, pod.node))
         if cached is None:
             cached = (self._judged(pod),)
-            self._cache.keep(key, cached, _OVERHEAD + len(pod.shared))
+            named = cached[0] is not None and any(outcome.finding == "no-longer-fits" for outcome in cached[0][0])
+            self._cache.keep((key, pod.node if named else ""), cached, _OVERHEAD + len(pod.shared))
         if cached[0] is None:
             return None
         found, matched, gpus, devices = cached[0]
         each = self._prices.of_device(self._snapshot.cluster.nodes.get(pod.node, {})) if pod.node else None
         usd = None if each is None else each * float(devices)
         return AuditedPod(pod, workload_of(pod, self._owners), found, matched, gpus, usd)
+
+    def _kind(self, node: str) -> Hashable:
+        """Return what a verdict reads of a node; a refusal names the node besides."""
+        labels = self._snapshot.cluster.nodes.get(node)
+        return node if labels is None else (tuple(sorted(labels.items())), self._snapshot.cluster.taints.get(node, ()))
 
     def _judged(self, pod: StoredPod) -> _Result | None:
         judged = judge(pod, self._snapshot.facts_for(pod.namespace))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
 
 from policies.audit.assessment import MOST_OWNERS, Assessment, workload_of
 from policies.audit.judged import judge
@@ -13,7 +15,9 @@ from policies.audit.prices import INSTANCE_TYPE, prices
 from policies.audit.stored_pod import Controller, StoredPod, stored, widest
 from policies.policy import Default, Policy, PolicySet
 from policies.state.cluster_facts import ClusterFacts
+from policies.verdict import MODES
 from tests.support.generators.random_worlds import catalog
+from tests.support.generators.strategies import Case, cases, examples
 from tests.support.snapshots import build
 
 Raw = dict[str, Any]
@@ -78,3 +82,16 @@ def test_the_workload_is_the_owner_of_owners() -> None:
     assert workload_of(pod("a", **owned_by("Job", "j")), {"j": job})[1:] == ("CronJob", "team-a", "nightly", "c")
     circle = {str(n): Controller("v1", "X", str((n + 1) % 3), str((n + 1) % 3)) for n in range(3)}
     assert workload_of(pod("a", **owned_by("X", "0")), circle).name == str(MOST_OWNERS % 3)
+
+
+@examples(10, 300)
+@given(cases(MODES))
+def test_pods_on_like_nodes_have_the_findings_of_each_alone(case: Case) -> None:
+    """Whatever was judged before: pods that differ in their node alone, and of which a refusal names the node."""
+    world = case.world.snapshot
+    together = Assessment(world, prices(catalog()), {})
+    raw = {**case.request.pod, "metadata": {**case.request.pod.get("metadata", {}), "name": "p", "namespace": case.request.namespace}}
+    for _ in range(2):
+        for node in ("", "unknown", *world.cluster.nodes):
+            one = replace(stored(raw, WIDE), node=node)
+            assert together.of(one) == Assessment(world, prices(catalog()), {}).of(one), node
