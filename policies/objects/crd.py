@@ -20,7 +20,7 @@ UNSEEN = -1
 """``observedGeneration`` of an object that Berth has not looked at yet: no object has this generation."""
 AUDIT = "audit"
 """The field of the status that `berth audit --serve` writes, and no replica of the server."""
-ABOUT_AUDIT = "What it says of the pods that exist, as `berth audit --serve` counts them."
+ABOUT_AUDIT = "What it says of the pods that exist, as berth audit --serve counts them."
 COUNTS = {
     "pods": "The pods with accelerators that it applies to.",
     "wouldChange": "Of those, the ones that it would have changed, were it in Enforce.",

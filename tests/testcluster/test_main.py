@@ -123,7 +123,8 @@ def test_replicas_run_on_real_nodes(request: pytest.FixtureRequest, tmp_path: Pa
     needs_kubelets(request.config)
     with shown(tmp_path, COMMAND) as command:
         command.up()
-        nodes = command.kubectl("get", "pods", "--namespace=berth-system", "--output=jsonpath={.items[*].spec.nodeName}").split()
+        replicas = ("--namespace=berth-system", "--selector=app.kubernetes.io/name=berth")
+        nodes = command.kubectl("get", "pods", *replicas, "--output=jsonpath={.items[*].spec.nodeName}").split()
         assert sorted(nodes) == ["node-1", "node-2", "node-3"]
         command.kubectl("apply", "-f", "docs/examples/train.yaml")
         until(lambda: "default/train-: patched" in command.text, "the decision to be told")

@@ -247,10 +247,14 @@ def test_a_workload_without_pods_is_judged_by_its_template(audited: Audited) -> 
         (result,) = [one for one in report["results"] if one["policy"] == "ClusterGPUPolicy/few"]
         assert (result["result"], result["properties"]["pods"], result["properties"]["templates"]) == ("fail", "0", "1")
         assert "not-as-enforced" not in {one["properties"]["finding"] for one in report["results"]}
-    before = audited.counts("few")["pods"]
+    name = next(name for where, name in reports if where == namespace and name.startswith("berth-deployment"))
     api.patch(made[0], {"spec": {"replicas": 1}})
-    audited.until(lambda: audited.counts("few").get("pods", 0) > before, "the Deployment's pod to count")
-    audited.up_to_date()
+
+    def counted() -> bool:
+        report = audited.reports().get((namespace, name))
+        return report is not None and {one["properties"]["pods"] for one in report["results"]} == {"1"}
+
+    audited.until(counted, "the Deployment's pod to count")
     api.delete(made[2])
     audited.until(lambda: not any(name.startswith("berth-cronjob-idle") for _, name in audited.reports()), "its report to go")
 

@@ -111,7 +111,11 @@ def test_kubectl_get_gpu_says_what_is_enforced_where(cluster: Cluster, stored: d
     listed = kubectl(cluster, "get", "gpu", "-A").stdout
     lines = [flat(line) for line in listed.splitlines()]
     rows = [line.rpartition(" ")[0] for line in lines]
-    assert {"NAME MODE ACCEPTED CONFLICTED WHERE WHAT", "NAMESPACE NAME MODE ACCEPTED CONFLICTED WHAT", "NAME ACCEPTED WHAT"} <= set(rows)
+    assert {
+        "NAME MODE ACCEPTED CONFLICTED WHERE WOULD CHANGE WOULD REFUSE WHAT",
+        "NAMESPACE NAME MODE ACCEPTED CONFLICTED WOULD CHANGE WOULD REFUSE WHAT",
+        "NAME ACCEPTED WHAT",
+    } <= set(rows)
     assert "clustergpupolicy.berth.dev/crds-clustergpupolicy Warn True False all namespaces require nothing" in rows
     assert "default gpupolicy.berth.dev/crds-gpupolicy Audit True False require nothing" in rows
     assert "gpunodetemplate.berth.dev/crds-gpunodetemplate True require nothing" in rows

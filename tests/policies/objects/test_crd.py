@@ -73,11 +73,14 @@ def test_one_version_is_served_and_stored(kind: Kind) -> None:
     assert version(kind)["subresources"] == {"status": {}}
 
 
+COUNTED = ("Would Change", "Would Refuse")
+
+
 @pytest.mark.parametrize(
     ("kind", "columns"),
     [
-        ("ClusterGPUPolicy", ["Mode", "Accepted", "Conflicted", "Where", "What", "Age"]),
-        ("GPUPolicy", ["Mode", "Accepted", "Conflicted", "What", "Age"]),
+        ("ClusterGPUPolicy", ["Mode", "Accepted", "Conflicted", "Where", *COUNTED, "What", "Age"]),
+        ("GPUPolicy", ["Mode", "Accepted", "Conflicted", *COUNTED, "What", "Age"]),
         ("GPUNodeTemplate", ["Accepted", "What", "Age"]),
     ],
 )
