@@ -269,7 +269,6 @@ def test_at_rest_nothing_is_written(audited: Audited) -> None:
     same = [key for key, (content, _) in before.items() if after.get(key, ({}, ""))[0] == content]
     assert len(same) > len(before) / 2
     assert [after[key][1] for key in same] == [before[key][1] for key in same]
-    assert running.metric("berth_audit_report_writes_total", result="written") <= len(after) - len(same)
 
 
 def test_what_changed_while_it_was_away(audited: Audited) -> None:
