@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from cli.given.from_cluster import default_kubeconfig
-from cli.given.whole_cluster import surveyed
-from cluster.client.access import Access
-from cluster.client.api_client import AccessError, Unreachable
+from cli.given.whole_cluster import surveyed, unread
 from cluster.survey.owners import OWNERS
 from cluster.survey.scanned import kinds
 from cluster.survey.survey import Progress
@@ -33,17 +28,8 @@ def read(kubeconfig: str | None, context: str | None, namespace: str | None, cat
 
     Raises InputError, with advice what to type next, if there is no answer or pods may not be read.
     """
-    access = Access(kubeconfig or default_kubeconfig(os.environ), context)
-    wanted = (*kinds(catalog, widest(catalog)), *OWNERS)
-    try:
-        found = asyncio.run(surveyed(access, wanted, namespace or "", progress))
-    except (AccessError, Unreachable) as error:
-        raise InputError(file="cluster", message=str(error)) from None
-    if "Pod" in found.unread:
-        advice = f'ask for the role "view" in {namespace}' if namespace else "name a namespace that you may read: --namespace NS"
-        raise InputError(file="cluster", message=f"{found.unread['Pod']}; {advice}")
-    unread = {kind: reason for kind, reason in found.unread.items() if kind not in found.absent}
-    return _cluster(found.objects, unread, not namespace)
+    found = surveyed(kubeconfig, context, namespace, (*kinds(catalog, widest(catalog)), *OWNERS), progress)
+    return _cluster(found.objects, unread(found), not namespace)
 
 
 def recorded(paths: Sequence[str], namespace: str | None, catalog: Catalog) -> Cluster:

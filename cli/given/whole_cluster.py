@@ -57,15 +57,8 @@ def read(kubeconfig: str | None, context: str | None, namespace: str | None, cat
 
     Raises InputError, with advice what to type next, if there is no answer or pods may not be read.
     """
-    access = Access(kubeconfig or default_kubeconfig(os.environ), context)
     kinds = (*OURS, *FACTS, pods(catalog, widest(catalog)), *OWNERS)
-    try:
-        found = asyncio.run(surveyed(access, kinds, namespace or "", progress))
-    except (AccessError, Unreachable) as error:
-        raise InputError(file="cluster", message=str(error)) from None
-    if "Pod" in found.unread:
-        advice = f'ask for the role "view" in {namespace}' if namespace else "name a namespace that you may read: --namespace NS"
-        raise InputError(file="cluster", message=f"{found.unread['Pod']}; {advice}")
+    found = surveyed(kubeconfig, context, namespace, kinds, progress)
     ours = {key_of(kind.kind, one): one for kind in OURS for one in found.objects[kind.kind]}
     owned = [one for kind in OWNERS for one in found.objects[kind.kind]]
     return WholeCluster(
@@ -73,13 +66,30 @@ def read(kubeconfig: str | None, context: str | None, namespace: str | None, cat
         facts=[one for kind in FACTS for one in found.objects[kind.kind]],
         pods=[one["pod"] for one in found.objects["Pod"] if one["pod"] is not None],
         owners={one["uid"]: one["owner"] for one in owned if one["owner"] is not None},
-        unread={kind: reason for kind, reason in found.unread.items() if kind not in found.absent},
+        unread=unread(found),
         installed=not any(kind.kind in found.absent for kind in OURS),
     )
 
 
-async def surveyed(access: Access, kinds: Sequence[Watched], namespace: str, progress: Progress) -> Survey:
-    """Connect, and read these kinds once. Raises AccessError and Unreachable."""
+def surveyed(kubeconfig: str | None, context: str | None, namespace: str | None, kinds: Sequence[Watched], progress: Progress) -> Survey:
+    """Read these kinds, of which Pod is one, in all namespaces or in one. Raises InputError as ``read`` does."""
+    access = Access(kubeconfig or default_kubeconfig(os.environ), context)
+    try:
+        found = asyncio.run(_surveyed(access, kinds, namespace or "", progress))
+    except (AccessError, Unreachable) as error:
+        raise InputError(file="cluster", message=str(error)) from None
+    if "Pod" in found.unread:
+        advice = f'ask for the role "view" in {namespace}' if namespace else "name a namespace that you may read: --namespace NS"
+        raise InputError(file="cluster", message=f"{found.unread['Pod']}; {advice}")
+    return found
+
+
+def unread(found: Survey) -> dict[str, str]:
+    """Return the kinds that the cluster has and that could not be read, with the reasons."""
+    return {kind: reason for kind, reason in found.unread.items() if kind not in found.absent}
+
+
+async def _surveyed(access: Access, kinds: Sequence[Watched], namespace: str, progress: Progress) -> Survey:
     client = await Client.connect(access)
     try:
         return await survey(client, kinds, namespace, progress)

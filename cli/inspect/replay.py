@@ -154,7 +154,7 @@ def _cluster(args: argparse.Namespace) -> tuple[WholeCluster, Snapshot | None, S
         raise InputError(file="--facts", message="the facts are the cluster's; leave it out, or name FILEs and --policies")
     args.platforms, args.mig_strategy = args.platforms or (AUTO,), args.mig_strategy or AUTO
     catalog, settings = options(replace(sources_from(args), policies=()))
-    found = whole_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, _read)
+    found = whole_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, stderr.progress)
     for reason in found.unread.values():
         stderr.say(f"{reason}: what rests on it is not known")
     own = Updater(catalog, settings).apply(found.changes(), all_nodes=found.all_nodes).snapshot if found.installed else None
@@ -162,12 +162,6 @@ def _cluster(args: argparse.Namespace) -> tuple[WholeCluster, Snapshot | None, S
     if now is None:
         raise InputError(file=CLUSTER, message=f"Berth is not installed there; {_NOW_ONLY}")
     return found, own, now
-
-
-def _read(kind: str, count: int) -> None:
-    """Show what was read, on a terminal."""
-    if sys.stderr.isatty():
-        stderr.say(f"read {count} of kind {kind}")
 
 
 def _progress(total: Total) -> None:

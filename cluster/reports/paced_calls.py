@@ -11,14 +11,12 @@ from dataclasses import dataclass, field
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure, Reply
 from cluster.client.new_errors import NewErrors
-from cluster.status.writer import LONGEST, MOST_ASKED, MOST_ERRORS, REPEAT_AFTER, Held
+from cluster.status.writer import ANSWER, MOST_ERRORS, REPEAT_AFTER, Held, pause_after
 from cluster.watch.kinds import Raw
 from cluster.watch.store import Tell
 
 RATE = 200.0
 """Most writes per second: 10,000 reports take 50 s."""
-ANSWER = 5.0
-"""Timeout in seconds of one write: see ``cluster.status.writer``."""
 
 
 @dataclass(kw_only=True)
@@ -82,6 +80,5 @@ class PacedCalls:
     def back_off(self) -> float:
         """Count a failed turn and return the seconds to wait, jittered; longer if the API server asks for it."""
         self.failures += 1
-        own = min(LONGEST, 0.5 * 2.0 ** min(self.failures, 10)) * (0.75 + 0.5 * self.chance())
         asked, self._asked = self._asked, 0.0
-        return max(own, min(asked, MOST_ASKED))
+        return pause_after(self.failures, asked, self.chance())

@@ -159,9 +159,8 @@ class StatusWriter:
     def _back_off(self) -> float:
         """Count a failure and return the seconds to wait, jittered; longer if the API server asks for it."""
         self._failures += 1
-        own = min(LONGEST, 0.5 * 2.0 ** min(self._failures, 10)) * (0.75 + 0.5 * self.chance())
         asked, self._asked = self._asked, 0.0
-        return max(own, min(asked, MOST_ASKED))
+        return pause_after(self._failures, asked, self.chance())
 
     # --- what is written ---
 
@@ -227,6 +226,13 @@ class StatusWriter:
         minutes."""
         if self._errors.is_new(error):
             self.tell("status_failed", error=error)
+
+
+def pause_after(failures: int, asked: float, chance: float) -> float:
+    """Return the seconds without writes after so many failures in a row. ``asked``: of the API server's Retry-After;
+    ``chance``: 0 to 1."""
+    own = min(LONGEST, 0.5 * 2.0 ** min(failures, 10)) * (0.75 + 0.5 * chance)
+    return max(own, min(asked, MOST_ASKED))
 
 
 def _path(key: Key) -> str:

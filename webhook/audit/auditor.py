@@ -8,7 +8,6 @@ import secrets
 import socket
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 
 from cluster.client.api_client import Client
 from cluster.reports.causes import Causes
@@ -35,15 +34,13 @@ from policies.catalog import Catalog
 from policies.state.objects import Entry, Key
 from policies.state.updater import Options, Update, Updater
 from webhook.reload.changed_files import beside
-from webhook.reload.cluster_watcher import ended, log_event
+from webhook.reload.followed_kinds import ended, knows_all_nodes, log_event, refused, synced, watching
 from webhook.reload.sources import ClusterSource
 from webhook.telemetry import log
 from webhook.telemetry.watch_metrics import Watching, Writes
 
 SETTLES = 0.1
 """Seconds that a change waits for others: pods are bound and change in bursts."""
-WAITS = 5.0
-"""Seconds between log lines about what is still missing."""
 SLICE = 0.02
 """Seconds for which pods are judged in one turn of the event loop: the Lease is renewed and probes are answered in between."""
 
@@ -108,7 +105,7 @@ class Auditor:
         tasks += [asyncio.create_task(one.run()) for one in (self.reports, self.counts, self._events)]
         leading = asyncio.create_task(self.lease.run(), name="lease")
         try:
-            await self._synced()
+            await synced(self._reflectors)
             while True:
                 try:
                     await self._take()
@@ -121,23 +118,12 @@ class Auditor:
             await ended(tasks)
             await ended([leading])
 
-    async def _synced(self) -> None:
-        """Wait until every kind is listed that must be, and the others as far as they may be read. What is missing
-        is logged at intervals."""
-        logged_at = time.monotonic()
-        while not all(one.synced for one in self._reflectors):
-            await asyncio.sleep(SETTLES)
-            if time.monotonic() - logged_at > WAITS:
-                logged_at = time.monotonic()
-                missing = {one.kind: one.error or "not listed yet" for one in self._reflectors if not one.synced}
-                log.write("cluster_waiting", "warning", missing=missing)
-
     async def _take(self) -> None:
         """Take all that has changed."""
         self._changed.clear()
         changes, owners = self._facts.take(), self._owners.take() | self._workloads.take()
         if changes or self.update is None:
-            all_nodes = all(one.healthy for one in self._reflectors if one.kind in ("Node", "NodePool"))
+            all_nodes = knows_all_nodes(self._reflectors)
             update = self.update = await beside(lambda: self._updater.apply(changes, all_nodes=all_nodes))
             if update.changed or not self.settled_once:
                 every = update.policies_changed or not update.decisions_hold
@@ -161,24 +147,13 @@ class Auditor:
     # --- what the second port shows ---
 
     def watching(self) -> Iterator[Watching]:
-        """Yield the state of each kind."""
-        sizes, now = self._facts.sizes(), time.monotonic()
-        for one in (*self._reflectors, *self._of_reports):
-            yield Watching(
-                kind=one.kind,
-                synced=one.synced,
-                healthy=one.healthy,
-                error=one.error,
-                silent=now - one.heard_at if one.heard_at else None,
-                objects=sizes.get(one.kind, self.inventory.pods if one.kind == "Pod" else 0),
-                counts=asdict(one.counts),
-                digest=lambda: "",
-            )
+        """Return the state of each kind."""
+        sizes = {**self._facts.sizes(), "Pod": self.inventory.pods}
+        return watching((*self._reflectors, *self._of_reports), sizes, self._facts.digest)
 
     def refused(self) -> tuple[int, int]:
         """Return how many of Berth's objects are not understood: those of which a last good form acts, the others."""
-        refused = [entry for entry in self.entries().values() if entry.understood.errors]
-        return sum(entry.stale for entry in refused), sum(not entry.stale for entry in refused)
+        return refused(self.entries().values())
 
     def writes(self) -> Writes:
         """Return what was written to statuses."""

@@ -13,13 +13,12 @@ from cluster.client.errors import AccessError
 from documents.prices import read_prices
 from policies.audit.prices import prices
 from policies.document import InputError
-from policies.state.updater import AUTO
 from webhook import health
 from webhook.audit import pages
 from webhook.audit.auditor import Auditor
 from webhook.audit.settings import AuditSettings
 from webhook.process import bound, cannot_start, logging, on_signals
-from webhook.reload.sources import SourcesError, options
+from webhook.reload.sources import SourcesError, of_a_cluster, options
 from webhook.server.limits import GOODBYE, HEALTH_CONNECTIONS, Limits
 from webhook.server.listener import StartError, listen
 from webhook.server.server import Server
@@ -42,9 +41,7 @@ def _nothing(*_: object) -> None:
 async def _serve(settings: AuditSettings) -> int:
     stop, at_once = asyncio.Event(), asyncio.Event()
     on_signals(stop, at_once)
-    sources = settings.sources
-    sources = replace(sources, platforms=sources.platforms or (AUTO,), mig_strategy=sources.mig_strategy or AUTO)
-    catalog, chosen = options(sources)
+    catalog, chosen = options(of_a_cluster(settings.sources))
     cost = prices(catalog, read_prices(str(settings.prices), catalog) if settings.prices else None)
     listener = listen("--health", *settings.health)
     client = await Client.connect(Access(settings.cluster.kubeconfig, settings.cluster.context))

@@ -11,9 +11,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
-import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from cluster.client.api_client import Access, Client
@@ -25,12 +24,13 @@ from cluster.watch.kinds import KINDS
 from cluster.watch.reflector import Reflector
 from policies.state.objects import Entry, Key, id_of
 from policies.state.snapshot import Snapshot
-from policies.state.updater import AUTO, Update, Updater
+from policies.state.updater import Update, Updater
 from webhook.reload.activation import activate
 from webhook.reload.changed_files import beside, pauseless_collection
 from webhook.reload.condition import Condition
+from webhook.reload.followed_kinds import ended, knows_all_nodes, log_event, refused, synced, watching
 from webhook.reload.registration_check import RegisteredCollector, RegistrationCheck
-from webhook.reload.sources import ClusterSource, Sources, options
+from webhook.reload.sources import ClusterSource, Sources, of_a_cluster, options
 from webhook.telemetry import log
 from webhook.telemetry.watch_metrics import WatchCollector, Watching, Writes
 
@@ -46,11 +46,6 @@ families).
 That takes a second for a thousand policies, so it never happens on the event loop. Kinds that teams write are
 not among them.
 """
-WAITS = 5.0
-"""Seconds between log lines about what is still missing for a first snapshot."""
-ENDINGS, ENDING = 3, 4.0
-"""The number of times that tasks are cancelled at the end, and the seconds that they get each time: releasing
-the Lease takes three at most."""
 MOST_ERRORS = 16
 """The most errors of one object that are logged; its status has more."""
 IN_ONE_TURN = 50
@@ -80,7 +75,7 @@ class ClusterWatcher:
         Raises SourcesError for wrong options and a wrong catalog, AccessError where it is not given how to
         reach the API server.
         """
-        catalog, chosen = options(_by_themselves(self.sources))
+        catalog, chosen = options(of_a_cluster(self.sources))
         self.client = await Client.connect(Access(self.source.kubeconfig, self.source.context))
         self._updater = Updater(catalog, chosen)
         gate = Connectivity(self.client)
@@ -88,7 +83,7 @@ class ClusterWatcher:
         self.condition.watching = self._watching
         self.condition.replica.metrics.also(WatchCollector(self._watching, self._refused, self._writes))
         self._tasks = [asyncio.create_task(one.run(), name=f"watch {one.kind}") for one in self._reflectors]
-        await self._synced()
+        await synced(self._reflectors)
         await self._take()
         self._lead(self.client, gate)
         self._look_at_registration(self.client)
@@ -134,24 +129,11 @@ class ClusterWatcher:
         if self.client is not None:
             await self.client.close()
 
-    async def _synced(self) -> None:
-        """Wait until every required kind is listed, and the others as far as they may be read.
-
-        What is missing is logged at intervals.
-        """
-        logged_at = time.monotonic()
-        while not all(one.synced for one in self._reflectors):
-            await asyncio.sleep(SETTLES)
-            if time.monotonic() - logged_at > WAITS:
-                logged_at = time.monotonic()
-                missing = {one.kind: one.error or "not listed yet" for one in self._reflectors if not one.synced}
-                log.write("cluster_waiting", "warning", missing=missing)
-
     async def _take(self) -> None:
         """Apply the changes since the last time, as one batch."""
         assert self._updater is not None
         updater, changes = self._updater, self.inbox.take()
-        all_nodes = all(one.healthy for one in self._reflectors if one.kind in ("Node", "NodePool"))
+        all_nodes = knows_all_nodes(self._reflectors)
         if len(changes) > FEW:
             update = await beside(lambda: _applied(updater, changes, all_nodes))
         elif any(kind in TOUCH_ALL for kind, _, _ in changes):
@@ -180,48 +162,13 @@ class ClusterWatcher:
         return Writes(self.condition.leading(), counts.written, counts.lost, counts.failed)
 
     def _refused(self) -> tuple[int, int]:
-        refused = [entry for entry in self.condition.entries.values() if entry.understood.errors]
-        return sum(entry.stale for entry in refused), sum(not entry.stale for entry in refused)
+        return refused(self.condition.entries.values())
 
     def _watching(self) -> Iterator[Watching]:
-        """Yield the state of each kind, for ``/readyz`` and the metrics."""
-        sizes, now = self.inbox.sizes(), time.monotonic()
-        for one in self._reflectors:
-            kind = one.kind
-            yield Watching(
-                kind=kind,
-                synced=one.synced,
-                healthy=one.healthy,
-                error=one.error,
-                silent=now - one.heard_at if one.heard_at else None,
-                objects=sizes.get(kind, 0),
-                counts=asdict(one.counts),
-                digest=lambda kind=kind: self.inbox.digest(kind),  # type: ignore[misc]
-            )
-
-
-async def ended(tasks: list[asyncio.Task[Any]]) -> None:
-    """Cancel the tasks and wait for them; again where a library took the first cancellation for its own
-    timeout."""
-    for _ in range(ENDINGS):
-        pending = [task for task in tasks if not task.done()]
-        for task in pending:
-            task.cancel()
-        if pending:
-            await asyncio.wait(pending, timeout=ENDING)
-
-
-def _by_themselves(sources: Sources) -> Sources:
-    """Return the sources; platforms and MIG strategy, unless given, are to be taken from the nodes."""
-    return replace(sources, platforms=sources.platforms or (AUTO,), mig_strategy=sources.mig_strategy or AUTO)
+        return watching(self._reflectors, self.inbox.sizes(), self.inbox.digest)
 
 
 def _applied(updater: Updater, changes: Mapping[Key, Any], all_nodes: bool) -> Update:
     """Apply changes on a thread: see ``changed_files.pauseless_collection``."""
     with pauseless_collection():
         return updater.apply(changes, all_nodes=all_nodes)
-
-
-def log_event(event: str, /, **fields: Any) -> None:
-    """Log an event of a watch, a writer or a Lease."""
-    log.write(event, "warning" if "error" in fields else "info", **fields)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import policies
@@ -113,6 +113,11 @@ def read_facts(paths: Sequence[str], given: Sequence[object] = ()) -> tuple[Clus
     items = [item for document in found for item in objects(document)]
     errors += [item for item in items if isinstance(item, InputError)]
     return ClusterFacts.from_objects([*(item.value for item in items if not isinstance(item, InputError)), *given]), errors
+
+
+def of_a_cluster(sources: Sources) -> Sources:
+    """Return the sources; platforms and MIG strategy, unless given, are to be taken from the nodes."""
+    return replace(sources, platforms=sources.platforms or (AUTO,), mig_strategy=sources.mig_strategy or AUTO)
 
 
 def options(sources: Sources) -> tuple[Catalog, Options]:

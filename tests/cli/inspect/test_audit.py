@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.main import main
 from tests.cli.inspect.test_effective import somebody
 from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.controlplane.starting import apply_crds
@@ -44,18 +43,9 @@ HEADS = (
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
+def run(berth: Run) -> Run:
     """Types `berth audit ...`: (exit code, standard output, standard error)."""
-
-    def typed(*words: str) -> tuple[int, str, str]:
-        try:
-            code = main(["audit", *words])
-        except SystemExit as stopped:  # argparse's own way
-            code = int(str(stopped.code))
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return typed
+    return lambda *words: berth("audit", *words)
 
 
 def pod(name: str, gpus: int | None, namespace: str = "research", grace: int = 30) -> Raw:

@@ -14,7 +14,6 @@ import pytest
 import yaml
 
 from cli.given.from_cluster import default_kubeconfig
-from cli.main import main
 from tests.support.patience import PATIENCE
 from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.controlplane.starting import apply_crds
@@ -27,18 +26,9 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
+def run(berth: Run) -> Run:
     """Types `berth effective ...`: (exit code, standard output, standard error)."""
-
-    def typed(*words: str) -> tuple[int, str, str]:
-        try:
-            code = main(["effective", *words])
-        except SystemExit as stopped:  # argparse's own way
-            code = int(str(stopped.code))
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return typed
+    return lambda *words: berth("effective", *words)
 
 
 def files(*words: str) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.main import main
 from tests.support.recorded import eks, gke, on_premises
 from tests.support.recorded.parts import GPU, node, pod
 
@@ -20,18 +19,9 @@ HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e=1+1&\"'"
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
+def run(berth: Run) -> Run:
     """Types `berth scan ...`: (exit code, standard output, standard error)."""
-
-    def typed(*words: str) -> tuple[int, str, str]:
-        try:
-            code = main(["scan", *words])
-        except SystemExit as stopped:  # argparse's own way
-            code = int(str(stopped.code))
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return typed
+    return lambda *words: berth("scan", *words)
 
 
 def dump(folder: Path, objects: list[dict[str, Any]]) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.main import main
 from policies.explain import admission_preview
 from policies.patch.json_tree import apply_patch
 from policies.request import Request
@@ -38,18 +37,9 @@ POLICIES: dict[str, Raw] = {
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
+def run(berth: Run) -> Run:
     """Types `berth why ...`: (exit code, standard output, standard error)."""
-
-    def typed(*words: str) -> tuple[int, str, str]:
-        try:
-            code = main(["why", *words])
-        except SystemExit as stopped:  # argparse's own way
-            code = int(str(stopped.code))
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return typed
+    return lambda *words: berth("why", *words)
 
 
 def policy(name: str) -> Raw:

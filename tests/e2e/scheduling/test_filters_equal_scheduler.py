@@ -3,31 +3,20 @@ objects, and a pod that is bound stays as it is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from random import Random
 
-import pytest
-
 from policies.scheduling.fleet import best, blockers, fleet_of
 from policies.scheduling.nodes import occupant
-from tests.e2e.scheduling.nodes_as_objects import NAMESPACE, OPTIONS, cleared, cordoned, decided, made, sentinel
+from tests.e2e.scheduling.nodes_as_objects import NAMESPACE, cleared, cordoned, decided, made, sentinel
 from tests.support.counts import count
 from tests.support.generators.random_worlds import catalog
 from tests.support.scheduling import random_places
 from tests.testcluster.controlplane.cluster import Cluster
-from tests.testcluster.fixtures import control_plane
 
 ROUNDS = count(2, 50)
 NODES, PODS = 8, 40
 """of one round; in all 80 pods in make test, 2,000 in make prove"""
-
-
-@pytest.fixture(scope="module")
-def plain(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """A scheduler, and no controller that taints or removes nodes without a kubelet."""
-    with control_plane(request.session, OPTIONS) as started:
-        yield started
 
 
 def test_whether_a_pod_is_bound_is_known_before(plain: Cluster) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from random import Random
 from typing import Any
-
-import pytest
 
 from policies.engine import Request
 from policies.explain import admission_preview
@@ -19,14 +17,13 @@ from policies.scheduling.nodes import occupant
 from policies.state.snapshot import Facts
 from policies.state.updater import Options, Updater
 from policies.verdict import Violation
-from tests.e2e.scheduling.nodes_as_objects import NAMESPACE, OPTIONS, cleared, cordoned, decided, made, sentinel
+from tests.e2e.scheduling.nodes_as_objects import NAMESPACE, cleared, cordoned, decided, made, sentinel
 from tests.support.counts import count
 from tests.support.generators.random_worlds import catalog
 from tests.support.scheduling import random_places
 from tests.support.scheduling.every_change import fits_after
 from tests.testcluster.controlplane.api import Raw
 from tests.testcluster.controlplane.cluster import Cluster
-from tests.testcluster.fixtures import control_plane
 
 PODS = count(30, 1000)
 OF_A_ROUND = 10
@@ -38,13 +35,6 @@ SPEC = {
     "require": {"tolerations": {"forbid": [{"key": "team", "value": "ml"}]}, "gpusPerPod": {"max": 4}},
     "default": {"acceleratorTaints": "Tolerate"},
 }
-
-
-@pytest.fixture(scope="module")
-def plain(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """A scheduler, and nodes that are objects alone."""
-    with control_plane(request.session, OPTIONS) as started:
-        yield started
 
 
 def test_each_change_gets_its_pod_bound(plain: Cluster) -> None:

@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from random import Random
-
-import pytest
 
 from policies.engine import evaluate
 from policies.request import Request
 from policies.state.cluster_facts import ClusterFacts
 from policies.state.updater import Options, Updater
-from tests.e2e.scheduling.nodes_as_objects import NAMESPACE, OPTIONS, cleared, cordoned, decided, made, sentinel
+from tests.e2e.scheduling.nodes_as_objects import NAMESPACE, cleared, cordoned, decided, made, sentinel
 from tests.support.cases.golden import policies_of
 from tests.support.counts import count
 from tests.support.generators.random_worlds import catalog
 from tests.support.scheduling import random_places
 from tests.testcluster.controlplane.cluster import Cluster
-from tests.testcluster.fixtures import control_plane
 
 ROUNDS = count(2, 25)
 NODES, PODS = 4, 40
 """of one round"""
-
-
-@pytest.fixture(scope="module")
-def plain(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """A scheduler, and no controller that taints or removes nodes without a kubelet."""
-    with control_plane(request.session, OPTIONS) as started:
-        yield started
 
 
 def test_who_is_warned_is_not_bound(plain: Cluster) -> None:

@@ -1,0 +1,81 @@
+"""What every process that follows a cluster does alike: it waits for the first lists, tells the state of each kind, logs,
+and ends its tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from cluster.watch.reflector import Reflector
+from policies.state.objects import Entry
+from webhook.telemetry import log
+from webhook.telemetry.watch_metrics import Watching
+
+LOOK = 0.01
+"""Seconds between two looks at what is not listed yet."""
+WAITS = 5.0
+"""Seconds between log lines about what is still missing for a first snapshot."""
+ENDINGS, ENDING = 3, 4.0
+"""The number of times that tasks are cancelled at the end, and the seconds that they get each time: releasing
+the Lease takes three at most."""
+
+
+async def synced(reflectors: Sequence[Reflector]) -> None:
+    """Wait until every required kind is listed, and the others as far as they may be read.
+
+    What is missing is logged at intervals.
+    """
+    logged_at = time.monotonic()
+    while not all(one.synced for one in reflectors):
+        await asyncio.sleep(LOOK)
+        if time.monotonic() - logged_at > WAITS:
+            logged_at = time.monotonic()
+            missing = {one.kind: one.error or "not listed yet" for one in reflectors if not one.synced}
+            log.write("cluster_waiting", "warning", missing=missing)
+
+
+def knows_all_nodes(reflectors: Iterable[Reflector]) -> bool:
+    """Return whether nodes and NodePools are known as the API server has them."""
+    return all(one.healthy for one in reflectors if one.kind in ("Node", "NodePool"))
+
+
+def watching(reflectors: Iterable[Reflector], sizes: Mapping[str, int], digest: Callable[[str], str]) -> Iterator[Watching]:
+    """Yield the state of each kind, for ``/readyz`` and the metrics. ``sizes``: kind -> number of known objects."""
+    now = time.monotonic()
+    for one in reflectors:
+        yield Watching(
+            kind=one.kind,
+            synced=one.synced,
+            healthy=one.healthy,
+            error=one.error,
+            silent=now - one.heard_at if one.heard_at else None,
+            objects=sizes.get(one.kind, 0),
+            counts=asdict(one.counts),
+            digest=lambda kind=one.kind: digest(kind),  # type: ignore[misc]
+        )
+
+
+def refused(entries: Iterable[Entry]) -> tuple[int, int]:
+    """Return how many objects are not understood in their newest form: (those whose last good form is in force, the
+    others)."""
+    wrong = [entry for entry in entries if entry.understood.errors]
+    return sum(entry.stale for entry in wrong), sum(not entry.stale for entry in wrong)
+
+
+async def ended(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Cancel the tasks and wait for them; again where a library took the first cancellation for its own
+    timeout."""
+    for _ in range(ENDINGS):
+        pending = [task for task in tasks if not task.done()]
+        for task in pending:
+            task.cancel()
+        if pending:
+            await asyncio.wait(pending, timeout=ENDING)
+
+
+def log_event(event: str, /, **fields: Any) -> None:
+    """Log an event of a watch, a writer or a Lease."""
+    log.write(event, "warning" if "error" in fields else "info", **fields)
