@@ -1,5 +1,5 @@
 # make run    starts the server with the shipped policies and admits a sample GPU Job before your eyes
-# make test   everything a change must pass: lint, types, tests, also on a real control plane (some twenty minutes on two cores, and half an hour more the first time)
+# make test   everything a change must pass: lint, types, tests, also on a real control plane (half an hour on two cores, and as much more the first time)
 # make cluster  a real control plane with fake GPU nodes, Karpenter and Berth, until Ctrl-C: apply a GPU Job and watch it placed
 # make prove  the same tests with the full counts, on every core (an hour on two), and on older releases of Kubernetes; writes bench/RESULTS.md
 # make bench  what Berth costs beside handlers in Go and Python, and native policies (half an hour; needs Go and wrk); writes bench/RESULTS.md

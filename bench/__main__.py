@@ -1,6 +1,6 @@
 """``make bench``: what Berth costs, beside what others cost. The tables go into bench/RESULTS.md.
 
-    python -m bench [all | engine holds servers policies memory giant handshakes openloop live endtoend sizing replay]
+    python -m bench [all | engine holds servers policies memory giant handshakes openloop live endtoend sizing replay audit]
                     [--quick] [--results FILE]
 
 Needs Linux, two cores, Go and wrk (or BERTH_WRK=/path/to/wrk). All of it takes some half an hour, after rivals are built.
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from bench.creations import endtoend
-from bench.following import live, sizing
+from bench.following import audited, live, sizing
 from bench.handlers import giant, handshakes, memory, openloop, policies, servers
 from bench.in_process import engine, holds, replay
 from bench.measuring.setting import FULL, QUICK, Setting, prepared
@@ -36,6 +36,7 @@ PARTS: dict[str, tuple[str, Callable[[Setting], Iterable[str]]]] = {
     "endtoend": ("Pods created on a real control plane", endtoend.run),
     "sizing": ("How many replicas", sizing.run),
     "replay": ("Recordings judged anew", replay.run),
+    "audit": ("Reports of a cluster", audited.run),
 }
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from certs.rotation import Material
 from certs.secret import from_data, is_ours
 from cli.given.from_cluster import default_kubeconfig
+from cli.options import add_cluster_options
 from cli.output import stderr
 from cluster.certificates.registrations import Configuration, Registrations
 from cluster.certificates.secret_store import REQUEST, SecretStore
@@ -44,8 +45,7 @@ def add_parser(subcommands: Any) -> None:
     add("what", choices=("show", "check", "rotate"), help="print them; tell what is wrong; ask the replicas for new ones")
     add("which", nargs="?", choices=("leaf", "ca"), default="leaf", help="of rotate: the serving certificate (the default), or the CA")
     add("--secret", metavar="NAMESPACE/NAME", default=DEFAULT_SECRET, help=f"default: {DEFAULT_SECRET}")
-    add("--kubeconfig", metavar="FILE", help="the cluster; default: as kubectl finds it")
-    add("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
+    add_cluster_options(parser)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,14 +1,17 @@
-"""The options that subcommands share: the sources from which a snapshot is built."""
+"""The options that subcommands share: the sources from which a snapshot is built, and the cluster that is read."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 
 from cli.output import stderr
 from policies.state.snapshot import Snapshot
-from policies.verdict import MODES
-from webhook.reload.sources import MIG_STRATEGIES, QUEUES, Sources, load
+from policies.verdict import MODES, Mode
+from webhook.reload.sources import MIG_STRATEGIES, QUEUES, Sources, load, of_a_cluster
+
+DEFAULT_PLATFORM = "karpenter-aws"
 
 
 def add_snapshot_options(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +38,33 @@ def add_snapshot_options(parser: argparse.ArgumentParser) -> None:
     add("--max-mode", default="Enforce", metavar="|".join(MODES), help="no policy does more than this; default: Enforce")
 
 
+def add_cluster_options(parser: argparse.ArgumentParser, *, pods_of_all: bool = False) -> None:
+    """Add ``--kubeconfig`` and ``--context``; with ``pods_of_all``, for commands that look at all pods of a cluster, ``--namespace`` and
+    ``--prices`` too."""
+    add = parser.add_argument
+    if pods_of_all:
+        add("--namespace", "-n", metavar="NS", help="pods of one namespace; default: of all")
+        add("--prices", metavar="FILE", help="USD an hour by instance type, or by model for one device, as YAML or JSON")
+    add("--kubeconfig", metavar="FILE", help="the cluster to read; default: as kubectl finds it")
+    add("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
+
+
+def assumed_platforms() -> tuple[str, ...]:
+    """Return the platform of somebody who names none and has no nodes to tell it, and print which."""
+    stderr.say(f"assuming --platforms {DEFAULT_PLATFORM}")
+    return (DEFAULT_PLATFORM,)
+
+
+def add_mode_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--as``."""
+    parser.add_argument("--as", dest="as_mode", choices=MODES, help="judge as if every policy were in this mode")
+
+
+def in_mode(snapshot: Snapshot, mode: Mode) -> Snapshot:
+    """Return the snapshot with every policy in this mode."""
+    return snapshot.with_policies(replace(one, mode=mode, policy=replace(one.policy, mode=mode)) for one in snapshot.policies)
+
+
 def sources_from(args: argparse.Namespace) -> Sources:
     """Return the sources that the options name; nothing is checked yet."""
     return Sources(
@@ -46,6 +76,12 @@ def sources_from(args: argparse.Namespace) -> Sources:
         queues=args.queues,
         max_mode=args.max_mode,
     )
+
+
+def as_of_a_cluster(args: argparse.Namespace) -> argparse.Namespace:
+    """Return the options; platforms and MIG strategy, unless given, are to be taken from the nodes, as the servers do."""
+    sources = of_a_cluster(sources_from(args))
+    return argparse.Namespace(**{**vars(args), "platforms": sources.platforms, "mig_strategy": sources.mig_strategy})
 
 
 def snapshot_from(args: argparse.Namespace, given: Sequence[object] = (), *, all_nodes: bool = False) -> Snapshot:

@@ -21,15 +21,16 @@ from policies.catalog import Catalog
 from policies.engine import MOST_AUDITED
 from policies.messages import phrase
 from policies.objects.wording import cut
-from policies.offers.constraints import Compiled
+from policies.offers.constraints import Compiled, Constraint, fields, who
 from policies.offers.machine_fields import in_machine
 from policies.offers.table import Host
 from policies.planning.devices import of_claim
+from policies.planning.merged_settings import FORBID
 from policies.policy import Machine, Policy, TolerationPattern
 from policies.rules.tolerations import tolerates
 from policies.state.cluster_facts import Choice, Claim
 from policies.state.snapshot import Facts
-from policies.verdict import Verdict, Violation, Would
+from policies.verdict import Verdict, Violation, Would, at_field
 
 COUNTS, NODES, TOLERATIONS = "device_counts", "node_affinity", "tolerations"
 """The rules under which the same is found of pods."""
@@ -134,26 +135,31 @@ def _too_many(asked: _Asked, policies: Sequence[Compiled]) -> Iterator[Violation
 
 
 def _more_than(asked: _Asked, most: int, code: str, policies: tuple[str, ...]) -> Iterator[Violation]:
+    on = at_field(f"spec.require.gpusPerPod.{'max' if code == 'BERTH-111' else 'oneOf'}", policies)
     if asked.most is not None:
         found = phrase("claim has more", count=asked.most, most=most)
         advice = phrase("ask for fewer", most=most) if most else phrase("ask for allowed")
         more = (phrase("any way"),) if asked.several else ()
-        yield Violation(code=code, found=found, advice=advice, more=more, rule=COUNTS, policies=policies)
+        yield Violation(code=code, found=found, advice=advice, more=more, rule=COUNTS, policies=policies, fields=on)
         return
     for part in asked.parts:
         if part.choice.most is None:
             found, advice = phrase("claim asks for all", request=part.where, most=most), phrase("write a count", most=most)
-            yield Violation(code=code, found=found, advice=advice, rule=COUNTS, policies=policies)
+            yield Violation(code=code, found=found, advice=advice, rule=COUNTS, policies=policies, fields=on)
 
 
 def _admins(asked: _Asked, policies: Sequence[Compiled]) -> Iterator[Violation]:
     """Yield a violation per request with ``adminAccess``: devices that others hold are in no count, and
     break exclusive use of a GPU."""
     by = tuple(sorted(c.policy.id for c in policies if c.policy.require.gpus_per_pod or c.policy.require.sharing))
+    on = (
+        *((c.policy.id, "spec.require.gpusPerPod") for c in policies if c.policy.require.gpus_per_pod),
+        *((c.policy.id, "spec.require.sharing") for c in policies if c.policy.require.sharing),
+    )
     for part in asked.parts if by else ():
         if part.choice.admin:
             found, advice = phrase("fact", request=part.where), phrase("fix", request=part.where)
-            yield Violation(code="BERTH-116", found=found, advice=advice, rule=COUNTS, policies=by)
+            yield Violation(code="BERTH-116", found=found, advice=advice, rule=COUNTS, policies=by, fields=on)
 
 
 def _classes(asked: _Asked, policies: Sequence[Compiled]) -> Iterator[Violation]:
@@ -163,11 +169,11 @@ def _classes(asked: _Asked, policies: Sequence[Compiled]) -> Iterator[Violation]
         machine = _machine(compiled.policy.require.machine)
         if machine == Machine():
             continue
-        text = " and ".join(c.text for c in compiled.require if c.axis == "machine" and not c.field.endswith(".instanceFamilies"))
+        demands = [c for c in compiled.require if c.axis == "machine" and not c.field.endswith(".instanceFamilies")]
         inside = {vendor: _inside(vendor, machine, asked.catalog) for vendor in {part.vendor for part in asked.parts}}
         outside = {part.choice.device_class: part for part in reversed(asked.parts) if not inside[part.vendor]}
         for device_class, part in sorted(outside.items()):
-            yield _outside(part, device_class, text, compiled.policy.id)
+            yield _outside(part, device_class, demands)
 
 
 def _machine(machine: Machine) -> Machine:
@@ -183,14 +189,16 @@ def _inside(vendor: str, machine: Machine, catalog: Catalog) -> bool:
     return bool(vendor) and any(in_machine(host, machine, catalog) for host in hosts)
 
 
-def _outside(part: _Part, device_class: str, text: str, policy: str) -> Violation:
+def _outside(part: _Part, device_class: str, demands: Sequence[Constraint]) -> Violation:
+    text = " and ".join(c.text for c in demands)
     wanted, more = cut(text, 48), [phrase("wanted", wanted=text)]
     if part.vendor:
         found = phrase("class outside", request=part.where, device_class=cut(device_class, 48), wanted=wanted)
     else:
         found = phrase("class unknown", request=part.where, device_class=cut(device_class, 40), wanted=wanted)
         more.append(phrase("nobody knows"))
-    return Violation(code="BERTH-126", found=found, advice=phrase("ask for class"), more=tuple(more), rule=NODES, policies=(policy,))
+    by, on = who(demands), fields(demands)
+    return Violation(code="BERTH-126", found=found, advice=phrase("ask for class"), more=tuple(more), rule=NODES, policies=by, fields=on)
 
 
 def _tolerations(asked: _Asked, policies: Sequence[Compiled]) -> Iterator[Violation]:
@@ -209,4 +217,5 @@ def _forbidden(part: _Part, i: int, pattern: TolerationPattern, policy: str) -> 
         advice=phrase("remove that"),
         rule=TOLERATIONS,
         policies=(policy,),
+        fields=at_field(FORBID, (policy,)),
     )

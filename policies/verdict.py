@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -13,6 +14,12 @@ Path = tuple[str | int, ...]
 """A path in the pod: ``("spec", "tolerations", "-")``. ``"-"`` at the end appends to a list (RFC 6901)."""
 Field = tuple[str, str]
 """A field of a policy: ``("ClusterGPUPolicy/training", "spec.require.families")``."""
+
+
+def at_field(field: str, policies: Iterable[str]) -> tuple[Field, ...]:
+    """Return one field of each of these policies."""
+    return tuple((policy, field) for policy in policies)
+
 
 Mode = Literal["Audit", "Warn", "Enforce"]
 MODES: tuple[Mode, ...] = ("Audit", "Warn", "Enforce")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,9 +47,13 @@ class Arrivals:
 class Arriving:
     """A run under way. Raises BenchError where there is no Go."""
 
-    def __init__(self, server: Server, bodies: Path, core: int, *, rate: float, seconds: float, connections: int = 25) -> None:
+    def __init__(
+        self, server: Server, bodies: Path, core: int, *, rate: float, seconds: float, connections: int = 25, nice: int = 0
+    ) -> None:
         command = [*_command(server, bodies, connections), "-rate", str(rate), "-seconds", str(seconds)]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=on_core(core))
+        if nice:
+            os.setpriority(os.PRIO_PROCESS, self._process.pid, nice)
 
     def running(self) -> bool:
         return self._process.poll() is None

@@ -66,7 +66,8 @@ class Explainer:
         base = replace(base, **_of_pod(pod))
         if base.state == "admitted":
             return self._admitted(base, pod, facts)
-        placed = self._placed(base, wants(pod))
+        one = judge(stored(pod, widest(self._snapshot.catalog)), facts)
+        placed = self._placed(replace(base, missing=one.missing if one is not None else ()), wants(pod))
         if subject is not None and made_of is not None:
             return self._remedied(placed, made_of, subject, facts)
         return self._remedied(placed, None, _arrived(pod, facts, self._snapshot), facts)
@@ -109,9 +110,17 @@ class Explainer:
             pods[0] = admitted
             return admitted, judged.violations
 
+        def unedited(pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
+            _, violations = admit(pod)
+            pods[0] = pod
+            return pod, violations
+
         found = smallest(request.pod, self._fleet, self._snapshot.catalog, admit)
+        anew = found.mend is not None and not found.mend.steps and bool(base.missing)
+        if anew:
+            found = smallest(request.pod, self._fleet, self._snapshot.catalog, unedited)
         if found.mend is None or not found.mend.steps:
-            return replace(base, remedy=Remedy(found=found))
+            return replace(base, remedy=Remedy(found=found, anew=anew))
         taken = runs(pods[0], self._fleet)
         buys = {pool.name: self._machines(pods[0], pool) for pool in taken if isinstance(pool, Pool)}
         value = (
@@ -121,7 +130,7 @@ class Explainer:
         )
         kind, name = text_of(value.get("kind")) or "Pod", text_of(map_at(value, "metadata").get("name"))
         nodes = tuple(place.name for place in taken if not isinstance(place, Pool))
-        return replace(base, remedy=Remedy(found=found, kind=kind, name=name, runs_on=nodes, buys=buys), value=value)
+        return replace(base, remedy=Remedy(found=found, kind=kind, name=name, runs_on=nodes, buys=buys, anew=anew), value=value)
 
     def _machines(self, pod: Mapping[str, Any], pool: Pool) -> tuple[tuple[str, float | None], ...]:
         prices = {

@@ -53,6 +53,9 @@ class Remedy:
     """The places that take the pod then."""
     buys: Mapping[str, tuple[tuple[str, float | None], ...]] = field(default_factory=dict)
     """NodePool -> machines that Karpenter may then make, the cheapest known first, with USD an hour."""
+    anew: bool = False
+    """True if a pod that is made anew needs no change: policies write what this one lacks. The change is for where Berth is
+    not asked."""
 
     @property
     def edits(self) -> tuple[Edit, ...]:

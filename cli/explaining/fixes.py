@@ -30,8 +30,10 @@ REPLACED = ("Pod", "Job")
 """Kinds whose templates cannot be changed: they are made anew."""
 
 
-def command(kind: str, file: str) -> str:
-    """Return what to type to have the fix in the cluster."""
+def command(kind: str, name: str, file: str) -> str:
+    """Return what to type to have the fix in the cluster. ``name``: "" of an object that is named by the API server."""
+    if not name:
+        return f"kubectl create -f {file}"
     return f"kubectl replace --force -f {file}" if kind in REPLACED else f"kubectl apply -f {file}"
 
 

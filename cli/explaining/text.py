@@ -102,10 +102,15 @@ def _verdict(found: Explanation) -> Iterator[str]:
         yield "It needs no change: it waits until what is in its way ends, such as other pods."
     elif found.outlook == "never":
         yield "As it is, nothing in the cluster can ever run it."
+    elif found.outlook == "unknown":
+        yield "Whether something in the cluster can run it is not known: not all nodes, machines or schedulers are known here."
     remedy = found.remedy
     if remedy is None:
         return
-    if remedy.found.mend is None:
+    if remedy.anew:
+        yield "Made anew it has a place, where Berth is asked: policies in Enforce write what it lacks. It came without them, so"
+        yield "Berth was away then, or is not asked in this namespace; there it takes the change itself."
+    if remedy.found.mend is None and not remedy.anew:
         yield "No change of it alone mends that: no toleration, label, amount or name of a resource would do."
     elif remedy.edits:
         yield from _remedy(found, remedy)
@@ -117,7 +122,8 @@ def _remedy(found: Explanation, remedy: Remedy) -> Iterator[str]:
     assert remedy.found.mend is not None
     steps = len(remedy.found.mend.steps)
     first = "To run now, the" if found.outlook == "later" else "The"
-    yield f"{first} smallest change ({steps} step{'s' if steps > 1 else ''}), of {remedy.kind} {remedy.name}, in its pod:"
+    whose = f"{remedy.kind} {remedy.name}" if remedy.name else found.title
+    yield f"{first} smallest change ({steps} step{'s' if steps > 1 else ''}), of {whose}, in its pod:"
     for edit in remedy.edits[:MOST_EDITS]:
         yield f"  {sentences.edit(edit)}"
     if remedy.runs_on:
@@ -128,7 +134,7 @@ def _remedy(found: Explanation, remedy: Remedy) -> Iterator[str]:
         others = f", the cheapest known of {len(machines)}" if len(machines) > 1 else ""
         yield f"Karpenter may then buy {name}{price}{others}, by NodePool {pool}."
     what = f"-f {found.file}" if found.file else f"{found.title} -n {found.namespace}"
-    yield f"Write it: {stderr.name()} why {what} --fix fix.yaml, then {fixes.command(remedy.kind, 'fix.yaml')}"
+    yield f"Write it: {stderr.name()} why {what} --fix fix.yaml, then {fixes.command(remedy.kind, remedy.name, 'fix.yaml')}"
 
 
 def _refused(found: Explanation) -> Iterator[str]:

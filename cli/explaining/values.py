@@ -69,6 +69,7 @@ def _remedy(one: Remedy) -> dict[str, Any]:
     mend = one.found.mend
     return {
         "steps": None if mend is None else len(mend.steps),
+        "anewNeedsNone": one.anew,
         "object": {"kind": one.kind, "name": one.name} if one.kind else None,
         "patch": sentences.patch(one.edits),
         "runsOn": list(one.runs_on),

@@ -35,7 +35,7 @@ def read(kubeconfig: str | None, context: str | None, namespace: str | None, cat
 def recorded(paths: Sequence[str], namespace: str | None, catalog: Catalog) -> Cluster:
     """Read dumps of ``kubectl get -o yaml`` or ``-o json`` in place of a cluster.
 
-    Raises InputError for the first file that can't be read, and where there is no pod and no node in any.
+    Raises InputError for the first file that can't be read, and where there is no pod, no node and no NodePool in any.
     """
     documents, errors = read_documents(paths)
     items = [item for document in documents for item in objects(document)]
@@ -43,8 +43,8 @@ def recorded(paths: Sequence[str], namespace: str | None, catalog: Catalog) -> C
     if errors:
         raise errors[0]
     values = [item.value for item in items if not isinstance(item, InputError) and isinstance(item.value, dict)]
-    if not any(value.get("kind") in ("Pod", "Node") for value in values):
-        message = "holds no Pod and no Node; dump them: kubectl get nodes,pods -A -o yaml > dump.yaml"
+    if not any(value.get("kind") in ("Pod", "Node", "NodePool") for value in values):
+        message = "holds no Pod, no Node and no NodePool; dump them: kubectl get nodes,pods -A -o yaml > dump.yaml"
         raise InputError(file=", ".join(paths), message=message)
     cluster = of_objects(values, namespace, catalog)
     return replace(cluster, unread=dict(_left_out(values, cluster)))

@@ -52,13 +52,15 @@ class WholeCluster:
         return {**self.policies, **{key_of(one["kind"], one): one for one in self.facts}}
 
 
-def read(kubeconfig: str | None, context: str | None, namespace: str | None, catalog: Catalog, progress: Progress) -> WholeCluster:
-    """Read all namespaces, or one.
+def read(
+    kubeconfig: str | None, context: str | None, namespace: str | None, catalog: Catalog, progress: Progress, instead: str = ""
+) -> WholeCluster:
+    """Read all namespaces, or one. ``instead``: what else to do where pods may not be read.
 
     Raises InputError, with advice what to type next, if there is no answer or pods may not be read.
     """
     kinds = (*OURS, *FACTS, pods(catalog, widest(catalog)), *OWNERS)
-    found = surveyed(kubeconfig, context, namespace, kinds, progress)
+    found = surveyed(kubeconfig, context, namespace, kinds, progress, instead)
     ours = {key_of(kind.kind, one): one for kind in OURS for one in found.objects[kind.kind]}
     owned = [one for kind in OWNERS for one in found.objects[kind.kind]]
     return WholeCluster(
@@ -71,17 +73,25 @@ def read(kubeconfig: str | None, context: str | None, namespace: str | None, cat
     )
 
 
-def surveyed(kubeconfig: str | None, context: str | None, namespace: str | None, kinds: Sequence[Watched], progress: Progress) -> Survey:
-    """Read these kinds, of which Pod is one, in all namespaces or in one. Raises InputError as ``read`` does."""
-    access = Access(kubeconfig or default_kubeconfig(os.environ), context)
-    try:
-        found = asyncio.run(_surveyed(access, kinds, namespace or "", progress))
-    except (AccessError, Unreachable) as error:
-        raise InputError(file="cluster", message=str(error)) from None
+def surveyed(
+    kubeconfig: str | None, context: str | None, namespace: str | None, kinds: Sequence[Watched], progress: Progress, instead: str = ""
+) -> Survey:
+    """Read these kinds, of which Pod is one, in all namespaces or in one. ``instead``: what else to do where pods may not be read.
+    Raises InputError as ``read`` does."""
+    found = lists(kubeconfig, context, namespace, kinds, progress)
     if "Pod" in found.unread:
         advice = f'ask for the role "view" in {namespace}' if namespace else "name a namespace that you may read: --namespace NS"
-        raise InputError(file="cluster", message=f"{found.unread['Pod']}; {advice}")
+        raise InputError(file="cluster", message=f"{found.unread['Pod']}; {advice}{instead}")
     return found
+
+
+def lists(kubeconfig: str | None, context: str | None, namespace: str | None, kinds: Sequence[Watched], progress: Progress) -> Survey:
+    """Read these kinds, as far as they may be read. Raises InputError if there is no answer."""
+    access = Access(kubeconfig or default_kubeconfig(os.environ), context)
+    try:
+        return asyncio.run(_surveyed(access, kinds, namespace or "", progress))
+    except (AccessError, Unreachable) as error:
+        raise InputError(file="cluster", message=str(error)) from None
 
 
 def unread(found: Survey) -> dict[str, str]:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cli import VERSION
-from cli.options import add_snapshot_options, snapshot_from, sources_from
+from cli.options import add_cluster_options, add_mode_option, add_snapshot_options, as_of_a_cluster, in_mode, snapshot_from, sources_from
 from cli.output import stderr
 from cli.output.audit import answer, html
 from cli.output.audit.answer import Answer
@@ -23,13 +22,18 @@ from policies.audit.prices import Prices, prices
 from policies.document import InputError
 from policies.scan.exposure import exposure
 from policies.state.snapshot import Snapshot
-from policies.state.updater import AUTO, Options, Updater
+from policies.state.updater import Options, Updater
 from webhook.reload.sources import options
 from webhook.settings import DEFAULT_AUDIT_LEASE as DEFAULT_LEASE
 from webhook.settings import DEFAULT_HEALTH, DEFAULT_WATCH
 
 if TYPE_CHECKING:
     from cli.given.whole_cluster import WholeCluster  # with the client of Kubernetes, which takes half a second
+
+
+_INSTEAD = "; or read what Berth's reports say, which takes the right to list them alone: berth audit --reports"
+_JUDGING = ("serve", "policies", "facts", "as_mode", "prices", "recordings", "catalog", "platforms", "mig_strategy", "queues")
+"""Options that say how pods are judged."""
 
 
 def add_parser(subcommands: Any) -> None:
@@ -42,13 +46,13 @@ def add_parser(subcommands: Any) -> None:
         "Exit code 0: answered, 2: bad input.",
     )
     add = parser.add_argument
-    add("--namespace", "-n", metavar="NS", help="pods of one namespace; default: of all")
     add("--output", "-o", choices=("table", "json", "csv", "html"), default="table", help="form of the output; default: table")
-    add("--prices", metavar="FILE", help="USD an hour by instance type, or by model for one device, as YAML or JSON")
     add("--enforce-preview", metavar="POLICY", help="what switching this one to Enforce would do to what runs, and to recorded creations")
     add("--recordings", action="append", default=[], metavar="PATH", help="for that: audit logs or reviews, as berth replay reads them")
-    add("--kubeconfig", metavar="FILE", help="the cluster to read; default: as kubectl finds it")
-    add("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
+    help_ = "what Berth's reports say, in place of judging pods: the cluster's, or those of files (kubectl get reports -A -o json)"
+    add("--reports", nargs="*", metavar="PATH", help=help_)
+    add_mode_option(parser)
+    add_cluster_options(parser, pods_of_all=True)
     add_snapshot_options(parser)
     _add_service(parser)
     parser.set_defaults(run=run)
@@ -67,10 +71,14 @@ def _add_service(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the answer, or serve. Raises InputError and SourcesError if there is none."""
+    if args.reports is not None:
+        return _reported(args)
     if args.serve:
         return _serve(args)
     if args.recordings and not args.enforce_preview:
         raise InputError(file="--recordings", message="are judged for a preview: give --enforce-preview POLICY too, or use berth replay")
+    if args.as_mode and args.enforce_preview:
+        raise InputError(file="--as", message="a preview puts one policy in Enforce and leaves the others as they are: leave --as out")
     if args.in_cluster:
         raise InputError(file="--in-cluster", message="is for a service that runs in a pod: give --serve too, or --kubeconfig FILE instead")
     from cli.given import whole_cluster
@@ -78,14 +86,13 @@ def run(args: argparse.Namespace) -> int:
 
     if args.facts:
         raise InputError(file="--facts", message="the facts are the cluster's; leave it out")
-    sources = replace(sources_from(args), policies=(), platforms=args.platforms or (AUTO,), mig_strategy=args.mig_strategy or AUTO)
-    catalog, chosen = options(sources)
+    args = as_of_a_cluster(args)
+    catalog, chosen = options(sources_from(args))
     cost = prices(catalog, read_prices(args.prices, catalog) if args.prices else None)
-    found = whole_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, stderr.progress)
+    found = whole_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, stderr.progress, _INSTEAD)
     for reason in found.unread.values():
         stderr.say(f"{reason}: what rests on it is not known")
     if args.policies:
-        args.platforms, args.mig_strategy = sources.platforms, sources.mig_strategy
         snapshot: Snapshot = snapshot_from(args, found.facts, all_nodes=found.all_nodes)
     elif found.installed:
         snapshot = Updater(catalog, chosen).apply(found.changes(), all_nodes=found.all_nodes).snapshot
@@ -94,6 +101,8 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(file="cluster", message=message)
     if args.enforce_preview:
         return _preview(args, found, snapshot, cost, chosen)
+    if args.as_mode:
+        snapshot = in_mode(snapshot, args.as_mode)
     ledger, assessment = Ledger(), Assessment(snapshot, cost, found.owners)
     for pod in found.pods:
         if (audited := assessment.of(pod)) is not None:
@@ -101,6 +110,32 @@ def run(args: argparse.Namespace) -> int:
     shown = Answer(ledger=ledger, snapshot=snapshot, exposure=lambda pod: exposure(pod, snapshot, age(pod.created)))
     sys.stdout.write(html.text(shown) if args.output == "html" else answer.text(args.output, shown))
     return 0
+
+
+def _reported(args: argparse.Namespace) -> int:
+    """Print what reports say."""
+    from cli.given import reports
+    from cli.output.audit import reported
+
+    for name in _JUDGING:
+        if getattr(args, name):
+            option = f"--{'as' if name == 'as_mode' else name.replace('_', '-')}"
+            raise InputError(file="--reports", message=f"they say what was found, and nothing is judged: leave {option} out")
+    if args.reports:
+        found = reports.of_files(args.reports, args.namespace)
+    else:
+        found = reports.of_cluster(args.kubeconfig, args.context, args.namespace, stderr.progress)
+    for error in found.errors:
+        print(stderr.line(error), file=sys.stderr)
+    if found.errors and not found.found:
+        return 2
+    for note in reported.notes(found):
+        stderr.say(note)
+    if args.enforce_preview:
+        sys.stdout.writelines(f"{line}\n" for line in reported.preview(args.enforce_preview, found))
+    else:
+        sys.stdout.write(reported.text(args.output, found))
+    return 2 if found.errors else 0
 
 
 def _preview(args: argparse.Namespace, found: WholeCluster, snapshot: Snapshot, cost: Prices, chosen: Options) -> int:

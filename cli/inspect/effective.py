@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from cli.inspect.try_ import DEFAULT_PLATFORM
-from cli.options import add_snapshot_options, snapshot_from, sources_from
+from cli.options import add_cluster_options, add_snapshot_options, as_of_a_cluster, assumed_platforms, snapshot_from, sources_from
 from cli.output import effective_output, stderr, yaml_writer
 from policies import duration
 from policies.catalog import Catalog
@@ -28,7 +27,6 @@ from policies.explain.effective_probe import Kind, known_as, workload_named
 from policies.nearest import hint
 from policies.state.objects import Entry
 from policies.state.snapshot import Snapshot
-from policies.state.updater import AUTO
 from webhook.reload.sources import options
 
 _KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
@@ -51,8 +49,7 @@ def add_parser(subcommands: Any) -> None:
     add("--gpus", metavar="N", type=_count, help="pods of so many GPUs")
     add("--duration", metavar="D", type=_seconds, help="pods that say that they run so long, such as 90m or 6h")
     add("--output", "-o", choices=("table", "json", "yaml"), default="table", help="form of the output; default: table")
-    add("--kubeconfig", metavar="FILE", help="the cluster to read; default: as kubectl finds it")
-    add("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
+    add_cluster_options(parser)
     add_snapshot_options(parser)
     parser.set_defaults(run=run)
 
@@ -99,17 +96,12 @@ def _of_files(args: argparse.Namespace) -> _Found:
     if args.kubeconfig or args.context:
         raise InputError(file="--policies", message="files or a cluster: leave out --kubeconfig and --context, or --policies")
     if not args.platforms:
-        args.platforms = _assumed()
+        args.platforms = assumed_platforms()
     snapshot, namespace = snapshot_from(args), args.namespace or "default"
     known = set(snapshot.cluster.namespaces)
     if known and namespace not in known:
         raise InputError(file="--namespace", message=f'"{namespace}" is no namespace of --facts{hint(namespace, known)}')
     return snapshot, namespace, ()
-
-
-def _assumed() -> tuple[str, ...]:
-    stderr.say(f"assuming --platforms {DEFAULT_PLATFORM}")
-    return (DEFAULT_PLATFORM,)
 
 
 def _of_cluster(args: argparse.Namespace) -> _Found:
@@ -121,11 +113,10 @@ def _of_cluster(args: argparse.Namespace) -> _Found:
 
     if args.facts:
         raise InputError(file="--facts", message="facts of files go with policies of files: add --policies PATH, or leave it out")
-    catalog, chosen = options(sources_from(args))
-    chosen = replace(chosen, platforms=args.platforms or (AUTO,), mig_strategy=args.mig_strategy or AUTO)
+    catalog, chosen = options(sources_from(as_of_a_cluster(args)))
     found = from_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, chosen)
     if not found.snapshot.placed and "Node" in found.unread:
-        chosen = replace(chosen, platforms=_assumed())
+        chosen = replace(chosen, platforms=assumed_platforms())
         found = from_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, chosen)
     elif not found.snapshot.placed:
         stderr.say("no node tells the platform: placement is judged and not written; give --platforms")

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cli.options import add_snapshot_options, snapshot_from, sources_from
+from cli.options import add_cluster_options, add_snapshot_options, as_of_a_cluster, assumed_platforms, snapshot_from, sources_from
 from cli.output import stderr
 from cli.output.manifests import wants_colour
 from cli.replaying import ci_output, existing, processes, statements, text_output
@@ -31,7 +31,6 @@ from webhook.reload.sources import load, options
 if TYPE_CHECKING:
     from cli.given.whole_cluster import WholeCluster
 
-DEFAULT_PLATFORM = "karpenter-aws"
 CLUSTER = "cluster"
 SAME, OTHERWISE, BAD_INPUT = 0, 1, 2
 _NOW_ONLY = "name the policies to judge by: berth replay --policies PATH"
@@ -50,13 +49,10 @@ def add_parser(subcommands: Any) -> None:
     add("files", nargs="*", metavar="FILE", help="recording, folder, or - for standard input; without one the pods of a cluster")
     add_snapshot_options(parser)
     add("--against", action="append", default=[], metavar="PATH", help="policies of then, where no record says what was decided")
-    add("--namespace", "-n", metavar="NS", help="pods of one namespace; default: of all")
     add("--output", "-o", choices=("text", "json", "junit", "github"), default="text", help="form of the output; default: text")
     add("--diff", action="store_true", help="show how a pod of each difference was admitted then and is now")
-    add("--prices", metavar="FILE", help="USD an hour by instance type, or by model for one device, as YAML or JSON")
     add("--processes", type=_count, default=0, metavar="N", help="that judge; default: as many as there are cores")
-    add("--kubeconfig", metavar="FILE", help="the cluster to read, if one is read; default: as kubectl finds it")
-    add("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
+    add_cluster_options(parser, pods_of_all=True)
     parser.set_defaults(run=run)
 
 
@@ -97,9 +93,7 @@ def _from_files(args: argparse.Namespace) -> Comparison:
     """Return what is compared, of files alone."""
     args = argparse.Namespace(**vars(args))
     if not args.platforms:
-        args.platforms = (AUTO,) if args.facts else (DEFAULT_PLATFORM,)
-        if not args.facts:
-            stderr.say(f"assuming --platforms {DEFAULT_PLATFORM}")
+        args.platforms = (AUTO,) if args.facts else assumed_platforms()
     now = snapshot_from(args)
     return _compared(args, now, _old(args, ()) if args.against else None)
 
@@ -129,6 +123,7 @@ def _of_files(args: argparse.Namespace, chosen: Comparison) -> Total:
 
 def _of_cluster(args: argparse.Namespace) -> Total:
     """Judge the pods of a cluster; or those of files, by the cluster's policies."""
+    args = as_of_a_cluster(args)
     found, own, now = _cluster(args)
     then = _old(args, found.facts, all_nodes=found.all_nodes) if args.against else own if args.policies and not args.files else None
     chosen = _compared(args, now, then)
@@ -141,6 +136,7 @@ def _of_cluster(args: argparse.Namespace) -> Total:
 
 def _add_reported(args: argparse.Namespace, total: Total) -> None:
     """Add the pods of the cluster, of which reports say what was found then."""
+    args = as_of_a_cluster(args)
     found, _, now = _cluster(args)
     assessment = Assessment(now, _compared(args, now, None).prices, found.owners)
     total.add(Piece(CLUSTER, "documents"), existing.counted_by_reports(total.reports, found.pods, assessment))
@@ -152,8 +148,7 @@ def _cluster(args: argparse.Namespace) -> tuple[WholeCluster, Snapshot | None, S
 
     if args.facts:
         raise InputError(file="--facts", message="the facts are the cluster's; leave it out, or name FILEs and --policies")
-    args.platforms, args.mig_strategy = args.platforms or (AUTO,), args.mig_strategy or AUTO
-    catalog, settings = options(replace(sources_from(args), policies=()))
+    catalog, settings = options(sources_from(args))
     found = whole_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, stderr.progress)
     for reason in found.unread.values():
         stderr.say(f"{reason}: what rests on it is not known")

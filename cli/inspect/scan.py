@@ -10,7 +10,7 @@ import argparse
 import sys
 from typing import Any
 
-from cli.options import names
+from cli.options import add_cluster_options, names
 from cli.output import stderr
 from documents.prices import read_prices
 from policies.audit.prices import prices
@@ -22,8 +22,8 @@ from policies.scan.report import scan
 from policies.scan.seen import see
 from policies.scan.suggestions.written import suggestions
 from policies.state.snapshot import Snapshot
-from policies.state.updater import AUTO, Options, Updater
-from webhook.reload.sources import DEFAULT_POLICIES, Sources, options
+from policies.state.updater import Options, Updater
+from webhook.reload.sources import DEFAULT_POLICIES, Sources, of_a_cluster, options
 
 LIBRARY = DEFAULT_POLICIES.parent
 
@@ -38,18 +38,15 @@ def add_parser(subcommands: Any) -> None:
         "Exit code 0: answered, 2: bad input.",
     )
     add = parser.add_argument
-    add("--namespace", "-n", metavar="NS", help="pods of one namespace; default: of all")
     add("--output", "-o", choices=("text", "json", "html"), default="text", help="form of the output; default: text")
     add("--diff", action="store_true", help="show what the shipped policies would have written, by workload")
     add("--suggest", metavar="DIR", help="write policies that fit this cluster into DIR, in mode Audit")
-    add("--prices", metavar="FILE", help="USD an hour by instance type, or by model for one device, as YAML or JSON")
     add("--catalog", metavar="FILE", help="a file laid over the catalog: new GPUs, labels, resource names")
-    add("--platforms", type=names, default=(AUTO,), metavar="P,...", help="who makes the GPU nodes; default: as nodes and NodePools tell")
+    add("--platforms", type=names, default=(), metavar="P,...", help="who makes the GPU nodes; default: as nodes and NodePools tell")
     add(
         "--from", dest="dumps", action="append", default=[], metavar="PATH", help="a dump of kubectl get -o yaml, not a cluster; repeatable"
     )
-    add("--kubeconfig", metavar="FILE", help="the cluster to read; default: as kubectl finds it")
-    add("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
+    add_cluster_options(parser, pods_of_all=True)
     parser.set_defaults(run=run)
 
 
@@ -63,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(file="--diff", message=f"is text; leave out -o {args.output}, or ask for it apart")
     if args.dumps and (args.kubeconfig or args.context):
         raise InputError(file="--from", message="is read in place of a cluster; leave out --kubeconfig and --context")
-    catalog, chosen = options(Sources(catalog=args.catalog, platforms=args.platforms, mig_strategy=AUTO))
+    catalog, chosen = options(of_a_cluster(Sources(catalog=args.catalog, platforms=args.platforms)))
     cost = prices(catalog, read_prices(args.prices, catalog) if args.prices else None)
     if args.dumps:
         cluster = scanned_cluster.recorded(args.dumps, args.namespace, catalog)

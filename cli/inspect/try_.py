@@ -17,14 +17,11 @@ from typing import Any, TextIO
 from cli.given.inputs import Inputs
 from cli.given.manifests import read
 from cli.judging.judge import Outcome, judge
-from cli.options import add_snapshot_options, snapshot_from
+from cli.options import add_mode_option, add_snapshot_options, assumed_platforms, in_mode, snapshot_from
 from cli.output import manifests, report, stderr
 from policies.document import Document, InputError, objects
-from policies.offers.constraints import Compiled
 from policies.state.snapshot import Snapshot
-from policies.verdict import MODES, Mode
 
-DEFAULT_PLATFORM = "karpenter-aws"
 ADMITTED, REFUSED, BAD_INPUT = 0, 1, 2
 
 
@@ -40,7 +37,7 @@ def add_parser(subcommands: Any) -> None:
     add_snapshot_options(parser)
     parser.add_argument("--namespace", "-n", metavar="NS", default="default", help="for objects that name none (default: default)")
     parser.add_argument("--namespace-labels", metavar="K=V,...", type=_labels, default={}, help="labels of that namespace")
-    parser.add_argument("--as", dest="as_mode", choices=MODES, help="judge as if every policy were in this mode")
+    add_mode_option(parser)
     parser.add_argument(
         "--output", "-o", choices=("diff", "yaml", "json", "review"), help="form of the output (default: diff on a terminal, else yaml)"
     )
@@ -58,8 +55,7 @@ def _labels(text: str) -> dict[str, str]:
 def run(args: argparse.Namespace) -> int:
     """Judge, print and return the exit code. Raises InputError for unreadable policies, facts or catalog."""
     if not args.platforms:
-        args.platforms = (DEFAULT_PLATFORM,)
-        stderr.say(f"assuming --platforms {DEFAULT_PLATFORM}")
+        args.platforms = assumed_platforms()
     inputs = Inputs(args.files, args.namespace)
     trial = Trial(
         snapshot=_supposed(snapshot_from(args, inputs.facts), args),
@@ -80,16 +76,12 @@ def run(args: argparse.Namespace) -> int:
 def _supposed(snapshot: Snapshot, args: argparse.Namespace) -> Snapshot:
     """Return the snapshot with the modes of --as and the labels of --namespace-labels."""
     if args.as_mode:
-        snapshot = snapshot.with_policies(_in_mode(snapshot, args.as_mode))
+        snapshot = in_mode(snapshot, args.as_mode)
     if args.namespace_labels:
         known = snapshot.cluster.namespaces
         labels = {**known.get(args.namespace, {}), **args.namespace_labels}
         snapshot = snapshot.with_facts(replace(snapshot.cluster, namespaces={**known, args.namespace: labels}))
     return snapshot
-
-
-def _in_mode(snapshot: Snapshot, mode: Mode) -> Iterator[Compiled]:
-    return (replace(c, mode=mode, policy=replace(c.policy, mode=mode)) for c in snapshot.policies)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from cli.given.asked_cluster import Asked
 from cli.given.manifests import Manifest
-from cli.options import add_snapshot_options, snapshot_from, sources_from
+from cli.options import add_cluster_options, add_snapshot_options, as_of_a_cluster, snapshot_from, sources_from
 from cli.output import stderr
 from cluster.watch.kinds import key_of
 from documents.files import read_documents
@@ -26,7 +25,7 @@ from policies.scheduling.fleet import Fleet, fleet_of
 from policies.state.cluster_facts import KINDS
 from policies.state.snapshot import Snapshot
 from policies.state.untyped import map_at
-from policies.state.updater import AUTO, Options, Updater
+from policies.state.updater import Options, Updater
 from webhook.reload.sources import options
 
 PLACES = ("Node", "NodePool", "DeviceClass")
@@ -47,8 +46,7 @@ def add_parser(subcommands: Any) -> None:
     add("--namespace", "-n", metavar="NS", help="default: the context's")
     add("--output", "-o", choices=("text", "json"), default="text", help="form of the output; default: text")
     add("--fix", metavar="FILE", help="write the object with the smallest change into FILE")
-    add("--kubeconfig", metavar="FILE", help="the cluster to read; default: as kubectl finds it")
-    add("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
+    add_cluster_options(parser)
     add_snapshot_options(parser)
     parser.set_defaults(run=run)
 
@@ -59,8 +57,8 @@ def run(args: argparse.Namespace) -> int:
 
     if (args.target is None) == (args.file is None):
         raise InputError(file="why", message="wants one of TYPE/NAME and -f FILE, such as: berth why pod/train-0")
-    args.platforms, args.mig_strategy = args.platforms or (AUTO,), args.mig_strategy or AUTO
-    catalog, chosen = options(replace(sources_from(args), policies=()))
+    args = as_of_a_cluster(args)
+    catalog, chosen = options(sources_from(args))
     found = _of_file(args, catalog, chosen) if args.file else _of_cluster(args, catalog, chosen)
     sys.stdout.write(values.text(found) if args.output == "json" else text.text(found, datetime.now(UTC)))
     if args.fix:

@@ -74,14 +74,16 @@ class Client:
         accept: str = "application/json",
         query: Mapping[str, str] = {},
         seconds: float = 10.0,
+        etag: str = "",
     ) -> Reply:
         """Make one call and return the reply, whatever its status.
 
-        ``body``: a value that is encoded as JSON, or bytes that are sent as they are. Raises Unreachable, and
-        Garbled for a success whose body is not JSON.
+        ``body``: a value that is encoded as JSON, or bytes that are sent as they are; ``etag``: that of an earlier
+        reply, so that the status is 304 while it would be the same. Raises Unreachable, and Garbled for a success
+        whose body is not JSON.
         """
         data = body if isinstance(body, bytes) or body is None else orjson.dumps(body)
-        headers = {"Accept": accept} | ({"Content-Type": content} if data is not None else {})
+        headers = {"Accept": accept} | ({"Content-Type": content} if data is not None else {}) | ({"If-None-Match": etag} if etag else {})
         answer = await self._opened(method, path, query, headers, data, seconds)
         try:
             return self._reply(answer.response, await self._whole(answer))
@@ -147,7 +149,8 @@ class Client:
                 shown = text[:REASON].decode(errors="replace")
                 raise Garbled(f"{self.server} answered {response.status} with what is no JSON ({error}): {shown}") from error
             body = text.decode(errors="replace")
-        return Reply(response.status, body, _seconds(response.headers.get("Retry-After")), response.headers.get("Date", ""))
+        headers = response.headers
+        return Reply(response.status, body, _seconds(headers.get("Retry-After")), headers.get("Date", ""), headers.get("ETag", ""))
 
     @contextmanager
     def _telling(self) -> Iterator[None]:

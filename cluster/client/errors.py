@@ -41,6 +41,8 @@ class Reply:
     """Seconds of the Retry-After header."""
     date: str = ""
     """The Date header: the API server's clock."""
+    etag: str = ""
+    """The ETag header: the name of this state of what was read."""
 
     @property
     def ok(self) -> bool:

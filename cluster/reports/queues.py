@@ -10,14 +10,16 @@ from cluster.watch.kinds import Raw
 from policies.audit.ledger import PodKey
 from policies.audit.stored_pod import Controller, StoredPod
 from policies.audit.templates import STAND_IN
+from policies.workloads.controllers import group_of
 
 
 class PodQueue:
     """The store of a reflector of pods, see ``cluster.survey.pods``. ``filled`` is set while there are changes to
-    take."""
+    take; ``owners`` takes the pods that own others."""
 
-    def __init__(self, filled: asyncio.Event) -> None:
+    def __init__(self, filled: asyncio.Event, owners: OwnerQueue | None = None) -> None:
         self._filled = filled
+        self._owners = owners or OwnerQueue(filled)
         self._known: set[PodKey] = set()
         self._waiting: dict[PodKey, StoredPod | None] = {}
 
@@ -30,19 +32,25 @@ class PodQueue:
             if one["pod"] is not None:
                 self._waiting[_key(one)] = one["pod"]
         self._known = listed
+        self._owners.replace(kind, objects)
         self._filled.set()  # after an empty list too: the reader may wait for the first one
 
     def put(self, kind: str, obj: Raw) -> None:
         """Take a new or changed pod."""
         if obj["pod"] is None:
-            self.remove(kind, obj)
+            self._drop(obj)
         else:
             self._known.add(_key(obj))
             self._waiting[_key(obj)] = obj["pod"]
             self._filled.set()
+        self._owners.put(kind, obj)
 
     def remove(self, kind: str, obj: Raw) -> None:
         """Take the end of a pod."""
+        self._owners.remove(kind, obj)
+        self._drop(obj)
+
+    def _drop(self, obj: Raw) -> None:
         key = _key(obj)
         if key in self._known:
             self._known.discard(key)
@@ -102,6 +110,8 @@ class WorkloadQueue(OwnerQueue):
         super().__init__(filled)
         self._templates: dict[str, dict[PodKey, tuple[StoredPod, ...]]] = {}
         """kind -> workload -> its pods"""
+        self.versions: dict[tuple[str, str], str] = {}
+        """(API group, kind) -> the apiVersion in which such workloads are followed."""
         self._pods: dict[PodKey, StoredPod | None] = {}
 
     def replace(self, kind: str, objects: Sequence[Raw]) -> None:
@@ -112,11 +122,13 @@ class WorkloadQueue(OwnerQueue):
             self._templated(kind, key, ())
         for one in objects:
             self._templated(kind, _key(one), one["templates"], one["above"])
+            self._followed(one["above"])
 
     def put(self, kind: str, obj: Raw) -> None:
         """Take a new or changed workload."""
         super().put(kind, obj)
         self._templated(kind, _key(obj), obj["templates"], obj["above"])
+        self._followed(obj["above"])
 
     def remove(self, kind: str, obj: Raw) -> None:
         """Take the end of a workload."""
@@ -136,6 +148,9 @@ class WorkloadQueue(OwnerQueue):
             known[key] = pods
             self._waiting[STAND_IN + pods[0].uid] = above
         self._filled.set()
+
+    def _followed(self, above: Controller) -> None:
+        self.versions[group_of(above.api_version), above.kind] = above.api_version
 
     def take_pods(self) -> dict[PodKey, StoredPod | None]:
         """Return the changes of pods that stand for workloads, as ``PodQueue.take`` does."""

@@ -6,16 +6,17 @@ from cluster.watch.kinds import Raw, Watched
 from policies.audit.stored_pod import controller_of
 
 
-def _owned(value: Raw, api_version: str, kind: str) -> Raw:
+def owned(value: Raw, api_version: str, kind: str) -> Raw:
+    """Trim an object to its uid and its controller."""
     metadata = value["metadata"]
     return {"uid": str(metadata.get("uid") or ""), "owner": controller_of(metadata)}
 
 
 REPLICA_SETS = Watched(
-    kind="ReplicaSet", plural="replicasets", group="apps", versions=("v1",), namespaced=True, metadata_only=True, page=2000, trim=_owned
+    kind="ReplicaSet", plural="replicasets", group="apps", versions=("v1",), namespaced=True, metadata_only=True, page=2000, trim=owned
 )
 OWNERS = (
     REPLICA_SETS,
-    Watched(kind="Job", plural="jobs", group="batch", versions=("v1",), namespaced=True, metadata_only=True, page=2000, trim=_owned),
+    Watched(kind="Job", plural="jobs", group="batch", versions=("v1",), namespaced=True, metadata_only=True, page=2000, trim=owned),
 )
 """Kinds whose objects are read for their owner alone: uid, and the controller or None."""

@@ -8,9 +8,8 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from cluster.survey.pods import may_hold_devices
 from cluster.watch.kinds import KINDS, Raw, Watched, labels_alone, map_of, node, spec_alone
-from policies.audit.stored_pod import FINISHED, StoredPod, controller_of, stored
+from policies.audit.stored_pod import FINISHED, StoredPod, controller_of, may_hold_devices, stored
 from policies.catalog import Catalog
 from policies.pods.projection import Reads
 from policies.scan.objects_read import PlainPods

@@ -3,9 +3,11 @@ devices."""
 
 from __future__ import annotations
 
-from cluster.survey.pods import may_hold_devices
+from collections.abc import Callable
+
+from cluster.survey.owners import owned
 from cluster.watch.kinds import Raw, Watched, map_of
-from policies.audit.stored_pod import Controller, controller_of
+from policies.audit.stored_pod import Controller, StoredPod, may_hold_devices
 from policies.audit.templates import template_pods
 from policies.catalog import Catalog
 from policies.pods.projection import Reads
@@ -17,28 +19,35 @@ PLURALS = {
     ("batch", "Job"): "jobs",
     ("batch", "CronJob"): "cronjobs",
 }
+Templates = Callable[[Raw, str, str], tuple[StoredPod, ...]]
+"""Returns the pods that an object's templates would make, of (object, apiVersion, kind)."""
 
 
 def workloads(catalog: Catalog, wide: Reads) -> tuple[Watched, ...]:
     """Return the kinds. An object has ``uid``; ``owner``, its controller or None; ``templates``, its pods as they
     would be; and ``above``, itself as the controller of what would own those."""
 
-    def trim(value: Raw, api_version: str, kind: str) -> Raw:
-        metadata = value["metadata"]
+    def templates(value: Raw, api_version: str, kind: str) -> tuple[StoredPod, ...]:
         spec = map_of(value.get("spec"))
         template = map_of(
             map_of(map_of(spec.get("jobTemplate")).get("spec")).get("template") if kind == "CronJob" else spec.get("template")
         )
-        names = {name: metadata[name] for name in ("name", "namespace", "resourceVersion") if name in metadata}
-        return {
-            "metadata": names,
-            "uid": str(metadata.get("uid") or ""),
-            "owner": controller_of(metadata),
-            "templates": template_pods(value, api_version, kind, catalog, wide) if may_hold_devices(template) else (),
-            "above": Controller(api_version, kind, metadata["name"], str(metadata.get("uid") or "")),
-        }
+        return template_pods(value, api_version, kind, catalog, wide) if may_hold_devices(template) else ()
 
+    trim = trimmed(templates)
     return tuple(
         Watched(kind=kind, plural=plural, group=group, versions=("v1",), namespaced=True, trim=trim)
         for (group, kind), plural in PLURALS.items()
     )
+
+
+def trimmed(templates: Templates) -> Callable[[Raw, str, str], Raw]:
+    """Return what trims a workload whose pods are found this way."""
+
+    def trim(value: Raw, api_version: str, kind: str) -> Raw:
+        metadata = value["metadata"]
+        names = {name: metadata[name] for name in ("name", "namespace", "resourceVersion") if name in metadata}
+        above = Controller(api_version, kind, metadata["name"], str(metadata.get("uid") or ""))
+        return {"metadata": names, **owned(value, api_version, kind), "templates": templates(value, api_version, kind), "above": above}
+
+    return trim

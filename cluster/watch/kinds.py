@@ -40,6 +40,8 @@ class Watched:
     """True for a kind that one of Berth's CustomResourceDefinitions defines."""
     required: bool = False
     """True if nothing can be decided without it; the other kinds may be absent or forbidden."""
+    custom: bool = False
+    """True for a workload of somebody's CustomResourceDefinition."""
     metadata_only: bool = False
     selectors: tuple[tuple[str, str], ...] = ()
     """(``fieldSelector`` or ``labelSelector``, its text): which objects of the kind are listed and watched."""
@@ -51,6 +53,12 @@ class Watched:
 
     def api_version(self, version: str) -> str:
         return f"{self.group}/{version}" if self.group else version
+
+    @property
+    def title(self) -> str:
+        """The name by which it is followed, logged and measured: that of a custom workload has its group, for Volcano's
+        Job is not Kubernetes'."""
+        return f"{self.kind}.{self.group}" if self.custom else self.kind
 
     def path(self, version: str, namespace: str = "", name: str = "") -> str:
         """Return the URL path of the objects in all namespaces or in one, or of a single object.

@@ -34,6 +34,9 @@ EARLY = 0.5
 FORBIDDEN = 3
 """Consecutive 403 answers after which an optional kind counts as forbidden: an API server that has just
 started answers 403 to everybody until it has loaded its roles."""
+FORBIDDEN_AGAIN = 120.0
+"""Seconds before a custom workload that may not be read is requested again: a role of an older version may lack dozens of
+kinds."""
 AT_ONCE = 100
 """Events that are passed on in one iteration of the event loop: about 2 ms."""
 
@@ -59,7 +62,7 @@ class Reflector:
         self._backoff = Backoff()
         self._outages = gate.outages
         self._forbidden = 0
-        self.kind = watched.kind
+        self.kind = watched.title
         self.counts = Counts()
         self.synced = False
         """True once the store had a full list from the server, or does not need one."""
@@ -208,6 +211,8 @@ class Reflector:
         self._forbidden = self._forbidden + 1 if status == 403 else 0
         self.synced = self.synced or (self._forbidden >= FORBIDDEN and not self._watched.required)
         self._bad(self._sentence(error, status))
+        if self._watched.custom and self._forbidden >= FORBIDDEN:
+            return jittered(FORBIDDEN_AGAIN)
         return self._backoff.pause(reply.retry_after if reply else None)
 
     def _missing(self) -> None:

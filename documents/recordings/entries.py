@@ -9,6 +9,7 @@ from typing import BinaryIO, Literal, NamedTuple
 import orjson
 
 from documents.files import read_paths
+from documents.recordings import cloud_audit_logs
 from documents.recordings.pieces import LONGEST_LINE, Piece
 from documents.yaml_reader import documents
 from policies.document import Document, InputError, objects
@@ -108,6 +109,8 @@ def _unwrapped(value: object) -> Iterator[object]:
 
 
 def _message(wrapped: dict[str, object]) -> object:
+    if "protoPayload" in wrapped:
+        return cloud_audit_logs.event(wrapped)
     for field in _WRAPPED:
         text = wrapped.get(field)
         if isinstance(text, str) and _AUDIT in text:

@@ -13,21 +13,25 @@ from policies.audit.stored_pod import Controller, StoredPod
 from policies.audit.workload_report import Workload
 from policies.lru import LruCache
 from policies.state.snapshot import Snapshot
+from policies.workloads.controllers import group_of
 
 MOST_CACHED = 32 * 2**20
 """Bytes: some ten thousand different pods, or one of each of ten thousand workloads."""
 _OVERHEAD = 2048
 MOST_OWNERS = 8
-"""Owners of owners that are followed: RayJob, RayCluster, pod; more is a circle that somebody made."""
+"""Owners of owners that are followed: an InferenceService is six above the pods of its Knative Service; more is a circle that
+somebody made."""
 
 Owners = Mapping[str, Controller]
 """uid of an object -> its own controller."""
+Versions = Mapping[tuple[str, str], str]
+"""(API group, kind) -> the apiVersion in which such objects are followed."""
 _Result = tuple[tuple[Outcome, ...], tuple[str, ...], int, Fraction]
 
 
-def workload_of(pod: StoredPod, owners: Owners) -> Workload:
+def workload_of(pod: StoredPod, owners: Owners, versions: Mapping[tuple[str, str], str] = {}) -> Workload:
     """Return the owner of the pod that no other object owns, as far as owners are known; of a pod without
-    one, its namespace."""
+    one, its namespace. It is named in the version in which it is followed: references to one may have others."""
     owner = pod.owner
     if owner is None:
         return Workload("v1", "Namespace", pod.namespace, pod.namespace, "")
@@ -36,16 +40,18 @@ def workload_of(pod: StoredPod, owners: Owners) -> Workload:
         if above is None:
             break
         owner = above
-    return Workload(owner.api_version, owner.kind, pod.namespace, owner.name, owner.uid)
+    version = versions.get((group_of(owner.api_version), owner.kind), owner.api_version)
+    return Workload(version, owner.kind, pod.namespace, owner.name, owner.uid)
 
 
 class Assessment:
     """Judges pods under one snapshot."""
 
-    def __init__(self, snapshot: Snapshot, prices: Prices, owners: Owners) -> None:
+    def __init__(self, snapshot: Snapshot, prices: Prices, owners: Owners, versions: Mapping[tuple[str, str], str] = {}) -> None:
         self._snapshot = snapshot
         self._prices = prices
         self._owners = owners
+        self._versions = versions
         self._cache: LruCache[tuple[_Result | None]] = LruCache(MOST_CACHED)
 
     def of(self, pod: StoredPod) -> AuditedPod | None:
@@ -61,7 +67,7 @@ class Assessment:
         found, matched, gpus, devices = cached[0]
         each = self._prices.of_device(self._snapshot.cluster.nodes.get(pod.node, {})) if pod.node else None
         usd = None if each is None else each * float(devices)
-        return AuditedPod(pod, workload_of(pod, self._owners), found, matched, gpus, usd)
+        return AuditedPod(pod, workload_of(pod, self._owners, self._versions), found, matched, gpus, usd)
 
     def _kind(self, node: str) -> Hashable:
         """Return what a verdict reads of a node; a refusal names the node besides."""

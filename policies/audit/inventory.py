@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import islice
 
-from policies.audit.assessment import Assessment
+from policies.audit.assessment import MOST_OWNERS, Assessment, Versions
 from policies.audit.ledger import Ledger, PodKey
 from policies.audit.prices import Prices
 from policies.audit.stored_pod import Controller, StoredPod
@@ -25,6 +25,7 @@ class Inventory:
         self._prices = prices
         self._pods: dict[PodKey, StoredPod] = {}
         self._owners: dict[str, Controller] = {}
+        self._versions: dict[tuple[str, str], str] = {}
         self._due: dict[PodKey, None] = {}
         self._snapshot: Snapshot | None = None
         self._assessment: Assessment | None = None
@@ -63,14 +64,24 @@ class Inventory:
             self._due_where(lambda pod: pod.owner is not None and self._is_below(pod.owner, uids))
 
     def _is_below(self, owner: Controller, uids: set[str]) -> bool:
-        above = self._owners.get(owner.uid)
-        return owner.uid in uids or (above is not None and above.uid in uids)
+        above: Controller | None = owner
+        for _ in range(MOST_OWNERS + 1):
+            if above is None or above.uid in uids:
+                break
+            above = self._owners.get(above.uid)
+        return above is not None and above.uid in uids
+
+    def versions_changed(self, versions: Versions) -> None:
+        """Take the versions in which kinds of workloads are followed: reports name workloads in these."""
+        if versions != self._versions:
+            self._versions.update(versions)
+            self._due = dict.fromkeys(self._pods)
 
     def snapshot_changed(self, snapshot: Snapshot, changed: Iterable[Key], *, every: bool) -> None:
         """Take a new snapshot. ``changed``: the facts that differ from those of the one before; ``every``: a
         verdict on any pod may be another one."""
         before, self._snapshot = self._snapshot, snapshot
-        self._assessment = Assessment(snapshot, self._prices, self._owners)
+        self._assessment = Assessment(snapshot, self._prices, self._owners, self._versions)
         # of equal slices the one that nodes have is chosen
         if before is None or every or before.known_places != snapshot.known_places:
             self._due = dict.fromkeys(self._pods)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from policies.audit.stored_pod import StoredPod
 from policies.engine import arrived, evaluate
@@ -39,6 +39,10 @@ class Judged(NamedTuple):
     away, or under other policies."""
     violations: tuple[Violation, ...]
     """Why policies in Enforce would refuse the pod as it is, where it is."""
+    came: Raw
+    """The pod as it came, of which ``would`` is: a projection."""
+    patch: tuple[dict[str, Any], ...]
+    """The patch that policies in Enforce gave it, or would have given."""
 
 
 def judge(pod: StoredPod, facts: Facts) -> Judged | None:
@@ -53,11 +57,9 @@ def judge(pod: StoredPod, facts: Facts) -> Judged | None:
         now = evaluate(request, facts)
         if not now.judged:
             return None
-        came = (
-            evaluate(replace(request, pod=as_it_came(pod, request, facts)), facts)
-            if APPLIED in (request.pod["metadata"].get("annotations") or ())
-            else now
-        )
+        recorded = APPLIED in (request.pod["metadata"].get("annotations") or ())
+        first = replace(request, pod=as_it_came(pod, request, facts)) if recorded else request
+        came = evaluate(first, facts) if recorded else now
         where = evaluate(pod.on_its_node(request), facts) if pod.node and not now.violations else now
         held = devices.read(Pod(extract(request.pod, facts.reads)), facts, final=True)
     except PodError:
@@ -70,6 +72,8 @@ def judge(pod: StoredPod, facts: Facts) -> Judged | None:
         uncounted=came.uncounted,
         missing=now.edits,
         violations=where.violations,
+        came=first.pod,
+        patch=came.patch,
     )
 
 

@@ -4,12 +4,15 @@ counted, not listed."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
 
 from policies.audit.judged import Judged
 from policies.patch.applied import APPLIED
-from policies.verdict import Edit, Mode, Violation, Would
+from policies.patch.json_tree import apply_patch, remove_at, set_at, value_at
+from policies.patch.tree_diff import operations
+from policies.pods.view import Raw
+from policies.verdict import Edit, Mode, Path, Violation, Would
 
 Finding = Literal["would-change", "would-refuse", "not-as-enforced", "no-longer-fits"]
 """What is found of a pod: a policy in Audit or Warn would change or refuse it, were it in Enforce; it lacks what
@@ -19,8 +22,9 @@ FINDINGS: tuple[Finding, ...] = ("would-change", "would-refuse", "not-as-enforce
 REFUSALS: tuple[Finding, ...] = ("would-refuse", "no-longer-fits")
 
 
-_ANNOTATIONS = "/metadata/annotations"
-_RECORD = f"{_ANNOTATIONS}/{APPLIED.replace('/', '~1')}"
+_WHOLE = ("nodeSelectorTerms",)
+"""Lists of which all is read, so that they may be replaced."""
+_RECORD: Path = ("metadata", "annotations", APPLIED)
 
 
 class Outcome(NamedTuple):
@@ -41,37 +45,38 @@ class Outcome(NamedTuple):
     dropped: tuple[str, ...]
     """What policies in Enforce would then no longer write."""
     patch: str
-    """The RFC 6902 patch that such a pod would get on creation, as JSON and without ``berth.dev/applied``; "" if there is
-    none."""
+    """The RFC 6902 patch, as JSON, that turns the pod that policies in Enforce make into the one that this policy would make
+    besides, but for ``berth.dev/applied``; "" if there is none."""
 
 
 def outcomes(judged: Judged) -> Iterator[Outcome]:
     """Yield every outcome but "nothing"."""
+    enforced = apply_patch(judged.came, judged.patch)
     for would in judged.would:
-        yield _would(would)
+        yield _would(would, judged.came, enforced)
     if judged.missing:
         yield _edited(_policies(judged.missing), "Enforce", "not-as-enforced", judged.missing, "")
     if judged.violations:
         yield _refused(_policies(judged.violations), "Enforce", "no-longer-fits", judged.violations)
 
 
-def _would(would: Would) -> Outcome:
+def _would(would: Would, came: Raw, enforced: Raw) -> Outcome:
     if would.violations:
         return _refused((would.policy,), would.mode, "would-refuse", would.violations)
-    patch = json.dumps(list(_without_record(would.patch)), separators=(",", ":"), sort_keys=True)
+    found = list(operations(enforced, _with_record_of(enforced, apply_patch(came, would.patch)), whole=_WHOLE))
+    patch = json.dumps(found, separators=(",", ":"), sort_keys=True) if found else ""
     return _edited((would.policy,), would.mode, "would-change", would.edits, patch, would.dropped)
 
 
-def _without_record(patch: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Yield the operations but for the annotation that records them: it is as long as all of them together."""
-    for operation in patch:
-        path, value = operation["path"], operation.get("value")
-        if path == _ANNOTATIONS and isinstance(value, Mapping):
-            others = {key: text for key, text in value.items() if key != APPLIED}
-            if others:
-                yield {**operation, "value": others}
-        elif path != _RECORD:
-            yield operation
+def _with_record_of(enforced: Raw, pod: Raw) -> Raw:
+    """Return the pod with the other's ``berth.dev/applied``: it is as long as all else that is written."""
+    record = value_at(enforced, _RECORD)
+    if record is not None:
+        return dict(set_at(pod, _RECORD, record))
+    without = remove_at(pod, _RECORD)
+    if value_at(without, _RECORD[:-1]) == {} and value_at(enforced, _RECORD[:-1]) is None:
+        without = remove_at(without, _RECORD[:-1])
+    return dict(without)
 
 
 def _edited(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from policies.catalog import Catalog
+from policies.pods.permissions import FRACTIONS
 from policies.pods.projection import Reads, extract, reads
 from policies.pods.view import MIRROR, Raw
 from policies.request import Request
@@ -120,6 +121,20 @@ def stored(value: Mapping[str, Any], wide: Reads, *, as_written: bool = False) -
         shared=json.dumps(read, separators=(",", ":"), sort_keys=True).encode(),
         labels=tuple(sorted((key, one) for key, one in labels.items() if key in OF_ONE_POD)),
     )
+
+
+def may_hold_devices(value: Mapping[str, Any]) -> bool:
+    """Return whether a pod asks for an extended resource of any name, for a claim, or for a part of a GPU by
+    annotation: what the catalog knows of it is asked later, when policies are."""
+    spec = map_at(value, "spec")
+    if spec.get("resourceClaims") or not map_at(value, "metadata", "annotations").keys().isdisjoint(FRACTIONS):
+        return True
+    for field in ("containers", "initContainers"):
+        for container in maps_in(spec.get(field)):
+            resources = map_at(container, "resources")
+            if any("/" in text_of(name) for side in ("limits", "requests") for name in map_at(resources, side)):
+                return True
+    return False
 
 
 def controller_of(metadata: Mapping[str, Any]) -> Controller | None:

@@ -19,15 +19,21 @@ from policies.workloads.controllers import group_of
 
 SOURCE = "berth"
 KIND, PLAIN_KIND = "Report", "PolicyReport"
+LABEL = "app.kubernetes.io/managed-by"
+"""The label by which Berth's reports are found; its value is ``SOURCE``."""
+LEFT_OUT = f"{GROUP}/results-left-out"
+"""The annotation that counts results for which there was no room."""
 OPEN_REPORTS, POLICY_REPORTS = "openreports.io/v1alpha1", "wgpolicyk8s.io/v1alpha2"
 MOST_RESULTS = 16
 """Results of a report: a workload whose pods differ in more ways has its policies in the others too."""
 MOST_NAMED = 5
 """Pods that a result names: one of them is enough to look at."""
+MOST_FIELDS = 3
+"""Fields of the pod that a message names: the patch has them all."""
 MOST_PATCH = 2048
 """Bytes of the patch of a result: seven edits take 1 KiB. A longer one is counted, and ``berth why`` shows it."""
 MOST_PATCHES = 8192
-"""Bytes of all patches of a report: 10,000 workloads take 80 MB of etcd at most, and 5 MB as they are."""
+"""Bytes of all patches of a report."""
 MOST_MESSAGE = 500
 _NAME = 200
 
@@ -84,7 +90,7 @@ def report(workload: Workload, found: Mapping[Outcome, Affected], passed: int, a
         shown = outcome.patch if len(outcome.patch) <= min(room, MOST_PATCH) else ""
         room -= len(shown)
         results.append(_result(workload, outcome, pods, shown))
-    summary = {"pass": passed, "fail": 0, "warn": 0, "error": 0, "skip": 0}
+    summary = {"pass": passed, "fail": 0, "warn": 0}
     for outcome, _ in ranked:
         summary[_word(outcome)] += 1
     left = len(ranked) - len(results)
@@ -105,10 +111,10 @@ def _metadata(workload: Workload, left: int) -> dict[str, Any]:
     metadata: dict[str, Any] = {
         "name": workload.report_name,
         "namespace": workload.namespace,
-        "labels": {"app.kubernetes.io/managed-by": SOURCE},
+        "labels": {LABEL: SOURCE},
     }
     if left:
-        metadata["annotations"] = {f"{GROUP}/results-left-out": str(left)}
+        metadata["annotations"] = {LEFT_OUT: str(left)}
     if workload.uid and workload.kind != "Namespace":
         owner = {"apiVersion": workload.api_version, "kind": workload.kind, "name": workload.name, "uid": workload.uid}
         metadata["ownerReferences"] = [owner]
@@ -139,13 +145,13 @@ def _result(workload: Workload, outcome: Outcome, pods: Affected, patch: str) ->
     elif outcome.patch:
         properties["patchBytes"] = str(len(outcome.patch))
     result: dict[str, Any] = {
-        "source": SOURCE,
+        "source": SOURCE,  # that of the report is not read by policy-reporter (pkg/openreports)
         "policy": ",".join(outcome.policies),
         "rule": ",".join(outcome.rules),
         "category": "GPU",
         "severity": _severity(outcome),
         "result": _word(outcome),
-        "scored": outcome.mode == "Enforce",
+        **({"scored": True} if outcome.mode == "Enforce" else {}),
         "message": message(outcome),
         "properties": properties,
     }
@@ -171,11 +177,11 @@ def message(outcome: Outcome) -> str:
         return f"The pod lacks what policies in Enforce write ({written}): Berth was not called for it, or the policies changed since."
     written = f"would write {written}" if written else ""
     dropped = f"would keep other policies from writing {_listed(outcome.dropped)}" if outcome.dropped else ""
-    return f"In Enforce, {_listed(outcome.policies)} {' and '.join(filter(None, (written, dropped)))}."
+    return f"In Enforce it {' and '.join(filter(None, (written, dropped)))}."
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = names[:MOST_NAMED]
+    shown = names[:MOST_FIELDS]
     return ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(names) > len(shown) else "")
 
 

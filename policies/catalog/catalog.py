@@ -13,7 +13,7 @@ from policies.catalog.model_codes import codes_of
 from policies.catalog.platforms import AcceleratorTaint, GraceCap, Platform, Protection, SharingScheme
 from policies.catalog.resources import Measure, Resource, ResourcePattern
 from policies.catalog.slice_shares import slice_shares
-from policies.catalog.workload import Workload
+from policies.catalog.workload import Between, Workload
 from policies.lru import LruCache
 
 _MOST_NAMES = 4096
@@ -58,6 +58,8 @@ class Catalog:
     label_aliases: Mapping[str, str] = field(default_factory=dict)
     """Older label key -> the key of a label that nodes carry beside it with the same value:
     beta.kubernetes.io/instance-type."""
+    between: tuple[Between, ...] = ()
+    """Kinds between workloads and their pods."""
     podless_groups: frozenset[str] = frozenset()
     """API groups of which no kind makes pods, besides Kubernetes' own groups."""
     accelerator_domains: tuple[str, ...] = ()

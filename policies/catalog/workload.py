@@ -129,11 +129,24 @@ class Workload:
     """The places where it describes its pods in other forms than a template."""
     refers: tuple[Base, ...] = ()
     """Other objects that have the templates of its pods, and are judged by themselves."""
+    finished: tuple[str, ...] = ()
+    """``PATH=TEXT``, or ``PATH`` alone for any value: it makes no pods any more, besides what conditions say of all
+    kinds (``policies.audit.templates``)."""
 
     @property
     def describes_pods(self) -> bool:
         """True if pods can be made from its manifest."""
         return bool(self.templates or self.places)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Between:
+    """A kind that stands between a workload and its pods, and has no entry of its own: Knative's Revision."""
+
+    group: str
+    kind: str
+    resource: str
+    """The plural of the kind in the API's paths."""
 
 
 def joined(start: str, path: str) -> str:

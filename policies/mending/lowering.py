@@ -72,8 +72,8 @@ def _written(pod: Raw, name: str, place: Path, value: int) -> Iterator[Edit]:
     """Yield the request; of what may not be overcommitted the limit too (pkg/apis/core/v1/validation ``ValidateResourceRequirements``)."""
     text = f"{value}m" if name == "cpu" else str(value)
     if name in (value_at(pod, (*place, "limits")) or ()) and ("/" in name or name.startswith("hugepages-")):
-        yield put((*place, "limits", name), text)
-    yield put((*place, "requests", name), text)
+        yield put((*place, "limits", name), text, "replace")
+    yield put((*place, "requests", name), text, "replace" if name in (value_at(pod, (*place, "requests")) or ()) else "add")
 
 
 def _now(pod: Raw, name: str, place: Path) -> int:

@@ -50,6 +50,8 @@ class MergedSettings:
     allowed_templates: frozenset[str]
 
 
+FORBID = "spec.require.tolerations.forbid"
+"""The field of ``forbid``."""
 FOREVER = 1 << 40
 """The seconds that stand for Always: 34,000 years, so that "longest" and "shortest" need no special case."""
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from policies.catalog import MigProfile
 from policies.messages import At, Phrase, phrase
-from policies.offers.constraints import who
+from policies.offers.constraints import fields, who
 from policies.offers.selectors import slice_by_label
 from policies.offers.table import Table
 from policies.planning import feasibility
@@ -105,7 +105,15 @@ def _with_slice(plan: Plan, mig: MigDefault, size: Phrase, old: str, names: tupl
     if plan.author.slice_gb is not None and any(True for _ in _options(plan, mig, old, feasibility.everything(plan.snapshot))):
         found = phrase("fact", path=At(ANNOTATION), size=size)
         return plan.refusing(
-            Violation(code="BERTH-153", found=found, advice=phrase("fix"), rule="mig_resources", policies=who(plan.constraints))
+            Violation(
+                code="BERTH-153",
+                found=found,
+                advice=phrase("fix"),
+                rule="mig_resources",
+                policies=who(plan.constraints),
+                about=ANNOTATION,
+                fields=fields(plan.constraints),
+            )
         )
     platforms = tuple(plan.snapshot.tables)
     found = phrase("nowhere", size=size, platforms=platforms) if plan.snapshot.placed else phrase("any platform", size=size)

@@ -8,16 +8,16 @@ from dataclasses import replace
 
 from policies.messages import At, Phrase, phrase
 from policies.nearest import nearest
-from policies.offers.constraints import CompiledTemplate, who
+from policies.offers.constraints import CompiledTemplate, fields
 from policies.planning import feasibility
 from policies.planning.feasibility import Space
-from policies.planning.merged_settings import grants
+from policies.planning.merged_settings import FORBID, grants
 from policies.planning.mig_slice import slice_is_left, with_conflict
 from policies.planning.plan import Plan
 from policies.planning.precedence import left_out, neither_acts, speaks, spoken
 from policies.pods.annotations import TEMPLATE
 from policies.policy import TolerationPattern
-from policies.verdict import Path, Violation
+from policies.verdict import Field, Path, Violation, at_field
 
 
 def choose_template(plan: Plan) -> Plan:
@@ -66,14 +66,17 @@ def _by_annotation(plan: Plan, name: str) -> Plan:
     means = tuple(c.text for c in plan.snapshot.templates[name].constraints)
     more = phrase("means", name=name, constraints=means) if means else phrase("means any", name=name)
     forbidders = _forbidders(plan, plan.snapshot.templates[name])
-    why, policies = "forbidden" if forbidders else "nothing left", forbidders or who(plan.constraints)
-    return plan.refusing(_annotation(why, name, phrase("choose another"), more, policies))
+    why, on = ("forbidden", at_field(FORBID, forbidders)) if forbidders else ("nothing left", fields(plan.constraints))
+    return plan.refusing(_annotation(why, name, phrase("choose another"), more, on))
 
 
-def _annotation(why: str, name: str, advice: Phrase, more: Phrase, policies: tuple[str, ...] = ()) -> Violation:
+def _annotation(why: str, name: str, advice: Phrase, more: Phrase, on: tuple[Field, ...] = ()) -> Violation:
     path: Path = ("metadata", "annotations", TEMPLATE)
     found = phrase(why, path=At(path), name=name[:40])
-    return Violation(code="BERTH-152", found=found, advice=advice, more=(more,), rule="node_affinity", policies=policies, about=path)
+    policies = tuple(sorted({policy for policy, _ in on}))
+    return Violation(
+        code="BERTH-152", found=found, advice=advice, more=(more,), rule="node_affinity", policies=policies, about=path, fields=on
+    )
 
 
 def _guess(name: str, allowed: Sequence[str]) -> Phrase:

@@ -12,11 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import fields, meet, who
 from policies.offers.table import Table
+from policies.planning.merged_settings import FORBID
 from policies.planning.plan import Plan
+from policies.pods.view import TERMS
 from policies.policy import Taint, TolerationPattern
 from policies.reasons import refusal_messages
 from policies.state import platform_detection
-from policies.verdict import Path, Remark, Violation
+from policies.verdict import Path, Remark, Violation, at_field
 
 RULE = "node_affinity"
 _NODE_NAME: Path = ("spec", "nodeName")
@@ -53,6 +55,7 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
             more=(refusal_messages.required(plan.constraints),),
             rule=RULE,
             policies=policies,
+            about=_place(plan),
             fields=fields(plan.constraints),
         )
     home = platform_detection.home(plan.snapshot.catalog, labels)
@@ -65,6 +68,7 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
             more=(phrase("platforms", platforms=tuple(plan.snapshot.tables)), refusal_messages.required(plan.constraints)),
             rule=RULE,
             policies=policies,
+            about=_place(plan),
             fields=fields(plan.constraints),
         )
 
@@ -81,7 +85,12 @@ def _foreign(plan: Plan) -> Iterator[Violation]:
                 more=(refusal_messages.required(demands),),
                 rule=RULE,
                 policies=who(demands),
+                fields=fields(demands),
             )
+
+
+def _place(plan: Plan) -> Path:
+    return _NODE_NAME if plan.pod.node_name else TERMS
 
 
 def _where(plan: Plan) -> At | Phrase:
@@ -121,6 +130,8 @@ def check_taints(plan: Plan) -> Iterator[Violation]:
                 advice=phrase("fix", path=At(_NODE_NAME)),
                 rule="tolerations",
                 policies=(policy,),
+                about=_NODE_NAME,
+                fields=at_field(FORBID, (policy,)),
             )
 
 

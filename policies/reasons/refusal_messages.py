@@ -17,6 +17,7 @@ from policies.patch.applied import APPLIED
 from policies.planning import author_words
 from policies.planning.feasibility import AuthorExpression, Cell, demands
 from policies.planning.plan import Plan
+from policies.pods.view import TERMS
 from policies.reasons.minimal_conflict import smallest
 from policies.reasons.slice_suggestions import nearest_slice, on_no_machine
 from policies.verdict import Violation
@@ -47,6 +48,7 @@ def contradiction(plan: Plan) -> Violation:
         more=(required(demands), *([phrase("every term")] if len(plan.space.cells) > 1 else [])),
         rule=RULE,
         policies=policies,
+        about=author_words.place(own[0].authored) if len(own) == 1 and own[0].authored else (),
         fields=fields(demands),
     )
 
@@ -223,6 +225,7 @@ def outside(plan: Plan, cell: Cell, axis: Axis) -> Violation:
         more=(likely(plan, RULE),),
         rule=RULE,
         policies=who(constraints),
+        about=TERMS if index is None else (*TERMS, index),
         fields=fields(constraints),
     )
 

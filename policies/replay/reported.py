@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 from policies.audit.ledger import AuditedPod
 from policies.audit.outcomes import Finding
 from policies.audit.outcomes import Outcome as Audited
-from policies.policy import GROUP
+from policies.audit.stored_report import stored_report
 from policies.replay import effects
 from policies.replay.difference import TURNS, Difference, Side, Turn
 from policies.replay.effects import Effect
 from policies.replay.stakes import Stake
 from policies.replay.tally import Outcome
-from policies.state.untyped import map_at, maps_in, text_of
 
 NEW: dict[Finding, Turn] = {
     "no-longer-fits": "newly-refused",
@@ -34,7 +33,6 @@ _WORDS: dict[Finding, str] = {
     "would-change": "would change",
     "would-refuse": "would refuse",
 }
-LEFT_OUT = f"{GROUP}/results-left-out"
 
 Owner = tuple[str, str, str]
 """Namespace, kind and name of a workload; the kind of pods that nobody owns is Namespace."""
@@ -60,16 +58,11 @@ class Reported:
 def read(reports: Iterable[Mapping[str, Any]]) -> dict[Owner, Reported]:
     """Return the findings of Berth's reports; others, and what is no finding, say nothing."""
     workloads: dict[Owner, Reported] = {}
-    for report in reports:
-        metadata, scope = map_at(report, "metadata"), map_at(report, "scope")
-        own = workloads.setdefault((text_of(metadata.get("namespace")), text_of(scope.get("kind")), text_of(scope.get("name"))), Reported())
-        own.whole = own.whole and LEFT_OUT not in map_at(metadata, "annotations")
-        for result in maps_in(report.get("results")):
-            properties = map_at(result, "properties")
-            finding = properties.get("finding")
-            if finding in NEW:
-                found = Found(finding, _listed(result.get("policy")), _listed(properties.get("codes")))
-                own.found[found] = _effects(text_of(properties.get("patch")), "patchBytes" in properties)
+    for report in map(stored_report, reports):
+        own = workloads.setdefault((report.namespace, report.kind, report.name), Reported())
+        own.whole = own.whole and not report.left_out
+        for one in report.results:
+            own.found[Found(one.finding, one.policies, one.codes)] = _effects(one.patch, one.patch_left_out)
     return workloads
 
 
@@ -123,7 +116,3 @@ def _effects(patch: str, left_out: bool) -> frozenset[Effect] | None:
         return frozenset(effects.of_patch(json.loads(patch) if patch else []))
     except (ValueError, RecursionError):
         return None
-
-
-def _listed(value: object) -> tuple[str, ...]:
-    return tuple(one for one in text_of(value).split(",") if one)

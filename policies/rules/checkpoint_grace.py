@@ -27,12 +27,13 @@ from policies.pods.view import GRACE, PROBES, mapping_at
 from policies.reasons import refusal_messages
 from policies.reasons.choice_messages import FLOOR, MOST_TEXT
 from policies.request import Request
-from policies.verdict import Edit, Path, Remark, Violation
+from policies.verdict import Edit, Path, Remark, Violation, at_field
 
 NAME = "checkpoint_grace"
 CUT = "BERTH-211"
 DEFAULT = 30
 """Seconds; the API server's default (pkg/apis/core/v1/defaults.go)."""
+_MIN, _MAX = "spec.require.gracePeriod.min", "spec.require.gracePeriod.max"
 _PATH: Path = ("spec", GRACE)
 
 
@@ -202,6 +203,7 @@ def _conflict(floor: Limit, limit: Limit) -> Violation:
         more=(phrase("both", one=floor.policies[0], other=limit.policies[0], **bounds),),
         rule=NAME,
         policies=tuple(sorted({*floor.policies, *limit.policies})),
+        fields=(*at_field(_MIN, floor.policies), *at_field(_MAX, limit.policies)),
     )
 
 
@@ -214,6 +216,8 @@ def _too_short(plan: Plan, floor: Limit) -> Violation:
         more=(refusal_messages.likely(plan, NAME), *service),
         rule=NAME,
         policies=floor.policies,
+        about=_PATH,
+        fields=at_field(_MIN, floor.policies),
     )
 
 
@@ -234,6 +238,8 @@ def _too_long(path: Path, seconds: int, limit: Limit, *more: Phrase) -> Violatio
         more=more,
         rule=NAME,
         policies=limit.policies,
+        about=path,
+        fields=at_field(_MAX, limit.policies),
     )
 
 

@@ -11,22 +11,21 @@ Never   counts an unreadable amount as zero
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 from policies.messages import At, Phrase, phrase
-from policies.offers.constraints import who
+from policies.offers.constraints import fields, who
 from policies.planning import author_words
 from policies.planning.merged_settings import Limit, MergedSettings
 from policies.planning.plan import Plan
-from policies.pods import unlisted_accelerators
-from policies.pods.interval import NONE, Count, of_amounts
-from policies.pods.permissions import FRACTION_DEVICES, is_fraction
-from policies.pods.view import Container, asks
+from policies.pods.interval import NONE, Count
+from policies.pods.permissions import is_fraction
+from policies.pods.view import asks
 from policies.policy import Sharing
-from policies.reasons import refusal_messages
+from policies.reasons import open_counts, refusal_messages
 from policies.reasons.slice_suggestions import MOST_SAID, nearest_slice
 from policies.request import Request
-from policies.verdict import Edit, Path, Violation
+from policies.verdict import Edit, Path, Violation, at_field
 
 NAME = "device_counts"
 
@@ -49,19 +48,22 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
 UNCOUNTED = "BERTH-118"
 
 
+_MAX, _ONE_OF, _SHARING = "spec.require.gpusPerPod.max", "spec.require.gpusPerPod.oneOf", "spec.require.sharing"
+
+
 def _per_pod(plan: Plan) -> Iterator[Violation]:
     settings = plan.settings
     if settings.gpus_max is None and settings.one_of is None:
         return
     count = plan.devices.whole(plan.snapshot.catalog)
     if settings.gpus_max is not None and count.least > settings.gpus_max.value:
-        yield _above(count, settings.gpus_max)
+        yield _above(plan, count, settings.gpus_max)
     elif count.most is None:
-        yield _uncounted(plan, (*(settings.gpus_max.policies if settings.gpus_max else ()), *settings.one_of_by))
+        yield _uncounted(plan, settings)
     elif settings.gpus_max is not None and count.most > settings.gpus_max.value:
-        yield _above(count, settings.gpus_max)
+        yield _above(plan, count, settings.gpus_max)
     elif settings.one_of is not None and not _all_allowed(count, count.most, settings.one_of):
-        yield _none_of(count, settings)
+        yield _none_of(plan, count, settings)
 
 
 def _all_allowed(count: Count, most: int, allowed: Collection[int]) -> bool:
@@ -71,52 +73,36 @@ def _all_allowed(count: Count, most: int, allowed: Collection[int]) -> bool:
     return most - least < len(allowed) and all(number in allowed for number in range(least, most + 1))
 
 
-def _above(count: Count, limit: Limit) -> Violation:
+def _above(plan: Plan, count: Count, limit: Limit) -> Violation:
     found, advice = phrase("fact", count=str(count), most=limit.value), phrase("ask for fewer", most=limit.value)
-    return Violation(code="BERTH-111", found=found, advice=advice, rule=NAME, policies=limit.policies)
+    by, about, fields = limit.policies, open_counts.only_request(plan), at_field(_MAX, limit.policies)
+    return Violation(code="BERTH-111", found=found, advice=advice, rule=NAME, policies=by, about=about, fields=fields)
 
 
-def _none_of(count: Count, settings: MergedSettings) -> Violation:
+def _none_of(plan: Plan, count: Count, settings: MergedSettings) -> Violation:
     allowed = [n for n in settings.one_of or () if settings.gpus_max is None or n <= settings.gpus_max.value]
     more = next((n for n in allowed if n > count.least), max(allowed, default=0))
     found = phrase("fact", count=str(count), allowed=tuple(allowed)) if allowed else phrase("nothing", count=str(count))
     advice = phrase("ask", number=more) if more else phrase("mend")
-    return Violation(code="BERTH-112", found=found, advice=advice, rule=NAME, policies=settings.one_of_by)
+    by, about, fields = settings.one_of_by, open_counts.only_request(plan), at_field(_ONE_OF, settings.one_of_by)
+    return Violation(code="BERTH-112", found=found, advice=advice, rule=NAME, policies=by, about=about, fields=fields)
 
 
-def _uncounted(plan: Plan, policies: Iterable[str]) -> Violation:
+def _uncounted(plan: Plan, settings: MergedSettings) -> Violation:
     """Return the violation for a count that can't be bounded while there is a limit: the worst case is
     assumed."""
-    found, advice = _what_is_open(plan)
-    who = tuple(sorted(set(policies)))
-    return Violation(code=UNCOUNTED, found=phrase("fact", open=found), advice=advice, rule=NAME, policies=who)
-
-
-def _what_is_open(plan: Plan) -> tuple[Phrase, Phrase]:
-    """Return phrases for the first request that can't be counted, and for what to write instead."""
-    for asked in plan.asked:
-        if unlisted_accelerators.is_part(asked.resource):
-            return phrase("part", container=asked.containers[0].name, name=asked.resource.name), phrase("ask by name")
-        if asked.count.most is None:
-            container = next((c for c in asked.containers if _unreadable(c, asked.resource.name)), asked.containers[0])
-            path = At((*container.path, "resources", "limits", asked.resource.name))
-            return phrase("amount", container=container.name, name=asked.resource.name), phrase("set whole", path=path)
-    for claim in plan.devices.claimed:
-        if not claim.found:
-            return phrase("claim missing", kind=claim.kind, claim=claim.name), phrase("create the claim")
-        if claim.count.most is None:
-            return phrase("all", kind=claim.kind, claim=claim.name), phrase("ask for count")
-    return phrase("fraction", annotations=At(("metadata", "annotations")), name=FRACTION_DEVICES), phrase("write whole")
-
-
-def _unreadable(container: Container, name: str) -> bool:
-    return of_amounts(container.limits.get(name), container.requests.get(name)).most is None
+    found, advice, about = open_counts.what_is_open(plan)
+    fields = (*at_field(_MAX, settings.gpus_max.policies if settings.gpus_max else ()), *at_field(_ONE_OF, settings.one_of_by))
+    by = tuple(sorted({policy for policy, _ in fields}))
+    return Violation(code=UNCOUNTED, found=phrase("fact", open=found), advice=advice, rule=NAME, policies=by, about=about, fields=fields)
 
 
 def _shared(plan: Plan) -> Iterator[Violation]:
     """Yield a violation per way of sharing that some policy with ``require.sharing`` does not admit."""
-    found = dict.fromkeys(_ways(plan))
-    for way, words in found:
+    found: dict[tuple[Sharing, Phrase], Path] = {}
+    for way, words, place in _ways(plan):
+        found.setdefault((way, words), place)
+    for (way, words), about in found.items():
         policies = tuple(c.policy.id for c in plan.policies if c.policy.require.sharing and way not in c.policy.require.sharing)
         if policies:
             yield Violation(
@@ -125,6 +111,8 @@ def _shared(plan: Plan) -> Iterator[Violation]:
                 advice=phrase("fix"),
                 rule=NAME,
                 policies=policies,
+                about=about,
+                fields=at_field(_SHARING, policies),
             )
 
 
@@ -135,27 +123,27 @@ def _admitted(plan: Plan) -> list[str]:
     return [way for way in required[0] if all(way in other for other in required)] or list(required[0])
 
 
-def _ways(plan: Plan) -> Iterator[tuple[Sharing, Phrase]]:
+def _ways(plan: Plan) -> Iterator[tuple[Sharing, Phrase, Path]]:
     """Yield the ways in which the pod shares devices, where no table of offers decides it.
 
     These are fractions, names that no table lists, and the names of a pod that is bound to a node already or
     fits none according to the tables: a node whose slices were cut by hand runs it all the same.
     """
     if plan.devices.fraction != NONE or is_fraction(plan.pod):
-        yield "TimeSliced", phrase("fraction")
+        yield "TimeSliced", phrase("fraction"), open_counts.ANNOTATIONS
     cuts = [cell.cut if cell.renamed else None for cell in plan.space.cells]
     if cuts and cuts[0] is not None and None not in cuts:
-        yield "MIG", phrase("cut", label=author_words.label(cuts[0]))
+        yield "MIG", phrase("cut", label=author_words.label(cuts[0])), author_words.place(cuts[0])
     for asked in plan.asked:
-        resource = asked.resource
+        resource, place = asked.resource, open_counts.amount(asked.containers[0], asked.resource.name)
         if plan.snapshot.lists(resource.name) and plan.actor.affinity != "no" and plan.space.possible_anywhere():
             continue
         if resource.kind in ("shared", "part"):
-            yield "TimeSliced", phrase("part" if resource.kind == "part" else "resource", name=resource.name)
+            yield "TimeSliced", phrase("part" if resource.kind == "part" else "resource", name=resource.name), place
         elif not resource.vendor:
-            yield "TimeSliced", phrase("unknown", name=resource.name)
+            yield "TimeSliced", phrase("unknown", name=resource.name), place
         elif resource.kind == "mig" or (resource.parts is not None and min(resource.parts) > 1):
-            yield "MIG", phrase("resource", name=resource.name)
+            yield "MIG", phrase("resource", name=resource.name), place
 
 
 def _of_no_known_class(plan: Plan) -> Iterator[Violation]:
@@ -164,23 +152,20 @@ def _of_no_known_class(plan: Plan) -> Iterator[Violation]:
 
     Such a device satisfies no ``in`` and no ``notIn``.
     """
-    unknown = next(_unknown_classes(plan), None)
+    unknown = next(open_counts.of_no_known_class(plan), None)
     demands = [c for c in plan.constraints if c.axis == "machine"]
     if unknown is not None and demands:
         found = phrase("open", open=unknown[0], demands=refusal_messages.joined(demands))
-        more = (refusal_messages.required(demands),)
-        yield Violation(code="BERTH-126", found=found, advice=unknown[1], more=more, rule=NAME, policies=who(demands))
-
-
-def _unknown_classes(plan: Plan) -> Iterator[tuple[Phrase, Phrase]]:
-    for asked in plan.asked:
-        if asked.resource.vendor == "":
-            yield phrase("resource", name=asked.resource.name), phrase("ask by name")
-    for claim in plan.devices.claimed:
-        if not claim.found:
-            yield phrase("claim missing", kind=claim.kind, claim=claim.name), phrase("create the claim")
-        elif "" in claim.vendors:
-            yield phrase("driver", kind=claim.kind, claim=claim.name), phrase("name class")
+        yield Violation(
+            code="BERTH-126",
+            found=found,
+            advice=unknown[1],
+            more=(refusal_messages.required(demands),),
+            rule=NAME,
+            policies=who(demands),
+            about=unknown[2],
+            fields=fields(demands),
+        )
 
 
 def _mixed(plan: Plan) -> Iterator[Violation]:
@@ -200,6 +185,7 @@ def _mixed(plan: Plan) -> Iterator[Violation]:
                 advice=phrase("fix", path=At((*container.path, "resources"))),
                 rule=NAME,
                 policies=policies,
+                about=(*container.path, "resources"),
             )
 
 
@@ -215,6 +201,7 @@ def _misspelt(plan: Plan) -> Iterator[Violation]:
                     advice=phrase("fix", right=right),
                     rule=NAME,
                     policies=policies,
+                    about=open_counts.amount(container, name),
                 )
 
 
@@ -234,4 +221,5 @@ def _no_such_slice(plan: Plan) -> Iterator[Violation]:
         near = nearest_slice(plain, profiles) if hints <= MOST_SAID else None
         advice = phrase("write", right=f"{near}{name.removeprefix(plain)}") if near else phrase("look")
         found = phrase("fact", container=asked.containers[0].name, name=name)
-        yield Violation(code="BERTH-115", found=found, advice=advice, rule=NAME, policies=policies)
+        about = open_counts.amount(asked.containers[0], name)
+        yield Violation(code="BERTH-115", found=found, advice=advice, rule=NAME, policies=policies, about=about)

@@ -22,7 +22,7 @@ from policies.planning.merged_settings import FOREVER, Limit
 from policies.planning.plan import Plan
 from policies.pods.view import Pod
 from policies.request import Request
-from policies.verdict import Edit, Remark, Violation
+from policies.verdict import Edit, Remark, Violation, at_field
 
 NAME = "disruption"
 _Seconds = Fraction | int
@@ -123,4 +123,6 @@ def _violation(plan: Plan, protection: Protection, limit: Limit) -> Violation:
         advice=phrase("set or remove", most=most) if _knows_durations(plan, protection) else phrase("remove"),
         rule=NAME,
         policies=limit.policies,
+        about=("metadata", protection.where, protection.key),
+        fields=at_field("spec.require.protection.max", limit.policies),
     )

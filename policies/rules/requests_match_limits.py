@@ -23,9 +23,10 @@ from policies.pods.view import Container, Pod
 from policies.quantity import QuantityError, parse
 from policies.request import Request
 from policies.state.snapshot import Snapshot
-from policies.verdict import Edit, Path, Violation
+from policies.verdict import Edit, Path, Violation, at_field
 
 NAME = "requests_match_limits"
+_FIELD = "spec.require.requestsEqualLimits"
 
 
 def mutate(request: Request, plan: Plan) -> Iterator[Edit]:
@@ -140,6 +141,8 @@ def _no_count(container: Container, name: str, wrong: tuple[str, Any], policies:
         advice=_set("fix", (*container.path, "resources", side, name)),
         rule=NAME,
         policies=policies,
+        about=(*container.path, "resources", side, name),
+        fields=at_field(_FIELD, policies),
     )
 
 
@@ -149,12 +152,22 @@ def _mismatch(container: Container, name: str, policies: tuple[str, ...]) -> Ite
     if limit is None:
         found = phrase("no limit", container=_name(container), asked=cut(str(asked), 12), name=name)
         advice = _set("set", (*resources, "limits", name), value=str(asked))
-        yield Violation(code="BERTH-101", found=found, advice=advice, rule=NAME, policies=policies)
+        about, fields = (*resources, "requests", name), at_field(_FIELD, policies)
+        yield Violation(code="BERTH-101", found=found, advice=advice, rule=NAME, policies=policies, about=about, fields=fields)
     elif asked is not None and not _equal(limit, asked):
         found = phrase("differs", container=_name(container), asked=cut(str(asked), 12), name=name, limit=cut(str(limit), 12))
         side, value = ("requests", limit) if parse(limit) else ("limits", asked)
         advice = _set("set", (*resources, side, name), value=str(value))
-        yield Violation(code="BERTH-101", found=found, advice=advice, more=(phrase("why"),), rule=NAME, policies=policies)
+        yield Violation(
+            code="BERTH-101",
+            found=found,
+            advice=advice,
+            more=(phrase("why"),),
+            rule=NAME,
+            policies=policies,
+            about=(*resources, side, name),
+            fields=at_field(_FIELD, policies),
+        )
 
 
 def _cpu_and_memory(plan: Plan, wrong: Iterable[Shortfall]) -> Iterator[Violation]:
@@ -169,6 +182,8 @@ def _cpu_and_memory(plan: Plan, wrong: Iterable[Shortfall]) -> Iterator[Violatio
             advice=_set("set", (*at.path, side, name), value=phrase("an amount") if value is None else cut(str(value), 12)),
             rule=NAME,
             policies=plan.settings.equal["cpuAndMemory"],
+            about=(*at.path, side, name),
+            fields=at_field(_FIELD, plan.settings.equal["cpuAndMemory"]),
         )
 
 

@@ -20,13 +20,13 @@ from math import inf
 from typing import Any
 
 from policies.messages import At, phrase
-from policies.planning.merged_settings import grants
+from policies.planning.merged_settings import FORBID, grants
 from policies.planning.plan import Plan
 from policies.pods.view import Pod, Raw
 from policies.policy import Taint, TolerationPattern
 from policies.reasons import pinned_node
 from policies.request import Request
-from policies.verdict import Edit, Remark, Violation
+from policies.verdict import Edit, Remark, Violation, at_field
 
 NAME = "tolerations"
 _Wanted = tuple[Raw, tuple[str, ...]]
@@ -224,14 +224,16 @@ def _forbidden(by_key: _Forbidden, i: int, toleration: Raw) -> Iterator[Violatio
     key = toleration.get("key") or ""
     found = [pair for pair in by_key.get(key if isinstance(key, str) else "", ()) if tolerates(toleration, pair[0])]
     if found:
-        path = At(("spec", "tolerations", i))
+        path, policies = At(("spec", "tolerations", i)), tuple(dict.fromkeys(policy for _, policy in found))
         yield Violation(
             code="BERTH-131",
             found=phrase("fact", path=path, taint=str(found[0][0])),
             advice=phrase("remove path" if toleration.get("key") else "name keys", path=path),
             more=() if toleration.get("key") else (phrase("keyless"),),
             rule=NAME,
-            policies=tuple(dict.fromkeys(policy for _, policy in found)),
+            policies=policies,
+            about=path.path,
+            fields=at_field(FORBID, policies),
         )
 
 

@@ -23,6 +23,7 @@ Kind = Literal[
     "pool-no-gpu-limit",
     "pool-untainted",
     "pool-family-without-gpu",
+    "pool-unknown-machine",
     "node-class-latest-image",
     "advertised-twice",
     "labels-without-devices",

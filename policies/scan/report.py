@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from policies.scan.finding import Finding, Hit, grouped
-from policies.scan.of_nodes import device_labels, gpu_nodes, node_classes, node_pools
+from policies.scan.of_nodes import device_labels, gpu_nodes, node_classes, node_pools, pool_values
 from policies.scan.of_pods import notebooks, pending, resource_names, runs
 from policies.scan.remedies import Remedies
 from policies.scan.seen import GpuPod, Seen
@@ -80,6 +80,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "pool-no-gpu-limit": ("NodePool",),
     "pool-untainted": ("NodePool",),
     "pool-family-without-gpu": ("NodePool",),
+    "pool-unknown-machine": ("NodePool",),
     "node-class-latest-image": ("EC2NodeClass", "NodePool"),
     "advertised-twice": ("Node", "ResourceSlice"),
     "labels-without-devices": ("Node", "ResourceSlice"),
@@ -119,6 +120,7 @@ def hits(seen: Seen, remedies: Remedies) -> Iterator[Hit]:
 def _others(seen: Seen) -> Iterator[Finding]:
     yield from gpu_nodes.find(seen)
     yield from node_pools.find(seen)
+    yield from pool_values.find(seen)
     yield from node_classes.find(seen)
     yield from device_labels.find(seen)
     yield from resource_names.find(seen)

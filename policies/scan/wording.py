@@ -110,6 +110,12 @@ ROWS: Mapping[Kind, Row] = {
         "name families with whole GPUs (g6, g5), or lay a NodeOverlay over them that adds nvidia.com/gpu",
         "Karpenter makes no node of such a machine for a pod that asks for nvidia.com/gpu.",
     ),
+    "pool-unknown-machine": Row(
+        "NodePools that name machines which do not exist",
+        "names {unknown} in {key}, which no GPU machine of the catalog has{nothing_text}",
+        "write {nearest} in place of {unknown}, or add the machine with --catalog FILE if it is newer than the catalog",
+        "Karpenter takes any value, and buys nothing for those that no machine has.",
+    ),
     "node-class-latest-image": Row(
         "Node classes whose image is always the newest",
         "alias {alias}, used by NodePools {pools_text}, with {runs_text} on their nodes",
@@ -214,6 +220,7 @@ _TEXTS: Mapping[str, Callable[[Mapping[str, Value]], str]] = {
     "limits": _limits,
     "families": lambda values: _listed(values.get("families", ())),
     "all": lambda values: ", and it names no other machine" if values.get("all") else "",
+    "nothing": lambda values: ": the NodePool can make no node at all" if values.get("all") else "",
     "pools": lambda values: _listed(values.get("pools", ())),
     "alias_family": lambda values: str(values.get("alias", "")).partition("@")[0],
     "resources": lambda values: _listed(values.get("resources", ())),

@@ -87,10 +87,11 @@ class Detector:
         return Seen(name, bool(name) and self._has_gpus(name, labels), self._strategy(labels))
 
     def of_pool(self, pool: NodePool) -> Seen:
-        """Return the result for a NodePool, by its node class. One of an unknown API group tells nothing; the
-        nodes that it makes may."""
+        """Return the result for a NodePool, by its node class; where that has no API group, as v1beta1 allows, by the keys of its
+        requirements. One of an unknown group tells nothing; the nodes that it makes may."""
+        groups = {pool.node_class} if pool.node_class else {key.partition("/")[0] for key, _, _ in pool.requirements}
         for name, platform in self._catalog.platforms.items():
-            if pool.node_class in platform.node_classes:
+            if not groups.isdisjoint(platform.node_classes):
                 return Seen(name, all(self._may_have_gpus(platform, *requirement) for requirement in pool.requirements))
         return Seen()
 

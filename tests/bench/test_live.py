@@ -39,3 +39,16 @@ def test_it_measures_and_records(tmp_path: Path) -> None:
     assert "| unlike | 100 |" in page
     assert "| policies | namespaces | nodes | s until ready |" in page
     assert "| statuses of nodes change | " in page
+
+
+@only_in_prove
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="measuring needs two cores")
+@pytest.mark.skipif(not (WRK and shutil.which("go")), reason="there is no wrk or no Go here, with which this part of the bench works")
+def test_it_measures_an_audit_beside_a_replica(tmp_path: Path) -> None:
+    """In small: reports are written anew, counted, and calls are answered meanwhile. The reports themselves: tests/e2e/audit."""
+    results = tmp_path / "RESULTS.md"
+    done = bench("audit", "--quick", "--results", str(results))
+    assert done.returncode == 0, done.stderr
+    page = results.read_text()
+    assert "first full report: 20 reports" in page
+    assert "| the audit begins anew |" in page

@@ -6,10 +6,11 @@ import argparse
 
 import pytest
 
-from cli.options import add_snapshot_options, snapshot_from, sources_from
+from cli.options import add_cluster_options, add_snapshot_options, as_of_a_cluster, snapshot_from, sources_from
 from policies.document import InputError
 from policies.policy import PolicySet
-from webhook.reload.sources import Sources, SourcesError
+from policies.state.updater import AUTO
+from webhook.reload.sources import Sources, SourcesError, of_a_cluster
 
 
 def parsed(*words: str) -> argparse.Namespace:
@@ -44,6 +45,22 @@ def test_a_call_does_not_change_the_next_ones_defaults() -> None:
 def test_a_snapshot_is_built() -> None:
     """What try and serve judge with."""
     assert list(snapshot_from(parsed("--platforms", "gke")).tables) == ["gke"]
+
+
+def test_of_a_cluster_nodes_tell_what_is_not_given() -> None:
+    """Platforms and MIG strategy are detected as by the servers; what is given stands, and the options as parsed don't change."""
+    args = parsed("--platforms", "gke")
+    assert sources_from(as_of_a_cluster(args)) == Sources(platforms=("gke",), mig_strategy=AUTO)
+    assert sources_from(as_of_a_cluster(parsed())) == of_a_cluster(Sources())
+    assert sources_from(args) == Sources(platforms=("gke",))
+
+
+@pytest.mark.parametrize(("pods_of_all", "more"), [(False, ()), (True, ("namespace", "prices"))])
+def test_a_cluster_is_named_in_one_way(pods_of_all: bool, more: tuple[str, ...]) -> None:
+    """Commands that look at all pods also take one namespace, and prices."""
+    parser = argparse.ArgumentParser()
+    add_cluster_options(parser, pods_of_all=pods_of_all)
+    assert vars(parser.parse_args([])) == dict.fromkeys(("kubeconfig", "context", *more))
 
 
 def test_wrong_values_are_bad_input() -> None:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from cluster.client.access import Access
 from cluster.client.api_client import Client
 from cluster.watch.connectivity import Connectivity
+from cluster.watch.discovery import ACCEPT, Discovery
 from cluster.watch.kinds import KINDS
 from cluster.watch.reflector import Reflector
 from tests.cluster.conftest import CRDS
@@ -90,6 +91,26 @@ def kill(plane: Cluster) -> Callable[[], None]:
         plane.api.close()  # its connections of before
 
     return start
+
+
+def test_kinds_are_asked_for_in_a_few_bytes(plane: Cluster) -> None:
+    """While the server has the same ones, by the ETag of its last answer; Berth's own are among them."""
+
+    async def work() -> None:
+        client = await Client.connect(Access(str(plane.kubeconfig)))
+        try:
+            discovery = Discovery(client)
+            found = await discovery.served()
+            assert found["berth.dev", "gpupolicies"] == ("v1alpha1",)
+            assert ("", "pods") not in found  # of /api
+            first = await client.call("GET", "/apis", accept=ACCEPT)
+            again = await client.call("GET", "/apis", accept=ACCEPT, etag=first.etag)
+            assert (bool(first.etag), first.status, again.status, again.body) == (True, 200, 304, None)
+            assert await discovery.served() is found
+        finally:
+            await client.close()
+
+    run(work())
 
 
 def test_a_killed_server_costs_nothing_but_time(plane: Cluster, tmp_path: Path) -> None:

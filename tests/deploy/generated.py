@@ -10,6 +10,7 @@ import sys
 
 from cli import crds, webhooks
 from cli.given import webhooks_scope
+from cluster.survey.custom_workloads import resources
 from documents.files import read_catalog
 from registration.configurations import Service, manifests
 from registration.entries import Chosen
@@ -37,6 +38,9 @@ INSTALL_HEAD = """\
 #
 # which takes the definitions along, and so every policy.
 """
+RIGHTS_HEAD = """\
+# Custom workloads that the catalog knows: what owns pods, the templates of what has none, and what these rest on. Made by `make chart`.
+"""
 RBAC_HEAD = """\
 # Berth's accounts and rights alone, beside deploy/crds/, for a Berth outside of the cluster. Made by `make chart` from deploy/chart.
 # Deleting this file's objects takes the namespace berth-system and all in it along.
@@ -49,6 +53,7 @@ def sources() -> dict[str, str]:
         **{f"chart/files/crds/{name}": text for name, text in crds.files().items()},
         **{f"chart/files/library/{file.name}": file.read_text() for file in sorted(LIBRARY.glob("*.yaml"))},
         **{f"chart/files/{name}": (DEPLOY / name).read_text() for name in ("guarded-names.yaml", "gpu-use-without-request.yaml")},
+        "chart/files/custom-workloads.yaml": _rights(),
         "chart/files/webhooks.yaml": _webhooks(Chosen()),
         "chart/files/webhooks-without-claims.yaml": _webhooks(Chosen(claims="Off")),
         "chart/values.schema.json": values_schema.text_of(values_schema.schema((CHART / "values.yaml").read_text())),
@@ -63,6 +68,13 @@ def plain() -> dict[str, str]:
         "install.yaml": f"{INSTALL_HEAD}---\n{NAMESPACE}{_stripped(rendered_text(['--skip-tests']))}",
         "rbac.yaml": f"{RBAC_HEAD}---\n{NAMESPACE}{_stripped(rendered_text(rights))}",
     }
+
+
+def _rights() -> str:
+    """Rules for the custom workloads that `berth audit --serve` follows."""
+    groups = resources(read_catalog([])).items()
+    rules = [f"- apiGroups: [{group}]\n  resources: [{', '.join(plurals)}]\n  verbs: [get, list, watch]\n" for group, plurals in groups]
+    return RIGHTS_HEAD + "".join(rules)
 
 
 def _webhooks(chosen: Chosen) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from cluster.survey.custom_workloads import resources
+from documents.files import read_catalog
 from tests.deploy.rendering import Raw, component, of_kind, rendered, the
 from tests.deploy.variants import VARIANTS
 
@@ -53,6 +55,17 @@ def test_it_writes_nothing_but_reports() -> None:
     written = {resource for rule in rules if WRITES & set(rule["verbs"]) for resource in rule["resources"]}
     assert written == {"reports", "policyreports", "events", "clustergpupolicies/status", "gpupolicies/status"}
     assert not {"secrets", "configmaps"} & {resource for rule in rules for resource in rule["resources"]}
+
+
+@pytest.mark.parametrize("name", ["default", "pods"])
+def test_it_reads_the_custom_workloads_of_the_catalog(name: str) -> None:
+    """Exactly these, besides what the server reads and Kubernetes' own; it writes none of them."""
+    rules = the(VARIANTS[name].objects(), "ClusterRole", of=AUDIT)["rules"]
+    wanted = resources(read_catalog([]))
+    found = {rule["apiGroups"][0]: rule for rule in rules if rule["apiGroups"][0] in wanted}
+    assert {group: rule["resources"] for group, rule in found.items()} == wanted
+    assert {tuple(rule["verbs"]) for rule in found.values()} == {("get", "list", "watch")}
+    assert not any("*" in rule[field] for rule in rules for field in ("apiGroups", "resources", "verbs"))
 
 
 def test_the_server_may_not_read_pods() -> None:

@@ -102,6 +102,15 @@ def test_library_policies_have_the_mode_that_was_chosen(mode: str) -> None:
     assert found == {one["metadata"]["name"]: spec for one, spec in zip(source, moded, strict=True)}
 
 
+def test_one_library_policy_may_have_a_mode_of_its_own() -> None:
+    """By its own name, in the release: what kubectl changes in an object of a release, Helm refuses to change afterwards."""
+    source = [one for file in LIBRARY.glob("*.yaml") for one in yaml.safe_load_all(file.read_text()) if "mode" in one["spec"]]
+    for policy in (one["metadata"]["name"] for one in source):
+        objects = rendered({"library": {"policies": NAMES, "modes": {policy: "Enforce"}}}, KINDS_THERE)
+        modes = {one["metadata"]["name"]: one["spec"]["mode"] for one in of_kind(objects, "ClusterGPUPolicy")}
+        assert modes == {one["metadata"]["name"]: "Audit" for one in source} | {policy: "Enforce"}
+
+
 def test_policies_wait_for_their_kinds() -> None:
     """Helm would refuse a whole first installation for one object of a kind that comes with it."""
     assert not of_kind(rendered({"library": {"policies": ["berth-default"]}}), "ClusterGPUPolicy")

@@ -57,6 +57,8 @@ def test_a_value_of_the_wrong_type_is_named(path: str) -> None:
         ("maxMode=audit", "at '/maxMode': value must be one of 'Audit', 'Warn', 'Enforce'"),
         ("platforms={eks}", "at '/platforms/0': value must be one of"),
         ("library.policies={defaults}", "at '/library/policies/0': value must be one of"),
+        ("library.modes.berth-defaults=Enforce", "at '/library/modes': additional properties 'berth-defaults' not allowed"),
+        ("library.modes.training=enforce", "at '/library/modes/training': value must be one of 'Audit', 'Warn', 'Enforce'"),
         ("ports.webhook=443", "at '/ports/webhook': minimum: got 443, want 1,024"),
         ("certificates.source=none", "at '/certificates/source': value must be one of"),
         ("certificates.source=secret", "certificates.secretName: is empty; name the Secret with tls.crt, tls.key and ca.crt"),

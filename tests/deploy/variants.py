@@ -68,7 +68,7 @@ VARIANTS = {
     "no claims": Variant(values={"registration": {"claims": "Off", "timeoutSeconds": 1}}),
     "policies": Variant(
         values={
-            "library": {"policies": LIBRARY, "mode": "Enforce"},
+            "library": {"policies": LIBRARY, "mode": "Enforce", "modes": {"training": "Warn"}},
             "maxMode": "Warn",
             "platforms": ["gke", "gfd"],
             "migStrategy": "mixed",

@@ -53,7 +53,7 @@ GROUPS = (("system:authenticated",), NODE, ())
 def test_generated_pods_as_the_api_server_decodes_them() -> None:
     """Every pod that the engine judges, by name or otherwise, no mirror pod, nothing else, and never an error."""
     random = Random(1)
-    asked = [AdmissionRequest(object=odd_pod(random, canonical=False), groups=random.choice(GROUPS)) for _ in range(count(2000, 20000))]
+    asked = [AdmissionRequest(object=odd_pod(random, canonical=False), groups=random.choice(GROUPS)) for _ in range(count(800, 20000))]
     _, answers = judge(asked)
     decoded = [(one.groups, answer) for one, answer in zip(asked, answers, strict=True) if not answer.undecodable]
     assert len(decoded) > 0.7 * len(answers)
@@ -65,7 +65,7 @@ def test_generated_pods_as_the_api_server_decodes_them() -> None:
 def test_generated_pods_with_every_null() -> None:
     """As custom resources come: null and absent read alike, and an amount that is no quantity asks."""
     random = Random(2)
-    asked = [AdmissionRequest(object=odd_pod(random, canonical=True), typed=False) for _ in range(count(2000, 20000))]
+    asked = [AdmissionRequest(object=odd_pod(random, canonical=True), typed=False) for _ in range(count(800, 20000))]
     _, answers = judge(asked)
     for one, answer in zip(asked, answers, strict=True):
         assert (answer.called, answer.errors) == (wanted(one.object), {}), one.object
@@ -277,7 +277,7 @@ def judged_parts(pod: Raw) -> list[Any]:
 
 def test_an_update_is_judged_only_where_something_that_is_judged_changed() -> None:
     """A finalizer that goes, a gate that lifts, a label: nobody is asked."""
-    asked = list(updates(Random(3), count(1000, 10000)))
+    asked = list(updates(Random(3), count(400, 10000)))
     _, answers = judge(asked)
     for one, answer in zip(asked, answers, strict=True):
         if not answer.undecodable:

@@ -55,7 +55,7 @@ def test_advice_on_generated_templates() -> None:
     """A workload is sent where pods of any of its templates are, whatever else is null or missing."""
     random = Random(4)
     asked, expected = [], []
-    for _ in range(count(1000, 10000)):
+    for _ in range(count(400, 10000)):
         workload = random.choice(list(WORKLOADS.values()))
         templates = [template_of(odd_pod(random, canonical=True)) for _ in range(random.choice((1, 2, 3)))]
         manifest = with_templates(workload, random.choice(workload.api_version), list(templates))

@@ -33,6 +33,7 @@ from policies.audit.stored_pod import widest
 from policies.catalog import Catalog
 from policies.state.objects import Entry, Key
 from policies.state.updater import Options, Update, Updater
+from webhook.audit.custom_kinds import LONGER, CustomKinds
 from webhook.reload.changed_files import beside
 from webhook.reload.followed_kinds import ended, knows_all_nodes, log_event, refused, synced, watching
 from webhook.reload.sources import ClusterSource
@@ -53,7 +54,8 @@ class Auditor:
         self.inventory = Inventory(prices)
         self._client = client
         self._changed, self._judged = asyncio.Event(), asyncio.Event()
-        self._facts, self._pods, self._owners = DeltaQueue(), PodQueue(self._changed), OwnerQueue(self._changed)
+        self._facts, self._owners = DeltaQueue(), OwnerQueue(self._changed)
+        self._pods = PodQueue(self._changed, self._owners)
         self._workloads = WorkloadQueue(self._changed)
         self._facts.filled = self._changed
         self._gate = Connectivity(client)
@@ -63,6 +65,7 @@ class Auditor:
         self._reflectors.append(self._following(pods(catalog, wide), self._pods))
         self._reflectors.append(self._following(REPLICA_SETS, self._owners))
         self._reflectors += [self._following(kind, self._workloads) for kind in workloads(catalog, wide)]
+        self._custom = CustomKinds(client, self._gate, log_event, self._following_longer, catalog, wide, self._workloads)
         stored = [StoredReports(self._judged) for _ in FORMS]
         self._of_reports = [self._following(kind, store) for kind, store in zip(FORMS, stored, strict=True)]
         forms = tuple(Form(*parts) for parts in zip(FORMS, self._of_reports, stored, strict=True))
@@ -87,6 +90,9 @@ class Auditor:
     def _following(self, kind: Watched, store: Store) -> Reflector:
         return Reflector(self._client, kind, store, self._gate, log_event, self._watch)
 
+    def _following_longer(self, kind: Watched, store: Store) -> Reflector:
+        return Reflector(self._client, kind, store, self._gate, log_event, self._watch * LONGER)
+
     def _calls(self, event: str) -> PacedCalls:
         return PacedCalls(client=self._client, lease=self.lease, tell=log_event, event=event, reachable=lambda: self._gate.open)
 
@@ -102,10 +108,12 @@ class Auditor:
     async def run(self) -> None:
         """Follow and write, forever. The Lease is released last, once nothing is written any more."""
         tasks = [asyncio.create_task(one.run(), name=f"watch {one.kind}") for one in (*self._reflectors, *self._of_reports)]
-        tasks += [asyncio.create_task(one.run()) for one in (self.reports, self.counts, self._events)]
+        tasks += [asyncio.create_task(one.run()) for one in (self.reports, self.counts, self._events, self._custom)]
         leading = asyncio.create_task(self.lease.run(), name="lease")
         try:
             await synced(self._reflectors)
+            await self._custom.asked.wait()
+            await self._custom.tried()
             while True:
                 try:
                     await self._take()
@@ -128,6 +136,7 @@ class Auditor:
             if update.changed or not self.settled_once:
                 every = update.policies_changed or not update.decisions_hold
                 self.inventory.snapshot_changed(update.snapshot, changes, every=every)
+        self.inventory.versions_changed(self._workloads.versions)
         self.inventory.owners_changed(owners.items())
         for key, pod in (self._pods.take() | self._workloads.take_pods()).items():
             self.inventory.pod_changed(key, pod)
@@ -149,7 +158,7 @@ class Auditor:
     def watching(self) -> Iterator[Watching]:
         """Return the state of each kind."""
         sizes = {**self._facts.sizes(), "Pod": self.inventory.pods}
-        return watching((*self._reflectors, *self._of_reports), sizes, self._facts.digest)
+        return watching((*self._reflectors, *self._custom.reflectors, *self._of_reports), sizes, self._facts.digest)
 
     def refused(self) -> tuple[int, int]:
         """Return how many of Berth's objects are not understood: those of which a last good form acts, the others."""

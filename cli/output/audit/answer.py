@@ -17,17 +17,17 @@ from policies.scan.exposure import Exposure
 from policies.state.snapshot import Snapshot
 from webhook.admission.review import printable
 
-_OF_FINDINGS = tuple(finding.replace("-", "_") for finding in FINDINGS)
-COLUMNS = ("namespace", "policy", "mode", "pods", "gpus", "usd_per_hour", *_OF_FINDINGS, "unprotected", "on_spot")
-_HEADS_OF_FINDINGS = ("WOULD CHANGE", "WOULD REFUSE", "NOT AS ENFORCED", "NO LONGER FIT")
-HEADS = ("NAMESPACE", "POLICY", "MODE", "PODS", "GPUS", "USD/H", *_HEADS_OF_FINDINGS, "UNPROTECTED", "ON SPOT")
+OF_FINDINGS = tuple(finding.replace("-", "_") for finding in FINDINGS)
+COLUMNS = ("namespace", "policy", "mode", "pods", "gpus", "usd_per_hour", *OF_FINDINGS, "unprotected", "on_spot")
+HEADS_OF_FINDINGS = ("WOULD CHANGE", "WOULD REFUSE", "NOT AS ENFORCED", "NO LONGER FIT")
+HEADS = ("NAMESPACE", "POLICY", "MODE", "PODS", "GPUS", "USD/H", *HEADS_OF_FINDINGS, "UNPROTECTED", "ON SPOT")
 NUMBERS = range(3, len(COLUMNS))
 """The columns of ``Line.cells`` that are numbers."""
 ALL = "(all)"
 """Stands for every policy in a row of a namespace."""
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Beginnings of a cell that a spreadsheet would compute (OWASP CSV Injection)."""
-_LONGEST = 253
+LONGEST = 253
 """Characters of a name in a table: as many as a name of Kubernetes has."""
 
 
@@ -85,7 +85,7 @@ def text(form: str, answer: Answer) -> str:
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(COLUMNS)
-        writer.writerows([_unformulated(cell) for cell in line.cells] for line in found)
+        writer.writerows([unformulated(cell) for cell in line.cells] for line in found)
         return out.getvalue()
     return _table(found, answer.ledger)
 
@@ -132,14 +132,15 @@ def workloads(ledger: Ledger) -> Iterator[dict[str, Any]]:
             yield {"scope": report["scope"] | {"namespace": workload.namespace}, "results": report["results"]}
 
 
-def _unformulated(cell: str) -> str:
+def unformulated(cell: str) -> str:
+    """Return a cell that no spreadsheet computes."""
     return f"'{cell}" if cell.startswith(FORMULA) else cell
 
 
 def _table(found: Sequence[Line], ledger: Ledger) -> str:
     if not found:
         return "No pod asks for an accelerator.\n"
-    shown = table(HEADS, [[printable(cell, _LONGEST) for cell in line.cells] for line in found])
+    shown = table(HEADS, [[printable(cell, LONGEST) for cell in line.cells] for line in found])
     return "\n".join([*shown, "", summary(ledger)]) + "\n"
 
 

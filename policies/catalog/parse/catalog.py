@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 from policies.catalog.catalog import Catalog
 from policies.catalog.parse.check import checked
 from policies.catalog.parse.devices import gpus, machines
-from policies.catalog.parse.kinds import workload
+from policies.catalog.parse.kinds import between, workload
 from policies.catalog.parse.merge import layered
 from policies.catalog.parse.platforms import platform, scheme
 from policies.catalog.parse.reader import Fields, Notes, shown
@@ -74,6 +74,7 @@ def _catalog(top: Fields) -> Catalog:
         protections=top.records("protections", _protection),
         workloads=top.records("workloads", workload),
         grace_caps=top.records("graceCaps", _grace_cap),
+        between=top.records("between", between),
         podless_groups=frozenset(_column(top, "podlessGroups", "group")),
         excluded_namespaces=_column(top, "excludedNamespaces", "name"),
         dra_drivers=_pairs(top, "draDrivers", "driver", "vendor"),

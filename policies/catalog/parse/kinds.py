@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from policies.catalog.parse.reader import Fields, Notes, shown
-from policies.catalog.workload import FIELDS, Base, Devices, Patch, Place, Workload, joined
+from policies.catalog.workload import FIELDS, Base, Between, Devices, Patch, Place, Workload, joined
 
 _RESOURCE = re.compile(r"[a-z][a-z0-9]*")
 _VERSION = re.compile(r"(?:[a-z0-9.-]+/)?v[a-z0-9]+")
@@ -14,6 +14,7 @@ _STEPS = r"[A-Za-z]\w*(?:\.[A-Za-z]\w*)*"
 _PATH = re.compile(rf"{_STEPS}(?:(?:\[\*\]|\.\*)(?:\.{_STEPS}|$)){{0,2}}", re.ASCII)
 """Names joined by dots, with two stars at most: a webhook's condition can express no more, and no kind is
 known to need as many."""
+_END = re.compile(rf"{_STEPS}(?:=.+)?", re.ASCII)
 _SIDES = ("limits", "requests")
 
 
@@ -33,7 +34,16 @@ def workload(entry: Fields) -> Workload:
         templates=entry.texts("templates"),
         places=entry.records("pods", _place),
         refers=entry.records("refers", _base),
+        finished=entry.texts("finished"),
     )
+
+
+def between(entry: Fields) -> Between:
+    """Return one line of the section ``between``."""
+    plural = entry.text("resource")
+    if plural and not _RESOURCE.fullmatch(plural):
+        entry.notes.append(f"{entry.at('resource')}: wanted the kind as the API's paths have it, such as revisions, got {shown(plural)}")
+    return Between(group=entry.text("group"), kind=entry.text("kind"), resource=plural)
 
 
 def _kinds(entry: Fields, key: str) -> tuple[tuple[str, str], ...]:
@@ -115,6 +125,9 @@ def unreachable(workload: Workload) -> Iterator[str]:
     for path in (*workload.templates, *(path for place in workload.places for path in paths_of(place))):
         if not _PATH.fullmatch(path):
             yield f"{where}: wanted a path of names such as spec.template, with two * or [*] at most, got {shown(path)}"
+    for text in workload.finished:
+        if not _END.fullmatch(text):
+            yield f"{where}: wanted a path of names, and a value if only that one counts, such as status.phase=Failed, got {shown(text)}"
     yield from (f"{where}: pods[{number}] say nothing of containers" for number, one in enumerate(workload.places) if not _holds(one))
 
 

@@ -35,6 +35,7 @@ LISTS: Mapping[str, Key | None] = {
     "protections": lambda record: (record.get("where"), record.get("key")),
     "workloads": _field("name"),
     "graceCaps": _field("name"),
+    "between": lambda record: (record.get("group"), record.get("kind")),
     "podlessGroups": _field("group"),
     "excludedNamespaces": _field("name"),
     "retiredFamilies": _field("name"),

@@ -80,6 +80,28 @@ def test_a_change_that_a_policy_forbids_is_told_and_not_proposed() -> None:
     assert "A smaller change is refused by ClusterGPUPolicy/closed: BERTH-131" in shown
 
 
+def test_a_pod_that_came_without_berth_is_mended_without_it_too() -> None:
+    """Made anew it gets what it lacks; where Berth is not asked, such as in an excluded namespace, it takes the same change by hand."""
+    spec = {"mode": "Enforce", "default": {"acceleratorTaints": "Tolerate"}}
+    policy: Raw = {"apiVersion": "berth.dev/v1alpha1", "kind": "ClusterGPUPolicy", "metadata": {"name": "taints"}, "spec": spec}
+    found = _explained(_pod(), _node("a", 8, [TAINT]), policies=[policy])
+    assert found.remedy is not None
+    assert found.remedy.anew
+    shown = _text(found)
+    assert "Made anew it has a place, where Berth is asked:" in shown
+    assert "The smallest change (1 step), of Pod p, in its pod:\n  + spec.tolerations: {" in shown
+    assert "It then runs on a.\n" in shown
+    assert values.value(found)["remedy"]["anewNeedsNone"]
+    tolerations = [{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}]
+    others: list[tuple[Raw, Raw, list[Raw]]] = [
+        (_pod(), _node("a", 8, [TAINT]), []),
+        (_pod(tolerations=tolerations), node_pool("gpu", taints=[TAINT]), [policy]),
+    ]
+    for pod, place, policies in others:
+        other = _explained(pod, place, policies=policies)  # not for want of policies: there are none, or they have written all
+        assert other.remedy is None or not other.remedy.anew
+
+
 def test_a_pod_that_only_waits_needs_no_change() -> None:
     """All that is in its way may end by itself; what would run now is told too."""
     shown = _text(_explained(_pod(8), _node("a"), occupants=[Occupant("a", {GPU: 4})]))

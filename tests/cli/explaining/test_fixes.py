@@ -37,5 +37,6 @@ def test_a_pod_loses_its_node_and_the_token_of_its_account() -> None:
 
 def test_what_to_type() -> None:
     """A template that cannot be changed is made anew."""
-    assert command("Job", "f.yaml") == "kubectl replace --force -f f.yaml"
-    assert command("Deployment", "f.yaml") == "kubectl apply -f f.yaml"
+    assert command("Job", "", "f.yaml") == "kubectl create -f f.yaml"
+    assert command("Job", "train", "f.yaml") == "kubectl replace --force -f f.yaml"
+    assert command("Deployment", "llm", "f.yaml") == "kubectl apply -f f.yaml"

@@ -105,6 +105,16 @@ def test_what_policies_of_files_would_do_is_seen_before_anything_is_installed(ru
     assert table[-1] == "Of 4 pods with accelerators, policies in Audit or Warn would change 1 and refuse 1."
 
 
+def test_policies_of_files_are_judged_as_if_in_audit(run: Run, bare: Cluster, policies: str) -> None:
+    """Each alone, and none of them taken for what made the pods that run."""
+    code, out, err = run("--kubeconfig", str(bare.kubeconfig), "--policies", policies, "--as", "Audit")
+    assert (code, err) == (0, "")
+    rows = {(cells[0], cells[1]): cells[2:] for cells in (line.split() for line in out.splitlines()[1:-2])}
+    assert rows["web", "ClusterGPUPolicy/taints"][:3] == ["Audit", "2", "2"]
+    assert {cells[-4] for cells in rows.values()} == {"0"}
+    assert out.endswith("Of 4 pods with accelerators, policies in Audit or Warn would change 4 and refuse 1.\n")
+
+
 def test_a_program_reads_the_patch_by_workload(run: Run, bare: Cluster, policies: str) -> None:
     """Of a Deployment, not of its ReplicaSet; pods that are alike are one result."""
     code, out, _ = run("--kubeconfig", str(bare.kubeconfig), "--policies", policies, "-o", "json", "--namespace", "web")
@@ -166,6 +176,10 @@ def test_a_switch_to_enforce_is_seen_before_it_is_made(run: Run, bare: Cluster, 
     [
         (("--enforce-preview", "fwe"), '--enforce-preview: there is no policy "fwe"; did you mean'),
         (("--enforce-preview", "taints"), '--enforce-preview: "taints" is in Enforce already; berth audit says which pods are not as'),
+        (
+            ("--enforce-preview", "few", "--as", "Audit"),
+            "--as: a preview puts one policy in Enforce and leaves the others as they are: leave",
+        ),
         (("--recordings", "x"), "--recordings: are judged for a preview: give --enforce-preview POLICY too, or use berth replay"),
     ],
 )
@@ -201,7 +215,10 @@ def test_with_the_rights_of_a_namespace_what_is_not_seen_is_named(run: Run, bare
     kubeconfig = somebody(bare, "viewer", tmp_path, {"name": "view"})
     code, out, err = run("--kubeconfig", kubeconfig, "--policies", policies)
     assert (code, out) == (2, "")
-    assert err == "berth: cluster: you may not list pods; name a namespace that you may read: --namespace NS\n"
+    assert err == (
+        "berth: cluster: you may not list pods; name a namespace that you may read: --namespace NS; or read what Berth's reports "
+        "say, which takes the right to list them alone: berth audit --reports\n"
+    )
     code, out, err = run("--kubeconfig", kubeconfig, "--policies", policies, "--namespace", "research")
     assert code == 0
     assert "you may not list nodes: what rests on it is not known" in err

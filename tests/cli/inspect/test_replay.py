@@ -17,7 +17,7 @@ from cli.replaying import total as total_module
 from documents.recordings import pieces
 from policies.engine import evaluate
 from policies.state.snapshot import Snapshot
-from tests.cli.replaying.events import Raw, decided, event, lines, of_job, pod
+from tests.cli.replaying.events import Raw, cloud_entry, decided, event, lines, of_job, pod
 from webhook.admission import review
 from webhook.reload.sources import Sources, load
 
@@ -100,6 +100,37 @@ def test_events_as_an_audit_webhook_gets_them_are_read(run: Run, files: Files) -
     code, out, err = run(log, "--policies", files.policies("old", *OLD))
     assert (code, out[:9]) == (0, "Of 4 pods")
     assert err.count("passed over") == err.count("objects that are no recordings; berth try FILE judges manifests (1") == 1
+
+
+def test_cloud_audit_logs_of_gke_say_the_same_as_the_api_servers_own(run: Run, files: Files) -> None:
+    """As a sink writes them, a line each, and as gcloud prints them, an array on many lines, or YAML documents."""
+    events, words = recorded(files), ("--policies", files.policies("new", *NEW), "-o", "json")
+    wanted = run(files.write("audit.log", lines(*events)), *words)
+    entries = [cloud_entry(one) for one in events]
+    forms = {"sink.json": lines(*entries), "gcloud.json": json.dumps(entries, indent=2), "gcloud.yaml": yaml.safe_dump_all(entries)}
+    for name, text in forms.items():
+        code, out, _ = run(files.write(name, text), *words)
+        assert (code, _counts(out)) == (1, _counts(wanted[1])), name
+
+
+def _counts(out: str) -> Any:
+    found = json.loads(out)
+    for difference in found["differences"]:
+        del difference["example"]["file"], difference["example"]["line"]
+    return {key: value for key, value in found.items() if key != "files"}
+
+
+def test_what_cloud_audit_logs_lack_is_told(run: Run, files: Files) -> None:
+    """Without the webhooks' notes nobody knows what was decided then; without a pod there is nothing to judge."""
+    bare = [cloud_entry(event(pod(), number)) for number in range(3)]
+    without = [cloud_entry(event(pod(), 10)), cloud_entry(event(pod(), 11, annotations={"audit.k8s.io/truncated": "true"}))]
+    for entry in without:
+        del entry["protoPayload"]["request"]
+    _, out, err = run(files.write("sink.json", lines(*bare, *without)), "--policies", files.policies("new", *NEW))
+    assert "no record says what was decided then, so that they are only counted (3)" in err
+    assert "creations of pods at level Metadata, which has no pod" in err
+    assert "creations whose pod the API server cut out of the event" in err
+    assert out
 
 
 def test_what_is_decided_otherwise_is_counted_by_policy_namespace_and_workload(run: Run, files: Files) -> None:

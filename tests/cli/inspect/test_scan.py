@@ -197,12 +197,24 @@ def test_what_can_not_be_is_said(run: Run, recorded: str, words: tuple[str, ...]
     assert err.startswith(f"berth: {error}")
 
 
+def test_node_pools_are_scanned_alone(run: Run, tmp_path: Path) -> None:
+    """As they stand in a repository, before anything is bought; one of v1beta1 need not say whose node class it names."""
+    requirement = {"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": ["g4", "g5"]}
+    spec = {"template": {"spec": {"nodeClassRef": {"name": "gpu"}, "requirements": [requirement]}}}
+    pool = {"apiVersion": "karpenter.sh/v1beta1", "kind": "NodePool", "metadata": {"name": "gpu"}, "spec": spec}
+    code, out, _ = run("--from", dump(tmp_path, [pool]))
+    assert code == 0
+    assert "names g4 in karpenter.k8s.aws/instance-family, which no GPU machine of the catalog has\n" in out
+    assert "NodePools without a limit for GPUs" in out
+    assert "Not seen: the dump has no nodes" in out
+
+
 def test_a_dump_without_pods_and_nodes_says_how_to_make_one(run: Run, tmp_path: Path) -> None:
     """And one that is not there says so."""
     file = dump(tmp_path, [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}])
     code, _, err = run("--from", file)
     assert code == 2
-    assert err == f"berth: {file}: holds no Pod and no Node; dump them: kubectl get nodes,pods -A -o yaml > dump.yaml\n"
+    assert err == f"berth: {file}: holds no Pod, no Node and no NodePool; dump them: kubectl get nodes,pods -A -o yaml > dump.yaml\n"
     code, _, err = run("--from", f"{file}x")
     assert code == 2
     assert "there is no such file or folder" in err

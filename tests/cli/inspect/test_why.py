@@ -243,7 +243,19 @@ def test_a_manifest_that_is_not_created_yet(run: Run, tmp_path: Path) -> None:
     assert out.startswith("pod/new in namespace research: not created.\n")
     assert f"9 {GPU} wanted; it has 8" in out
     assert "As it is, nothing in the cluster can ever run it." in out
-    assert f"spec.containers[0].resources.limits[\"{GPU}\"]: '8'\n" in out
+    assert f"  ~ spec.containers[0].resources.limits[\"{GPU}\"]: '8'\n" in out
+
+
+def test_a_manifest_that_the_api_server_will_name(run: Run, tmp_path: Path) -> None:
+    """A Job with generateName is called by that, and can only be created."""
+    waits = pod("new", 9)
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"generateName": "train-", "namespace": "research"}}
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(job | {"spec": {"template": {"spec": waits["spec"] | {"restartPolicy": "Never"}}}}))
+    (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("big", 8, [])]))
+    code, out, _ = run("-f", str(tmp_path / "job.yaml"), "--facts", str(tmp_path / "nodes.yaml"))
+    assert code == 0
+    assert "The smallest change (1 step), of job/train-, in its pod:" in out
+    assert out.endswith("--fix fix.yaml, then kubectl create -f fix.yaml\n")
 
 
 @pytest.mark.parametrize(

@@ -64,5 +64,36 @@ def decided(made: Raw, snapshot: Snapshot, namespace: str = "team", *, met: Raw 
     return noted
 
 
+def cloud_entry(of: Raw) -> Raw:
+    """The same event as GKE's Cloud Audit Logs have it: a LogEntry with an AuditLog, the annotations as its labels."""
+    reference, made = of["objectRef"], of.get("requestObject")
+    resource = ".".join(filter(None, (reference["resource"], reference.get("subresource"))))
+    path = "/".join(filter(None, ("core/v1/namespaces", reference["namespace"], reference["resource"], reference.get("name"))))
+    method = f"io.k8s.core.v1.{resource}.{of['verb']}"
+    payload = {
+        "@type": "type.googleapis.com/google.cloud.audit.AuditLog",
+        "authenticationInfo": {"principalEmail": of["user"]["username"]},
+        "authorizationInfo": [{"granted": True, "permission": method, "resource": path}],
+        "methodName": method,
+        "requestMetadata": {"callerIp": "192.0.2.1", "callerSuppliedUserAgent": "kubectl"},
+        "resourceName": path,
+        "serviceName": "k8s.io",
+        "status": {},
+    }
+    for name, found in (("request", made), ("response", of.get("responseObject"))):
+        if found is not None:
+            payload[name] = {"@type": f"core.k8s.io/v1.{found.get('kind')}", **found}
+    return {
+        "insertId": of["auditID"],
+        "labels": of["annotations"],
+        "logName": "projects/example/logs/cloudaudit.googleapis.com%2Factivity",
+        "operation": {"first": True, "id": of["auditID"], "last": True, "producer": "k8s.io"},
+        "protoPayload": payload,
+        "receiveTimestamp": "2026-11-23T08:00:01Z",
+        "resource": {"labels": {"cluster_name": "c", "location": "europe-west4", "project_id": "example"}, "type": "k8s_cluster"},
+        "timestamp": "2026-11-23T08:00:00Z",
+    }
+
+
 def lines(*values: Any) -> str:
     return "".join(json.dumps(value, separators=(",", ":")) + "\n" for value in values)

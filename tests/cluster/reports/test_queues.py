@@ -21,7 +21,7 @@ def pod(name: str, version: int) -> StoredPod:
 
 
 def of(name: str, stored: StoredPod | None) -> dict[str, Any]:
-    return {"metadata": {"name": name, "namespace": "n"}, "pod": stored}
+    return {"metadata": {"name": name, "namespace": "n"}, "pod": stored, "uid": "", "owner": None}
 
 
 @examples(30, 1000)
@@ -96,3 +96,27 @@ def test_templates_come_and_go_with_their_workloads() -> None:
     queue.put("Deployment", one)
     queue.replace("Deployment", [none])
     assert (queue.take(), queue.take_pods()) == ({STAND_IN + "1": None}, {("n", "Deployment/a/0"): None})
+
+
+def test_pods_that_own_others_are_owners() -> None:
+    """Whether they have devices themselves or not."""
+    filled, above = asyncio.Event(), Controller("apps/v1", "StatefulSet", "s", "s")
+    owners = OwnerQueue(filled)
+    queue = PodQueue(filled, owners)
+    leader = {**of("leader", None), "uid": "1", "owner": above}
+    queue.put("Pod", leader)
+    assert (owners.take(), queue.take()) == ({"1": above}, {})
+    queue.replace("Pod", [of("a", pod("a", 1))])
+    assert (owners.take(), len(queue.take())) == ({"1": None}, 1)
+    queue.put("Pod", leader)
+    queue.remove("Pod", leader)
+    assert owners.take() == {"1": None}
+
+
+def test_the_version_in_which_workloads_are_followed() -> None:
+    """Is that of the newest object."""
+    queue = WorkloadQueue(asyncio.Event())
+    one = {"metadata": {"name": "a", "namespace": "n"}, "uid": "1", "owner": None, "templates": ()}
+    queue.replace("JobSet.jobset.x-k8s.io", [{**one, "above": Controller("jobset.x-k8s.io/v1alpha2", "JobSet", "a", "1")}])
+    queue.put("JobSet.jobset.x-k8s.io", {**one, "above": Controller("jobset.x-k8s.io/v1", "JobSet", "a", "1")})
+    assert queue.versions == {("jobset.x-k8s.io", "JobSet"): "jobset.x-k8s.io/v1"}

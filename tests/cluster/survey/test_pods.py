@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from cluster.survey.pods import may_hold_devices, pods
-from policies.audit.stored_pod import StoredPod, widest
+from cluster.survey.pods import pods
+from policies.audit.stored_pod import Controller, StoredPod, may_hold_devices, widest
 from tests.support.generators.random_worlds import catalog
 
 Raw = dict[str, Any]
@@ -45,4 +45,23 @@ def test_of_all_others_only_the_name_is_held() -> None:
     asks = with_resources({"limits": {"nvidia.com/gpu": "1"}})
     assert isinstance(POD.trim(pod(asks), "v1", "Pod")["pod"], StoredPod)
     for other in (pod({}), pod(asks, phase="Succeeded"), pod(asks, phase="Failed")):
-        assert POD.trim(other, "v1", "Pod") == {"metadata": {"name": "p", "namespace": "ns", "resourceVersion": "1"}, "pod": None}
+        metadata = {"name": "p", "namespace": "ns", "resourceVersion": "1"}
+        assert POD.trim(other, "v1", "Pod") == {"metadata": metadata, "pod": None, "uid": "", "owner": None}
+
+
+@pytest.mark.parametrize(
+    ("labels", "leads"),
+    [
+        ({"leaderworkerset.sigs.k8s.io/worker-index": "0"}, True),
+        ({"leaderworkerset.sigs.k8s.io/worker-index": "1"}, False),
+        ({"spark-role": "driver"}, True),
+        ({"spark-role": "executor"}, False),
+    ],
+)
+def test_a_pod_that_owns_others_tells_its_owner(labels: Raw, leads: bool) -> None:
+    """Whether it has devices or not: through it the others belong to a workload."""
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "s", "uid": "s", "controller": True}
+    value = pod({})
+    value["metadata"] |= {"uid": "u", "labels": labels, "ownerReferences": [owner]}
+    found = POD.trim(value, "v1", "Pod")
+    assert (found["uid"], found["owner"]) == (("u", Controller("apps/v1", "StatefulSet", "s", "s")) if leads else ("", None))

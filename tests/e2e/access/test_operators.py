@@ -17,7 +17,6 @@ from tests.support.cases.workload_manifests import BUILT_IN
 from tests.support.counts import count
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster.addons import operators
-from tests.testcluster.addons.operators import Definition
 from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.fixtures import control_plane
 
@@ -32,25 +31,9 @@ def world(request: pytest.FixtureRequest) -> Iterator[Judged]:
     """A control plane with all definitions, and a policy that lets none of the manifests' pods pass."""
     with control_plane(request.session, Options(kubelets=False, controllers="namespace-controller")) as cluster:
         defined = operators.definitions(catalog(), LARGEST)
-        define(cluster, defined)
+        operators.define(cluster, defined)
         with judged(cluster, "operators", namespaces={"enforce": {"mode": "enforce"}}, known="namespaces") as found:
             yield found
-
-
-def define(cluster: Cluster, defined: list[Definition]) -> None:
-    """Served from now on. No operator runs, so none converts: what is stored is what was sent."""
-    files = [word for one in defined for word in ("-f", str(one.file))]
-    subprocess.run(cluster.kubectl("apply", "--server-side", *files), check=True, capture_output=True)
-    for one in defined:
-        definition = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": one.name}}
-        cluster.api.patch(definition, {"spec": {"conversion": {"strategy": "None", "webhook": None}}})
-    names = {one.name for one in defined}
-    command = cluster.kubectl("api-resources", "--cached=false", "-o", "name")
-    cluster.wait_for(lambda: names.issubset(printed(command).split()), "every definition to be served")
-
-
-def printed(command: list[str]) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
 def served(cluster: Cluster, value: Raw) -> bool:

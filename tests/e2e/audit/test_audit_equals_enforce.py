@@ -14,8 +14,11 @@ import yaml
 
 from policies.audit.judged import Judged as Judgement
 from policies.audit.judged import judge
+from policies.audit.outcomes import Outcome, outcomes
 from policies.audit.stored_pod import stored, widest
+from policies.patch.applied import APPLIED
 from policies.verdict import Would
+from policies.workloads.controllers import CONTROLLERS
 from tests.e2e.differential.pods import generated
 from tests.e2e.judged import Judged, judged
 from tests.support.counts import count
@@ -88,7 +91,7 @@ def test_audit_says_of_stored_pods_what_enforce_does(world: World) -> None:
     for number in range(PODS):
         pod = generated(Random(number), f"p{number}")
         reply = world.created(pod)
-        if reply.ok and not by_a_name_that_is_not_registered(pod):
+        if reply.ok and not by_a_name_that_is_not_registered(pod) and not of_a_claimed_controller(pod):
             manifests[pod["metadata"]["name"]] = pod
             before[pod["metadata"]["name"]] = reply.body
     facts = load(Sources(policies=(str(world.policies),), facts=(str(world.judged.facts),), platforms=tuple(PLATFORMS.split(",")))).snapshot
@@ -101,8 +104,9 @@ def test_audit_says_of_stored_pods_what_enforce_does(world: World) -> None:
         for name, pod in manifests.items():
             would = of(audited[name], f"ClusterGPUPolicy/{policy}")
             changes += would is not None
-            if (text := difference(would, before[name], plain[name], world.created(pod))) is not None:
-                differences.append(f"{policy}, {name}: {text}")
+            reply, outcome = world.created(pod), changes_of(audited[name], f"ClusterGPUPolicy/{policy}")
+            texts = difference(would, before[name], plain[name], reply), reported(outcome, before[name], reply)
+            differences += [f"{policy}, {name}: {text}" for text in texts if text is not None]
     assert not differences, "\n".join(differences)
     print(f"{len(manifests)} pods, {changes} would-be changes and refusals, 0 differences")
     assert changes > PODS / 4
@@ -112,12 +116,25 @@ def by_a_name_that_is_not_registered(pod: Raw) -> bool:
     """It looks like an accelerator's, and the registration has those of the catalog: the API server calls nobody for such a pod."""
     spec = pod["spec"]
     resources = [one.get("resources") or {} for part in ("containers", "initContainers") for one in spec.get(part) or ()]
-    names = {name for one in resources for side in ("limits", "requests") for name in one.get(side) or () if "/" in name}
+    amounts = [(one.get(side) or {}).items() for one in resources for side in ("limits", "requests")]
+    names = {name for some in amounts for name, amount in some if "/" in name and str(amount) != "0"}
     return bool(names) and not any(catalog().resource(name) for name in names)
+
+
+def of_a_claimed_controller(pod: Raw) -> bool:
+    """It names a controller of Kubernetes' own that did not make it: who asks for a stored pod is taken from its owner."""
+    owners = pod["metadata"].get("ownerReferences") or ()
+    return any(made.user and one.get("controller") and one.get("kind") == made.owner[1] for one in owners for made in CONTROLLERS.values())
 
 
 def of(judgement: Judgement | None, policy: str) -> Would | None:
     return next((one for one in judgement.would if one.policy == policy), None) if judgement is not None else None
+
+
+def changes_of(judgement: Judgement | None, policy: str) -> Outcome | None:
+    """What its report has of a policy that would change it."""
+    found = outcomes(judgement) if judgement is not None else ()
+    return next((one for one in found if one.finding == "would-change" and one.policies == (policy,)), None)
 
 
 def difference(would: Would | None, before: Raw, plain: Raw, reply: Reply) -> str | None:
@@ -127,6 +144,34 @@ def difference(would: Would | None, before: Raw, plain: Raw, reply: Reply) -> st
         return None if refused else f"was to be refused: {reply.status} {reply.message}"
     if not reply.ok:
         return f"was not to be refused: {reply.message}"
+    if _is_cut(before):
+        return None
     wanted = before if would is None else jsonpatch.apply_patch(plain, list(would.patch))
-    found = jsonpatch.make_patch(*(json.loads(stored(one, WIDE).shared) for one in (wanted, reply.body)))
+    found = jsonpatch.make_patch(_compared(wanted), _compared(reply.body))
     return f"{'as before' if would is None else 'as patched'}, and then {found}" if found else None
+
+
+def _is_cut(pod: Raw) -> bool:
+    """Its record is too long, so that the pod as it came can't be known: whatever is found may say the same in other words."""
+    return not pod["metadata"].get("annotations", {}).get(APPLIED, "[]").startswith("[")
+
+
+def reported(outcome: Outcome | None, before: Raw, reply: Reply) -> str | None:
+    """The difference between the pod as it is, with the patch that its report has, and what the API server has made of it. The record of
+    who wrote what is no part of that patch."""
+    if not reply.ok or _is_cut(before):
+        return None
+    patched = before if outcome is None else jsonpatch.apply_patch(before, json.loads(outcome.patch or "[]"))
+    differs = jsonpatch.make_patch(_compared(patched), _compared(reply.body))
+    return f"as reported, and then {differs}" if differs else None
+
+
+def _compared(pod: Raw) -> Raw:
+    """What is judged of a pod, without the record of who wrote what and without maps that are empty."""
+    found: Raw = json.loads(stored(pod, WIDE).shared)
+    found["metadata"].get("annotations", {}).pop(APPLIED, None)
+    affinity = found["spec"].get("affinity", {})
+    for parent, name in ((affinity, "nodeAffinity"), (found["spec"], "affinity"), (found["metadata"], "annotations")):
+        if not parent.get(name, True):
+            del parent[name]
+    return found

@@ -6,159 +6,25 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from random import Random
-from typing import Any
 
 import pytest
 
-from cluster.survey.workloads import PLURALS
-from policies.audit.assessment import Assessment, workload_of
-from policies.audit.ledger import Ledger
-from policies.audit.prices import prices
-from policies.audit.stored_pod import Controller, controller_of, stored, widest
-from policies.audit.templates import STAND_IN, template_pods
-from policies.state.objects import Change, Key
-from policies.state.updater import AUTO, Options, Updater
-from tests.e2e.differential.pods import generated
+from cli.main import main
+from policies.audit.outcomes import FINDINGS
+from tests.cli.inspect.test_effective import somebody
+from tests.e2e.audit.audited import SPECS, Audited
 from tests.support.counts import PROVE, count
 from tests.support.generators.random_worlds import catalog
-from tests.support.patience import PATIENCE
 from tests.testcluster.addons import installed, nodes
-from tests.testcluster.addons.audit import REPORTS, Audit, audit, install_reports
+from tests.testcluster.addons.audit import REPORTS, install_reports
 from tests.testcluster.addons.berth import create_namespace
 from tests.testcluster.controlplane import restarting
 from tests.testcluster.controlplane.api import Raw
-from tests.testcluster.controlplane.cluster import Cluster
 from tests.testcluster.fixtures import control_plane
 
 PODS, NAMESPACES = count(120, 10_000), count(6, 500)
-SECONDS = PATIENCE * count(1, 10)
-WIDE = widest(catalog())
-GROUP = "berth.dev/v1alpha1"
-SPECS: dict[str, Raw] = {
-    "taints": {"mode": "Enforce", "default": {"acceleratorTaints": "Tolerate"}},
-    "grace": {"mode": "Audit", "default": {"gracePeriod": "10m", "protectFor": "12h"}},
-    "few": {"mode": "Audit", "require": {"gpusPerPod": {"max": 2}}},
-    "research": {
-        "mode": "Warn",
-        "match": {"namespaceSelector": {"matchLabels": {"team": "research"}}},
-        "require": {"requestsEqualLimits": ["accelerators", "cpuAndMemory"]},
-    },
-}
-
-
-@dataclass(slots=True, kw_only=True)
-class Audited:
-    """A cluster with an audit beside it."""
-
-    cluster: Cluster
-    kubeconfig: Path
-    namespaces: list[str]
-    random: Random = field(default_factory=lambda: Random(18))
-    running: Audit | None = None
-    started: int = 0
-    made: int = 0
-
-    def start(self) -> Audit:
-        """One more process."""
-        self.started += 1
-        self.running = audit(self.cluster, str(self.started), self.kubeconfig)
-        return self.running
-
-    def policy(self, name: str, **spec: Any) -> None:
-        value = {"apiVersion": GROUP, "kind": "ClusterGPUPolicy", "metadata": {"name": name}, "spec": {**SPECS[name], **spec}}
-        assert self.cluster.api.apply(value).ok
-
-    def create(self, most: int) -> None:
-        """Random pods, several at once. Those that the API server refuses are none."""
-
-        def one(number: int) -> None:
-            random = Random(self.random.random() + number)
-            self.cluster.api.try_create(generated(random, f"pod-{self.made + number}"), random.choice(self.namespaces))
-
-        with ThreadPoolExecutor(8) as pool:
-            list(pool.map(one, range(most)))
-        self.made += most
-
-    def reports(self) -> dict[tuple[str, str], Raw]:
-        """What is stored, by (namespace, name), as far as Berth writes it."""
-        found = {}
-        for one in self.cluster.api.list(REPORTS, "Report"):
-            metadata = one["metadata"]
-            content = {name: one[name] for name in ("source", "scope", "summary", "results")}
-            found[metadata["namespace"], metadata["name"]] = content | {"ownerReferences": metadata.get("ownerReferences")}
-        return found
-
-    def versions(self) -> dict[tuple[str, str], tuple[Raw, str]]:
-        """The same with their resourceVersions, once they are up to date."""
-        found = {}
-        reports = self.up_to_date()
-        for one in self.cluster.api.list(REPORTS, "Report"):
-            key = one["metadata"]["namespace"], one["metadata"]["name"]
-            found[key] = reports.get(key, {}), one["metadata"]["resourceVersion"]
-        return found
-
-    def restart(self, *, kill: bool = False) -> Audit:
-        """Another process, once it writes."""
-        assert self.running is not None
-        (self.running.kill if kill else self.running.end)(self.cluster)
-        running = self.start()
-        self.until(lambda: running.metric("berth_lease_held") == 1.0, "the Lease")
-        return running
-
-    def expected(self) -> dict[tuple[str, str], Raw]:
-        """The same, judged anew from all that the API server has."""
-        api, changes = self.cluster.api, dict[Key, Change]()
-        for version, kind in ((GROUP, "ClusterGPUPolicy"), (GROUP, "GPUPolicy"), ("v1", "Namespace"), ("v1", "Node")):
-            for one in api.list(version, kind):
-                changes[kind, one["metadata"].get("namespace", ""), one["metadata"]["name"]] = one
-        snapshot = Updater(catalog(), Options(platforms=(AUTO,), mig_strategy=AUTO)).apply(changes, all_nodes=True).snapshot
-        owned = [*api.list("apps/v1", "ReplicaSet"), *api.list("batch/v1", "Job")]
-        owners = {one["metadata"]["uid"]: above for one in owned if (above := controller_of(one["metadata"])) is not None}
-        ledger, assessment = Ledger(), Assessment(snapshot, prices(catalog()), owners)
-        for one in api.list("v1", "Pod"):
-            if (pod := assessment.of(stored(one, WIDE))) is not None and not pod.stored.finished:
-                ledger.put(pod)
-                assert pod.workload == workload_of(pod.stored, owners)
-        for group, kind in PLURALS:
-            for one in api.list(f"{group}/v1", kind):
-                metadata = one["metadata"]
-                owners[STAND_IN + metadata["uid"]] = Controller(f"{group}/v1", kind, metadata["name"], metadata["uid"])
-                for made in template_pods(one, f"{group}/v1", kind, catalog(), WIDE):
-                    if (pod := assessment.of(made)) is not None:
-                        ledger.put(pod)
-        found = {}
-        for workload in ledger.workloads():
-            if (report := ledger.report(workload, REPORTS)) is not None:
-                content = {name: report[name] for name in ("source", "scope", "summary", "results")}
-                key = workload.namespace, workload.report_name
-                found[key] = content | {"ownerReferences": report["metadata"].get("ownerReferences")}
-        return found
-
-    def up_to_date(self) -> dict[tuple[str, str], Raw]:
-        """Waits until what is stored is what is expected, and returns it."""
-        self.until(lambda: self.reports() == self.expected(), "reports to be what is found")
-        return self.reports()
-
-    def until(self, holds: Callable[[], bool], what: str) -> None:
-        self.cluster.wait_for(lambda: holds() or None, what, SECONDS)
-
-    def counts(self, name: str) -> Raw:
-        """In the status of a policy."""
-        found = self.cluster.api.get(GROUP, "ClusterGPUPolicy", name)
-        assert found is not None
-        counts: Raw = found["status"].get("audit", {})
-        return counts
-
-    def events(self) -> list[tuple[str, str, str]]:
-        """(reason, kind, name) of each Event of the audit's."""
-        found = self.cluster.api.list("events.k8s.io/v1", "Event")
-        ours = [one for one in found if one.get("action") == "Audit"]
-        return [(one["reason"], one["regarding"]["kind"], one["regarding"]["name"]) for one in ours]
 
 
 @pytest.fixture(scope="module")
@@ -225,6 +91,67 @@ def test_policies_count(audited: Audited) -> None:
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     heads, line = shown.splitlines()[0], next(line for line in shown.splitlines() if "/few " in line)
     assert line[heads.index("WOULD REFUSE") :].split()[0] == str(refused)
+
+
+def typed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """(exit code, standard output, standard error) of `berth audit`."""
+    code = main(["audit", *words])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_the_command_says_by_reports_what_it_says_of_the_pods(audited: Audited, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The same counts of each policy, and of all of them together the least that the pods can be; the same results. It takes the right to
+    list reports alone, and judging the pods, which is refused, says so."""
+    audited.up_to_date()
+    api, verbs = audited.cluster.api, ["list"]
+    create_namespace(audited.cluster, "research", {})
+    rule = {"apiGroups": [REPORTS.partition("/")[0]], "resources": ["reports"], "verbs": verbs}
+    api.apply({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "reads"}, "rules": [rule]})
+    reader = somebody(audited.cluster, "reader", tmp_path, {"name": "reads", "everywhere": True})
+    code, _, err = typed(capsys, "--kubeconfig", reader)
+    assert (code, "you may not list pods" in err, "berth audit --reports" in err) == (2, True, True)
+    code, text, err = typed(capsys, "--kubeconfig", reader, "--reports", "-o", "json")
+    assert (code, err) == (0, "")
+    reported = json.loads(text)
+    live = json.loads(typed(capsys, "--kubeconfig", str(audited.cluster.kubeconfig), "-o", "json")[1])
+    assert not reported["resultsLeftOut"]
+    assert {"policies": _compared(reported, reported), "workloads": _results(reported)} == {
+        "policies": _compared(live, reported),
+        "workloads": _results(live),
+    }
+    file = tmp_path / "reports.yaml"
+    command = audited.cluster.kubectl("get", "reports", "--all-namespaces", "-o", "yaml")
+    file.write_text(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert typed(capsys, "--reports", str(file), "-o", "json") == (0, text, "")
+    code, text, _ = typed(capsys, "--kubeconfig", reader, "--reports", "--enforce-preview", "few")
+    refused = sum(line["would-refuse"] for line in live["policies"] if line["policy"] == "ClusterGPUPolicy/few")
+    assert text.startswith(f"few in Enforce: by the reports {refused} pods would be refused and 0 changed (")
+
+
+def _compared(answer: Raw, reported: Raw) -> list[Raw]:
+    """The counts of the lines with findings; of those that are the least in ``reported`` nothing but that they are no more."""
+    found = []
+    lines = {(one["namespace"], one["policy"]): one for one in reported["policies"]}
+    for one in answer["policies"]:
+        counts = {finding: one[finding] for finding in FINDINGS}
+        if any(counts.values()):
+            line = lines[one["namespace"], one["policy"]]
+            assert all(line[finding] <= count for finding, count in counts.items())
+            exact = {finding: count for finding, count in counts.items() if finding not in line["atLeast"]}
+            assert one["policy"] is None or exact == counts
+            of: Raw = {name: one[name] for name in ("namespace", "policy", "mode")}
+            found.append(of | {str(finding): count for finding, count in exact.items()})
+    return found
+
+
+def _results(answer: Raw) -> list[Raw]:
+    """Of each workload with pods."""
+    scopes = [
+        {name: one["scope"][name] for name in ("kind", "name", "namespace")} | {"results": one["results"]} for one in answer["workloads"]
+    ]
+    with_pods = [one for one in scopes if any(result["properties"]["pods"] != "0" for result in one["results"])]
+    return sorted(with_pods, key=lambda one: (one["namespace"], one["kind"], one["name"]))
 
 
 def test_a_workload_without_pods_is_judged_by_its_template(audited: Audited) -> None:
@@ -312,17 +239,21 @@ def test_the_api_server_away(audited: Audited) -> None:
     audited.create(5)
     restarting.kill(audited.cluster, "kube-apiserver")
     restarting.start(audited.cluster, "kube-apiserver")
+    audited.until(lambda: audited.cluster.api.call("GET", f"/apis/{REPORTS}/reports").ok, "reports to be served again")
     audited.create(5)
     audited.up_to_date()
 
 
-def test_no_kind_of_report(audited: Audited) -> None:
-    """One line says so, and counts go on; once the kind is there, reports are."""
+def test_no_kind_of_report(audited: Audited, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line says so, and counts go on; once the kind is there, reports are. The command says what to install."""
     assert audited.running is not None
     audited.running.end(audited.cluster)
     version, kind, name = "apiextensions.k8s.io/v1", "CustomResourceDefinition", "reports.openreports.io"
     audited.cluster.api.delete({"apiVersion": version, "kind": kind, "metadata": {"name": name}})
     audited.until(lambda: audited.cluster.api.get(version, kind, name) is None, "the kind to go")
+    code, out, err = typed(capsys, "--kubeconfig", str(audited.cluster.kubeconfig), "--reports")
+    assert (code, out) == (2, "")
+    assert err.startswith("berth: cluster: it has no kind of report; install the definitions of OpenReports")
     running = audited.start()
     audited.until(lambda: bool(running.events("reports")), "the line")
     assert "install the definitions of OpenReports" in running.events("reports")[0]["text"]

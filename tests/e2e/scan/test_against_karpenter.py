@@ -37,8 +37,10 @@ POOLS = [
     karpenter.node_pool("tainted", requirements={FAMILY: ["p4d"]}),
     LIMITED,
     karpenter.node_pool("unseen", requirements={FAMILY: ["g6f"]}, taints=()),
+    karpenter.node_pool("misnamed", requirements={FAMILY: ["g4"]}, taints=()),
+    karpenter.node_pool("half-misnamed", requirements={FAMILY: ["p4", "p5"]}, taints=()),
 ]
-ON: Any = {family: {"nodeSelector": {FAMILY: family}} for family in ("g5", "p4d", "g6e", "g6f")}
+ON: Any = {family: {"nodeSelector": {FAMILY: family}} for family in ("g5", "p4d", "g6e", "g6f", "g4", "p5")}
 PODS = [
     pod("one", NAMESPACE, {GPU: 1}, **ON["g5"]),
     pod("four", NAMESPACE, {GPU: 4}, **ON["g5"]),
@@ -49,6 +51,8 @@ PODS = [
     pod("over-limit", NAMESPACE, {GPU: 4}, **ON["g6e"]),
     pod("sixteen", NAMESPACE, {GPU: 16}),
     pod("no-gpu-seen", NAMESPACE, {GPU: 1}, **ON["g6f"]),
+    pod("no-such-machine", NAMESPACE, {GPU: 1}, **ON["g4"]),
+    pod("of-the-other-half", NAMESPACE, {GPU: 8}, **ON["p5"]),
     pod("after-boot", NAMESPACE, {GPU: 1}, nodeSelector={"nvidia.com/gpu.product": "NVIDIA-A10G"}),
     pod("slice", NAMESPACE, {"nvidia.com/mig-1g.5gb": 1}),
     pod("other-vendor", NAMESPACE, {"amd.com/gpu": 1}, **ON["g5"]),
@@ -80,7 +84,7 @@ def _report(cluster: Cluster, overlay: Path) -> Report:
 
 def test_what_is_called_impossible_is_not_bought_for_and_all_else_is(scanned: tuple[Cluster, Report]) -> None:
     """Of each pod Karpenter says why it buys nothing, or a machine is bought and the pod bound. Where a NodePool has machines of which
-    Karpenter may have been told more than can be seen here, nothing is called impossible: it buys nothing for those two either."""
+    Karpenter may have been told more than can be seen here, nothing is called impossible: it buys nothing for those three either."""
     cluster, report = scanned
     kinds = {hit.pod.stored.name: hit.kind for hit in report.hits}
     assert set(kinds) == {one["metadata"]["name"] for one in PODS}
@@ -98,7 +102,8 @@ def test_what_is_called_impossible_is_not_bought_for_and_all_else_is(scanned: tu
     cluster.wait_for(lambda: waiting <= bound() or None, f"Karpenter to buy for {sorted(waiting)}; not for {sorted(never)}")
     cluster.wait_for(lambda: never <= refused() or None, f"Karpenter to say why it buys nothing for {sorted(never)}")
     assert bound() == waiting
-    assert (waiting, never) == ({"one", "four", "spot", "tolerated", "within"}, set(kinds) - waiting - {"sixteen", "no-gpu-seen"})
+    assert waiting == {"one", "four", "spot", "tolerated", "within", "of-the-other-half"}
+    assert never == set(kinds) - waiting - {"sixteen", "no-gpu-seen", "no-such-machine"}
 
 
 def test_pools_are_judged_as_karpenter_sees_their_machines(scanned: tuple[Cluster, Report]) -> None:
@@ -106,4 +111,12 @@ def test_pools_are_judged_as_karpenter_sees_their_machines(scanned: tuple[Cluste
     _, report = scanned
     kinds = ("pool-family-without-gpu", "pool-no-gpu-limit")
     found = {kind: {one.where.name for one in report.findings if one.kind == kind} for kind in kinds}
-    assert found == {"pool-family-without-gpu": {"unseen"}, "pool-no-gpu-limit": {"open", "tainted", "unseen"}}
+    assert found == {"pool-family-without-gpu": {"unseen"}, "pool-no-gpu-limit": {"open", "tainted", "unseen", "misnamed", "half-misnamed"}}
+
+
+def test_a_machine_that_does_not_exist_is_not_bought(scanned: tuple[Cluster, Report]) -> None:
+    """Karpenter takes the NodePool as it is, and of the two makes nodes only for the one that names another machine too."""
+    _, report = scanned
+    of_kind = [one for one in report.findings if one.kind == "pool-unknown-machine"]
+    found = {one.where.name: tuple(one.values[name] for name in ("unknown", "nearest", "all")) for one in of_kind}
+    assert found == {"misnamed": (("g4",), ("g4dn",), 1), "half-misnamed": (("p4",), ("p4d",), 0)}

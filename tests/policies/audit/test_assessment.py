@@ -80,6 +80,8 @@ def test_the_workload_is_the_owner_of_owners() -> None:
     assert workload_of(pod("a"), {}).kind == "Namespace"
     assert workload_of(pod("a", **owned_by("Job", "j")), {})[1:] == ("Job", "team-a", "j", "j")
     assert workload_of(pod("a", **owned_by("Job", "j")), {"j": job})[1:] == ("CronJob", "team-a", "nightly", "c")
+    versions = {("batch", "CronJob"): "batch/v2", ("other.example", "CronJob"): "other.example/v1"}
+    assert workload_of(pod("a", **owned_by("Job", "j")), {"j": job}, versions).api_version == "batch/v2"
     circle = {str(n): Controller("v1", "X", str((n + 1) % 3), str((n + 1) % 3)) for n in range(3)}
     assert workload_of(pod("a", **owned_by("X", "0")), circle).name == str(MOST_OWNERS % 3)
 

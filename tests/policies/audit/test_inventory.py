@@ -24,7 +24,7 @@ from tests.support.generators.strategies import examples, randoms
 from tests.support.snapshots import build
 
 WIDE, COST = widest(catalog()), prices(catalog())
-OWNERS = ("rs", "job", "cron")
+OWNERS = ("rs", "job", "cron", "set")
 
 
 def random_pod(random: Random, changing: Changing, name: str) -> StoredPod:
@@ -40,9 +40,10 @@ def random_pod(random: Random, changing: Changing, name: str) -> StoredPod:
     return replace(found, owner=controller, node=node, finished=False)
 
 
-def anew(pods: dict[str, StoredPod], owners: dict[str, Controller], snapshot: Snapshot) -> Inventory:
+def anew(pods: dict[str, StoredPod], owners: dict[str, Controller], snapshot: Snapshot, versions: dict[tuple[str, str], str]) -> Inventory:
     """All of it in one step."""
     found = Inventory(COST)
+    found.versions_changed(versions)
     found.owners_changed(owners.items())
     for pod in pods.values():
         found.pod_changed((pod.namespace, pod.name), pod)
@@ -59,6 +60,7 @@ def test_following_finds_what_judging_anew_does(random: Random) -> None:
     updater, followed = Updater(catalog(), changing.options), Inventory(COST)
     pods: dict[str, StoredPod] = {}
     owners: dict[str, Controller] = {}
+    versions: dict[tuple[str, str], str] = {}
     for step in range(8):
         changes = changing.batch()
         update = updater.apply(changes, all_nodes=True)
@@ -77,9 +79,12 @@ def test_following_finds_what_judging_anew_does(random: Random) -> None:
         if above is not None and above.uid != owner:
             owners[owner] = above
         followed.owners_changed([(owner, owners.get(owner))])
+        if random.random() < 0.3:
+            versions["batch", "CronJob"] = random.choice(("batch/v1", "batch/v2"))
+        followed.versions_changed(versions)
         while followed.judge(1):
             pass
-        wanted = anew(pods, owners, update.snapshot)
+        wanted = anew(pods, owners, update.snapshot, versions)
         assert followed.ledger.pods == wanted.ledger.pods, f"step {step}"
         assert followed.ledger.totals() == wanted.ledger.totals()
         for workload in wanted.ledger.workloads():

@@ -101,7 +101,11 @@ CATEGORY, FAMILY = "karpenter.k8s.aws/instance-category", "karpenter.azure.com/s
         ("karpenter.azure.com", ((FAMILY, "In", ("D",)),), Seen(AZURE, False)),
         ("karpenter.azure.com", ((FAMILY, "In", ("N",)),), Seen(AZURE, True)),
         ("karpenter.kwok.sh", (), Seen()),
+        ("karpenter.kwok.sh", ((CATEGORY, "In", ("g",)),), Seen()),
         ("", (), Seen()),
+        ("", ((TYPE, "In", ("g5.xlarge",)),), Seen()),
+        ("", ((CATEGORY, "In", ("g",)),), Seen(KARPENTER, True)),
+        ("", ((FAMILY, "In", ("D",)),), Seen(AZURE, False)),
     ],
     ids=str,
 )

@@ -7,12 +7,14 @@ are those of NIM, Dynamo, AIBrix, KAITO, Seldon, Volcano, Dask, HyperPod and Kub
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from policies.catalog import Catalog
 from tests.support import go_build
+from tests.testcluster.controlplane.cluster import Cluster
 from tests.testcluster.programs import MODULES, NoProgram
 
 MODULE = MODULES / "operators"
@@ -72,3 +74,19 @@ def _fetched(module: str, folder: str) -> Path:
         return go_build.files(MODULE, module, [folder])
     except go_build.NoGo as error:
         raise NoProgram(f"the definitions of {module} are fetched with Go, and {error}") from None
+
+
+def define(cluster: Cluster, defined: list[Definition]) -> None:
+    """Served from now on. No operator runs, so none converts: what is stored is what was sent."""
+    files = [word for one in defined for word in ("-f", str(one.file))]
+    subprocess.run(cluster.kubectl("apply", "--server-side", *files), check=True, capture_output=True)
+    for one in defined:
+        definition = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": one.name}}
+        cluster.api.patch(definition, {"spec": {"conversion": {"strategy": "None", "webhook": None}}})
+    names = {one.name for one in defined}
+    command = cluster.kubectl("api-resources", "--cached=false", "-o", "name")
+    cluster.wait_for(lambda: names.issubset(printed(command).split()), "every definition to be served")
+
+
+def printed(command: list[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout

@@ -62,7 +62,7 @@ def test_the_pause_image_waits_until_it_is_told_to_end(tmp_path: Path) -> None:
 
 def _is_up(runc: int) -> bool:
     """The pause program is a child of one of runc's threads; others of them come and go."""
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError, ProcessLookupError):  # the second: a thread that ends between the opening and the reading
         children = [child for task in Path(f"/proc/{runc}/task").iterdir() for child in (task / "children").read_text().split()]
         return any(Path(f"/proc/{child}/cmdline").read_bytes() == b"/pause\0" for child in children)
     return False

@@ -246,6 +246,11 @@ def test_an_empty_section_says_nothing() -> None:
             {"workloads": [{"name": "W", "owners": ["Job"]}]},
             'mine.yaml: workloads[0].owners[0]: wanted an API group and kind such as batch/Job, got "Job"',
         ),
+        ({"between": [{"group": "x.io", "kind": "Part"}]}, "mine.yaml: between[0].resource: missing, wanted a string"),
+        (
+            {"between": [{"group": "x.io", "kind": "Part", "resource": "Parts"}]},
+            'mine.yaml: between[0].resource: wanted the kind as the API\'s paths have it, such as revisions, got "Parts"',
+        ),
         ({"graceCaps": [{"name": "C", "seconds": -1}]}, "mine.yaml: graceCaps[0].seconds: wanted a whole number, got -1"),
         ({"otherDrivers": [{"vendor": "x"}]}, "mine.yaml: otherDrivers[0].driver: missing, wanted a string"),
         (
@@ -287,6 +292,8 @@ WORKLOAD: dict[str, Any] = {"name": "W", "apiVersions": ["x.io/v1"], "resource":
         ({"templates": ["spec.a[0].template"]}, 'got "spec.a[0].template"'),
         ({"templates": ["spec.a.?b"]}, 'got "spec.a.?b"'),
         ({"templates": [""]}, 'got ""'),
+        ({"finished": ["status.conditions[*].type=Failed"]}, "W: wanted a path of names, and a value if only that one counts"),
+        ({"finished": ["=Failed"]}, 'got "=Failed"'),
     ],
 )
 def test_a_workload_that_no_webhook_could_be_made_for(change: dict[str, Any], message: str) -> None:

@@ -1,0 +1,94 @@
+"""Berth's reports, of a cluster or of files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from documents.files import read_documents
+from policies.audit.stored_report import KINDS, StoredReport, is_ours, stored_report
+from policies.document import InputError, objects
+from policies.state.untyped import map_at, text_of
+
+TYPED = "kubectl get reports -A -o json > reports.json"
+
+
+@dataclass(slots=True, kw_only=True)
+class Reports:
+    """What was read."""
+
+    found: list[StoredReport] = field(default_factory=list)
+    others: int = 0
+    """Reports that Berth did not write."""
+    not_reports: int = 0
+    """Objects of other kinds."""
+    twice: int = 0
+    """Reports that are there a second time."""
+    errors: list[InputError] = field(default_factory=list)
+    """On what could not be read."""
+    _names: set[tuple[str, str]] = field(default_factory=set)
+
+    def add(self, value: dict[str, Any], namespace: str | None) -> None:
+        """Take one object; of another namespace than that asked for it is left."""
+        if value.get("kind") not in KINDS:
+            self.not_reports += 1
+        elif namespace is not None and text_of(map_at(value, "metadata").get("namespace")) != namespace:
+            return
+        elif not is_ours(value):
+            self.others += 1
+        else:
+            self._take(stored_report(value))
+
+    def _take(self, report: StoredReport) -> None:
+        name = report.namespace, report.own_name
+        if report.own_name and name in self._names:
+            self.twice += 1
+        else:
+            self._names.add(name)
+            self.found.append(report)
+
+
+def of_files(paths: Sequence[str], namespace: str | None) -> Reports:
+    """Read reports as kubectl prints them. Raises InputError if there is none in all of them."""
+    found = Reports()
+    given, found.errors = read_documents(paths)
+    for document in given:
+        if isinstance(document.value, dict) and "items" in document.value and "kind" not in document.value:
+            found.errors.append(document.error((), f"is cut off: it has items, and no kind: List after them; {TYPED} writes all of it"))
+            continue
+        for one in objects(document):
+            if isinstance(one, InputError):
+                found.errors.append(one)
+            elif isinstance(one.value, dict):
+                found.add(one.value, namespace)
+    if found.not_reports and not (found.found or found.others or found.errors):
+        raise InputError(file=paths[0], message=f"has no report, but objects of other kinds; {TYPED} writes them")
+    return found
+
+
+def of_cluster(kubeconfig: str | None, context: str | None, namespace: str | None, progress: Callable[[str, int], None]) -> Reports:
+    """Read those of all namespaces or of one, in the form in which the cluster has them. Raises InputError if it has none, or if they may
+    not be read."""
+    from cli.given.whole_cluster import lists
+    from cluster.reports.stored_reports import FORMS
+
+    forms = [replace(form, trim=lambda value, version, kind: {**value, "kind": kind}) for form in FORMS]
+    read = lists(kubeconfig, context, namespace, forms, progress)
+    found = Reports()
+    for form in forms:
+        if form.kind in read.unread:
+            continue
+        for one in read.objects[form.kind]:
+            found.add(one, namespace)
+        return found
+    raise InputError(file="cluster", message="; ".join(_why(forms, read.unread, read.absent, namespace)))
+
+
+def _why(forms: Sequence[Any], unread: Any, absent: Any, namespace: str | None) -> Iterator[str]:
+    if all(form.kind in absent for form in forms):
+        yield "it has no kind of report"
+        yield "install the definitions of OpenReports (docs/audit.md says how), or leave --reports out: berth audit judges live"
+        return
+    yield from (unread[form.kind] for form in forms if form.kind not in absent)
+    yield f"ask for a role that may list them in {namespace}" if namespace else "name a namespace that you may read: --namespace NS"

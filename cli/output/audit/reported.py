@@ -1,0 +1,229 @@
+"""What Berth's reports say of the pods of a cluster: counts by namespace and policy, as a table, JSON, CSV or HTML, and what one policy in
+Enforce would do. What reports can't say is named, and nowhere shown as 0."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from cli.given.reports import Reports
+from cli.output import html_page
+from cli.output.audit.answer import ALL, HEADS_OF_FINDINGS, LONGEST, OF_FINDINGS, unformulated
+from cli.output.columns import table
+from policies.audit.outcomes import FINDINGS, REFUSALS
+from policies.audit.reported_counts import Count, ReportedLine, lines
+from policies.audit.stored_report import StoredReport, StoredResult
+from policies.document import InputError
+from policies.nearest import hint
+from policies.state.untyped import map_at, maps_in, text_of
+from webhook.admission.review import printable
+
+COLUMNS = ("namespace", "policy", "mode", "pods_with_findings", "gpus", "usd_per_hour", *OF_FINDINGS, "at_least")
+HEADS = ("NAMESPACE", "POLICY", "MODE", "WITH FINDINGS", "GPUS", "USD/H", *HEADS_OF_FINDINGS)
+LIST_HEADS = ("NAMESPACE", "WORKLOAD", "PODS", "GPUS", "USD/H", "FINDING", "WHAT")
+MOST = 500
+"""Results that an HTML file lists: what a browser shows at once."""
+WHAT = 120
+"""Characters of a message in a table."""
+UNSAID = "Reports do not say: pods without a finding, long runs that nothing protects, pods on spot capacity (berth audit judges live)."
+OPEN = "N+: at least N. Reports do not say which pods two findings share, or results had no room in a report."
+NONE = "No report of Berth's has a finding. Reports are written by berth audit --serve, which the chart runs."
+_RESULT = ("source", "policy", "rule", "category", "severity", "result", "message")
+
+
+def text(form: str, reports: Reports) -> str:
+    """Return the answer as ``table``, ``json``, ``csv`` or ``html``."""
+    found = lines(reports.found)
+    if form == "json":
+        return json.dumps(_value(found, reports), indent=2) + "\n"
+    if form == "csv":
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows([unformulated(printable(cell, LONGEST)) for cell in _csv_row(line)] for line in found)
+        return out.getvalue()
+    return _html(found, reports) if form == "html" else _table(found, reports)
+
+
+def notes(reports: Reports) -> Iterator[str]:
+    """Yield what else was in the reports, and what was not, as sentences."""
+    least = "counts in their namespaces are the least"
+    for number, noun, rest in (
+        (sum(one.templates for report in reports.found for one in report.results), "finding", "on pod templates of workloads without pods"),
+        (sum(one.left_out for one in reports.found), "result", f"for which reports had no room: {least}"),
+        (sum(one.damaged for one in reports.found), "result", f"that can't be read: {least}"),
+        (reports.twice, "report", "for the second time, counted once"),
+        (reports.others, "report", "of others, passed over"),
+        (reports.not_reports, "object", "of other kinds, passed over"),
+    ):
+        if number:
+            yield f"{_number(number, noun)} {rest}"
+
+
+def _number(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def preview(name: str, reports: Reports) -> Iterator[str]:
+    """Yield what switching a policy to Enforce would do: the sentence, then the list. Raises InputError for a policy without findings."""
+    modes = _modes(reports)
+    same = [one for one in modes if name in (one, one.rpartition("/")[2])]
+    if len(same) != 1:
+        raise _not_one(name, same, list(modes))
+    if modes[same[0]] == {"Enforce"}:
+        message = f'"{name}" is in Enforce already; berth audit --reports says which pods are not as it makes them'
+        raise InputError(file="--enforce-preview", message=message)
+    results = [(report, one) for report in reports.found for one in report.results]
+    of_policy = [(report, one) for report, one in results if one.policies == (same[0],) and one.finding.startswith("would-")]
+    refused, changed = (sum(one.pods for _, one in of_policy if one.finding == which) for which in ("would-refuse", "would-change"))
+    known = [one.usd for _, one in of_policy if one.usd is not None]
+    stake = f"{sum(one.gpus for _, one in of_policy)} GPUs{f', {sum(known):.2f} USD/h' if known else ''}"
+    least = "at least " if any(one.left_out or one.damaged for one in reports.found) else ""
+    outcome = f"{least}{refused} pods would be refused and {least}{changed} changed ({stake})"
+    yield f"{name} in Enforce: by the reports {outcome} once they are made anew; none of them is touched until then."
+    if of_policy:
+        yield ""
+        rows = sorted((_row(report, one) for report, one in of_policy), key=lambda row: (row[5] != "would refuse", row))
+        yield from table(LIST_HEADS, [[printable(cell, LONGEST) for cell in (*row[:6], row[6][:WHAT])] for row in rows])
+
+
+def _modes(reports: Reports) -> dict[str, set[str]]:
+    modes: dict[str, set[str]] = {}
+    for report in reports.found:
+        for one in report.results:
+            for policy in one.policies:
+                modes.setdefault(policy, set()).add(one.mode or "")
+    return modes
+
+
+def _not_one(name: str, same: Sequence[str], known: Sequence[str]) -> InputError:
+    if same:
+        listed = ", ".join(printable(one, LONGEST) for one in sorted(same)[:10])
+        message = f'"{name}" is the name of several policies; write one of {listed}'
+    else:
+        shown = [printable(one, LONGEST) for one in known]
+        near = hint(name, [*shown, *(one.rpartition("/")[2] for one in shown)])
+        message = f'no report has a finding of "{name}"{near}; without --reports it is judged live'
+    return InputError(file="--enforce-preview", message=message)
+
+
+def _cell(count: Count, digits: int = 0) -> str:
+    return f"{count.least:.{digits}f}{'+' if count.open else ''}"
+
+
+def _cells(line: ReportedLine) -> list[str]:
+    usd = "" if line.usd is None else _cell(line.usd, 2)
+    counts = [_cell(line.counts[finding]) for finding in FINDINGS]
+    return [line.namespace, line.policy or ALL, _mode(line), _cell(line.pods), _cell(line.gpus), usd, *counts]
+
+
+def _mode(line: ReportedLine) -> str:
+    return "/".join(sorted(line.modes)) if line.policy else ""
+
+
+def _figures(line: ReportedLine) -> dict[str, Count]:
+    usd = {"usdPerHour": line.usd} if line.usd is not None else {}
+    return {"podsWithFindings": line.pods, "gpus": line.gpus, **usd, **{str(finding): line.counts[finding] for finding in FINDINGS}}
+
+
+def _csv_row(line: ReportedLine) -> list[str]:
+    at_least = " ".join(name for name, count in _figures(line).items() if count.open)
+    return [*(cell.removesuffix("+") if column > 2 else cell for column, cell in enumerate(_cells(line))), at_least]
+
+
+def _value(found: Sequence[ReportedLine], reports: Reports) -> dict[str, Any]:
+    return {
+        "policies": [_line(line) for line in found],
+        "workloads": [_workload(one) for one in sorted(reports.found, key=lambda one: one[:4]) if one.results],
+        "notSaid": ["podsWithoutFindings", "unprotected", "onSpot"],
+        "resultsLeftOut": sum(one.left_out for one in reports.found),
+        "resultsUnreadable": sum(one.damaged for one in reports.found),
+        "reports": len(reports.found),
+        "reportsOfOthers": reports.others,
+    }
+
+
+def _line(line: ReportedLine) -> dict[str, Any]:
+    figures = _figures(line)
+    numbers = {name: round(count.least, 2) if name == "usdPerHour" else int(count.least) for name, count in figures.items()}
+    return {
+        "namespace": line.namespace,
+        "policy": line.policy or None,
+        "mode": _mode(line) or None,
+        **numbers,
+        "templates": line.templates,
+        "atLeast": [name for name, count in figures.items() if count.open],
+    }
+
+
+def _workload(report: StoredReport) -> dict[str, Any]:
+    scope = {"kind": report.kind, "name": report.name, "namespace": report.namespace}
+    return {"scope": scope, "results": [_plain(one) for one in report.results]}
+
+
+def _plain(result: StoredResult) -> dict[str, Any]:
+    """Return a result with texts alone where Berth writes texts."""
+    raw = result.raw
+    properties = {text_of(name): text_of(value) for name, value in map_at(raw, "properties").items()}
+    resources = [{text_of(name): text_of(value) for name, value in one.items()} for one in maps_in(raw.get("resources"))]
+    return {
+        **{name: text_of(raw[name]) for name in _RESULT if name in raw},
+        **({"scored": raw["scored"]} if isinstance(raw.get("scored"), bool) else {}),
+        "properties": properties,
+        **({"resources": resources} if resources else {}),
+    }
+
+
+def _table(found: Sequence[ReportedLine], reports: Reports) -> str:
+    if not found:
+        return f"{NONE}\n"
+    shown = table(HEADS, [[printable(cell, LONGEST) for cell in _cells(line)] for line in found])
+    return "\n".join([*shown, "", *_below(found, reports)]) + "\n"
+
+
+def _below(found: Sequence[ReportedLine], reports: Reports) -> list[str]:
+    whole = [line for line in found if not line.policy]
+    change, refuse = (_total([line.counts[finding] for line in whole]) for finding in FINDINGS[:2])
+    sentence = f"By {_number(len(reports.found), 'report')}, policies in Audit or Warn would change {change} pods and refuse {refuse}."
+    opened = any(count.open for line in found for count in _figures(line).values())
+    return [sentence, *([OPEN] if opened else []), UNSAID]
+
+
+def _total(counts: Sequence[Count]) -> str:
+    return f"{'at least ' if any(count.open for count in counts) else ''}{sum(int(count.least) for count in counts)}"
+
+
+def _html(found: Sequence[ReportedLine], reports: Reports) -> str:
+    parts = [
+        html_page.heading("GPU policies and the pods that run"),
+        *map(html_page.paragraph, _below(found, reports) if found else [NONE]),
+    ]
+    parts += [html_page.paragraph(f"{one[:1].upper()}{one[1:]}.") for one in notes(reports)]
+    heads = [head.capitalize() if head != "USD/H" else "USD/h" for head in HEADS]
+    for title, some in (
+        ("By namespace", [line for line in found if not line.policy]),
+        ("By policy", [line for line in found if line.policy]),
+    ):
+        if some:
+            parts += [html_page.heading(title, 2), html_page.table(heads, [_cells(line) for line in some], numbers=range(3, len(HEADS)))]
+    rows = sorted((_html_row(report, one) for report in reports.found for one in report.results), key=lambda row: (row[0] == "1", row))
+    if rows:
+        heads = ["Namespace", "Workload", "Policy", "Finding", "Pods", "GPUs", "USD/h", "What"]
+        parts += [html_page.heading("By workload", 2), html_page.table(heads, [row[1:] for row in rows[:MOST]], numbers=range(4, 7))]
+    if len(rows) > MOST:
+        parts.append(html_page.paragraph(f"{len(rows) - MOST} more: berth audit --reports -o json has all."))
+    return html_page.page("berth audit --reports", parts)
+
+
+def _html_row(report: StoredReport, one: StoredResult) -> list[str]:
+    namespace, workload, pods, gpus, usd, finding, message = _row(report, one)
+    return ["0" if one.finding in REFUSALS else "1", namespace, workload, ",".join(one.policies), finding, pods, gpus, usd, message]
+
+
+def _row(report: StoredReport, one: StoredResult) -> list[str]:
+    workload = "" if report.kind == "Namespace" else f"{report.kind}/{report.name}"
+    usd = "" if one.usd is None else f"{one.usd:.2f}"
+    return [report.namespace, workload, str(one.pods), str(one.gpus), usd, one.finding.replace("-", " "), one.message]
