@@ -63,8 +63,17 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In one process what needs a whole cluster comes last: it is slow to say what a test of one function says at once. On several, each
-    of which takes file by file (``--dist loadfile``), it comes first, and what is short fills the cores at the end."""
+    of which takes group by group (``--dist loadgroup``), it comes first, and what is short fills the cores at the end."""
     items.sort(key=_rank, reverse=not hasattr(config, "workerinput"))
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
+
+
+def _group(item: pytest.Item) -> str:
+    """The file, and one group for all files on the shared cluster: a cluster in each worker, idle most of the time, took a tenth of a
+    whole run."""
+    is_own = hasattr(getattr(item, "module", None), "cluster")  # a module's own fixture of that name
+    return "cluster" if "cluster" in getattr(item, "fixturenames", ()) and not is_own else str(item.path.relative_to(item.config.rootpath))
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)

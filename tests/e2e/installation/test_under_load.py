@@ -31,7 +31,7 @@ MANY = 200
 """callers of an overrun, each of whom waits for its answer"""
 RECOVERED = 5
 """seconds"""
-SOAK = count(40, 3600)
+SOAK = count(20, 3600)
 """seconds"""
 FEWEST = 4
 """Samples of memory, however slow the machine is: a slope takes two, and the second half is looked at."""
