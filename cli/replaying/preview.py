@@ -5,66 +5,48 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
+from cli.given.named_policy import chosen, enforced_already
 from cli.given.whole_cluster import WholeCluster
 from cli.replaying.text_output import counted, groups_table, stake
 from cli.replaying.total import Total
 from documents.files import read_policies
 from policies.catalog import Catalog
-from policies.document import InputError
-from policies.nearest import hint
 from policies.state.cluster_facts import ClusterFacts
 from policies.state.objects import Change, Key, id_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
 from webhook.reload.sources import SourcesError
 
-T = TypeVar("T")
-OPTION = "--enforce-preview"
+MISSING, ADVICE = "there is no policy", "berth audit lists them"
 POLICIES = ("ClusterGPUPolicy", "GPUPolicy")
 
 
-def of_cluster(found: WholeCluster, name: str, catalog: Catalog, chosen: Options) -> Snapshot:
+def of_cluster(found: WholeCluster, name: str, catalog: Catalog, options: Options) -> Snapshot:
     """Return the cluster's own policies with one in Enforce. Raises InputError for one that is not there."""
     changes: dict[Key, Change] = dict(found.changes())
-    key = _chosen(name, {id_of(key): key for key in changes if key[0] in POLICIES})
+    key = chosen(name, {id_of(key): key for key in changes if key[0] in POLICIES}, missing=MISSING, advice=ADVICE)
     before: Mapping[str, Any] = changes[key] or {}
     spec = before.get("spec")
-    _switch(name, spec.get("mode", "Audit") if isinstance(spec, dict) else "Audit")
+    if isinstance(spec, dict) and spec.get("mode") == "Enforce":
+        raise enforced_already(name, "berth audit")
     changes[key] = {**before, "spec": {**(spec if isinstance(spec, dict) else {}), "mode": "Enforce"}, "status": {}}
-    return Updater(catalog, chosen).apply(changes, all_nodes=found.all_nodes).snapshot
+    return Updater(catalog, options).apply(changes, all_nodes=found.all_nodes).snapshot
 
 
-def of_files(paths: Sequence[str], found: WholeCluster, name: str, catalog: Catalog, chosen: Options) -> Snapshot:
+def of_files(paths: Sequence[str], found: WholeCluster, name: str, catalog: Catalog, options: Options) -> Snapshot:
     """Return the policies of files with one in Enforce. Raises InputError for one that is not there, SourcesError for
     files that are wrong."""
     policy_set, errors, _ = read_policies(paths, catalog)
     if errors:
         raise SourcesError(errors)
-    policy = _chosen(name, {one.id: one for one in policy_set.policies})
-    _switch(name, policy.mode)
+    policy = chosen(name, {one.id: one for one in policy_set.policies}, missing=MISSING, advice=ADVICE)
+    if policy.mode == "Enforce":
+        raise enforced_already(name, "berth audit")
     switched = tuple(replace(one, mode="Enforce") if one is policy else one for one in policy_set.policies)
     facts, policy_set = ClusterFacts.from_objects(found.facts), replace(policy_set, policies=switched)
-    return Updater(catalog, chosen).replace_all(policy_set, facts, all_nodes=found.all_nodes).snapshot
-
-
-def _chosen(name: str, known: Mapping[str, T]) -> T:
-    """Return the policy by its id, or by its own name where only one has it."""
-    same = [one for one in known if name in (one, one.rpartition("/")[2])]
-    if len(same) == 1:
-        return known[same[0]]
-    if same:
-        raise InputError(file=OPTION, message=f'"{name}" is the name of several policies; write one of {", ".join(sorted(same))}')
-    raise InputError(
-        file=OPTION,
-        message=f'there is no policy "{name}"{hint(name, [*known, *(one.rpartition("/")[2] for one in known)])}; berth audit lists them',
-    )
-
-
-def _switch(name: str, mode: str) -> None:
-    if mode == "Enforce":
-        raise InputError(file=OPTION, message=f'"{name}" is in Enforce already; berth audit says which pods are not as it makes them')
+    return Updater(catalog, options).replace_all(policy_set, facts, all_nodes=found.all_nodes).snapshot
 
 
 def lines(name: str, existing: Total, recorded: Total | None) -> Iterator[str]:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from cli.given.named_policy import chosen, enforced_already
 from cli.given.reports import Reports
 from cli.output import html_page
 from cli.output.audit.answer import ALL, HEADS_OF_FINDINGS, LONGEST, OF_FINDINGS, unformulated
@@ -16,8 +17,6 @@ from cli.output.columns import table
 from policies.audit.outcomes import FINDINGS, REFUSALS
 from policies.audit.reported_counts import Count, ReportedLine, lines
 from policies.audit.stored_report import StoredReport, StoredResult
-from policies.document import InputError
-from policies.nearest import hint
 from policies.state.untyped import map_at, maps_in, text_of
 from webhook.admission.review import printable
 
@@ -70,14 +69,11 @@ def _number(number: int, noun: str) -> str:
 def preview(name: str, reports: Reports) -> Iterator[str]:
     """Yield what switching a policy to Enforce would do: the sentence, then the list. Raises InputError for a policy without findings."""
     modes = _modes(reports)
-    same = [one for one in modes if name in (one, one.rpartition("/")[2])]
-    if len(same) != 1:
-        raise _not_one(name, same, list(modes))
-    if modes[same[0]] == {"Enforce"}:
-        message = f'"{name}" is in Enforce already; berth audit --reports says which pods are not as it makes them'
-        raise InputError(file="--enforce-preview", message=message)
+    policy = chosen(name, {one: one for one in modes}, missing="no report has a finding of", advice="without --reports it is judged live")
+    if modes[policy] == {"Enforce"}:
+        raise enforced_already(name, "berth audit --reports")
     results = [(report, one) for report in reports.found for one in report.results]
-    of_policy = [(report, one) for report, one in results if one.policies == (same[0],) and one.finding.startswith("would-")]
+    of_policy = [(report, one) for report, one in results if one.policies == (policy,) and one.finding.startswith("would-")]
     refused, changed = (sum(one.pods for _, one in of_policy if one.finding == which) for which in ("would-refuse", "would-change"))
     known = [one.usd for _, one in of_policy if one.usd is not None]
     stake = f"{sum(one.gpus for _, one in of_policy)} GPUs{f', {sum(known):.2f} USD/h' if known else ''}"
@@ -97,17 +93,6 @@ def _modes(reports: Reports) -> dict[str, set[str]]:
             for policy in one.policies:
                 modes.setdefault(policy, set()).add(one.mode or "")
     return modes
-
-
-def _not_one(name: str, same: Sequence[str], known: Sequence[str]) -> InputError:
-    if same:
-        listed = ", ".join(printable(one, LONGEST) for one in sorted(same)[:10])
-        message = f'"{name}" is the name of several policies; write one of {listed}'
-    else:
-        shown = [printable(one, LONGEST) for one in known]
-        near = hint(name, [*shown, *(one.rpartition("/")[2] for one in shown)])
-        message = f'no report has a finding of "{name}"{near}; without --reports it is judged live'
-    return InputError(file="--enforce-preview", message=message)
 
 
 def _cell(count: Count, digits: int = 0) -> str:
