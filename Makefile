@@ -17,7 +17,7 @@ REPOSITORY ?= $(GITHUB_REPOSITORY)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes
-PARALLEL := -n auto --dist loadgroup --no-loadscope-reorder
+PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
 .PHONY: run test cluster prove bench image sbom audit crds chart wheel plugin lint clean

@@ -18,7 +18,7 @@ PACKAGES = ("cryptography", "httptools", "hypothesis", "orjson", "prometheus-cli
 
 def main() -> int:
     """Run pytest on every core, pass its output on, and record its closing line; pytest's exit code."""
-    command = [sys.executable, "-m", "pytest", "--durations=10", "-n", "auto", "--dist", "loadgroup", "--no-loadscope-reorder"]
+    command = [sys.executable, "-m", "pytest", "--durations=10", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder"]
     lines = []
     with subprocess.Popen(command, env={**os.environ, "BERTH_PROVE": "1"}, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 import policies
 from tests.support import shared_tables
@@ -31,6 +33,12 @@ COUNTED = tuple(Path(__file__).parent / folder for folder in ("policies", "cli")
 """Folders whose tests are to pass through every line of ``policies``"""
 LONG = ("e2e", "bench", "image", "testcluster", "cluster", "deploy", "fuzz", "docs")
 """Folders whose tests start servers or whole control planes, those that take longest first"""
+ON_SHARED_CLUSTER = (
+    *(f"tests/e2e/{folder}/" for folder in ("access", "actors", "bypasses", "crds", "rules", "webhooks")),
+    *(f"tests/e2e/{file}.py" for file in ("test_smoke", "audit/test_audit_equals_enforce", "audit/test_stored_pods")),
+    "tests/bench/test_burst.py",
+)
+"""Where the fixture ``cluster`` is used, which is one for each process. A file that is not named here has one more."""
 MOST_WORKERS = 8
 """Each may have two control planes at a time, of 0.7 GiB each"""
 
@@ -49,6 +57,20 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(2 * (os.cpu_count() or 1), MOST_WORKERS)
 
 
+class FilesAndCluster(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist has no types
+    """File by file, and all that is on the shared cluster in one worker: a cluster in each, idle most of the time, took a tenth of a whole
+    run. (The groups of ``--dist loadgroup`` are written into ``Item._nodeid``, which pytest 9.2 does not read.)"""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "the shared cluster" if nodeid.startswith(ON_SHARED_CLUSTER) else nodeid.partition("::")[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesAndCluster | None:
+    """Of ``--dist loadfile``."""
+    return FilesAndCluster(config, log) if config.getoption("dist") == "loadfile" else None
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """Under coverage, the lines that run when a module is imported are counted here; reading the tests themselves is not traced, which
@@ -63,17 +85,8 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In one process what needs a whole cluster comes last: it is slow to say what a test of one function says at once. On several, each
-    of which takes group by group (``--dist loadgroup``), it comes first, and what is short fills the cores at the end."""
+    of which takes file by file (``--dist loadfile``), it comes first, and what is short fills the cores at the end."""
     items.sort(key=_rank, reverse=not hasattr(config, "workerinput"))
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
-
-
-def _group(item: pytest.Item) -> str:
-    """The file, and one group for all files on the shared cluster: a cluster in each worker, idle most of the time, took a tenth of a
-    whole run."""
-    is_own = hasattr(getattr(item, "module", None), "cluster")  # a module's own fixture of that name
-    return "cluster" if "cluster" in getattr(item, "fixturenames", ()) and not is_own else str(item.path.relative_to(item.config.rootpath))
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)

@@ -66,7 +66,7 @@ def test_go_beside_this_python_serves(monkeypatch: pytest.MonkeyPatch, tmp_path:
     ("ci", "cores", "code", "message"),
     [
         ("", [], 0, "NOT TRIED HERE"),
-        ("", ["-n", "1", "--dist", "loadgroup"], 0, "NOT TRIED HERE"),
+        ("", ["-n", "1", "--dist", "loadfile"], 0, "NOT TRIED HERE"),
         ("true", [], 1, "Failed: this test runs a real control plane"),
     ],
     ids=["laptop", "on every core", "CI"],
