@@ -7,10 +7,13 @@ are counted, whatever bytes they have.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from policies.patch.json_patch import Patch
 from policies.pods.projection import ORDINARY
 from policies.pods.view import REQUIRED, Raw
+from policies.verdict import Edit
 
 MOST = 180
 """Items of the largest pod that is judged. The largest pods observed have thirty containers, or ten terms
@@ -47,6 +50,14 @@ def items(pod: Raw) -> int:
         if total > MOST:
             return total
     return total
+
+
+def items_after(pod: Raw, edits: Iterable[Edit]) -> int:
+    """Return the items of a pod with what policies add to it: those that are judged when the call comes again, and at /validate."""
+    patch = Patch(pod)
+    for edit in edits:
+        patch.apply(edit)
+    return items(patch.pod)
 
 
 def _expressions(term: Any) -> int:

@@ -92,7 +92,9 @@ def _pod(
     if decided is None:
         if work_budget.items(asked.pod) > work_budget.MOST or work_budget.items(asked.old_pod or {}) > work_budget.MOST:
             return _overgrown(phase, asked, size, snapshot)
-        decided = _decided(asked, phase, facts, read)
+        decided = _decided(asked, phase, facts, read, size)
+        if decided is None:
+            return _overgrown(phase, asked, size, snapshot)
         if key is not None and decisions is not None:
             decision_cache.keep(decisions, key, decided)
     live = awaited if decided.missing and snapshot.every_namespace else None
@@ -108,11 +110,15 @@ def _named(namespace: str, decided: StoredDecision) -> list[Claim]:
     return [(namespace, kind, name) for kind, name in decided.missing]
 
 
-def _decided(asked: Review, phase: Phase, facts: Facts, read: Raw) -> StoredDecision:
+def _decided(asked: Review, phase: Phase, facts: Facts, read: Raw, size: int) -> StoredDecision | None:
+    """Return None for a pod that is too large with what policies add to it: judged once more, it would be refused."""
     try:
         verdict = evaluate(asked.request(phase), facts, read)
     except PodError as error:
         raise Unreadable(f"request.object is not shaped like a pod: {error}", f"write {error.wanted} there") from None
+    written = len(orjson.dumps(verdict.patch)) if verdict.patch else 0
+    if written and (size + written > MOST_READ or work_budget.items_after(asked.pod, verdict.edits) > work_budget.MOST):
+        return None
     return decision_cache.decided(asked, verdict, phase)
 
 

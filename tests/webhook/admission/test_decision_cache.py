@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import json
 import tracemalloc
@@ -10,6 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import jsonpatch
 import orjson
 import pytest
 
@@ -32,6 +34,7 @@ from webhook.telemetry.metrics import Metrics
 ROOT = Path(__file__).parent.parent.parent.parent
 BODY = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
 METRICS = Metrics("test")
+PHASES: tuple[Phase, ...] = ("mutate", "validate")
 
 
 @pytest.fixture
@@ -166,6 +169,29 @@ def test_what_would_take_too_long_is_refused_unread(phase: Phase, snapshot: Snap
     response = json.loads(answer)["response"]
     assert (word, response["allowed"], response["warnings"][0][:9]) == ("unmatched", True, "BERTH-004")
     assert [(line["event"], line["refused"]) for line in lines] == [("too_large", True), ("too_large", False)]
+
+
+@pytest.mark.parametrize("written", ["tolerations", "bytes"])
+def test_what_policies_add_counts_at_once(written: str, snapshot: Snapshot) -> None:
+    """A pod near the limit is refused by the call that would write into it; else, once it is written, the next call would refuse it."""
+    answers = set()
+    for number in range(100, 181) if written == "tolerations" else range(54, 65):
+        document = json.loads(BODY)
+        pod = document["request"]["object"]
+        if written == "tolerations":
+            pod["spec"]["tolerations"] = [{"key": f"k{i}", "operator": "Exists"} for i in range(number)]
+        else:
+            pod["spec"]["tolerations"] = [{"key": "k" * 1000, "operator": "Exists"} for _ in range(number)]
+        response = json.loads(handlers.pod("mutate", json.dumps(document).encode(), snapshot, METRICS)[1])["response"]
+        answers.add(response["allowed"])
+        if not response["allowed"]:
+            assert response["status"]["code"] == 413
+            continue
+        document["request"]["object"] = jsonpatch.apply_patch(pod, json.loads(base64.b64decode(response["patch"])))
+        for phase in PHASES:
+            again = json.loads(handlers.pod(phase, json.dumps(document).encode(), snapshot, METRICS)[1])["response"]
+            assert again["allowed"], (number, phase, again)
+    assert answers == {True, False}
 
 
 def test_an_old_pod_that_would_take_too_long_is_refused_unread(snapshot: Snapshot) -> None:

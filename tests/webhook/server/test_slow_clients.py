@@ -45,6 +45,7 @@ async def among_attackers(server: Running, callers: Callers, number_deaf: int) -
     """Idle connections, slow ones and deaf ones, until the server ended all that are not idle; real calls all the while."""
     attackers = Attackers(server)
     idle = attackers.start(nothing, IDLE)
+    await asyncio.to_thread(callers.call_on, 20)  # at small counts both at once are more than all places, and push out whoever dials then
     slow = [task for attack, number in SLOW for task in attackers.start(attack, number)]
     with ThreadPoolExecutor(max(1, number_deaf)) as pool:
         deaf = [asyncio.wrap_future(pool.submit(never_read, server)) for _ in range(number_deaf)]
