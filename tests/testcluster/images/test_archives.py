@@ -61,8 +61,15 @@ def test_the_pause_image_waits_until_it_is_told_to_end(tmp_path: Path) -> None:
 
 
 def _is_up(runc: int) -> bool:
-    """The pause program is a child of one of runc's threads; others of them come and go."""
-    with suppress(FileNotFoundError, ProcessLookupError):  # the second: a thread that ends between the opening and the reading
+    """The pause program is a child of one of runc's threads; others of them come and go. It is up once it catches SIGCHLD, the last that it
+    asks for: the kernel drops a signal that the first process of a PID namespace does not catch yet."""
+    with suppress(FileNotFoundError, ProcessLookupError):  # the second: of a thread that ends between the opening and the reading
         children = [child for task in Path(f"/proc/{runc}/task").iterdir() for child in (task / "children").read_text().split()]
-        return any(Path(f"/proc/{child}/cmdline").read_bytes() == b"/pause\0" for child in children)
+        return any(Path(f"/proc/{child}/cmdline").read_bytes() == b"/pause\0" and _catches(child, signal.SIGCHLD) for child in children)
     return False
+
+
+def _catches(process: str, number: signal.Signals) -> bool:
+    """SigCgt of proc(5): a mask in hexadecimal digits, bit 0 for signal 1."""
+    fields = dict(line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
+    return bool(int(fields["SigCgt"], 16) >> (number - 1) & 1)
