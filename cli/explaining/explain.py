@@ -13,9 +13,9 @@ from cli.explaining.explanation import Explanation, Remedy, State, Where
 from cli.explaining.told import told
 from cli.given.asked_cluster import Asked
 from cli.given.manifests import Manifest, Subject
-from policies.audit.judged import judge
+from policies.audit.judged import Judged, judge
 from policies.audit.prices import Prices
-from policies.audit.stored_pod import FINISHED, stored, widest
+from policies.audit.stored_pod import FINISHED, StoredPod, stored, widest
 from policies.engine import arrived
 from policies.explain import admission_preview
 from policies.mending.smallest import runs, smallest
@@ -64,13 +64,14 @@ class Explainer:
         if pod is None:
             return base if made_of is None or subject is None else self._of_subject(base, made_of, subject, facts)
         base = replace(base, **_of_pod(pod))
+        as_stored = stored(pod, widest(self._snapshot.catalog))
+        one = judge(as_stored, facts)
         if base.state == "admitted":
-            return self._admitted(base, pod, facts)
-        one = judge(stored(pod, widest(self._snapshot.catalog)), facts)
+            return _admitted(base, pod, one)
         placed = self._placed(replace(base, missing=one.missing if one is not None else ()), wants(pod))
         if subject is not None and made_of is not None:
             return self._remedied(placed, made_of, subject, facts)
-        return self._remedied(placed, None, _arrived(pod, facts, self._snapshot), facts)
+        return self._remedied(placed, None, _arrived(pod, as_stored, facts), facts)
 
     def of_manifest(self, title: str, manifest: Manifest, subject: Subject, unread: Sequence[str]) -> Explanation:
         """Return the explanation of an object of a file, by the pod that is made of one of its templates."""
@@ -138,14 +139,13 @@ class Explainer:
         }
         return tuple(sorted(prices.items(), key=lambda one: (one[1] is None, one[1] or 0.0, one[0])))
 
-    def _admitted(self, base: Explanation, pod: Raw, facts: Facts) -> Explanation:
-        recorded = map_at(pod, "metadata", "annotations").get(APPLIED)
-        wrote = tuple(standing.recorded(recorded))
-        one = judge(stored(pod, widest(self._snapshot.catalog)), facts)
-        base = replace(base, wrote=wrote, summary=_summary(recorded))
-        if one is None:
-            return base
-        return replace(base, policies=one.matched, would=one.would, missing=one.missing, outgrown=one.violations)
+
+def _admitted(base: Explanation, pod: Raw, one: Judged | None) -> Explanation:
+    recorded = map_at(pod, "metadata", "annotations").get(APPLIED)
+    base = replace(base, wrote=tuple(standing.recorded(recorded)), summary=_summary(recorded))
+    if one is None:
+        return base
+    return replace(base, policies=one.matched, would=one.would, missing=one.missing, outgrown=one.violations)
 
 
 def _waits(pod: Raw) -> bool:
@@ -178,9 +178,9 @@ def _subject(made_of: Manifest | None, pod: Raw | None) -> Subject | None:
     return next(alike, made_of.subjects[0])
 
 
-def _arrived(pod: Raw, facts: Facts, snapshot: Snapshot) -> Request | None:
+def _arrived(pod: Raw, as_stored: StoredPod, facts: Facts) -> Request | None:
     """Return the request of a pod as its author wrote it."""
-    request = replace(stored(pod, widest(snapshot.catalog)).request(), pod=fixes.cleaned(pod))
+    request = replace(as_stored.request(), pod=fixes.cleaned(pod))
     try:
         return replace(request, pod=arrived(request, facts))
     except PodError:
