@@ -1,6 +1,7 @@
 """``make bench``: what Berth costs, beside what others cost. The tables go into bench/RESULTS.md.
 
-    python -m bench [all | engine holds servers policies memory giant handshakes openloop live endtoend sizing replay audit]
+    python -m bench [all | engine holds servers policies memory giant handshakes openloop live endtoend sizing replay audit
+                    console]
                     [--quick] [--results FILE]
 
 Needs Linux, two cores, Go and wrk (or BERTH_WRK=/path/to/wrk). All of it takes some half an hour, after rivals are built.
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from bench.creations import endtoend
-from bench.following import audited, live, sizing
+from bench.following import audited, clicked, live, sizing
 from bench.handlers import giant, handshakes, memory, openloop, policies, servers
 from bench.in_process import engine, holds, replay
 from bench.measuring.setting import FULL, QUICK, Setting, prepared
@@ -37,6 +38,7 @@ PARTS: dict[str, tuple[str, Callable[[Setting], Iterable[str]]]] = {
     "sizing": ("How many replicas", sizing.run),
     "replay": ("Recordings judged anew", replay.run),
     "audit": ("Reports of a cluster", audited.run),
+    "console": ("Pages of a cluster", clicked.run),
 }
 
 

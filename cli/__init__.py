@@ -7,3 +7,5 @@ libraries.
 """
 
 VERSION = "0.1.0"
+KUBERNETES = ("1.30", "1.37")
+"""The oldest and the newest version of Kubernetes that it is for: the README says what was tried on which."""

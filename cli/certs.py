@@ -21,6 +21,7 @@ from certs.secret import from_data, is_ours
 from cli.given.from_cluster import default_kubeconfig
 from cli.options import add_cluster_options
 from cli.output import stderr
+from cli.terminal.printable import printable
 from cluster.certificates.registrations import Configuration, Registrations
 from cluster.certificates.secret_store import REQUEST, SecretStore
 from cluster.client.access import Access
@@ -40,6 +41,11 @@ def add_parser(subcommands: Any) -> None:
         help="the certificates of an installation, whether callers can verify them, and a rotation",
         description="Show, check or rotate the certificates that Berth's replicas share in a Secret (serve --cert-secret). "
         "Exit code 0: done and well, 1: check found something wrong, 2: bad input.",
+        examples=(
+            ("Which certificates there are, until when", "%(prog)s show"),
+            ("Whether the API server can verify them", "%(prog)s check"),
+            ("A new CA; the old one stays trusted for a while", "%(prog)s rotate ca"),
+        ),
     )
     add = parser.add_argument
     add("what", choices=("show", "check", "rotate"), help="print them; tell what is wrong; ask the replicas for new ones")
@@ -72,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     except (AccessError, Failure) as error:
         raise InputError(file="cluster", message=str(error)) from None
     if args.what == "show":
-        print("\n".join(shown(found)))
+        print("\n".join(map(printable, shown(found))))
         return 0
     problems = list(wrong(found, datetime.now(UTC)))
     for line in problems:

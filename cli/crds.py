@@ -28,6 +28,10 @@ def add_parser(subparsers: Any) -> None:
         "crds",
         help="Berth's kinds of object for a cluster, as YAML",
         description="Print the CustomResourceDefinitions of Berth's three kinds, for: berth crds | kubectl apply -f -",
+        examples=(
+            ("Install or update Berth's kinds", "%(prog)s | kubectl apply --server-side -f -"),
+            ("What a change of them would do", "%(prog)s | kubectl diff -f -"),
+        ),
     )
 
 

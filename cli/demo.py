@@ -1,8 +1,8 @@
 """``make run``: a server with the shipped policies that admits a pod of a recorded GPU Job.
 
 It starts ``berth serve`` as a separate process, sends it a review recorded from kube-apiserver 1.36 over
-verified TLS, and shows the answer. Then the server runs until Ctrl-C (with BERTH_RUN_ONCE=1 it stops at
-once).
+verified TLS, and shows the answer. Beside it ``berth console`` shows a recorded cluster in a browser. Then both
+run until Ctrl-C (with BERTH_RUN_ONCE=1 they stop at once).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import ssl
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ from typing import Any
 
 from cli.judging.patch_applier import apply_patch
 from cli.output.diff import coloured, unified
-from cli.output.manifests import wants_colour
+from cli.terminal import screen
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = Path("tests/reviews/pods-create-train-llama.json")
@@ -35,6 +35,10 @@ LIBRARY = Path("policies/library")
 TLS = Path(".berth/tls")
 PLATFORM = "karpenter-aws"
 PORT = 8443
+CONSOLE_PORT = 8480
+RECORDED = Path("docs/examples/cluster.yaml")
+AUDITED = Path("docs/examples/at-most-eight.yaml")
+"""A policy in Audit beside the library, so that the console has something that is not enforced yet."""
 CALL_TIMEOUT = 10
 """Timeout in seconds: the API server's default for a webhook."""
 
@@ -76,7 +80,7 @@ def main() -> int:
     if port != PORT:
         print(f"port {PORT} is in use here: taking {port} instead")
     try:
-        with _serving(port) as process:
+        with _serving(port) as process, _console(free_port(CONSOLE_PORT)) as address:
             ready = _ready(process)
             if ready is None:
                 return process.wait()
@@ -84,8 +88,9 @@ def main() -> int:
             print(f"        {ready['health']} (/livez, /readyz, /metrics)")
             show(Server(host="127.0.0.1", port=port, ca=TLS / "ca.crt"))
             print(f"  curl {ready['health']}/readyz", flush=True)
+            print(f"\nIn a browser, for this machine alone, a recorded cluster ({RECORDED}), and a place to try manifests:\n  {address()}")
             if os.environ.get("BERTH_RUN_ONCE") != "1":
-                print("\nThe server stays until Ctrl-C; each line below is a decision of its log.", flush=True)
+                print("\nBoth stay until Ctrl-C; each line below is a decision of the server's log.", flush=True)
                 return process.wait()
     except KeyboardInterrupt:
         print()
@@ -109,6 +114,22 @@ def _serving(port: int) -> Iterator[subprocess.Popen[str]]:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)  # stops at once: on SIGTERM it would wait for callers to go elsewhere
         process.wait()
+
+
+@contextmanager
+def _console(port: int) -> Iterator[Callable[[], str]]:
+    """Run the console's process, and end it on exit of the context; yield what waits for its address."""
+    files = ["--facts", str(RECORDED), "--policies", str(LIBRARY), "--policies", str(AUDITED)]
+    command = [sys.executable, "-m", "cli.main", "console", *files, "--listen", f"127.0.0.1:{port}"]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert process.stdout is not None
+    lines = process.stdout
+    try:
+        yield lambda: lines.readline().strip()
+    finally:
+        process.terminate()
+        process.wait()
+        lines.close()
 
 
 def _ready(process: subprocess.Popen[str]) -> dict[str, Any] | None:
@@ -162,7 +183,7 @@ def show(server: Server) -> None:
     owner = pod["metadata"]["ownerReferences"][0]
     print(f"\nA pod of {owner['kind']} {owner['name']}, as kube-apiserver sent it ({SAMPLE}), admitted for nodes made by {PLATFORM}:\n")
     diff = unified(_shown(pod), _shown(admitted), "the pod")
-    print("\n".join(coloured(diff) if sys.stdout.isatty() and wants_colour(os.environ) else diff))
+    print("\n".join(coloured(diff, screen.output())))
     for line in outcome(mutate, validate):
         print(line)
     curl = f"curl --cacert {server.ca} -H 'Content-Type: application/json' --data @{SAMPLE} https://{server.host}:{server.port}/mutate"

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import os
 import sys
@@ -11,10 +10,13 @@ from collections.abc import Sequence
 
 from cli import VERSION
 from cli.output import stderr
+from cli.parser import Parser
+from cli.terminal import screen
 
 SUBCOMMANDS = {
     "serve": ("cli.serve", "answer admission reviews over HTTPS"),
     "try": ("cli.inspect.try_", "show what the policies make of manifests"),
+    "console": ("console.command", "pages in a browser: impact of policies, nodes, why a job waits"),
     "gpus": ("cli.inspect.gpus", "the catalog as a table"),
     "effective": ("cli.inspect.effective", "what policies make of a namespace, field by field"),
     "audit": ("cli.inspect.audit", "what policies say of the GPU pods that exist"),
@@ -25,15 +27,22 @@ SUBCOMMANDS = {
     "crds": ("cli.crds", "Berth's kinds of object for a cluster, as YAML"),
     "webhooks": ("cli.webhooks", "the webhook configurations for a cluster, as YAML"),
     "certs": ("cli.certs", "the certificates of an installation"),
+    "completion": ("cli.about.completion", "shell completion for bash, zsh and fish"),
+    "version": ("cli.about.version", "the version, and what it knows"),
+    "help": ("cli.about.help_", "help on a command"),
 }
 BAD_INPUT = 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one subcommand and return its exit code; argparse itself exits with 2 on options it does not
-    know."""
+    """Run one subcommand and return its exit code; the parser itself exits with 2 on words it does not know."""
     words = list(sys.argv[1:] if argv is None else argv)
-    args = _parser(words).parse_args(words)
+    screen.choose("auto")
+    command = parser(named(words))
+    if not words:
+        command.print_help(sys.stderr)
+        return BAD_INPUT
+    args = command.parse_args(words)
     module = importlib.import_module(SUBCOMMANDS[args.command][0])
     try:
         code: int = module.run(args)
@@ -70,21 +79,37 @@ def _bad_input(error: Exception) -> list[str] | None:
     return [stderr.line(error)] if isinstance(error, InputError) else None
 
 
-def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """Return the root parser. Only the named subcommand is imported, the others show their one line of
-    help."""
-    parser = argparse.ArgumentParser(
-        prog=stderr.name(), description="Typed GPU policies for Kubernetes, applied before the scheduler sees a pod."
+def named(words: Sequence[str]) -> list[str]:
+    """Return the subcommand that the words name, if it is one: the first word that is neither an option nor the value of one."""
+    rest = iter(words)
+    for word in rest:
+        if word == "--color":
+            next(rest, None)
+        elif not word.startswith("-"):
+            return [word] if word in SUBCOMMANDS else []
+    return []
+
+
+def parser(subcommands: Sequence[str]) -> Parser:
+    """Return the root parser. Only these subcommands are imported, the others show their one line of help."""
+    root = Parser(
+        prog=stderr.name(),
+        description="Typed GPU policies for Kubernetes, applied before the scheduler sees a pod.",
+        examples=(
+            ("What the policies make of a manifest; no cluster is read", "%(prog)s try -o diff train.yaml"),
+            ("What is wrong with the GPUs of a cluster, read-only", "%(prog)s scan"),
+            ("Why a pod waits, and what mends it", "%(prog)s why pod/train-0"),
+            ("The options and examples of a command", "%(prog)s help try"),
+        ),
     )
-    parser.add_argument("--version", action="version", version=f"berth {VERSION}")
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    named = next((word for word in words if not word.startswith("-")), None)
+    root.add_argument("--version", action="version", version=f"berth {VERSION}", help="show the version and exit")
+    subparsers = root.add_subparsers(dest="command", metavar="COMMAND", required=True, prog=root.prog, title="commands")
     for name, (module, summary) in SUBCOMMANDS.items():
-        if name == named:
+        if name in subcommands:
             importlib.import_module(module).add_parser(subparsers)
         else:
             subparsers.add_parser(name, help=summary)
-    return parser
+    return root
 
 
 if __name__ == "__main__":

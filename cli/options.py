@@ -75,6 +75,7 @@ def sources_from(args: argparse.Namespace) -> Sources:
         mig_strategy=args.mig_strategy,
         queues=args.queues,
         max_mode=args.max_mode,
+        console_url=getattr(args, "console_url", ""),
     )
 
 

@@ -26,6 +26,17 @@ def add_parser(subcommands: Any) -> None:
         help="answer admission reviews over HTTPS",
         description="Serve /mutate, /validate and /advise over TLS, and /livez, /readyz and /metrics on a second port, "
         "until SIGTERM or Ctrl-C. Policies and certificates are followed while it runs. Exit code 0: stopped, 2: bad input.",
+        examples=(
+            (
+                "For development: certificates of its own, the policies of a folder",
+                "%(prog)s --self-signed .berth/tls --policies policies/library",
+            ),
+            (
+                "In a cluster: policies are objects there",
+                "%(prog)s --in-cluster --cert-secret berth-system/berth-certificates --listen 0.0.0.0:8443",
+            ),
+            ("The emergency brake: nothing is enforced, all is reported", "%(prog)s --in-cluster --max-mode Audit"),
+        ),
     )
     add_snapshot_options(parser)
     _add_cluster(parser)
@@ -48,6 +59,8 @@ def add_parser(subcommands: Any) -> None:
     group.add_argument("--client-ca", metavar="FILE", help=help_)
     help_ = "and with one of these names in it, common or alternative; default: any"
     group.add_argument("--client-names", type=names, default=(), metavar="NAME,...", help=help_)
+    help_ = "where people open the console; refusals and warnings then end with an address there, such as https://berth.example.com"
+    group.add_argument("--console-url", metavar="URL", default="", help=help_)
     _add_limits(parser)
 
 

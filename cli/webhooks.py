@@ -49,6 +49,11 @@ def add_parser(subparsers: Any) -> None:
         "webhooks",
         help="the webhook configurations for a cluster, as YAML",
         description="Print the webhook configurations that make the API server call Berth. Exit code 2: bad input.",
+        examples=(
+            ("For a Service in the cluster", "%(prog)s --service berth-system/berth --ca ca.crt | kubectl apply -f -"),
+            ("For a server outside of it", "%(prog)s --url https://berth.example:8443 --ca ca.crt"),
+            ("For a cluster without resource claims", "%(prog)s --claims Off --ca ca.crt"),
+        ),
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--service", metavar="NAMESPACE/NAME[:PORT]", help="Berth's Service; default: berth-system/berth, port 443")

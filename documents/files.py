@@ -14,7 +14,7 @@ import policies.catalog
 from documents.yaml_reader import documents
 from policies.catalog import Catalog
 from policies.catalog.parse import CatalogError, from_mappings
-from policies.document import Document, InputError
+from policies.document import Document, InputError, objects
 from policies.nearest import nearest
 from policies.objects.parse import parse_objects
 from policies.policy import PolicySet
@@ -84,6 +84,16 @@ def read_documents(paths: Sequence[str]) -> tuple[list[Document], list[InputErro
         found += good
         errors += bad
     return found, errors
+
+
+def read_objects(paths: Sequence[str]) -> list[Document]:
+    """Return the objects of all files, those of Lists one by one. Raises the first InputError."""
+    found, errors = read_documents(paths)
+    items = [item for document in found for item in objects(document)]
+    errors += [item for item in items if isinstance(item, InputError)]
+    if errors:
+        raise errors[0]
+    return [item for item in items if isinstance(item, Document)]
 
 
 def read_policies(paths: Sequence[str], catalog: Catalog) -> tuple[PolicySet, list[InputError], list[InputError]]:

@@ -6,7 +6,8 @@ mappings, and returns values.
 
 Reading order, as one request goes: ``request`` -> ``pods`` (the pod and its author, as far as they are read) -> ``engine`` ->
 ``planning`` (what the policies want of this pod, under one snapshot of ``state``, over the rows of ``offers``) -> ``rules`` (edits and
-violations) -> ``patch``, or ``reasons`` (why not, and what to type) -> ``verdict``. ``claims`` does the same for a claim.
+violations) -> ``patch``, or ``reasons`` (why not, and what to type) -> ``admitted`` (what is counted of the pod) -> ``verdict``. ``claims``
+does the same for a claim.
 
 Where its facts come from: ``catalog``, ``policy`` and ``document``, parsed by ``objects``. What else it answers: ``findings`` (the
 status of an object), ``explain`` (what policies make of a namespace, or of one pod in both phases), ``audit`` (what they say of pods

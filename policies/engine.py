@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from policies import messages, work_budget
+from policies.admitted import holding
 from policies.messages import OF_EDITS, phrase
 from policies.offers.constraints import Compiled
 from policies.patch import applied, standing
@@ -26,7 +27,7 @@ from policies.request import Request
 from policies.rules import RULES
 from policies.rules.device_counts import UNCOUNTED
 from policies.state.snapshot import Facts
-from policies.verdict import Edit, Path, Remark, Verdict, Violation, Would
+from policies.verdict import NOTHING, Edit, Path, Remark, Verdict, Violation, Would
 
 __all__ = ["Request", "arrived", "evaluate"]
 
@@ -69,8 +70,14 @@ def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict
         uncounted=uncounted,
         matched=tuple(c.policy.id for c in matched),
         patch=_patch(request, facts, pod, edits, violations, entries),
+        holding=holding(about, facts.snapshot) if _admits(request, violations) else NOTHING,
         missing=about.devices.missing if any(violation.code == UNCOUNTED for violation in violations) else (),
     )
+
+
+def _admits(request: Request, violations: tuple[Violation, ...]) -> bool:
+    """Return whether the pod is created as it is now: /mutate has not the last word."""
+    return request.phase == "validate" and request.operation == "CREATE" and not violations
 
 
 def _misspelt(pod: Pod, facts: Facts) -> bool:

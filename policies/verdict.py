@@ -170,6 +170,18 @@ class Would:
     """The whole patch that Enforce would then give."""
 
 
+class Holding(NamedTuple):
+    """What a pod that is admitted will hold."""
+
+    devices: tuple[tuple[str, float], ...] = ()
+    """(model, whole devices at least), each model once, sorted: see ``policies.admitted``."""
+    usd: float = 0.0
+    """What they cost an hour at the least, in USD: devices of which no price is known count nothing."""
+
+
+NOTHING = Holding()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """The answer to one request. ``edits`` come only from policies in Enforce; any violation refuses."""
@@ -189,3 +201,5 @@ class Verdict:
     missing: tuple[tuple[str, str], ...] = ()
     """The (kind, name) of resource claims that do not exist, if the pod is refused because what it asks
     for cannot be counted."""
+    holding: Holding = NOTHING
+    """What a created pod holds that /validate admits, the last word on it; ``NOTHING`` in all other verdicts."""

@@ -34,7 +34,7 @@ COUNTED = tuple(Path(__file__).parent / folder for folder in ("policies", "cli")
 LONG = ("e2e", "bench", "image", "testcluster", "cluster", "deploy", "fuzz", "docs")
 """Folders whose tests start servers or whole control planes, those that take longest first"""
 ON_SHARED_CLUSTER = (
-    *(f"tests/e2e/{folder}/" for folder in ("access", "actors", "bypasses", "crds", "rules", "webhooks")),
+    *(f"tests/e2e/{folder}/" for folder in ("access", "actors", "bypasses", "console", "crds", "rules", "webhooks")),
     *(f"tests/e2e/{file}.py" for file in ("test_smoke", "audit/test_audit_equals_enforce", "audit/test_stored_pods")),
     "tests/bench/test_burst.py",
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import ast
 import re
 from collections.abc import Iterator
@@ -11,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cli import certs, crds, serve, webhooks
-from cli.inspect import audit, effective, gpus, policy_tests, replay, scan, try_
+from cli.about.tree import commands
+from cli.main import SUBCOMMANDS
 from policies.rules import RULES
 from tests.support.cases import golden, golden_claims
 from tests.support.module_imports import LAYERS
@@ -91,18 +90,19 @@ def test_every_rule_is_mentioned(rule: str) -> None:
 
 def flags() -> list[str]:
     """Every long option of the subcommands."""
-    parser = argparse.ArgumentParser()
-    subcommands = parser.add_subparsers()
-    for module in (try_, serve, effective, audit, replay, policy_tests, scan, gpus, crds, webhooks, certs):
-        module.add_parser(subcommands)
-    found = {option for sub in subcommands.choices.values() for action in sub._actions for option in action.option_strings}
-    return sorted(option for option in found if option.startswith("--"))
+    return sorted({flag for command in commands() for option in command.options for flag in option.flags if flag.startswith("--")})
 
 
 @pytest.mark.parametrize("flag", flags())
 def test_every_flag_is_mentioned(flag: str) -> None:
     """In the README or under docs/."""
     assert re.search(rf"{re.escape(flag)}\b", documentation())
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_every_subcommand_has_a_section(name: str) -> None:
+    """In docs/command.md."""
+    assert re.search(rf"^## .*`berth {name}\b", (ROOT / "docs" / "command.md").read_text(), re.MULTILINE)
 
 
 SOURCE = sorted(file for room in LAYERS for file in (ROOT / room).rglob("*.py"))

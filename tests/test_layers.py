@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "registration": {"registration", "policies"},
     "webhook": {"webhook", "registration", "documents", "policies", "certs", "cluster"},
     "cli": {"cli", "webhook", "registration", "documents", "policies", "certs", "cluster"},
+    "console": {"console", "cli", "webhook", "documents", "policies", "certs", "cluster"},
 }
 MOST_LINES = 250
 MOST_FILES = 12

@@ -69,7 +69,7 @@ def test_what_serves_needs_few_packages() -> None:
 
 def test_every_package_is_listed() -> None:
     """A new folder of code is named in pyproject.toml, or the wheel would lack it."""
-    top = {"certs", "cli", "cluster", "documents", "policies", "registration", "webhook"}
+    top = {"certs", "cli", "cluster", "console", "documents", "policies", "registration", "webhook"}
     found = {".".join(path.parent.relative_to(ROOT).parts) for name in top for path in (ROOT / name).rglob("*.py")}
     assert found == set(PROJECT["tool"]["setuptools"]["packages"])
 

@@ -5,39 +5,29 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from bench.creations.registrations import control_plane
-from bench.following.cluster import CONNECTIONS, Following, Size, fleet, started
-from bench.load.arrivals import Arrivals, Arriving
+from bench.following.filled import CALLS, EACH, Filled, busy, fill, filled
+from bench.load.arrivals import Arrivals
 from bench.measuring import intervals
-from bench.measuring.pinned import on_core
 from bench.measuring.setting import Setting
 from tests.support import results_page
-from tests.support.machine import BenchError
-from tests.testcluster.addons import berth, installed, metrics
+from tests.testcluster.addons import metrics
 from tests.testcluster.addons.audit import REPORTS, Audit, audit, install_reports
-from tests.testcluster.addons.berth import SCOPE, create_namespace
 from tests.testcluster.controlplane.api import Raw
 from tests.testcluster.controlplane.cluster import Cluster
 
-JOBS, NAMESPACES, NODES, EACH = 2_500, 500, 1_300, 4
+JOBS, NAMESPACES, NODES = 2_500, 500, 1_300
 """Jobs of four pods: 10,000 pods."""
 QUICK_JOBS, QUICK_NAMESPACES, QUICK_NODES = 20, 5, 10
-ROUNDS, SECONDS, CALLS = 5, 20.0, 300.0
-"""Rounds of calls at fixed times, beside an audit that begins anew and without one; seconds of one; calls a second."""
+ROUNDS = 5
+"""Rounds of calls at fixed times, beside an audit that begins anew and without one."""
 REST = 60.0
 NAME = "audited"
 MOST_SECONDS, MOST_BYTES, MOST_CALLS, MOST_MB, MOST_SLOWER = 60.0, 5_000_000, 1.0, 200.0, 1.1
-URGENT = -15
-"""Nice value of what makes the calls: it shares its core with the control plane and the audit, and is not to be late itself."""
 SPECS: dict[str, Raw] = {
     "grace": {"mode": "Audit", "default": {"gracePeriod": "10m", "protectFor": "12h"}},
     "few": {"mode": "Audit", "require": {"gpusPerPod": {"max": 4}}},
@@ -46,23 +36,16 @@ SPECS: dict[str, Raw] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _World:
-    cluster: Cluster
-    replica: Following
-    kubeconfig: Path
-    setting: Setting
+class _Audited:
+    """What is measured."""
+
+    filled: Filled
 
     def audit(self, name: str) -> Audit:
         """One process, beside the control plane on the core that is not the replica's."""
-        running = audit(self.cluster, name, self.kubeconfig)
-        os.sched_setaffinity(running.process.popen.pid, {self.setting.cores.load})
+        running = audit(self.filled.cluster, name, self.filled.kubeconfig)
+        os.sched_setaffinity(running.process.popen.pid, {self.filled.setting.cores.load})
         return running
-
-    def policy(self, name: str, spec: Raw) -> None:
-        value = {"apiVersion": "berth.dev/v1alpha1", "kind": "ClusterGPUPolicy", "metadata": {"name": name}, "spec": spec}
-        reply = self.cluster.api.apply(value)
-        if not reply.ok:
-            raise BenchError(reply.message)
 
     def until(self, running: Audit, *, more_than: float) -> float:
         """Seconds until nothing is due, and more reports were written than that."""
@@ -73,13 +56,13 @@ class _World:
             due = sum(metrics.total(page, name) for name in ("berth_audit_pods_due", "berth_audit_reports_due"))
             return (not due and _written(page) > more_than) or None
 
-        self.cluster.wait_for(settled, "reports", 600)
+        self.filled.cluster.wait_for(settled, "reports", 600)
         return time.monotonic() - begun
 
     def forget(self) -> None:
         """No report is there any more."""
-        for one in self.cluster.api.list("v1", "Namespace"):
-            self.cluster.api.delete_all(REPORTS, "Report", one["metadata"]["name"])
+        for one in self.filled.cluster.api.list("v1", "Namespace"):
+            self.filled.cluster.api.delete_all(REPORTS, "Report", one["metadata"]["name"])
 
 
 def run(setting: Setting) -> Iterator[str]:
@@ -88,8 +71,8 @@ def run(setting: Setting) -> Iterator[str]:
     jobs, namespaces, nodes = (QUICK_JOBS, QUICK_NAMESPACES, QUICK_NODES) if quick else (JOBS, NAMESPACES, NODES)
     with control_plane(setting) as cluster:
         install_reports(cluster)
-        world = _world(cluster, setting)
-        _fill(world, jobs, namespaces, nodes)
+        world = _Audited(filled=filled(cluster, setting, NAME, SPECS))
+        fill(world.filled, jobs, namespaces, nodes)
         yield f"{jobs * EACH:,} GPU pods of {jobs:,} Jobs in {namespaces:,} namespaces, on nodes, admitted by the replica; two policies in"
         yield "Audit, one in Enforce. The audit shares a core with the control plane."
         yield ""
@@ -98,63 +81,20 @@ def run(setting: Setting) -> Iterator[str]:
         yield from _beside(world)
 
 
-def _world(cluster: Cluster, setting: Setting) -> _World:
-    kubeconfig = installed.install(cluster)
-    own = setting.folder / "audit.kubeconfig"
-    installed.write_kubeconfig(own, cluster, installed.token(cluster, account=installed.AUDITOR))
-    replica = started(cluster, Size(policies=len(SPECS), namespaces=0, nodes=0), kubeconfig, setting.cores.server, NAME)
-    world = _World(cluster=cluster, replica=replica, kubeconfig=own, setting=setting)
-    for name, spec in SPECS.items():
-        world.policy(name, spec)
-    probe = create_namespace(cluster, "probe", {SCOPE: NAME})
-    berth.register(cluster, berth.manifests(replica.replica, scope=NAME, kubeconfig=kubeconfig), replica.replica, probe)
-    return world
-
-
-def _fill(world: _World, jobs: int, namespaces: int, nodes: int) -> None:
-    api, names = world.cluster.api, [node["metadata"]["name"] for node in fleet(nodes)]
-    with ThreadPoolExecutor(CONNECTIONS) as pool:
-        for _ in pool.map(api.create, fleet(nodes)):
-            pass
-        teams = list(pool.map(lambda number: create_namespace(world.cluster, f"team-{number}", {SCOPE: NAME}), range(namespaces)))
-
-        def job(number: int) -> None:
-            """With its pods, which are bound as a scheduler binds them."""
-            namespace, name, gpus = teams[number % namespaces], f"train-{number}", str(1 + number % 8)
-            containers = [{"name": "c", "image": "train:1", "resources": {"limits": {"nvidia.com/gpu": gpus}}}]
-            spec = {"restartPolicy": "Never", "containers": containers}
-            made = api.create(
-                {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": {"template": {"spec": spec}}}, namespace
-            )
-            owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": made["metadata"]["uid"], "controller": True}
-            for index in range(EACH):
-                pod = {"name": f"{name}-{index}", "ownerReferences": [owner]}
-                api.create({"apiVersion": "v1", "kind": "Pod", "metadata": pod, "spec": spec}, namespace)
-                target = {"apiVersion": "v1", "kind": "Node", "name": names[(number * EACH + index) % nodes]}
-                binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod["name"]}, "target": target}
-                path = f"/api/v1/namespaces/{namespace}/pods/{pod['name']}/binding"
-                reply = api.call("POST", path, binding)
-                if not reply.ok:
-                    raise BenchError(reply.message)
-
-        for _ in pool.map(job, range(jobs)):
-            pass  # raises what a creation has raised
-
-
-def _reported(world: _World) -> Iterator[str]:
+def _reported(world: _Audited) -> Iterator[str]:
     """The reports of a process that starts, after a policy has changed, and at rest."""
     running = world.audit("first")
     first = world.until(running, more_than=0)
     written = _written(running.page("/metrics").body.decode())
-    world.policy("few", {**SPECS["few"], "require": {"gpusPerPod": {"max": 1}}})
+    world.filled.policy("few", {**SPECS["few"], "require": {"gpusPerPod": {"max": 1}}})
     changed = world.until(running, more_than=written)
     rewritten = _written(running.page("/metrics").body.decode()) - written
-    world.policy("few", SPECS["few"])
+    world.filled.policy("few", SPECS["few"])
     world.until(running, more_than=written + rewritten)
-    reports = world.cluster.api.list(REPORTS, "Report")
+    reports = world.filled.cluster.api.list(REPORTS, "Report")
     stored = sum(len(json.dumps(one, separators=(",", ":"))) for one in reports)
     memory = running.metric("process_resident_memory_bytes") / 1e6
-    calls = _at_rest(world, lambda: running.end(world.cluster))
+    calls = _at_rest(world, lambda: running.end(world.filled.cluster))
     rows = [
         (f"first full report: {len(reports):,} reports", f"{first:.1f} s", f"{MOST_SECONDS:.0f} s", _bar(first <= MOST_SECONDS)),
         (f"a policy change: {rewritten:,.0f} of them written", f"{changed:.1f} s", f"{MOST_SECONDS:.0f} s", _bar(changed <= MOST_SECONDS)),
@@ -174,14 +114,14 @@ def _written(page: str) -> float:
     return metrics.total(page, "berth_audit_report_writes_total", result="written")
 
 
-def _at_rest(world: _World, end: Callable[[], None]) -> float:
+def _at_rest(world: _Audited, end: Callable[[], None]) -> float:
     """API calls a second that are the audit's: with it, less without it."""
 
     def rate() -> float:
         time.sleep(5.0)
-        before, begun = _calls(world.cluster), time.monotonic()
-        time.sleep(2.0 if world.setting.scale.quick else REST)
-        return (_calls(world.cluster) - before) / (time.monotonic() - begun)
+        before, begun = _calls(world.filled.cluster), time.monotonic()
+        time.sleep(2.0 if world.filled.setting.scale.quick else REST)
+        return (_calls(world.filled.cluster) - before) / (time.monotonic() - begun)
 
     with_it = rate()
     end()
@@ -192,18 +132,18 @@ def _calls(cluster: Cluster) -> float:
     return metrics.total(cluster.api.text("/metrics"), "apiserver_request_total")
 
 
-def _beside(world: _World) -> Iterator[str]:
+def _beside(world: _Audited) -> Iterator[str]:
     """Calls of a replica at fixed times, in turn: alone; while something that knows nothing of the cluster keeps the other core busy, where
     the calls come from; and while an audit reads, judges and writes everything anew there."""
     seen: dict[str, list[Arrivals]] = {"without": [], "another program at work": [], "the audit begins anew": []}
-    for number in range(1 if world.setting.scale.quick else ROUNDS):
+    for number in range(1 if world.filled.setting.scale.quick else ROUNDS):
         world.forget()
-        seen["without"].append(_arrivals(world))
-        with _busy(world.setting.cores.load):
-            seen["another program at work"].append(_arrivals(world))
+        seen["without"].append(world.filled.arrivals())
+        with busy(world.filled.setting.cores.load):
+            seen["another program at work"].append(world.filled.arrivals())
         running = world.audit(f"beside-{number}")
-        seen["the audit begins anew"].append(_arrivals(world))
-        running.end(world.cluster)
+        seen["the audit begins anew"].append(world.filled.arrivals())
+        running.end(world.filled.cluster)
     rows = []
     for name, runs in seen.items():
         figures = (f"{sorted(one.at(share) for one in runs)[len(runs) // 2] / 1000:.2f}" for share in (50, 99))
@@ -218,21 +158,3 @@ def _beside(world: _World) -> Iterator[str]:
     yield results_page.shown(f"p99 beside the audit at most {MOST_SLOWER} of that without", str(to_alone), to_alone.middle <= MOST_SLOWER)
     claim = f"p99 beside the audit at most {MOST_SLOWER} of that beside another program"
     yield results_page.shown(claim, str(to_other), to_other.middle <= MOST_SLOWER)
-
-
-@contextmanager
-def _busy(core: int) -> Iterator[None]:
-    process = subprocess.Popen([sys.executable, "-c", "while True: pass"], preexec_fn=on_core(core))
-    try:
-        yield
-    finally:
-        process.kill()
-        process.wait()
-
-
-def _arrivals(world: _World) -> Arrivals:
-    seconds = 1.5 if world.setting.scale.quick else SECONDS
-    arriving = Arriving(
-        world.replica.server(), world.setting.bodies("mixed"), world.setting.cores.load, rate=CALLS, seconds=seconds, nice=URGENT
-    )
-    return arriving.result()

@@ -14,11 +14,11 @@ from cli.explaining.told import told
 from cli.given.asked_cluster import Asked
 from cli.given.manifests import Manifest, Subject
 from policies.audit.judged import Judged, judge
-from policies.audit.prices import Prices
 from policies.audit.stored_pod import FINISHED, StoredPod, stored, widest
+from policies.catalog.prices import Prices
 from policies.engine import arrived
 from policies.explain import admission_preview
-from policies.mending.smallest import runs, smallest
+from policies.mending.smallest import MOST_TRIED, runs, smallest
 from policies.patch import standing
 from policies.patch.applied import APPLIED
 from policies.patch.json_tree import apply_patch
@@ -41,10 +41,16 @@ _KINDS = ("node.kubernetes.io/instance-type", "nvidia.com/gpu.product", "amd.com
 class Explainer:
     """Explains against one snapshot and the places of one cluster. ``fleet``: None if no place is known."""
 
-    def __init__(self, snapshot: Snapshot, fleet: Fleet | None, prices: Prices) -> None:
+    def __init__(
+        self, snapshot: Snapshot, fleet: Fleet | None, prices: Prices, *, tries: int = MOST_TRIED, searched: Snapshot | None = None
+    ) -> None:
+        """``tries``: changes that policies judge in the search of the smallest. ``searched``: the snapshot with the policies in
+        Enforce alone, by which they do; None where it is not made yet."""
         self._snapshot = snapshot
         self._fleet = fleet
         self._prices = prices
+        self._tries = tries
+        self._searched = searched or snapshot
 
     def of_object(self, title: str, asked: Asked, made_of: Manifest | None) -> Explanation:
         """Return the explanation of an object of the cluster. ``made_of``: what its pods are made of, where that is known."""
@@ -71,7 +77,7 @@ class Explainer:
         placed = self._placed(replace(base, missing=one.missing if one is not None else ()), wants(pod))
         if subject is not None and made_of is not None:
             return self._remedied(placed, made_of, subject, facts)
-        return self._remedied(placed, None, _arrived(pod, as_stored, facts), facts)
+        return self._remedied(placed, None, as_written(pod, as_stored, facts), facts)
 
     def of_manifest(self, title: str, manifest: Manifest, subject: Subject, unread: Sequence[str]) -> Explanation:
         """Return the explanation of an object of a file, by the pod that is made of one of its templates."""
@@ -103,6 +109,7 @@ class Explainer:
         if self._fleet is None or subject is None or base.outlook == "now":
             return base
         request = subject if isinstance(subject, Request) else subject.review.request("mutate")
+        facts = self._searched.facts_for(facts.namespace)
         pods: dict[int, Mapping[str, Any]] = {}
 
         def admit(pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
@@ -116,10 +123,10 @@ class Explainer:
             pods[0] = pod
             return pod, violations
 
-        found = smallest(request.pod, self._fleet, self._snapshot.catalog, admit)
+        found = smallest(request.pod, self._fleet, self._snapshot.catalog, admit, self._tries)
         anew = found.mend is not None and not found.mend.steps and bool(base.missing)
         if anew:
-            found = smallest(request.pod, self._fleet, self._snapshot.catalog, unedited)
+            found = smallest(request.pod, self._fleet, self._snapshot.catalog, unedited, self._tries)
         if found.mend is None or not found.mend.steps:
             return replace(base, remedy=Remedy(found=found, anew=anew))
         taken = runs(pods[0], self._fleet)
@@ -178,8 +185,8 @@ def _subject(made_of: Manifest | None, pod: Raw | None) -> Subject | None:
     return next(alike, made_of.subjects[0])
 
 
-def _arrived(pod: Raw, as_stored: StoredPod, facts: Facts) -> Request | None:
-    """Return the request of a pod as its author wrote it."""
+def as_written(pod: Raw, as_stored: StoredPod, facts: Facts) -> Request | None:
+    """Return the request of a pod of the cluster as its author wrote it; None for what is no pod."""
     request = replace(as_stored.request(), pod=fixes.cleaned(pod))
     try:
         return replace(request, pod=arrived(request, facts))

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from cli.explaining import fixes, sentences
 from cli.explaining.explanation import Explanation, Remedy, Told, Where
 from cli.output import stderr
+from cli.output.columns import Styled
+from cli.terminal.printable import printable
+from cli.terminal.screen import PLAIN, Screen, Style
 from policies.audit.outcomes import field
 from policies.verdict import Violation, dotted
-from webhook.admission.review import printable
 
 MOST_PLACES = 6
 MOST_NAMES = 3
 MOST_REASONS = 4
 MOST_EDITS = 8
+_STYLES: Mapping[str, Style] = {"refused": "bad", "pending": "unsure", "admitted": "good", "waiting": "unsure"}
 WIDEST = 400
 """Characters of what somebody else tells: the scheduler's sentence about ten reasons."""
 
 
-def text(found: Explanation, now: datetime) -> str:
-    """Return the screen."""
-    lines = [*_head(found, now), *_words(found.told, now)]
+def text(found: Explanation, now: datetime, screen: Screen = PLAIN) -> str:
+    """Return what is shown."""
+    lines: list[str | Styled] = [*head(found, now), *_words(found.told, now)]
     match found.state:
         case "refused":
             lines += _refused(found)
@@ -34,49 +37,53 @@ def text(found: Explanation, now: datetime) -> str:
             lines += _would(found)
     if found.unread:
         lines += ["", f"Not known: {'; '.join(found.unread)}."]
-    return "\n".join(printable_line(line) for line in lines) + "\n"
+    return "".join(f"{_shown(line, screen)}\n" for line in lines)
 
 
-def printable_line(line: str) -> str:
-    """Return a line without control characters and marks of direction, its indentation kept."""
-    shown = printable(line, 10_000)
-    return f"{' ' * (len(line) - len(line.lstrip(' ')))}{shown}" if shown else ""
+def _shown(line: str | Styled, screen: Screen) -> str:
+    return printable(line) if isinstance(line, str) else screen.paint(line.style, printable(line.text))
 
 
-def _head(found: Explanation, now: datetime) -> Iterator[str]:
-    about = f" ({found.pod})" if found.pod and not found.title.endswith(f"/{found.pod}") else ""
-    pods = f"; of its pods {_counted(found.phases)}" if sum(found.phases.values()) > 1 else ""
-    match found.state:
-        case "pending":
-            held = f", held by {_list(found.gates)}" if found.gates else ""
-            state = f"Pending, created {_since(found.since, now)}{held}"
-        case "refused":
-            state = "its pods are refused"
-        case "admitted":
-            phase = f", {next(iter(found.phases))}" if len(found.phases) == 1 else ""
-            state = f"on node {found.node}{phase}" if found.node else f"has ended{phase}"
-        case "waiting":
-            state = "is suspended, and makes no pods until it is resumed" if found.suspended else "has no pods, and none was refused"
-        case _:
-            state = "not created"
-    yield f"{found.title} in namespace {found.namespace}: {state}{about}{pods}."
+def head(found: Explanation, now: datetime) -> Iterator[str | Styled]:
+    """Yield what it is, where, and since when."""
+    yield Styled(state(found, now), _STYLES.get(found.state))
     if found.nominated:
         yield f"Nominated for node {found.nominated}: pods of lower priority leave it first."
 
 
+def state(found: Explanation, now: datetime) -> str:
+    """Return what it is, where, and since when, in one sentence."""
+    about = f" ({found.pod})" if found.pod and not found.title.endswith(f"/{found.pod}") else ""
+    pods = f"; of its pods {_counted(found.phases)}" if sum(found.phases.values()) > 1 else ""
+    match found.state:
+        case "pending":
+            held = f", held by {listed(found.gates)}" if found.gates else ""
+            is_ = f"Pending, created {since(found.since, now)}{held}"
+        case "refused":
+            is_ = "its pods are refused"
+        case "admitted":
+            phase = f", {next(iter(found.phases))}" if len(found.phases) == 1 else ""
+            is_ = f"on node {found.node}{phase}" if found.node else f"has ended{phase}"
+        case "waiting":
+            is_ = "is suspended, and makes no pods until it is resumed" if found.suspended else "has no pods, and none was refused"
+        case _:
+            is_ = "not created"
+    return f"{found.title} in namespace {found.namespace}: {is_}{about}{pods}."
+
+
 def _words(told: Iterable[Told], now: datetime) -> Iterator[str]:
     for one in told:
-        yield f"  {one.who}, {one.reason}, {_since(one.at, now)}: {printable(one.text, WIDEST)}"
+        yield f"  {one.who}, {one.reason}, {since(one.at, now)}: {printable(' '.join(one.text.split()), WIDEST)}"
 
 
-def _places(found: Explanation) -> Iterator[str]:
+def _places(found: Explanation) -> Iterator[str | Styled]:
     if found.outlook is None:
         if found.state in ("pending", "proposed"):
             yield "Nodes are not known here, so no reason by node and no change can be told; give a dump of them: --facts nodes.yaml"
         return
     yield from ("", "Where it could run:") if found.where else ("", "There is no node and no NodePool.")
     for one in found.where[:MOST_PLACES]:
-        yield f"  {_where(one)}"
+        yield f"  {where(one)}"
         if not one.blockers:
             yield "    nothing that is judged keeps it off"
         for blocker, count in one.blockers[:MOST_REASONS]:
@@ -87,21 +94,22 @@ def _places(found: Explanation) -> Iterator[str]:
     if len(found.where) > MOST_PLACES:
         yield f"  and {len(found.where) - MOST_PLACES} more kinds of places, with more in the way: {stderr.name()} why -o json"
     if found.unjudged:
-        yield f"Not judged: {_list(sentences.UNJUDGED.get(name, name) for name in found.unjudged)}; see the scheduler's own words."
+        yield f"Not judged: {listed(sentences.UNJUDGED.get(name, name) for name in found.unjudged)}; see the scheduler's own words."
     yield ""
     yield from _verdict(found)
 
 
-def _verdict(found: Explanation) -> Iterator[str]:
+def _verdict(found: Explanation) -> Iterator[str | Styled]:
     if found.outlook == "now":
-        yield (
-            "Nothing that is judged is in its way: it has a place." if not found.unjudged else "Only what is not judged can be in its way."
-        )
+        if found.unjudged:
+            yield "Only what is not judged can be in its way."
+        else:
+            yield Styled("Nothing that is judged is in its way: it has a place.", "good")
         return
     if found.outlook == "later":
         yield "It needs no change: it waits until what is in its way ends, such as other pods."
     elif found.outlook == "never":
-        yield "As it is, nothing in the cluster can ever run it."
+        yield Styled("As it is, nothing in the cluster can ever run it.", "bad")
     elif found.outlook == "unknown":
         yield "Whether something in the cluster can run it is not known: not all nodes, machines or schedulers are known here."
     remedy = found.remedy
@@ -115,7 +123,7 @@ def _verdict(found: Explanation) -> Iterator[str]:
     elif remedy.edits:
         yield from _remedy(found, remedy)
     for violation in remedy.found.forbidden[:2]:
-        yield f"A smaller change is refused by {_list(violation.policies)}: {violation}"
+        yield f"A smaller change is refused by {listed(violation.policies)}: {violation}"
 
 
 def _remedy(found: Explanation, remedy: Remedy) -> Iterator[str]:
@@ -126,15 +134,20 @@ def _remedy(found: Explanation, remedy: Remedy) -> Iterator[str]:
     yield f"{first} smallest change ({steps} step{'s' if steps > 1 else ''}), of {whose}, in its pod:"
     for edit in remedy.edits[:MOST_EDITS]:
         yield f"  {sentences.edit(edit)}"
+    yield from comes_to(remedy)
+    what = f"-f {found.file}" if found.file else f"{found.title} -n {found.namespace}"
+    yield f"Write it: {stderr.name()} why {what} --fix fix.yaml, then {fixes.command(remedy.kind, remedy.name, 'fix.yaml')}"
+
+
+def comes_to(remedy: Remedy) -> Iterator[str]:
+    """Yield where the pod runs with the change, and what Karpenter may buy for it."""
     if remedy.runs_on:
-        yield f"It then runs on {_list(remedy.runs_on)}."
+        yield f"It then runs on {listed(remedy.runs_on)}."
     for pool, machines in remedy.buys.items():
         name, usd = machines[0] if machines else ("a machine", None)
         price = "" if usd is None else f" ({usd:.2f} USD an hour on demand)"
         others = f", the cheapest known of {len(machines)}" if len(machines) > 1 else ""
         yield f"Karpenter may then buy {name}{price}{others}, by NodePool {pool}."
-    what = f"-f {found.file}" if found.file else f"{found.title} -n {found.namespace}"
-    yield f"Write it: {stderr.name()} why {what} --fix fix.yaml, then {fixes.command(remedy.kind, remedy.name, 'fix.yaml')}"
 
 
 def _refused(found: Explanation) -> Iterator[str]:
@@ -149,14 +162,14 @@ def _refused(found: Explanation) -> Iterator[str]:
 
 
 def _refusal(one: Violation) -> Iterator[str]:
-    yield f"  {_list(one.policies) or 'Berth'}{_fields(one)}"
+    yield f"  {listed(one.policies) or 'Berth'}{_fields(one)}"
     yield f"    {one.code}: {one.fact_at(dotted)}"
     yield f"    fix: {one.fix_at(dotted)}"
 
 
 def _fields(one: Violation) -> str:
     names = [name for _, name in one.fields]
-    return f", {_list(names)}" if names else ""
+    return f", {listed(names)}" if names else ""
 
 
 def _admitted(found: Explanation) -> Iterator[str]:
@@ -164,15 +177,15 @@ def _admitted(found: Explanation) -> Iterator[str]:
     if found.wrote:
         yield "What policies wrote into it:"
         for entry in found.wrote:
-            yield f"  {entry['path']}: {_list(entry['by'])} ({entry['rule']})"
+            yield f"  {entry['path']}: {listed(entry['by'])} ({entry['rule']})"
     elif found.summary:
         yield f"Policies made {found.summary} edits; their record was too long to be kept whole."
     else:
         yield "No policy wrote anything into it."
     if found.policies:
-        yield f"Policies that apply to it: {_list(found.policies)}."
+        yield f"Policies that apply to it: {listed(found.policies)}."
     if found.missing:
-        fields = _list(dict.fromkeys(field(edit) for edit in found.missing))
+        fields = listed(dict.fromkeys(field(edit) for edit in found.missing))
         yield f"It lacks what policies in Enforce write ({fields}): it came while Berth was away, or under other policies."
     for violation in found.outgrown:
         yield f"It would be refused today: {violation}"
@@ -184,18 +197,20 @@ def _would(found: Explanation) -> Iterator[str]:
         if one.violations:
             yield f"{one.policy} ({one.mode}) would refuse it, were it in Enforce: {one.violations[0]}"
         elif one.edits or one.dropped:
-            fields = _list(dict.fromkeys(field(edit) for edit in (*one.edits, *one.dropped)))
+            fields = listed(dict.fromkeys(field(edit) for edit in (*one.edits, *one.dropped)))
             yield f"{one.policy} ({one.mode}) would change {fields}, were it in Enforce."
 
 
-def _where(one: Where) -> str:
+def where(one: Where) -> str:
+    """Return what a place is called."""
     if one.pool:
         return f"NodePool {one.title}"
     kind = f" ({one.title})" if one.title else ""
-    return f"{len(one.names)} node{'s' if len(one.names) > 1 else ''} {_list(one.names)}{kind}"
+    return f"{len(one.names)} node{'s' if len(one.names) > 1 else ''} {listed(one.names)}{kind}"
 
 
-def _list(names: Iterable[str]) -> str:
+def listed(names: Iterable[str]) -> str:
+    """Return some names, and how many more there are."""
     every = list(names)
     more = f" and {len(every) - MOST_NAMES} more" if len(every) > MOST_NAMES + 1 else ""
     return ", ".join(every[:MOST_NAMES] if more else every) + more
@@ -206,7 +221,7 @@ def _counted(phases: dict[str, int] | Counter[str] | object) -> str:
     return ", ".join(f"{count} {phase}" for phase, count in sorted(counted.items()))
 
 
-def _since(text_: str, now: datetime) -> str:
+def since(text_: str, now: datetime) -> str:
     """Return how long ago a time of the API server was: ``14m ago``."""
     try:
         then = datetime.fromisoformat(text_)

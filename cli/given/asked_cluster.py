@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from cli.given import manifests
 from cli.given.from_cluster import default_kubeconfig
+from cli.given.manifests import Manifest
 from cluster.client.access import Access
 from cluster.client.api_client import AccessError, Client, Unreachable
 from cluster.survey.neighbours import Neighbours, controller
@@ -17,7 +19,7 @@ from cluster.survey.scanned import offering, with_status
 from cluster.survey.survey import Progress, survey
 from cluster.watch.kinds import KINDS, Watched, key_of
 from policies.catalog import Catalog, Workload
-from policies.document import InputError
+from policies.document import Document, InputError
 from policies.nearest import hint
 from policies.scheduling.nodes import Occupant, occupant
 from policies.state.objects import Change, Key
@@ -93,6 +95,27 @@ async def _read(access: Access, namespace: str | None, target: tuple[str, str] |
         return await _with_places(client, near, found, progress)
     finally:
         await client.close()
+
+
+async def near(client: Client, namespace: str, target: tuple[str, str], catalog: Catalog) -> Asked:
+    """Read around TYPE/NAME, without places and policies. Raises InputError if it is not there, and Unreachable."""
+    around = Neighbours(client, catalog, namespace)
+    found = await _around(around, await _target(around, *target, catalog))
+    return replace(found, unread=dict(around.unread))
+
+
+def made_of(asked: Asked, catalog: Catalog) -> Manifest | None:
+    """Return the topmost object that the pods are made of and that Berth can read; None for a bare pod."""
+    for value in (*reversed(asked.owners), asked.value):
+        if value.get("kind") == "Pod":
+            continue
+        try:
+            manifest = manifests.read(Document(file=str(value.get("kind")), value=value), catalog, asked.namespace)
+        except InputError:
+            continue
+        if manifest.subjects:
+            return manifest
+    return None
 
 
 async def _target(near: Neighbours, type_: str, name: str, catalog: Catalog) -> Raw:

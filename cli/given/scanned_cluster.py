@@ -12,10 +12,10 @@ from cluster.survey.owners import OWNERS
 from cluster.survey.scanned import kinds
 from cluster.survey.survey import Progress
 from cluster.watch.kinds import Raw, Watched
-from documents.files import read_documents
+from documents.files import read_objects
 from policies.audit.stored_pod import Controller, widest
 from policies.catalog import Catalog
-from policies.document import InputError, objects
+from policies.document import InputError
 from policies.scan.objects_read import Cluster
 from policies.scan.of_nodes.node_pools import POOL_LABEL
 from policies.state.cluster_facts import ClusterFacts
@@ -29,7 +29,7 @@ def read(kubeconfig: str | None, context: str | None, namespace: str | None, cat
     Raises InputError, with advice what to type next, if there is no answer or pods may not be read.
     """
     found = surveyed(kubeconfig, context, namespace, (*kinds(catalog, widest(catalog)), *OWNERS), progress)
-    return _cluster(found.objects, unread(found), not namespace)
+    return cluster_of(found.objects, unread(found), not namespace)
 
 
 def recorded(paths: Sequence[str], namespace: str | None, catalog: Catalog) -> Cluster:
@@ -37,15 +37,22 @@ def recorded(paths: Sequence[str], namespace: str | None, catalog: Catalog) -> C
 
     Raises InputError for the first file that can't be read, and where there is no pod, no node and no NodePool in any.
     """
-    documents, errors = read_documents(paths)
-    items = [item for document in documents for item in objects(document)]
-    errors += [item for item in items if isinstance(item, InputError)]
-    if errors:
-        raise errors[0]
-    values = [item.value for item in items if not isinstance(item, InputError) and isinstance(item.value, dict)]
+    return of_dump(values_of(paths), ", ".join(paths), namespace, catalog)
+
+
+def values_of(paths: Sequence[str]) -> list[Raw]:
+    """Return the objects of files. Raises InputError for the first that can't be read."""
+    return [item.value for item in read_objects(paths) if isinstance(item.value, dict)]
+
+
+def of_dump(values: Sequence[Raw], file: str, namespace: str | None, catalog: Catalog) -> Cluster:
+    """Return the cluster that was dumped; what the dump must lack is named as not read.
+
+    Raises InputError, about ``file``, where there is no pod, no node and no NodePool.
+    """
     if not any(value.get("kind") in ("Pod", "Node", "NodePool") for value in values):
         message = "holds no Pod, no Node and no NodePool; dump them: kubectl get nodes,pods -A -o yaml > dump.yaml"
-        raise InputError(file=", ".join(paths), message=message)
+        raise InputError(file=file, message=message)
     cluster = of_objects(values, namespace, catalog)
     return replace(cluster, unread=dict(_left_out(values, cluster)))
 
@@ -70,7 +77,7 @@ def of_objects(values: Iterable[Raw], namespace: str | None, catalog: Catalog) -
         if kind.namespaced and namespace and value["metadata"].get("namespace") != namespace:
             continue
         found[kind.kind].append(kind.trim(value, str(value.get("apiVersion") or ""), kind.kind))
-    return _cluster(found, {}, not namespace)
+    return cluster_of(found, {}, not namespace)
 
 
 def _named(value: Raw, kind: Watched) -> bool:
@@ -82,7 +89,9 @@ def _named(value: Raw, kind: Watched) -> bool:
     return True
 
 
-def _cluster(found: Mapping[str, Sequence[Raw]], unread: Mapping[str, str], everything: bool) -> Cluster:
+def cluster_of(found: Mapping[str, Sequence[Raw]], unread: Mapping[str, str], everything: bool) -> Cluster:
+    """Return the cluster of trimmed objects by kind, of ``cluster.survey.scanned.kinds`` and ``OWNERS``. ``everything``: pods of all
+    namespaces are among them."""
     facts = ClusterFacts.from_objects([one for kind in _FACTS for one in found.get(kind, ())])
     return Cluster(
         nodes=found["Node"],

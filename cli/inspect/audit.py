@@ -15,10 +15,12 @@ from cli.options import add_cluster_options, add_mode_option, add_snapshot_optio
 from cli.output import stderr
 from cli.output.audit import answer, html
 from cli.output.audit.answer import Answer
+from cli.terminal import screen
+from cli.terminal.progress import each, reading
 from documents.prices import read_prices
 from policies.audit.assessment import Assessment
 from policies.audit.ledger import Ledger
-from policies.audit.prices import Prices, prices
+from policies.catalog.prices import Prices, prices
 from policies.document import InputError
 from policies.scan.exposure import exposure
 from policies.state.snapshot import Snapshot
@@ -44,6 +46,15 @@ def add_parser(subcommands: Any) -> None:
         description="Judge the GPU pods of a cluster: what each policy in Audit or Warn would change or refuse, which pods are not as "
         "policies in Enforce make them, and which would be refused today. With --policies those of files, else the cluster's own. "
         "Exit code 0: answered, 2: bad input.",
+        examples=(
+            ("What the cluster's policies in Audit and Warn would do to the pods that run", "%(prog)s"),
+            ("What policies of files would do, before they are installed", "%(prog)s --policies policies/ --as Audit"),
+            (
+                "What switching one to Enforce would do, to what runs and to last week's creations",
+                "%(prog)s --enforce-preview ClusterGPUPolicy/training --recordings /var/log/kubernetes/",
+            ),
+            ("By reports alone, for a spreadsheet", "%(prog)s --reports -n research -o csv"),
+        ),
     )
     add = parser.add_argument
     add("--output", "-o", choices=("table", "json", "csv", "html"), default="table", help="form of the output; default: table")
@@ -89,7 +100,8 @@ def run(args: argparse.Namespace) -> int:
     args = as_of_a_cluster(args)
     catalog, chosen = options(sources_from(args))
     cost = prices(catalog, read_prices(args.prices, catalog) if args.prices else None)
-    found = whole_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, stderr.progress, _INSTEAD)
+    with reading() as progress:
+        found = whole_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, progress.read, _INSTEAD)
     for reason in found.unread.values():
         stderr.say(f"{reason}: what rests on it is not known")
     if args.policies:
@@ -104,11 +116,11 @@ def run(args: argparse.Namespace) -> int:
     if args.as_mode:
         snapshot = in_mode(snapshot, args.as_mode)
     ledger, assessment = Ledger(), Assessment(snapshot, cost, found.owners)
-    for pod in found.pods:
+    for pod in each("judged", "pods", found.pods):
         if (audited := assessment.of(pod)) is not None:
             ledger.put(audited)
     shown = Answer(ledger=ledger, snapshot=snapshot, exposure=lambda pod: exposure(pod, snapshot, age(pod.created)))
-    sys.stdout.write(html.text(shown) if args.output == "html" else answer.text(args.output, shown))
+    sys.stdout.write(html.text(shown) if args.output == "html" else answer.text(args.output, shown, screen.output()))
     return 0
 
 
@@ -124,7 +136,8 @@ def _reported(args: argparse.Namespace) -> int:
     if args.reports:
         found = reports.of_files(args.reports, args.namespace)
     else:
-        found = reports.of_cluster(args.kubeconfig, args.context, args.namespace, stderr.progress)
+        with reading() as progress:
+            found = reports.of_cluster(args.kubeconfig, args.context, args.namespace, progress.read)
     for error in found.errors:
         print(stderr.line(error), file=sys.stderr)
     if found.errors and not found.found:
@@ -132,9 +145,9 @@ def _reported(args: argparse.Namespace) -> int:
     for note in reported.notes(found):
         stderr.say(note)
     if args.enforce_preview:
-        sys.stdout.writelines(f"{line}\n" for line in reported.preview(args.enforce_preview, found))
+        sys.stdout.writelines(f"{line}\n" for line in reported.preview(args.enforce_preview, found, screen.output()))
     else:
-        sys.stdout.write(reported.text(args.output, found))
+        sys.stdout.write(reported.text(args.output, found, screen.output()))
     return 2 if found.errors else 0
 
 
@@ -155,14 +168,14 @@ def _preview(args: argparse.Namespace, found: WholeCluster, snapshot: Snapshot, 
     runs.add(Piece("cluster", "documents"), existing.counted(found.pods, found.owners, compared.start(), now.cluster.nodes))
     recorded = Total() if args.recordings else None
     if recorded is not None:
-        for one in processes.judged(pieces(args.recordings), compared, processes.cores()):
+        for one in each("judged", "pieces of the recordings", processes.judged(pieces(args.recordings), compared, processes.cores())):
             if isinstance(one, InputError):
                 recorded.fail(one)
             else:
                 recorded.add(*one)
         for error in recorded.errors:
             print(stderr.line(error), file=sys.stderr)
-    sys.stdout.writelines(f"{line}\n" for line in preview.lines(name, runs, recorded))
+    sys.stdout.writelines(f"{line}\n" for line in preview.lines(name, runs, recorded, screen.output()))
     return 2 if recorded is not None and recorded.wrong else 0
 
 

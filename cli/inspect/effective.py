@@ -8,8 +8,6 @@ to type.
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -18,6 +16,8 @@ from typing import Any
 
 from cli.options import add_cluster_options, add_snapshot_options, as_of_a_cluster, assumed_platforms, snapshot_from, sources_from
 from cli.output import effective_output, stderr, yaml_writer
+from cli.terminal import screen
+from cli.terminal.printable import json_text
 from policies import duration
 from policies.catalog import Catalog
 from policies.document import InputError
@@ -41,6 +41,11 @@ def add_parser(subcommands: Any) -> None:
         help="what policies make of a namespace, field by field",
         description="Show what acts on GPU pods of a namespace: each field, its value, who set it, what it clipped or overrode. "
         "Reads the cluster of the current kubeconfig, or with --policies only files. Exit code 0: answered, 2: bad input.",
+        examples=(
+            ("What acts on GPU pods of a namespace of the cluster", "%(prog)s -n research"),
+            ("For Jobs of eight GPUs that run six hours", "%(prog)s -n research --workload Job --gpus 8 --duration 6h"),
+            ("Of files, without a cluster", "%(prog)s --policies policies/ --facts namespaces.yaml -n research -o json"),
+        ),
     )
     add = parser.add_argument
     add("--namespace", "-n", metavar="NS", help="default: the kubeconfig's, or default")
@@ -81,10 +86,10 @@ def run(args: argparse.Namespace) -> int:
     kind = Kind(workload=_workload(args.workload, snapshot.catalog), labels=args.pod_labels, gpus=args.gpus, seconds=args.duration)
     answer = effective(snapshot.facts_for(namespace), kind)
     if args.output == "table":
-        sys.stdout.write(effective_output.table(answer, wrong, _width()))
+        sys.stdout.write(effective_output.table(answer, wrong, screen.output()))
     else:
         value = effective_output.value(answer, wrong)
-        sys.stdout.write(yaml_writer.text(value) if args.output == "yaml" else json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.write(yaml_writer.text(value) if args.output == "yaml" else json_text(value) + "\n")
     return 0
 
 
@@ -133,12 +138,3 @@ def _workload(name: str | None, catalog: Catalog) -> str | None:
             stderr.say(f"pods of a {name} are known {known}: policies that name {name} do not match them")
         return name
     raise InputError(file="--workload", message=f'"{name}" is no kind of workload{hint(name, [w.name for w in catalog.workloads])}')
-
-
-def _width() -> int:
-    """Return the columns of the terminal, between 80 and 120; 100 without a terminal."""
-    try:
-        columns = os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 100
-    except (OSError, ValueError):
-        columns = 100
-    return max(80, min(120, columns))

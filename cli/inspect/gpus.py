@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from cli.output import stderr
 from cli.output.columns import table
+from cli.terminal import screen
+from cli.terminal.printable import printable
+from cli.terminal.screen import PLAIN, Screen
 from documents.files import read_catalog
 from policies.catalog import Catalog, Gpu, MachineType, MigProfile, Platform
 from policies.nearest import hint
@@ -28,6 +32,11 @@ def add_parser(subparsers: Any) -> None:
         "gpus",
         help="the catalog as a table",
         description="The GPUs that Berth knows; with MODEL (A100-40GB, or a group such as A100) its labels, MIG slices and machines.",
+        examples=(
+            ("All models, with MIG slices and prices", "%(prog)s"),
+            ("Labels, slices and machines of one", "%(prog)s A100-40GB"),
+            ("With what your own file adds", "%(prog)s --catalog our-gpus.yaml"),
+        ),
     )
     parser.add_argument("model", nargs="?", metavar="MODEL", help="a model or a group of models")
     parser.add_argument("--catalog", metavar="FILE", help="a file laid over the catalog: new GPUs, labels, resource names")
@@ -38,13 +47,13 @@ def run(args: argparse.Namespace) -> int:
     CatalogFilesError."""
     catalog = read_catalog([args.catalog] if args.catalog else [])
     if args.model is None:
-        print("\n".join(_overview(catalog)))
+        print("\n".join(_overview(catalog, screen.output())))
         return 0
     found = _named(catalog, args.model)
     if not found:
         stderr.say(f'no GPU "{args.model}" in the catalog{hint(args.model, catalog.model_names, catalog.codes)}')
         return BAD_INPUT
-    print("\n\n".join("\n".join(_detail(catalog, gpu)) for gpu in found))
+    print("\n\n".join("\n".join(_detail(catalog, gpu, screen.output())) for gpu in found))
     return 0
 
 
@@ -54,12 +63,12 @@ def _named(catalog: Catalog, name: str) -> tuple[Gpu, ...]:
     return catalog.models(names.get(name.casefold(), name))
 
 
-def _overview(catalog: Catalog) -> Iterator[str]:
+def _overview(catalog: Catalog, screen: Screen = PLAIN) -> Iterator[str]:
     rows = [
         (gpu.model, gpu.family, _gigabytes(gpu.memory_gb), _slices(gpu), *_price(_cheapest(catalog, gpu)))
         for gpu in sorted(catalog.gpus, key=lambda gpu: catalog.vendors.index(gpu.vendor))
     ]
-    yield from table(("MODEL", "FAMILY", "MEMORY", "MIG SLICES (most on one GPU)", "USD/GPU-H", "LOWEST AT"), rows)
+    yield from table(("MODEL", "FAMILY", "MEMORY", "MIG SLICES (most on one GPU)", "USD/GPU-H", "LOWEST AT"), rows, screen)
     yield ""
     yield from _price_notes(catalog)
     yield "`berth gpus MODEL` shows labels, slices with usable memory, and machines."
@@ -89,26 +98,31 @@ def _price(machine: MachineType | None) -> tuple[str, str]:
 
 def _price_notes(catalog: Catalog) -> Iterator[str]:
     where = "; ".join(catalog.prices.values())
-    yield f"Prices are indicative: {where}." if where else "The catalog does not say where and when its prices hold."
+    yield f"Prices are indicative: {printable(where)}." if where else "The catalog does not say where and when its prices hold."
 
 
-def _detail(catalog: Catalog, gpu: Gpu) -> Iterator[str]:
+def _detail(catalog: Catalog, gpu: Gpu, screen: Screen = PLAIN) -> Iterator[str]:
     groups = f" (group {', '.join(gpu.groups)})" if gpu.groups else ""
     memory = f", {gpu.memory_mib} MiB by its driver" if gpu.memory_mib else ""
     compute = f", compute capability {gpu.compute_capability}" if gpu.compute_capability else ""
-    yield f"{gpu.model}{groups}: {gpu.vendor}, family {gpu.family}{compute}, {_gigabytes(gpu.memory_gb)}{memory}"
-    yield f"resource {catalog.whole[gpu.vendor]}"
-    for title, lines in (("LABELS", _labels(catalog, gpu)), ("MIG", _mig(catalog, gpu)), ("MACHINES", _machines(catalog, gpu))):
+    yield printable(f"{gpu.model}{groups}: {gpu.vendor}, family {gpu.family}{compute}, {_gigabytes(gpu.memory_gb)}{memory}")
+    yield printable(f"resource {catalog.whole[gpu.vendor]}")
+    inner = replace(screen, width=screen.width - len("  ")) if screen.width else screen
+    for title, lines in (
+        ("LABELS", _labels(catalog, gpu, inner)),
+        ("MIG", _mig(catalog, gpu, inner)),
+        ("MACHINES", _machines(catalog, gpu, inner)),
+    ):
         yield ""
-        yield title
+        yield screen.paint("strong", title)
         yield from (f"  {line}" for line in lines)
 
 
-def _labels(catalog: Catalog, gpu: Gpu) -> list[str]:
+def _labels(catalog: Catalog, gpu: Gpu, screen: Screen) -> list[str]:
     rows = [
         (platform.name, key, " ".join(values)) for platform in catalog.platforms.values() for key, values in _values(catalog, platform, gpu)
     ]
-    return [*table(("PLATFORM", "LABEL", "VALUES"), rows), AFTER_BOOT] if rows else ["none known"]
+    return [*table(("PLATFORM", "LABEL", "VALUES"), rows, screen), AFTER_BOOT] if rows else ["none known"]
 
 
 def _values(catalog: Catalog, platform: Platform, gpu: Gpu) -> Iterator[tuple[str, list[str]]]:
@@ -138,21 +152,21 @@ def _attribute(name: str, gpu: Gpu, machines: Iterable[MachineType]) -> Iterator
         yield own[name] if name in own else machine.attributes.get(name)
 
 
-def _mig(catalog: Catalog, gpu: Gpu) -> list[str]:
+def _mig(catalog: Catalog, gpu: Gpu, screen: Screen) -> list[str]:
     if not gpu.mig:
         return ["none"]
     rows = [
         (profile.name, _resource(catalog, profile), str(profile.count), _gigabytes(profile.memory_gb), _mebibytes(profile.usable_mib))
         for profile in gpu.mig
     ]
-    return table(("PROFILE", "RESOURCE", "MOST", "NOMINAL", "USABLE"), rows)
+    return table(("PROFILE", "RESOURCE", "MOST", "NOMINAL", "USABLE"), rows, screen)
 
 
 def _resource(catalog: Catalog, profile: MigProfile) -> str:
     return catalog.renamed.get(profile.name, profile.resource)
 
 
-def _machines(catalog: Catalog, gpu: Gpu) -> list[str]:
+def _machines(catalog: Catalog, gpu: Gpu, screen: Screen) -> list[str]:
     machines = [machine for machine in catalog.machines if machine.model == gpu.model]
     if not machines:
         return ["none known"]
@@ -160,7 +174,7 @@ def _machines(catalog: Catalog, gpu: Gpu) -> list[str]:
         (machine.cloud, machine.type or f"{machine.family} (any)", machine.family or NONE, _count(machine), *_prices(machine))
         for machine in machines
     ]
-    return [*table(("CLOUD", "TYPE", "FAMILY", "GPUS", "USD/H", "USD/GPU-H"), rows), *_price_notes(catalog)]
+    return [*table(("CLOUD", "TYPE", "FAMILY", "GPUS", "USD/H", "USD/GPU-H"), rows, screen), *_price_notes(catalog)]
 
 
 def _count(machine: MachineType) -> str:

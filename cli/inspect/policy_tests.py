@@ -17,9 +17,10 @@ from cli.output import stderr
 from cli.policy_cases import case as cases
 from cli.policy_cases import changes
 from cli.policy_cases.changes import Seen
-from cli.policy_cases.results import printable, text
+from cli.policy_cases.results import text
 from cli.policy_cases.run import Fill, Run
 from cli.policy_cases.run import run as run_cases
+from cli.terminal import screen
 
 PASSED, FAILED, BAD_INPUT = 0, 1, 2
 FORMS = ("text", "junit", "json")
@@ -35,6 +36,12 @@ def add_parser(subcommands: Any) -> None:
         description="Run test cases of policies: each a pod, and what is expected of it. Shows expected against actual where they "
         "differ, and which fields of the policies no case exercises. The options on policies and facts stand for what a case leaves "
         "out. Exit code 0: all pass, 1: a case fails, 2: bad input.",
+        examples=(
+            ("All cases of a folder", "%(prog)s tests/"),
+            ("For CI: JUnit XML, and no field of a policy without a case", "%(prog)s tests/ -o junit --min-coverage 100"),
+            ("Fill in what is expected of new cases", "%(prog)s tests/ --write"),
+            ("Again at each change", "%(prog)s tests/ --watch"),
+        ),
     )
     add = parser.add_argument
     add("paths", nargs="+", metavar="PATH", help="file of test cases, or folder: every YAML file in it and in its folders")
@@ -74,8 +81,8 @@ def _once(args: argparse.Namespace, defaults: Mapping[str, Any]) -> tuple[int, S
     fill: Fill = "all" if args.overwrite else "empty" if args.write else "nothing"
     found = run_cases(args.paths, defaults, fill)
     for line in (*found.warnings, *(f"{error.place}: {error.message}" for error in found.errors)):
-        stderr.say(printable(line))
-    sys.stdout.write(text(args.output, found, args.min_coverage))
+        stderr.say(line)
+    sys.stdout.write(text(args.output, found, args.min_coverage, screen.output()))
     sys.stdout.flush()
     return code(found, args.min_coverage), found.seen
 

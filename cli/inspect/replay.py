@@ -7,7 +7,6 @@ Exit code 0: nothing is decided otherwise; 1: something is; 2: bad input, with a
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -15,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from cli.options import add_cluster_options, add_snapshot_options, as_of_a_cluster, assumed_platforms, snapshot_from, sources_from
 from cli.output import stderr
-from cli.output.manifests import wants_colour
 from cli.replaying import ci_output, existing, processes, statements, text_output
 from cli.replaying.comparison import Comparison
 from cli.replaying.total import Total
+from cli.terminal import screen
+from cli.terminal.progress import Progress, reading
 from documents.prices import read_prices
 from documents.recordings.pieces import Piece, pieces
 from policies.audit.assessment import Assessment
-from policies.audit.prices import prices
+from policies.catalog.prices import prices
 from policies.document import InputError
 from policies.state.snapshot import Snapshot
 from policies.state.updater import AUTO, Updater
@@ -44,6 +44,12 @@ def add_parser(subcommands: Any) -> None:
         description="Judge the pods of recordings anew (API server audit logs at level Request, AdmissionReviews; JSON lines, JSON, YAML; "
         "compressed too), or those of a cluster, and compare with what was decided then. "
         "Exit code 0: nothing is decided otherwise, 1: something is, 2: bad input.",
+        examples=(
+            ("What these policies would have decided of the last week's pods", "%(prog)s --policies policies/ /var/log/kubernetes/"),
+            ("Rewritten policies against those of then, with diffs", "%(prog)s --policies new/ --against old/ --diff reviews.jsonl.gz"),
+            ("The pods of the cluster, by policies of files against its own", "%(prog)s --policies policies/"),
+            ("Annotations of a pull request", "%(prog)s --policies policies/ -o github recorded/"),
+        ),
     )
     add = parser.add_argument
     add("files", nargs="*", metavar="FILE", help="recording, folder, or - for standard input; without one the pods of a cluster")
@@ -86,7 +92,7 @@ def _lines(form: str, total: Total, told: list[str]) -> Iterable[str]:
         return ci_output.junit(total, told)
     if form == "github":
         return ci_output.github(total, told)
-    return text_output.text(total, colour=sys.stdout.isatty() and wants_colour(os.environ))
+    return text_output.text(total, screen.output())
 
 
 def _from_files(args: argparse.Namespace) -> Comparison:
@@ -110,14 +116,13 @@ def _old(args: argparse.Namespace, facts: Iterable[Mapping[str, Any]], *, all_no
 
 def _of_files(args: argparse.Namespace, chosen: Comparison) -> Total:
     total = Total()
-    for one in processes.judged(pieces(args.files), chosen, args.processes or processes.cores()):
-        if isinstance(one, InputError):
-            total.fail(one)
-        else:
-            total.add(*one)
-            _progress(total)
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    with Progress() as progress:
+        for one in processes.judged(pieces(args.files), chosen, args.processes or processes.cores()):
+            if isinstance(one, InputError):
+                total.fail(one)
+            else:
+                total.add(*one)
+            progress.show(f"judged {total.tally.all.pods} pods of {sum(total.files.values())} lines")
     return total
 
 
@@ -149,7 +154,8 @@ def _cluster(args: argparse.Namespace) -> tuple[WholeCluster, Snapshot | None, S
     if args.facts:
         raise InputError(file="--facts", message="the facts are the cluster's; leave it out, or name FILEs and --policies")
     catalog, settings = options(sources_from(args))
-    found = whole_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, stderr.progress)
+    with reading() as progress:
+        found = whole_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, progress.read)
     for reason in found.unread.values():
         stderr.say(f"{reason}: what rests on it is not known")
     own = Updater(catalog, settings).apply(found.changes(), all_nodes=found.all_nodes).snapshot if found.installed else None
@@ -157,9 +163,3 @@ def _cluster(args: argparse.Namespace) -> tuple[WholeCluster, Snapshot | None, S
     if now is None:
         raise InputError(file=CLUSTER, message=f"Berth is not installed there; {_NOW_ONLY}")
     return found, own, now
-
-
-def _progress(total: Total) -> None:
-    """Show how far it is, on a terminal."""
-    if sys.stderr.isatty():
-        print(f"\r{sum(total.files.values())} lines, {total.tally.all.pods} pods ", end="", file=sys.stderr, flush=True)

@@ -11,10 +11,11 @@ import sys
 from typing import Any
 
 from cli.options import add_cluster_options, names
-from cli.output import stderr
+from cli.terminal import screen
+from cli.terminal.progress import reading
 from documents.prices import read_prices
-from policies.audit.prices import prices
 from policies.catalog import Catalog
+from policies.catalog.prices import prices
 from policies.document import InputError
 from policies.scan.objects_read import Cluster
 from policies.scan.remedies import Remedies
@@ -36,6 +37,12 @@ def add_parser(subcommands: Any) -> None:
         description="Look at a cluster as it is: GPU pods that wait and what they lack, runs that may be cut short, GPUs held for little, "
         "node pools with settings that hurt, labels that disagree, in dollars an hour. Read-only; nothing need be installed. "
         "Exit code 0: answered, 2: bad input.",
+        examples=(
+            ("What is wrong with the GPUs of the current cluster", "%(prog)s"),
+            ("For people who decide, as one HTML file", "%(prog)s -o html > gpus.html"),
+            ("Of dumps, without a cluster", "%(prog)s --from nodes.yaml --from pods.yaml"),
+            ("Policies in Audit that fit the cluster", "%(prog)s --suggest policies/"),
+        ),
     )
     add = parser.add_argument
     add("--output", "-o", choices=("text", "json", "html"), default="text", help="form of the output; default: text")
@@ -65,14 +72,21 @@ def run(args: argparse.Namespace) -> int:
     if args.dumps:
         cluster = scanned_cluster.recorded(args.dumps, args.namespace, catalog)
     else:
-        cluster = scanned_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, stderr.progress)
+        with reading() as progress:
+            cluster = scanned_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, progress.read)
     snapshot = shipped(catalog, chosen, cluster)
     seen, remedies = see(cluster, snapshot, cost), Remedies(snapshot, apply_patch)
-    report = scan(seen, remedies)
+    with reading() as progress:
+        progress.show("judging what was read")
+        report = scan(seen, remedies)
     if args.suggest:
         suggested.write(args.suggest, suggestions(seen, report.hits, chosen, apply_patch))
-    forms = {"text": scan_output.text, "json": scan_output.json_text, "html": scan_html.text}
-    sys.stdout.write(scan_diff.text(report.hits, remedies) if args.diff else forms[args.output](report))
+    if args.diff:
+        sys.stdout.write(scan_diff.text(report.hits, remedies, screen.output()))
+    elif args.output == "text":
+        sys.stdout.write(scan_output.text(report, screen.output()))
+    else:
+        sys.stdout.write(scan_html.text(report) if args.output == "html" else scan_output.as_json(report))
     return 0
 
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TextIO
 
-from cli.given.inputs import Inputs
+from cli.given.inputs import Inputs, unfilled
 from cli.given.manifests import read
 from cli.judging.judge import Outcome, judge
 from cli.options import add_mode_option, add_snapshot_options, assumed_platforms, in_mode, snapshot_from
 from cli.output import manifests, report, stderr
+from cli.terminal import screen
 from policies.document import Document, InputError, objects
 from policies.state.snapshot import Snapshot
 
@@ -32,6 +32,15 @@ def add_parser(subcommands: Any) -> None:
         help="show what the policies make of manifests",
         description="Judge manifests as the admission server would, and show its edits. "
         "Exit code 0: all admitted, 1: something refused, 2: bad input.",
+        examples=(
+            ("What is added to a manifest, as a diff", "%(prog)s -o diff train.yaml"),
+            (
+                "By your policies, for pods on GKE, as if all were in Enforce",
+                "%(prog)s --policies policies/ --platforms gke --as Enforce train.yaml",
+            ),
+            ("What Helm would install", "helm template chart/ | %(prog)s -n research -"),
+            ("Apply what was admitted", "%(prog)s train.yaml | kubectl apply -f -"),
+        ),
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="YAML or JSON file, folder, or - for standard input")
     add_snapshot_options(parser)
@@ -56,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     """Judge, print and return the exit code. Raises InputError for unreadable policies, facts or catalog."""
     if not args.platforms:
         args.platforms = assumed_platforms()
-    inputs = Inputs(args.files, args.namespace)
+    inputs = Inputs.of_files(args.files, args.namespace)
     trial = Trial(
         snapshot=_supposed(snapshot_from(args, inputs.facts), args),
         inputs=inputs,
@@ -121,26 +130,15 @@ class Trial:
     def _judged(self, item: Document | InputError) -> Outcome:
         if isinstance(item, InputError):
             raise item
-        if unfilled := next(self._unfilled(item), None):
-            raise unfilled
+        if (error := next(unfilled(item, self.snapshot), None)) is not None:
+            raise error
         namespace, catalog = self.inputs.namespace, self.snapshot.catalog
         manifest = read(item, catalog, namespace, as_served=self.as_served, around=self.inputs.around)
         outcome = judge(manifest, self.snapshot)
         self.code = max(self.code, REFUSED if outcome.refused else ADMITTED)
-        self.err.write("".join(f"{line}\n" for line in report.lines(outcome)))
+        self.err.write("".join(f"{line}\n" for line in report.lines(outcome, screen.errors())))
         self.platform.update(dict.fromkeys(report.of_platform(outcome)))
         return outcome
-
-    def _unfilled(self, item: Document) -> Iterator[InputError]:
-        """Yield an error for each unfilled template placeholder in an object.
-
-        A placeholder in place of an accelerator's amount is left out: it is judged, as an invalid amount.
-        """
-        for error in item.unfilled:
-            inside = error.path[: len(item.path)] == item.path
-            amount = error.path[-2:-1] in (("limits",), ("requests",)) and self.snapshot.resource(str(error.path[-1])) is not None
-            if inside and not amount:
-                yield error
 
     def _tell(self, error: InputError) -> None:
         self.code = BAD_INPUT

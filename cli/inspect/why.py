@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from cli.given.asked_cluster import Asked
-from cli.given.manifests import Manifest
 from cli.options import add_cluster_options, add_snapshot_options, as_of_a_cluster, snapshot_from, sources_from
 from cli.output import stderr
+from cli.terminal import screen
+from cli.terminal.progress import reading
 from cluster.watch.kinds import key_of
-from documents.files import read_documents
-from policies.audit.prices import prices
+from documents.files import read_objects
 from policies.catalog import Catalog
-from policies.document import Document, InputError, objects
+from policies.catalog.prices import prices
+from policies.document import InputError
 from policies.scheduling.fleet import Fleet, fleet_of
 from policies.state.cluster_facts import KINDS
 from policies.state.snapshot import Snapshot
@@ -39,6 +40,11 @@ def add_parser(subcommands: Any) -> None:
         description="Explain one pod or workload: what keeps it off each kind of place, what scheduler, Karpenter and Kueue say, and the "
         "smallest change that mends it; which policy refuses its pods; or what policies wrote into it. Read-only. "
         "Exit code 0: answered, 2: bad input.",
+        examples=(
+            ("Why a pod waits", "%(prog)s pod/train-0 -n research"),
+            ("Why a Job makes no pods, with the smallest change written to a file", "%(prog)s job/train --fix fix.yaml"),
+            ("A manifest that is not created yet, against dumped nodes", "%(prog)s -f train.yaml --facts nodes.yaml"),
+        ),
     )
     add = parser.add_argument
     add("target", nargs="?", metavar="TYPE/NAME", help="pod/NAME, job/NAME, or any workload of the catalog")
@@ -60,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     args = as_of_a_cluster(args)
     catalog, chosen = options(sources_from(args))
     found = _of_file(args, catalog, chosen) if args.file else _of_cluster(args, catalog, chosen)
-    sys.stdout.write(values.text(found) if args.output == "json" else text.text(found, datetime.now(UTC)))
+    sys.stdout.write(values.text(found) if args.output == "json" else text.text(found, datetime.now(UTC), screen.output()))
     if args.fix:
         _fix(args.fix, found.value)
     return 0
@@ -74,10 +80,11 @@ def _of_cluster(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> 
     if not slash or not type_ or not name:
         raise InputError(file=args.target, message="wants TYPE/NAME, such as pod/train-0")
     asked_cluster.kind_of(type_, catalog)
-    asked = asked_cluster.read(args.kubeconfig, args.context, args.namespace, (type_, name), catalog, stderr.progress)
+    with reading() as progress:
+        asked = asked_cluster.read(args.kubeconfig, args.context, args.namespace, (type_, name), catalog, progress.read)
     snapshot = _snapshot(args, asked, catalog, chosen)
     explainer = Explainer(snapshot, _fleet(asked, _given(args), snapshot), prices(catalog))
-    return explainer.of_object(args.target, asked, _made_of(asked, catalog))
+    return explainer.of_object(args.target, asked, asked_cluster.made_of(asked, catalog))
 
 
 def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any:
@@ -85,14 +92,15 @@ def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any
     from cli.given import asked_cluster
     from cli.given.manifests import read
 
-    manifests = [read(item, catalog, args.namespace or "default") for item in _documents([args.file])]
+    manifests = [read(item, catalog, args.namespace or "default") for item in read_objects([args.file])]
     manifest = next((one for one in manifests if one.subjects), None)
     if manifest is None:
         raise InputError(file=args.file, message="has no pod, and no workload that makes pods")
     if args.facts:
         asked = Asked(namespace=manifest.namespace, value={})
     else:
-        asked = asked_cluster.read(args.kubeconfig, args.context, manifest.namespace, None, catalog, stderr.progress)
+        with reading() as progress:
+            asked = asked_cluster.read(args.kubeconfig, args.context, manifest.namespace, None, catalog, progress.read)
     snapshot = _snapshot(args, asked, catalog, chosen)
     explainer = Explainer(snapshot, _fleet(asked, _given(args), snapshot), prices(catalog))
     title = f"{manifest.kind.lower()}/{manifest.name}"
@@ -109,17 +117,7 @@ def _snapshot(args: argparse.Namespace, asked: Asked, catalog: Catalog, chosen: 
 
 def _given(args: argparse.Namespace) -> list[dict[str, Any]]:
     """Return the objects of --facts."""
-    return [item.value for item in _documents(args.facts) if isinstance(item.value, dict)]
-
-
-def _documents(paths: list[str]) -> list[Document]:
-    """Return the objects of files. Raises the first InputError."""
-    documents, errors = read_documents(paths)
-    items = [item for document in documents for item in objects(document)]
-    errors += [item for item in items if isinstance(item, InputError)]
-    if errors:
-        raise errors[0]
-    return [item for item in items if isinstance(item, Document)]
+    return [item.value for item in read_objects(args.facts) if isinstance(item.value, dict)]
 
 
 def _fleet(asked: Asked, given: list[dict[str, Any]], snapshot: Snapshot) -> Fleet | None:
@@ -129,22 +127,6 @@ def _fleet(asked: Asked, given: list[dict[str, Any]], snapshot: Snapshot) -> Fle
         return None
     open_ended = True if "Node" in asked.unread or "NodePool" in asked.unread else None
     return fleet_of(places, catalog=snapshot.catalog, tables=snapshot.tables, occupants=asked.occupants, open_ended=open_ended)
-
-
-def _made_of(asked: Asked, catalog: Catalog) -> Manifest | None:
-    """Return the topmost object that the pods are made of and that Berth can read; None for a bare pod."""
-    from cli.given.manifests import read
-
-    for value in (*reversed(asked.owners), asked.value):
-        if value.get("kind") == "Pod":
-            continue
-        try:
-            manifest = read(Document(file=str(value.get("kind")), value=value), catalog, asked.namespace)
-        except InputError:
-            continue
-        if manifest.subjects:
-            return manifest
-    return None
 
 
 def _fix(file: str, value: Any) -> None:

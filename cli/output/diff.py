@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from cli.output.yaml_writer import emit, open_list, open_map, scalar
+from cli.terminal.printable import printable
+from cli.terminal.screen import Screen, Style
 
 CONTEXT = 3
 """Lines shown around a change, as diff -u and git do."""
 HEADER = 2
 """Lines before the first hunk."""
-_COLOURS = {"-": "\x1b[31m", "+": "\x1b[32m", "@": "\x1b[36m"}
-_BOLD, _OFF = "\x1b[1m", "\x1b[0m"
+_STYLES: Mapping[str, Style] = {"-": "bad", "+": "good", "@": "place"}
 _MISSING = object()
 
 
@@ -25,14 +26,14 @@ def unified(before: Any, after: Any, label: str, label_after: str = "") -> list[
     """Return the diff with its two header lines, or no lines if both sides are written the same."""
     marked = marked_lines(before, after)
     hunks = list(_hunks(marked))
-    return [f"--- {label}", f"+++ {label_after or f'{label} (as admitted)'}", *hunks] if hunks else []
+    heads = [f"--- {printable(label)}", f"+++ {printable(label_after or f'{label} (as admitted)')}"]
+    return [*heads, *hunks] if hunks else []
 
 
-def coloured(diff: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of a diff with terminal colours, as git shows them."""
+def coloured(diff: Iterable[str], screen: Screen) -> Iterator[str]:
+    """Yield the lines of a diff with the colours that git gives them, if the screen has colour."""
     for number, line in enumerate(diff):
-        colour = _BOLD if number < HEADER else _COLOURS.get(line[:1])
-        yield f"{colour}{line}{_OFF}" if colour else line
+        yield screen.paint("strong" if number < HEADER else _STYLES.get(line[:1]), line)
 
 
 def marked_lines(before: Any, after: Any) -> list[str]:
@@ -150,7 +151,7 @@ def _replace(head: str, before: Any, after: Any, pad: str, out: list[str]) -> No
 def _hunks(marked: list[str]) -> Iterator[str]:
     changed = [at for at, line in enumerate(marked) if line[0] != " "]
     old = new = done = 0
-    for first, last in _spans(changed, len(marked)):
+    for first, last in spans(changed, len(marked)):
         old, new = old + first - done, new + first - done
         body = marked[first:last]
         added = sum(line[0] == "+" for line in body)
@@ -161,16 +162,16 @@ def _hunks(marked: list[str]) -> Iterator[str]:
         old, new, done = old + olds, new + news, last
 
 
-def _spans(changed: list[int], length: int) -> Iterator[tuple[int, int]]:
+def spans(changed: list[int], length: int) -> Iterator[tuple[int, int]]:
     """Yield the ranges of changed lines with their context; ranges that touch are merged."""
-    spans: list[tuple[int, int]] = []
+    found: list[tuple[int, int]] = []
     for at in changed:
         first, last = max(0, at - CONTEXT), min(length, at + 1 + CONTEXT)
-        if spans and first <= spans[-1][1]:
-            spans[-1] = (spans[-1][0], last)
+        if found and first <= found[-1][1]:
+            found[-1] = (found[-1][0], last)
         else:
-            spans.append((first, last))
-    yield from spans
+            found.append((first, last))
+    yield from found
 
 
 def _range(start: int, count: int) -> str:

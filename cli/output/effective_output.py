@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from cli.terminal.printable import printable
+from cli.terminal.screen import PLAIN, Screen, Style
+from cli.terminal.widths import padded, wrapped
+from cli.terminal.widths import width as columns
 from policies import duration
 from policies.explain.effective import Effective, Layer, Standing
 from policies.explain.effective_probe import Kind
@@ -17,9 +21,15 @@ from policies.state.objects import Entry, id_of
 SECTIONS = ("require", "default", "allow")
 
 
-def table(answer: Effective, wrong: Sequence[Entry], width: int) -> str:
-    """Return sections, each a heading and lines of at most ``width`` columns (except for names that are
-    longer)."""
+_UNWRAPPED = 100
+"""Columns of what goes to no terminal: a page of a text."""
+_WIDEST = 120
+"""Columns of the widest line: longer ones are hard to follow."""
+
+
+def table(answer: Effective, wrong: Sequence[Entry], screen: Screen = PLAIN) -> str:
+    """Return sections, each a heading and lines that fit the screen (except for names that are longer)."""
+    width = _UNWRAPPED if screen.width is None else min(_WIDEST, screen.width)
     parts = [("where", _where(answer, width)), ("in force", _in_force(answer, width))]
     parts += [(name, list(_rows([r for r in answer.look.rows if r.section == name], width))) for name in SECTIONS]
     parts += [
@@ -29,7 +39,9 @@ def table(answer: Effective, wrong: Sequence[Entry], width: int) -> str:
         ("would (Audit, Warn)", list(_layers(answer.would, answer, width))),
         ("not accepted", [line for one in wrong for line in _wrong(one, width)]),
     ]
-    return "\n".join("\n".join([name, *lines, ""]) for name, lines in parts if lines)
+    styles: Mapping[str, Style] = {"such a pod would be refused": "bad", "not accepted": "bad"}
+    heads = {name: screen.paint(styles.get(name, "strong"), name) for name, _ in parts}
+    return "\n".join("\n".join([heads[name], *map(printable, lines), ""]) for name, lines in parts if lines)
 
 
 def _where(answer: Effective, width: int) -> list[str]:
@@ -46,7 +58,7 @@ def _in_force(answer: Effective, width: int) -> list[str]:
         return ["  no policy: pods are admitted as they are"]
     order = {"always": 0, "sometimes": 1, "never": 2}
     standing = sorted(answer.policies, key=lambda s: order[s.acts])
-    return list(_cells([(s.policy.id, _mode(s), _why(s)) for s in standing], width))
+    return list(_cells([(s.policy.id, _mode(s), reach(s)) for s in standing], width))
 
 
 def _mode(standing: Standing) -> str:
@@ -54,7 +66,8 @@ def _mode(standing: Standing) -> str:
     return standing.mode if standing.mode == declared else f"{standing.mode} (--max-mode; says {declared})"
 
 
-def _why(standing: Standing) -> str:
+def reach(standing: Standing) -> str:
+    """Return to which pods and namespaces a policy applies."""
     never = "not for such pods: " if standing.acts == "never" else ""
     only = ", only " if standing.acts == "sometimes" else ", "
     pods = f"{only}{chosen}" if (chosen := condition(standing.policy)) else ""
@@ -116,23 +129,20 @@ def _cells(cells: Sequence[_Cell], width: int, indent: str = "  ") -> Iterator[s
 
 
 def _widths(cells: Sequence[_Cell], width: int) -> tuple[int, int, int]:
-    """Return the column widths: those of the contents; if there is no room, the widest shrinks, to 20 at
-    least."""
-    found = [max((len(cell[i]) for cell in cells), default=0) for i in range(3)]
-    while sum(found) + 4 > width and max(found) > 20:
-        found[found.index(max(found))] -= 1
+    """Return the column widths: those of the contents; if there is no room, the widest shrinks, to 20 and to its longest word at
+    least: names are not broken, and columns stay aligned."""
+    found = [max((columns(cell[i]) for cell in cells), default=0) for i in range(3)]
+    least = [max((columns(word) for cell in cells for word in cell[i].split(" ")), default=0) for i in range(3)]
+    while sum(found) + 4 > width and (wide := [i for i in range(3) if found[i] > max(20, least[i])]):
+        found[max(wide, key=lambda i: found[i])] -= 1
     return found[0], found[1], found[2]
 
 
 def _line(cell: _Cell, widths: tuple[int, int, int], indent: str) -> Iterator[str]:
-    columns = [_split(text, size) for text, size in zip(cell, widths, strict=True)]
-    for number in range(max(map(len, columns))):
-        texts = [column[number] if number < len(column) else "" for column in columns]
-        yield (indent + "  ".join(text.ljust(size) for text, size in zip(texts, widths, strict=True))).rstrip()
-
-
-def _split(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, max(width, 1), break_on_hyphens=False) or [""]
+    parts = [wrapped(printable(text), size) for text, size in zip(cell, widths, strict=True)]
+    for number in range(max(map(len, parts))):
+        texts = [part[number] if number < len(part) else "" for part in parts]
+        yield (indent + "  ".join(padded(text, size) for text, size in zip(texts, widths, strict=True))).rstrip()
 
 
 def _notes(notes: Iterable[str], width: int, indent: str) -> Iterator[str]:

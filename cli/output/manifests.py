@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol, TextIO
 
@@ -14,6 +12,9 @@ from cli.judging.judge import Judged, Outcome
 from cli.output import yaml_writer
 from cli.output.diff import coloured, unified
 from cli.output.report import place
+from cli.terminal import screen
+from cli.terminal.printable import json_text
+from cli.terminal.screen import is_terminal
 from policies.document import Document
 from policies.patch.json_tree import set_at
 from webhook.admission.review import answer
@@ -30,22 +31,14 @@ class Output(Protocol):
 
 def output(form: str | None, stream: TextIO) -> Output:
     """Return the output of the requested form; by default a diff on a terminal and YAML otherwise."""
-    terminal = stream.isatty()
-    form = form or ("diff" if terminal else "yaml")
-    if form == "diff":
-        return Diff(stream, colour=terminal and wants_colour(os.environ))
-    forms: dict[str, Callable[[TextIO], Output]] = {"yaml": Yaml, "json": Json, "review": Answers}
+    form = form or ("diff" if is_terminal(stream) else "yaml")
+    forms: dict[str, Callable[[TextIO], Output]] = {"diff": Diff, "yaml": Yaml, "json": Json, "review": Answers}
     return forms[form](stream)
 
 
-def wants_colour(environ: Mapping[str, str]) -> bool:
-    """Return False if NO_COLOR is set and not empty (https://no-color.org), or TERM is "dumb"."""
-    return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
-
-
 class Diff:
-    def __init__(self, stream: TextIO, *, colour: bool) -> None:
-        self.stream, self.colour = stream, colour
+    def __init__(self, stream: TextIO) -> None:
+        self.stream, self.screen = stream, screen.output()
 
     def document(self, document: Document, outcomes: list[Outcome]) -> None:
         for outcome in outcomes:
@@ -54,7 +47,7 @@ class Diff:
                 continue
             diff = unified(manifest.value, outcome.after, f"{place(manifest.document)} {manifest.kind}/{manifest.name}")
             if diff:
-                self.stream.write("\n".join(coloured(diff) if self.colour else diff) + "\n")
+                self.stream.write("\n".join(coloured(diff, self.screen)) + "\n")
 
     def end(self) -> None: ...
 
@@ -86,7 +79,7 @@ class Json:
         if not self.values:
             return
         whole = self.values[0] if len(self.values) == 1 else {"apiVersion": "v1", "kind": "List", "items": self._items()}
-        self.stream.write(json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
+        self.stream.write(json_text(whole) + "\n")
 
     def _items(self) -> list[Any]:
         lists = (value["items"] if _is_list(value) else [value] for value in self.values)
@@ -102,7 +95,7 @@ class Answers:
     def document(self, document: Document, outcomes: list[Outcome]) -> None:
         for outcome in outcomes:
             for number, pod in enumerate(outcome.pods):
-                self.stream.write(json.dumps(_answer(pod, outcome.manifest.document, number), ensure_ascii=False) + "\n")
+                self.stream.write(json_text(_answer(pod, outcome.manifest.document, number), indent=None) + "\n")
 
     def end(self) -> None: ...
 

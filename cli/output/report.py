@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from cli.judging.judge import Judged, Outcome
+from cli.terminal.printable import printable
+from cli.terminal.screen import PLAIN, Screen, Style
 from policies.document import Document, path_text
 from policies.messages import Place
 from policies.objects.wording import cut
@@ -37,10 +39,21 @@ def title(outcome: Outcome) -> str:
     return f'{manifest.kind} "{manifest.name}"' if manifest.name else manifest.kind
 
 
-def lines(outcome: Outcome) -> Iterator[str]:
+def lines(outcome: Outcome, screen: Screen = PLAIN) -> Iterator[str]:
     """Yield the decision, then violations, warnings and what policies in Audit or Warn would have done."""
     aside = f"; {outcome.manifest.aside}" if outcome.manifest.aside else ""
-    yield f"{place(outcome.manifest.document)}: {title(outcome)}: {_decision(outcome)}{aside}"
+    verdict = screen.paint(_style(outcome), printable(decision(outcome)))
+    yield f"{printable(f'{place(outcome.manifest.document)}: {title(outcome)}')}: {verdict}{printable(aside)}"
+    yield from map(printable, _reasons(outcome))
+
+
+def _style(outcome: Outcome) -> Style | None:
+    if outcome.refused:
+        return "bad"
+    return "good" if any(pod.judged for pod in outcome.pods) else None
+
+
+def _reasons(outcome: Outcome) -> Iterator[str]:
     if outcome.claim is not None:
         yield from (f"  {line}" for line in _of_claim(outcome.claim))
     for pod in outcome.pods:
@@ -52,6 +65,10 @@ def lines(outcome: Outcome) -> Iterator[str]:
 def of_platform(outcome: Outcome) -> Iterator[str]:
     """Yield a line for each problem that only the platform team can fix; equal for all objects that have the
     problem."""
+    yield from map(printable, _of_platform(outcome))
+
+
+def _of_platform(outcome: Outcome) -> Iterator[str]:
     for pod in outcome.pods:
         raw = pod.subject.review.pod
         yield from (f"for the platform team: {remark}" for remark in warnings.of_platform(pod.remarks, raw))
@@ -60,7 +77,8 @@ def of_platform(outcome: Outcome) -> Iterator[str]:
     yield from (f"for the platform team: {unlisted_accelerators.unknown(one.name)}" for one in outcome.held if not one.known)
 
 
-def _decision(outcome: Outcome) -> str:
+def decision(outcome: Outcome) -> str:
+    """Return the verdict on an object in a few words: ``admitted with 2 edits``."""
     if outcome.refused:
         return "refused"
     if outcome.manifest.fact:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cli.output.diff import unified
-from cli.output.scan_output import printable
+from cli.output.diff import coloured, unified
+from cli.terminal.printable import printable
+from cli.terminal.screen import PLAIN, Screen
 from policies.patch.applied import APPLIED
 from policies.pods.view import Raw
 from policies.scan.finding import Hit
 from policies.scan.remedies import Remedies
 
 
-def text(hits: Sequence[Hit], remedies: Remedies) -> str:
+def text(hits: Sequence[Hit], remedies: Remedies, screen: Screen = PLAIN) -> str:
     """Return the diffs; pods of a workload that get the same edits are one, with their number."""
     shown: dict[tuple[str, str], int] = {}
     for hit in _pods(hits):
@@ -21,14 +22,14 @@ def text(hits: Sequence[Hit], remedies: Remedies) -> str:
         workload = hit.pod.workload
         name = f"{workload.kind} {workload.namespace}/{workload.name}" if workload.kind != "Namespace" else f"Pod {_name(hit)}"
         if remedy.refused:
-            body = "\n".join(f"! refused: {one}" for one in remedy.refused)
+            body = "\n".join(f"! {screen.paint('bad', 'refused')}: {printable(str(one))}" for one in remedy.refused)
         elif remedy.edits:
-            body = "\n".join(unified(_shown(remedy.came), _shown(remedy.pod), name))
+            body = "\n".join(coloured(unified(_shown(remedy.came), _shown(remedy.pod), name), screen))
         else:
             body = "  nothing: these policies do not apply to it, or it says all of it itself"
         shown[name, body] = shown.get((name, body), 0) + 1
-    parts = [f"{name} ({count} pod{'' if count == 1 else 's'})\n{body}" for (name, body), count in shown.items()]
-    return "\n\n".join("\n".join(map(printable, part.split("\n"))) for part in parts) + ("\n" if parts else "")
+    parts = [f"{printable(name)} ({count} pod{'' if count == 1 else 's'})\n{body}" for (name, body), count in shown.items()]
+    return "\n\n".join(parts) + ("\n" if parts else "")
 
 
 def _pods(hits: Sequence[Hit]) -> Iterator[Hit]:

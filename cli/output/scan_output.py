@@ -8,6 +8,8 @@ from itertools import groupby
 from typing import Any
 
 from cli.output.columns import table
+from cli.terminal.printable import printable
+from cli.terminal.screen import PLAIN, Screen
 from policies.scan import wording
 from policies.scan.finding import Finding, Obstacle, Reason
 from policies.scan.report import NEEDS, Group, Report
@@ -17,21 +19,20 @@ MOST_SHOWN = 12
 HEADS = ("NODES OF", "MODEL", "NODES", "GPUS", "HELD", "USD/H")
 
 
-def text(report: Report) -> str:
+def text(report: Report, screen: Screen = PLAIN) -> str:
     """Return the report as text."""
     lines = [summary(report), ""]
     if report.groups:
-        lines += [*table(HEADS, [cells(group) for group in report.groups]), ""]
+        lines += [*table(HEADS, [cells(group) for group in report.groups], screen), ""]
     for kind, found in groupby(report.findings, lambda one: one.kind):
-        lines += [*_section(kind, list(found)), ""]
+        lines += [screen.paint("strong", wording.title(kind)), *map(printable, _section(kind, list(found))), ""]
     if not report.findings:
-        lines += ["Nothing found.", ""]
-    lines += [*library(report), *unseen(report)]
-    return "\n".join(printable(line) for line in lines).rstrip("\n") + "\n"
+        lines += [screen.paint("good", "Nothing found."), ""]
+    lines += map(printable, (*library(report), *unseen(report)))
+    return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def _section(kind: Any, found: Sequence[Finding]) -> Iterator[str]:
-    yield wording.title(kind)
     yield f"  {wording.why(kind)}"
     advised = ""
     for finding in found[:MOST_SHOWN]:
@@ -95,11 +96,6 @@ def unseen(report: Report) -> Iterator[str]:
         yield f"Not seen: {reason}" + (f"; there may be more, or other, findings under {rests}" if rests else "")
 
 
-def printable(line: str) -> str:
-    """Return a line of which no character moves the cursor, changes the direction, or ends the line: names come from outside."""
-    return line if line.isprintable() else "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in line)
-
-
 def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
@@ -135,7 +131,7 @@ def value(report: Report) -> dict[str, Any]:
     }
 
 
-def json_text(report: Report) -> str:
+def as_json(report: Report) -> str:
     """Return the report as JSON."""
     return json.dumps(value(report), indent=2) + "\n"
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from cli.terminal import progress, screen
+from cli.terminal.printable import printable
 from policies.document import InputError
 
 PLUGIN = "kubectl-berth"
@@ -18,15 +20,20 @@ def name() -> str:
 
 def say(sentence: str) -> None:
     """Print a sentence to standard error, after the command's name."""
-    print(f"{name()}: {sentence}", file=sys.stderr)
+    progress.clear()
+    print(f"{name()}: {printable(sentence)}", file=sys.stderr)
+
+
+def wrong(sentence: str) -> None:
+    """Print what is wrong with the input, likewise."""
+    progress.clear()
+    print(_wrong(sentence), file=sys.stderr)
 
 
 def line(error: InputError) -> str:
     """Return bad input as its line."""
-    return f"{name()}: {error.place}: {error.message}"
+    return _wrong(f"{error.place}: {error.message}")
 
 
-def progress(kind: str, count: int) -> None:
-    """Show what was read of a cluster, on a terminal."""
-    if sys.stderr.isatty():
-        say(f"read {count} of kind {kind}")
+def _wrong(sentence: str) -> str:
+    return f"{screen.errors().paint('bad', f'{name()}:')} {printable(sentence)}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cli.output import stderr, yaml_writer
-from cli.output.scan_output import printable
+from cli.terminal.printable import printable
 from policies.document import InputError
 from policies.scan.suggestions.written import Written, comment
 

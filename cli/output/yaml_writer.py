@@ -127,4 +127,8 @@ def _text(value: str) -> str:
 
 def _quoted(value: Any, style: str | None) -> str:
     written: str = yaml.dump(value, Dumper=yaml.SafeDumper, default_style=style, width=_WIDE, allow_unicode=True)
-    return written.removesuffix("\n").removesuffix("\n...")
+    written = written.removesuffix("\n").removesuffix("\n...")
+    if written.isprintable():
+        return written
+    # PyYAML escapes controls, but neither marks of direction nor what has no width; both are in double quotes here, where \\u is known.
+    return "".join(one if one.isprintable() else f"\\u{ord(one):04X}" if ord(one) < 0x10000 else f"\\U{ord(one):08X}" for one in written)

@@ -10,31 +10,33 @@ from xml.etree import ElementTree as xml
 
 from cli.policy_cases.coverage import Coverage, Covered
 from cli.policy_cases.run import Run, Tested
+from cli.terminal.printable import printable
+from cli.terminal.screen import PLAIN, Screen
 from policies.document import InputError, path_text
 
 
-def text(form: str, found: Run, least: float) -> str:
+def text(form: str, found: Run, least: float, screen: Screen = PLAIN) -> str:
     """Return the results as ``text``, ``junit`` or ``json``. ``least``: the percentage of fields wanted."""
     if form == "json":
         return json.dumps(_value(found), indent=2) + "\n"
-    return _junit(found, least) if form == "junit" else "".join(f"{line}\n" for line in _lines(found, least))
+    return _junit(found, least) if form == "junit" else "".join(f"{line}\n" for line in _lines(found, least, screen))
 
 
 # --- for people --------------------------------------------------------------------------------------------------------
 
 
-def _lines(found: Run, least: float) -> Iterator[str]:
+def _lines(found: Run, least: float, screen: Screen) -> Iterator[str]:
     for one in found.tested:
         if one.result == "written":
             yield f"wrote {printable(one.case.name)}"
         elif one.result == "failed":
-            yield f"FAIL {printable(one.case.name)}: {printable(one.case.why)}"
+            yield f"{screen.paint('bad', 'FAIL')} {printable(one.case.name)}: {printable(one.case.why)}"
             yield from (f"  {printable(line)}" for line in one.diff)
     missed = list(found.coverage.missed)
     if missed:
         yield "Fields of policies that no case exercises:"
         yield from (f"  {printable(_named(one))}" for one in missed)
-    yield _summary(found)
+    yield screen.paint("bad" if found.failed or found.errors else "good", _summary(found))
     if found.coverage.percent < least:
         yield f"{_percent(found.coverage)} is below the {least:g} % wanted: write cases that would come out otherwise without these fields."
 
@@ -54,11 +56,6 @@ def _percent(coverage: Coverage) -> str:
 
 def _named(one: Covered) -> str:
     return f"{one.policy} {one.path}{f' ({one.file})' if one.file else ''}"
-
-
-def printable(text: str) -> str:
-    """Return text without characters that a terminal would act on: escapes, controls, changes of direction."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 # --- for programs ------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from cli.policy_cases.coverage import Coverage
 from cli.policy_cases.decisions import asked
 from cli.policy_cases.files import files
 from cli.policy_cases.worlds import CaseError, Worlds
+from cli.terminal.progress import each
 from documents.files import read_documents
 from policies.document import InputError
 from policies.pods.view import PodError
@@ -61,7 +62,7 @@ def run(paths: Sequence[str], defaults: Mapping[str, Any], fill: Fill = "nothing
     sources = [one for one in named if isinstance(one, str)]
     documents, errors = read_documents(sources) if sources else ([], [])
     found.errors += errors
-    for document in documents:
+    for document in each("tested", "documents", documents):
         if cases.is_object(document):
             continue
         case = cases.read(document, defaults)

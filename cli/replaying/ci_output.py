@@ -7,8 +7,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 from cli.replaying.text_output import WORDS, counted, name, ordered, sentence, side, stake, workload
 from cli.replaying.total import Total
+from cli.terminal.printable import printable
 from policies.replay.tally import Group, Line
-from webhook.admission.review import printable
 
 _LONGEST = 1000
 _SUITE = "berth replay"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cli.output.diff import HEADER, unified
 from cli.replaying.creations import Creation, Passed
 from policies import work_budget
-from policies.audit.prices import Prices
+from policies.catalog.prices import Prices
 from policies.explain import admission_preview
 from policies.explain.admission_preview import Judgement
 from policies.lru import LruCache

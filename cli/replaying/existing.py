@@ -11,8 +11,8 @@ from cli.replaying.counting import Counted
 from cli.replaying.creations import Creation
 from policies.audit.assessment import Assessment, Owners, workload_of
 from policies.audit.judged import as_it_came
-from policies.audit.prices import Prices
 from policies.audit.stored_pod import StoredPod
+from policies.catalog.prices import Prices
 from policies.patch.applied import APPLIED
 from policies.pods.view import PodError
 from policies.replay import reported

@@ -11,6 +11,8 @@ from cli.given.named_policy import chosen, enforced_already
 from cli.given.whole_cluster import WholeCluster
 from cli.replaying.text_output import counted, groups_table, stake
 from cli.replaying.total import Total
+from cli.terminal.printable import printable
+from cli.terminal.screen import PLAIN, Screen
 from documents.files import read_policies
 from policies.catalog import Catalog
 from policies.state.cluster_facts import ClusterFacts
@@ -49,14 +51,14 @@ def of_files(paths: Sequence[str], found: WholeCluster, name: str, catalog: Cata
     return Updater(catalog, options).replace_all(policy_set, facts, all_nodes=found.all_nodes).snapshot
 
 
-def lines(name: str, existing: Total, recorded: Total | None) -> Iterator[str]:
+def lines(name: str, existing: Total, recorded: Total | None, screen: Screen = PLAIN) -> Iterator[str]:
     """Yield what is shown: the sentence, then the list."""
-    yield f"{name} in Enforce: {_outcome(existing, 'that run')} once they are made anew; none of them is touched until then."
-    yield from _list(existing)
+    yield f"{printable(name)} in Enforce: {_outcome(existing, 'that run')} once they are made anew; none of them is touched until then."
+    yield from _list(existing, screen)
     if recorded is not None:
         yield ""
         yield f"{_outcome(recorded, 'in the recordings').capitalize()} had it been in Enforce."
-        yield from _list(recorded)
+        yield from _list(recorded, screen)
 
 
 def _outcome(total: Total, which: str) -> str:
@@ -69,7 +71,7 @@ def _outcome(total: Total, which: str) -> str:
     return f"{among} {refused} would be refused and {changed} changed ({stake(tally.all)})"
 
 
-def _list(total: Total) -> Iterator[str]:
+def _list(total: Total, screen: Screen) -> Iterator[str]:
     if total.tally.all.otherwise:
         yield ""
-        yield from groups_table(total)
+        yield from groups_table(total, screen)

@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from cli.output.columns import table
+from cli.output.columns import Row, Styled, table
 from cli.output.diff import coloured
 from cli.replaying.total import Total
+from cli.terminal.printable import printable
+from cli.terminal.screen import PLAIN, Screen, Style
 from policies.replay.difference import TURNS, Difference, Side, Turn
 from policies.replay.tally import Group, Line
-from webhook.admission.review import printable
 
 WORDS: dict[Turn, str] = {
     "newly-refused": "refused now",
@@ -24,8 +25,9 @@ WORDS: dict[Turn, str] = {
 _HEADS = tuple(WORDS[turn].upper() for turn in TURNS)
 MOST_ROWS = 50
 """Groups of pods in the text: what is read at one sitting. The JSON has all."""
-_LONGEST = 60
-"""Characters of a name in a table: the names of most workloads are shorter."""
+_LONGEST = 320
+"""Characters of a name in a table: a kind and a name of Kubernetes, whose longest has 253."""
+_STYLES: dict[Turn, Style] = {"newly-refused": "bad", "newly-admitted": "good", "other-reasons": "unsure", "other-edits": "unsure"}
 _MOST_FIELDS = 4
 
 
@@ -80,7 +82,7 @@ def ordered(groups: Iterable[tuple[Group, Line]]) -> list[tuple[Group, Line]]:
     return sorted(groups, key=lambda one: (TURNS.index(one[0].difference.turn), -one[1].pods, one[0]))
 
 
-def text(total: Total, *, colour: bool) -> Iterator[str]:
+def text(total: Total, screen: Screen = PLAIN) -> Iterator[str]:
     """Yield the lines of the text."""
     yield sentence(total)
     tally = total.tally
@@ -89,19 +91,19 @@ def text(total: Total, *, colour: bool) -> Iterator[str]:
     for head, lines in (("POLICY", tally.policies), ("NAMESPACE", tally.namespaces)):
         yield ""
         rows = [(name(key), *_cells(line)) for key, line in sorted(lines.items(), key=lambda one: (-one[1].otherwise, one[0]))]
-        yield from table((head, "PODS", *_HEADS, "GPUS", "USD/H"), rows[:MOST_ROWS])
+        yield from table((head, "PODS", *_HEADS, "GPUS", "USD/H"), rows[:MOST_ROWS], screen)
         yield from _more(len(rows) - MOST_ROWS)
     yield ""
-    yield from groups_table(total)
+    yield from groups_table(total, screen)
     for group, _ in ordered(tally.groups.items())[:MOST_ROWS]:
-        yield from _example(total, group, colour=colour)
+        yield from _example(total, group, screen)
 
 
-def groups_table(total: Total) -> Iterator[str]:
+def groups_table(total: Total, screen: Screen = PLAIN) -> Iterator[str]:
     """Yield the table of workloads with what is decided otherwise of them."""
     groups = ordered(total.tally.groups.items())
     heads = ("NAMESPACE", "WORKLOAD", "PODS", "GPUS", "USD/H", "DIFFERENCE", "THEN", "NOW", "POLICIES")
-    yield from table(heads, [_row(group, line) for group, line in groups[:MOST_ROWS]])
+    yield from table(heads, [_row(group, line) for group, line in groups[:MOST_ROWS]], screen)
     yield from _more(len(groups) - MOST_ROWS)
 
 
@@ -118,14 +120,15 @@ def _cells(line: Line) -> tuple[str, ...]:
     return str(line.pods), *(str(line.turns[turn]) for turn in TURNS), str(line.gpus), _usd(line)
 
 
-def _row(group: Group, line: Line) -> tuple[str, ...]:
+def _row(group: Group, line: Line) -> Row:
     found = group.difference
     names = ", ".join(name(policy) for policy in found.policies)
     counts = str(line.pods), str(line.gpus), _usd(line)
-    return name(group.namespace), workload(group.workload), *counts, WORDS[found.turn], side(found.then), side(found.now), names
+    turn = Styled(WORDS[found.turn], _STYLES.get(found.turn))
+    return name(group.namespace), workload(group.workload), *counts, turn, side(found.then), side(found.now), names
 
 
-def _example(total: Total, group: Group, *, colour: bool) -> Iterator[str]:
+def _example(total: Total, group: Group, screen: Screen) -> Iterator[str]:
     if group not in total.examples:
         return
     place, example = total.examples[group]
@@ -135,9 +138,9 @@ def _example(total: Total, group: Group, *, colour: bool) -> Iterator[str]:
     yield ""
     if example.diff:
         lines = [f"--- {where}, as decided then", f"+++ {where}, as decided now", *example.diff]
-        yield from coloured(lines) if colour else lines
+        yield from coloured(lines, screen)
     else:
-        yield f"{where} is refused now:"
+        yield f"{where} is {screen.paint('bad', 'refused')} now:"
     yield from (f"  {printable(reason, 1000)}" for reason in example.reasons)
 
 

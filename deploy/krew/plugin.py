@@ -55,7 +55,7 @@ def build(folder: Path, platform: Platform, pythons: Sequence[str] = PYTHONS) ->
     with tempfile.TemporaryDirectory() as work:
         own, wheels = Path(work, "own"), Path(work, "wheels")
         with zipfile.ZipFile(wheel.build(Path(work))) as built:
-            built.extractall(own)
+            built.extractall(own, [name for name in built.namelist() if ".data/" not in name])  # of the one file the manual page is no part
         for python in pythons:
             _download(wheels, platform, python)
         file = _file(Path(work, NAME), own, wheels, _targets(platform, pythons))

@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 EPOCH = "315532800"
 """1980-01-01, the first time that a zip file can hold, as SOURCE_DATE_EPOCH: https://reproducible-builds.org/specs/source-date-epoch/"""
-OF_PROJECT = ("pyproject.toml", "README.md", "LICENSE")
+OF_PROJECT = ("pyproject.toml", "README.md", "LICENSE", "docs/berth.1")
 
 
 def build(folder: Path) -> Path:
@@ -42,6 +42,7 @@ def packages() -> set[str]:
 def _copy(target: Path) -> None:
     target.mkdir()
     for name in OF_PROJECT:
+        (target / name).parent.mkdir(exist_ok=True)
         shutil.copyfile(ROOT / name, target / name)
     for name in packages():
         shutil.copytree(ROOT / name, target / name, copy_function=shutil.copyfile, ignore=shutil.ignore_patterns("__pycache__"))

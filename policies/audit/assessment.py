@@ -8,9 +8,10 @@ from fractions import Fraction
 from policies.audit.judged import judge
 from policies.audit.ledger import AuditedPod
 from policies.audit.outcomes import Outcome, outcomes
-from policies.audit.prices import Prices
 from policies.audit.stored_pod import Controller, StoredPod
+from policies.audit.waiting import Waits, reason
 from policies.audit.workload_report import Workload
+from policies.catalog.prices import Prices
 from policies.lru import LruCache
 from policies.state.snapshot import Snapshot
 from policies.workloads.controllers import group_of
@@ -26,7 +27,7 @@ Owners = Mapping[str, Controller]
 """uid of an object -> its own controller."""
 Versions = Mapping[tuple[str, str], str]
 """(API group, kind) -> the apiVersion in which such objects are followed."""
-_Result = tuple[tuple[Outcome, ...], tuple[str, ...], int, Fraction]
+_Result = tuple[tuple[Outcome, ...], tuple[str, ...], int, Fraction, Waits | None]
 
 
 def workload_of(pod: StoredPod, owners: Owners, versions: Mapping[tuple[str, str], str] = {}) -> Workload:
@@ -64,10 +65,10 @@ class Assessment:
             self._cache.keep((key, pod.node if named else ""), cached, _OVERHEAD + len(pod.shared))
         if cached[0] is None:
             return None
-        found, matched, gpus, devices = cached[0]
+        found, matched, gpus, devices, waits = cached[0]
         each = self._prices.of_device(self._snapshot.cluster.nodes.get(pod.node, {})) if pod.node else None
         usd = None if each is None else each * float(devices)
-        return AuditedPod(pod, workload_of(pod, self._owners, self._versions), found, matched, gpus, usd)
+        return AuditedPod(pod, workload_of(pod, self._owners, self._versions), found, matched, gpus, usd, waits)
 
     def _kind(self, node: str) -> Hashable:
         """Return what a verdict reads of a node; a refusal names the node besides."""
@@ -75,9 +76,11 @@ class Assessment:
         return node if labels is None else (tuple(sorted(labels.items())), self._snapshot.cluster.taints.get(node, ()))
 
     def _judged(self, pod: StoredPod) -> _Result | None:
-        judged = judge(pod, self._snapshot.facts_for(pod.namespace))
+        facts = self._snapshot.facts_for(pod.namespace)
+        judged = judge(pod, facts)
         if judged is None:
             return None
         if pod.template:  # its pods get what they lack when they are created
             judged = judged._replace(missing=())
-        return tuple(outcomes(judged)), judged.matched, judged.gpus.least, judged.devices
+        waits = None if pod.node or pod.template else reason(pod.request(), facts)
+        return tuple(outcomes(judged)), judged.matched, judged.gpus.least, judged.devices, waits

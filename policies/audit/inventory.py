@@ -8,8 +8,8 @@ from itertools import islice
 
 from policies.audit.assessment import MOST_OWNERS, Assessment, Versions
 from policies.audit.ledger import Ledger, PodKey
-from policies.audit.prices import Prices
 from policies.audit.stored_pod import Controller, StoredPod
+from policies.catalog.prices import Prices
 from policies.state.objects import Key
 from policies.state.snapshot import Snapshot
 

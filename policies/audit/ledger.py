@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from policies.audit.outcomes import FINDINGS, Outcome
 from policies.audit.stored_pod import StoredPod
+from policies.audit.waiting import Waits
 from policies.audit.workload_report import Workload, grouped, report
 from policies.objects.crd import COUNTS
 
@@ -28,6 +29,8 @@ class AuditedPod(NamedTuple):
     """The devices that it holds at least."""
     usd: float | None
     """What they cost an hour; None if that is not known."""
+    waits: Waits | None = None
+    """Why it has no node; None once it has one, and for what is no pod yet."""
 
 
 class Totals(NamedTuple):
@@ -74,6 +77,12 @@ class Ledger:
         if (before := self.pods.pop(key, None)) is not None:
             self._leave(key, before)
             self._changed.add(before.workload)
+
+    def copied(self) -> Ledger:
+        """Return one with the same pods, which is not changed with this one."""
+        of_workload = {workload: set(keys) for workload, keys in self._of_workload.items()}
+        counts = {policy: Counter(found) for policy, found in self._counts.items()}
+        return Ledger(dict(self.pods), of_workload, set(), counts)
 
     def changed(self) -> frozenset[Workload]:
         """Return the workloads whose report may be another one, each once."""

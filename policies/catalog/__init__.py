@@ -2,7 +2,7 @@
 
 The data is ``catalog.yaml``. ``parse`` reads it, and the files laid over it, into a ``Catalog``, which is
 made of ``gpus``, ``platforms``, ``resources`` and ``workload``. ``names`` lists the names in it that policies
-may use.
+may use; ``prices`` has what devices cost, with prices of one's own laid over those of the catalog.
 """
 
 from policies.catalog.catalog import LONGEST_NAME, Catalog

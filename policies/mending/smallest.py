@@ -46,17 +46,17 @@ class Found:
     """Why policies refuse a change of fewer steps, or the only one."""
 
 
-def smallest(pod: Raw, fleet: Fleet, catalog: Catalog, admit: Admit) -> Found:
+def smallest(pod: Raw, fleet: Fleet, catalog: Catalog, admit: Admit, most: int = MOST_TRIED) -> Found:
     """Return the change with the fewest steps; among these the gentlest, and a node before a NodePool.
 
     ``pod``: as its author wrote it; it is judged as it would be admitted. A pod that has a place needs none: its change has no
-    step.
+    step. ``most``: changes that are judged.
     """
     admitted, refused = admit(pod)
     if refused:
         return Found(mend=None, forbidden=refused)
     forbidden: tuple[Violation, ...] = ()
-    for mend in islice(_candidates(pod, admitted, fleet, catalog), MOST_TRIED):
+    for mend in islice(_candidates(pod, admitted, fleet, catalog), most):
         then, refused = admit(changed(pod, mend.edits))
         if refused:
             forbidden = forbidden or refused

@@ -17,7 +17,7 @@ from policies.pods.interval import NONE
 from policies.pods.permissions import KUEUE_LABELS
 from policies.scheduling.amounts import PODS
 from policies.scheduling.blockers import TOLERATIONS, Blocker, of_node
-from policies.scheduling.fleet import outlook
+from policies.scheduling.fleet import OUTLOOKS, outlook
 from policies.scheduling.nodes import Node
 from policies.scheduling.pool_blockers import of_pool
 from policies.scheduling.pools import Pool, PoolReader
@@ -115,6 +115,26 @@ def _known(terms: tuple[Term, ...] | None, keys: frozenset[str]) -> tuple[Term, 
         return None
     left = tuple(term._replace(labels=tuple(one for one in term.labels if one.key in keys)) for term in terms)
     return None if any(new.empty and not old.empty for new, old in zip(left, terms, strict=True)) else left
+
+
+def nearest(about: Subject, snapshot: Snapshot) -> tuple[Blocker, ...] | None:
+    """Return what is in the pod's way on the place that comes nearest to having it, of what is judged here; () if nothing is, so that what
+    is there may be taken. What may end by itself is nearer than what may not. None where it can't be told: places may be unknown."""
+    if snapshot.known_places is None:
+        return None
+    places = prepared(snapshot, snapshot.known_places)
+    pod = _asked(about, places)
+    if pod is None or not (places.nodes or places.pools):
+        return None
+    found = [of_node(pod, node) for node in places.nodes] + [of_pool(pod, pool) for pool in places.pools]
+    least = min(found, key=_distance)
+    if any(blocker.kind == "resource" for blocker in least) and snapshot.cluster.device_classes:
+        return None  # a class may offer it
+    return tuple(sorted(least, key=lambda blocker: (blocker.passing, not blocker.certain)))
+
+
+def _distance(found: tuple[Blocker, ...]) -> tuple[int, bool, int]:
+    return OUTLOOKS.index(outlook(found)), any(blocker.kind in ("resource", "machines") for blocker in found), len(found)
 
 
 # --- the sentence -----------------------------------------------------------------------------------------------------

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
-from policies.audit.prices import Prices
+from policies.catalog.prices import Prices
 from policies.lru import LruCache
-from policies.offers.table import Offer
 from policies.planning.feasibility import Cell
 from policies.planning.plan import subject
 from policies.pods.projection import extract
@@ -66,11 +65,6 @@ class Stakes:
     def _each(self, cell: Cell) -> Iterator[float]:
         for rows in cell.offered:
             for offer in cell.table.offers_in(rows):
-                if (price := self._price(offer)) is not None:
+                gpu = offer.host.gpu
+                if (price := self._prices.of_machine(offer.host.name, gpu.model if gpu is not None else "")) is not None:
                     yield price
-
-    def _price(self, offer: Offer) -> float | None:
-        machine = self._prices.machines.get(offer.host.name)
-        if machine is not None:
-            return machine[0] / machine[1]
-        return None if offer.host.gpu is None else self._prices.models.get(offer.host.gpu.model)

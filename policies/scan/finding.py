@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from policies.scan.seen import GpuPod
@@ -89,6 +89,12 @@ class Finding:
     """Pods of which the shipped library would have written what they lack; None where it writes nothing of the kind."""
     rests_on: tuple[str, ...] = ()
     """Kinds of object without which the finding could not have been made, or would be another one."""
+
+
+def without_pods(finding: Finding) -> Finding:
+    """Return a finding on nodes or NodePools without the names of pods and of their owners: the numbers stay."""
+    values = {key: value for key, value in finding.values.items() if key != "owners"}
+    return replace(finding, values=values, names=() if finding.kind == "unlisted-name" else finding.names)
 
 
 class Hit(NamedTuple):

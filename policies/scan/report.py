@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from policies.scan.finding import Finding, Hit, grouped
+from policies.scan.node_price import NodePrices
 from policies.scan.of_nodes import device_labels, gpu_nodes, node_classes, node_pools, pool_values
 from policies.scan.of_pods import notebooks, pending, resource_names, runs
 from policies.scan.remedies import Remedies
@@ -136,9 +137,10 @@ def _groups(seen: Seen) -> list[Group]:
         if pod.node is not None:
             held[pod.node.name] += pod.gpus
     found: dict[tuple[str, str, str], list[tuple[int, int, float | None]]] = {}
+    prices_of = NodePrices(seen.catalog)
     for node in seen.nodes.values():
         if node.devices:
-            usd = None if node.usd is None else node.usd * node.devices
+            usd = prices_of.of_node(node)
             model = node.gpu.model if node.gpu is not None else ""
             found.setdefault((*node.group, model), []).append((node.devices, held[node.name], usd))
     out = []

@@ -10,10 +10,10 @@ from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 from policies.audit.assessment import workload_of
-from policies.audit.prices import Prices
 from policies.audit.stored_pod import StoredPod
 from policies.audit.workload_report import Workload
 from policies.catalog import Catalog, Gpu
+from policies.catalog.prices import Prices
 from policies.planning import devices
 from policies.pods.projection import extract
 from policies.pods.view import Pod, PodError, Raw

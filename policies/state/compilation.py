@@ -9,8 +9,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from policies.catalog import Catalog
+from policies.catalog.prices import prices
 from policies.offers import build as offer_tables
 from policies.offers.constraints import Compiled, CompiledTemplate, Compiler
+from policies.offers.device_costs import DeviceCosts
 from policies.offers.table import Table
 from policies.pods.projection import Readers, Reads
 from policies.policy import NodeTemplate, Policy
@@ -53,6 +55,7 @@ class _Base:
     platforms: tuple[str, ...]
     mig_strategy: str
     families: frozenset[str]
+    costs: DeviceCosts
     slicing: tuple[NodeTemplate, ...]
     """templates that name slices or sharing, so that the tables rest on them"""
 
@@ -73,6 +76,7 @@ class Compilation:
         self._known_families = catalog.machine_families()
         self._families: Counter[str] = Counter()
         self._readers = Readers(catalog)
+        self._prices = prices(catalog)
         self._base: _Base | None = None
 
     def change(self, acting: Mapping[Key, Acting | None], platforms: tuple[str, ...], mig_strategy: str) -> Recompiled:
@@ -112,6 +116,12 @@ class Compilation:
         return self._compiler.tables
 
     @property
+    def costs(self) -> DeviceCosts:
+        """What devices on the tables' offers are and cost."""
+        assert self._base is not None, "the first change makes it"
+        return self._base.costs
+
+    @property
     def policies(self) -> tuple[Compiled, ...]:
         """All policies sorted by id, so that the cluster's come first."""
         return tuple(self._policies)
@@ -143,7 +153,7 @@ class Compilation:
         if old is not None and (old.platforms, old.mig_strategy, old.families, old.slicing) == (platforms, mig_strategy, families, slicing):
             return False
         tables = tables_of(self._catalog, platforms, mig_strategy, families, slicing)
-        self._base = _Base(Compiler(self._catalog, tables), platforms, mig_strategy, families, slicing)
+        self._base = _Base(Compiler(self._catalog, tables), platforms, mig_strategy, families, DeviceCosts(self._prices), slicing)
         return True
 
     def _slicing(self) -> tuple[NodeTemplate, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 from policies.catalog import Catalog, Resource
 from policies.lru import LruCache
 from policies.offers.constraints import Compiled, CompiledTemplate
+from policies.offers.device_costs import DeviceCosts
 from policies.offers.table import Table
 from policies.pods.projection import Reads, reads
 from policies.state import platform_detection
@@ -26,15 +27,13 @@ NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 
 
 _MOST_NAMESPACES = 10_000
-"""cached per snapshot: as many as in the largest cluster that SIG Scalability tests with; bounds what a
-caller can fill"""
+"""cached per snapshot: as many as in the largest cluster that SIG Scalability tests with; bounds what a caller can fill"""
 
 LONGEST_NAMESPACE = 63
 """characters (RFC 1123 label): nothing is cached for a longer one, since no such namespace exists"""
 
 _MOST_MERGED = 32 * 2**20
-"""bytes: some 2,000 sets of five policies. The set that matches depends on namespace, workload and labels,
-and authors write those"""
+"""bytes: some 2,000 sets of five policies. The set that matches depends on namespace, workload and labels: authors write those"""
 
 
 def no_merged() -> LruCache[Any]:
@@ -84,13 +83,15 @@ class Snapshot:
     """the NodePools on which no GPU pod lands"""
     vocabulary: Vocabulary
     reads: Reads
-    """what the cluster's policies read of a pod; a namespace's own may read more there (``Facts.reads``), at
-    no cost to other namespaces"""
+    """what the cluster's policies read; a namespace's own may read more there (``Facts.reads``)"""
+    console_url: str = ""
+    """the address of the console, without a slash at its end; "" if answers name none"""
     every_namespace: bool = False
     """True if ``cluster`` has all namespaces: one that it lacks was created a moment ago"""
     by_labels: bool = False
     """True if a policy of the cluster selects namespaces by labels besides their name"""
     lookalikes: Lookalikes
+    costs: DeviceCosts
     known_places: Places | None = None
     """what nodes and NodePools offer; None if there may be others than are known"""
     merged: LruCache[Any] = field(default_factory=no_merged)

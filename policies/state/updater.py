@@ -48,6 +48,8 @@ class Options:
     """mixed, single or auto"""
     queues: tuple[str, ...] = ()
     max_mode: Mode = "Enforce"
+    console_url: str = ""
+    """where answers say that more can be seen; "" if nowhere"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +179,7 @@ class Updater:
             mig_strategy=strategy,
             queues=options.queues,
             max_mode=options.max_mode,
+            console_url=options.console_url,
             policies=compiled.policies,
             of_cluster=of_cluster,
             own=compiled.own,
@@ -190,6 +193,7 @@ class Updater:
             every_namespace=batch.every_namespace,
             by_labels=by_labels(of_cluster),
             lookalikes=self._lookalikes,
+            costs=compiled.costs,
             known_places=offered,
             merged=before.merged if before and hold else no_merged(),
             selected=_selected(before, of_cluster, batch.namespaces),

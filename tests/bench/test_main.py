@@ -24,6 +24,7 @@ PARTS = {
     "giant": "A training pod of 3.0 MiB",
     "handshakes": "handshakes and reviews/s",
     "replay": "| no two alike |",
+    "console": "| /impact |",
 }
 """what each writes"""
 QUICK = tuple(PARTS) if PROVE else ("engine", "holds", "servers", "openloop")

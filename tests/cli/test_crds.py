@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import pytest
 import yaml
 
 from cli import crds
+from cli.parser import Parser
 from policies.objects.crd import crd
 from policies.objects.definition import KINDS
 
@@ -21,7 +21,7 @@ def test_the_checked_in_files_are_those_of_the_definition() -> None:
 
 def test_all_three_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """Read back, the YAML is the three objects, under a head that says how to apply it."""
-    parser = argparse.ArgumentParser()
+    parser = Parser(prog="berth")
     crds.add_parser(parser.add_subparsers(dest="command"))
     assert crds.run(parser.parse_args(["crds"])) == 0
     out = capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import signal
 import socket
@@ -9,6 +10,7 @@ import ssl
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -21,6 +23,17 @@ ROOT = Path(__file__).parent.parent.parent
 def start(**environ: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "cli.demo"]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environ})
+
+
+def opened(address: str) -> int:
+    """The status of the answer to whoever opens the console's address."""
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=PATIENCE)
+    try:
+        connection.request("GET", f"{parts.path}?{parts.query}")
+        return connection.getresponse().status
+    finally:
+        connection.close()
 
 
 def test_it_shows_an_admitted_pod_and_stops_when_told_to_run_once() -> None:
@@ -40,7 +53,9 @@ def test_it_stays_until_it_is_told_to_stop(number: signal.Signals) -> None:
         lines = iter(process.stdout)
         ready = next(line for line in lines if line.startswith("serving "))
         port = int(ready.split(" ")[1].rpartition(":")[2])
-        next(line for line in lines if line.startswith("The server stays"))
+        address = next(line.strip() for line in lines if line.startswith("  http://127.0.0.1:"))
+        next(line for line in lines if line.startswith("Both stay"))
+        assert opened(address) == 303
         context = ssl.create_default_context(cafile=str(ROOT / demo.TLS / "ca.crt"))
         with socket.create_connection(("127.0.0.1", port)) as raw, context.wrap_socket(raw, server_hostname="localhost"):
             pass

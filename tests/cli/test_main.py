@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli import VERSION
-from cli.main import SUBCOMMANDS, main
+from cli.main import SUBCOMMANDS, main, named
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -30,13 +30,22 @@ def test_help_names_every_subcommand(capsys: pytest.CaptureFixture[str]) -> None
     assert [name for name in SUBCOMMANDS if name not in shown] == []
 
 
-@pytest.mark.parametrize("words", [[], ["tray"], ["serve", "--nope"]])
+@pytest.mark.parametrize("words", [["tray"], ["serve", "--nope"]])
 def test_unknown_words_are_exit_code_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """No command, a wrong one, a wrong option: usage on stderr."""
+    """A wrong command, a wrong option: a line on stderr."""
     with pytest.raises(SystemExit) as stopped:
         main(words)
     assert stopped.value.code == 2
-    assert capsys.readouterr().err.startswith("usage: berth")
+    assert capsys.readouterr().err.startswith("berth: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [("try x", ["try"]), ("--color never try", ["try"]), ("--color=never try gpus", ["try"]), ("--help", []), ("tyr", []), ("--color", [])],
+)
+def test_the_subcommand_is_found_among_the_words(words: str, found: list[str]) -> None:
+    """So that its module alone is imported."""
+    assert named(words.split()) == found
 
 
 def test_bad_input_is_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:

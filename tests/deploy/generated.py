@@ -15,6 +15,7 @@ from documents.files import read_catalog
 from registration.configurations import Service, manifests
 from registration.entries import Chosen
 from tests.deploy import values_schema
+from tests.deploy.monitoring import dashboards
 from tests.deploy.rendering import rendered_text
 from tests.testcluster.addons.helm import CHART
 from tests.testcluster.programs import NoProgram
@@ -29,6 +30,8 @@ metadata:
   labels:
     pod-security.kubernetes.io/enforce: restricted
 """
+DASHBOARDS = ("monitoring/dashboards", "chart/files/monitoring/dashboards")
+"""For those who take them without the chart, and for the chart"""
 INSTALL_HEAD = """\
 # Berth with the defaults of its chart, for clusters without Helm. Made by `make chart` from deploy/chart, not by hand.
 # kubectl apply --server-side -f deploy/install.yaml installs and upgrades it. To remove it, so that no GPU pod waits meanwhile:
@@ -54,6 +57,8 @@ def sources() -> dict[str, str]:
         **{f"chart/files/library/{file.name}": file.read_text() for file in sorted(LIBRARY.glob("*.yaml"))},
         **{f"chart/files/{name}": (DEPLOY / name).read_text() for name in ("guarded-names.yaml", "gpu-use-without-request.yaml")},
         "chart/files/custom-workloads.yaml": _rights(),
+        "chart/files/monitoring/rules.yaml": (DEPLOY / "monitoring" / "rules.yaml").read_text(),
+        **{f"{folder}/{name}": text for folder in DASHBOARDS for name, text in dashboards.files().items()},
         "chart/files/webhooks.yaml": _webhooks(Chosen()),
         "chart/files/webhooks-without-claims.yaml": _webhooks(Chosen(claims="Off")),
         "chart/values.schema.json": values_schema.text_of(values_schema.schema((CHART / "values.yaml").read_text())),

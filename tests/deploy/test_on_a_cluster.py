@@ -33,6 +33,7 @@ NEIGHBOURS = {
     "github.com/prometheus-operator/prometheus-operator": (
         "example/prometheus-operator-crd",
         "monitoring.coreos.com_podmonitors.yaml",
+        "monitoring.coreos.com_prometheusrules.yaml",
         "monitoring.coreos.com_servicemonitors.yaml",
     ),
 }

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import lists, sampled_from
 
-from tests.deploy.rendering import Raw, of_kind, rendered, the
+from tests.deploy.rendering import Raw, component, of_kind, rendered, the
 from tests.deploy.variants import VARIANTS, Variant
 from tests.support.counts import count
 
@@ -66,11 +66,12 @@ def laid(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 def of_one_piece(variant: Variant) -> None:
     """Raises AssertionError where one object names what another one is not."""
     objects = variant.objects()
-    deployment, service = the(objects, "Deployment"), of_kind(objects, "Service")[0]
+    deployment = the(objects, "Deployment")
+    [service] = [one for one in of_kind(objects, "Service") if one["metadata"]["name"] == deployment["metadata"]["name"]]
     labels = deployment["spec"]["template"]["metadata"]["labels"]
     selectors = [deployment["spec"]["selector"]["matchLabels"], service["spec"]["selector"]]
     selectors += [one["spec"]["selector"]["matchLabels"] for one in of_kind(objects, "PodDisruptionBudget")]
-    selectors += [one["spec"]["podSelector"]["matchLabels"] for one in of_kind(objects, "NetworkPolicy")]
+    selectors += [one["spec"]["podSelector"]["matchLabels"] for one in of_kind(objects, "NetworkPolicy") if component(one) == "berth"]
     assert all(selector.items() <= labels.items() for selector in selectors)
     ports = {one["name"]: one["containerPort"] for one in container(objects)["ports"]}
     assert {service["spec"]["ports"][0]["targetPort"], "health"} == set(ports)

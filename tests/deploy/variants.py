@@ -78,12 +78,37 @@ VARIANTS = {
     ),
     "metrics and network": Variant(
         values={
-            "metrics": {"podMonitor": True, "serviceMonitor": True, "interval": "15s", "labels": {"release": "prometheus"}},
+            "metrics": {
+                "podMonitor": True,
+                "serviceMonitor": True,
+                "interval": "15s",
+                "labels": {"release": "prometheus"},
+                "prometheusRule": {"enabled": True, "labels": {"role": "alert-rules"}},
+                "dashboards": {"enabled": True, "labels": {"grafana_folder": "gpus"}},
+            },
             "networkPolicy": {
                 "enabled": True,
                 "apiServerCIDRs": ["10.0.0.0/28"],
                 "metricsFrom": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}],
             },
+        }
+    ),
+    "console": Variant(
+        values={
+            "consoleURL": "https://gpus.example.com",
+            "console": {
+                "enabled": True,
+                "url": "https://gpus.example.com",
+                "session": "30m",
+                "audiences": ["berth-console"],
+                "port": 9443,
+                "tlsSecretName": "console-tls",
+                "serviceAnnotations": {"a": "b"},
+                "ingress": {"enabled": True, "className": "nginx", "annotations": {"c": "d"}, "tlsSecretName": "browsers"},
+                "resources": {"limits": {"memory": "1Gi"}},
+                "extraArgs": ["--every=60"],
+            },
+            "networkPolicy": {"enabled": True, "consoleFrom": [{"podSelector": {"matchLabels": {"app": "ingress"}}}]},
         }
     ),
     "open network": Variant(values={"networkPolicy": {"enabled": True}}),

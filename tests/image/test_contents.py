@@ -12,7 +12,7 @@ from tests.image.conftest import Built
 from tests.testcluster.images.containers import ran
 
 ROOT = Path(__file__).parents[2]
-MOST = 90 * 10**6
+MOST = 92 * 10**6
 """bytes of files beyond the base; 150 MB is what the issue allows"""
 
 
@@ -69,7 +69,7 @@ def test_every_module_of_ours_is_compiled(built: Built) -> None:
 
 def test_what_is_not_shipped_is_never_loaded(built: Built) -> None:
     """Every module of Berth can be imported in the image, the Kubernetes client's generated classes left out."""
-    rooms = ("certs", "cli", "cluster", "documents", "policies", "registration", "webhook")
+    rooms = ("certs", "cli", "cluster", "console", "documents", "policies", "registration", "webhook")
     code = (
         "import importlib, pkgutil, sys\n"
         "found = [m.name for r in sys.argv[1:] for m in pkgutil.walk_packages(importlib.import_module(r).__path__, r + '.')]\n"
@@ -98,4 +98,5 @@ def test_only_what_the_wheel_is_made_of_goes_to_the_builder() -> None:
         "requirements.txt",
         "deploy/image/build.txt",
         "deploy/image/finish.py",
+        "docs/berth.1",
     }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-LAYERS = ("certs", "cli", "cluster", "documents", "policies", "registration", "webhook")
+LAYERS = ("certs", "cli", "cluster", "console", "documents", "policies", "registration", "webhook")
 Graph = Mapping[str, AbstractSet[str]]
 
 

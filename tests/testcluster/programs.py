@@ -1,8 +1,8 @@
 """The programs of a control plane, built from Go modules into the cache (``tests.support.go_build``), or taken from KUBEBUILDER_ASSETS.
 
 Modules of their own, for their versions of k8s.io differ: the control plane with kubectl, kwok (which plays the kubelets), Karpenter with
-its own kwok cloud provider (the real provisioner on simulated machines), Helm, and older releases of the control plane. Each has a go.mod
-with ``tool`` lines and no code.
+its own kwok cloud provider (the real provisioner on simulated machines), Helm, Prometheus, and older releases of the control plane. Each
+has a go.mod with ``tool`` lines and no code.
 
     python -m tests.testcluster.programs      builds all that are not there, telling how far it is: about twenty minutes, once; with
                                               BERTH_PROVE=1 the older releases and metrics-server too, four minutes each
@@ -74,9 +74,14 @@ ON_A_NODE = (
     Program(name="kube-proxy", module="kubelet", package="k8s.io/kubernetes/cmd/kube-proxy"),
 )
 """what runs real containers: of use to root alone, so built by whoever can use it"""
+OF_METRICS = (
+    Program(name="prometheus", module="prometheus", package="github.com/prometheus/prometheus/cmd/prometheus", tags="remove_all_sd"),
+    Program(name="promtool", module="prometheus", package="github.com/prometheus/prometheus/cmd/promtool", tags="remove_all_sd"),
+)
+"""what reads the rules and dashboards of deploy/monitoring; without the clouds' service discovery, which is half of the build"""
 OF_LONG_TESTS = (Program(name="metrics-server", module="metrics-server", package="sigs.k8s.io/metrics-server/cmd/metrics-server"),)
 """what only ``make prove`` has a use for, beside real kubelets"""
-BY_NAME = {program.name: program for program in (*PROGRAMS, *ON_A_NODE, *OF_LONG_TESTS)}
+BY_NAME = {program.name: program for program in (*PROGRAMS, *OF_METRICS, *ON_A_NODE, *OF_LONG_TESTS)}
 VERSIONS = {
     "Kubernetes": "k8s.io/kubernetes",
     "etcd": "go.etcd.io/etcd/server/v3",
@@ -160,7 +165,7 @@ def main() -> int:
     try:
         older = [of_release(release, name) for release in OLDER if PROVE for name in OF_A_RELEASE]
         on_a_node = () if possible.missing() else (*ON_A_NODE, *(OF_LONG_TESTS if PROVE else ()))
-        missing = [program for program in (*PROGRAMS, *older, *on_a_node) if not _there(program)]
+        missing = [program for program in (*PROGRAMS, *OF_METRICS, *older, *on_a_node) if not _there(program)]
         if missing:
             print(f"building {', '.join(program.name for program in missing)}, once: some twenty minutes on two cores", flush=True)
         for number, program in enumerate(missing, 1):

@@ -107,12 +107,12 @@ def _read(kind: str, claim: dict[str, Any]) -> Claim:
     return found
 
 
-def answer(asked: ClaimReview, verdict: Verdict) -> dict[str, Any]:
+def answer(asked: ClaimReview, verdict: Verdict, console_url: str = "") -> dict[str, Any]:
     """Return the AdmissionReview to send back: allowed, or denied with every reason, with warnings of
     policies in Warn."""
     response: dict[str, Any] = {"uid": asked.uid, "allowed": not verdict.violations}
     if verdict.violations:
-        message = review.refusal(verdict.violations)
+        message = review.refusal(verdict.violations, console_url)
         response["status"] = {"status": "Failure", "code": 403, "reason": "Forbidden", "message": message}
     if annotations := {} if asked.dry_run else audit_annotations(verdict):
         response["auditAnnotations"] = annotations

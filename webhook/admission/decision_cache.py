@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from policies.lru import LruCache
+from policies.messages import console_link
 from policies.pods.permissions import Caller, caller
 from policies.request import Phase, Request
 from policies.state.places import Places
@@ -49,10 +50,11 @@ class StoredDecision:
         return _UNTIL_UID + orjson.dumps(uid) + self.after_uid
 
 
-def decided(asked: Review, verdict: Verdict, phase: Phase) -> StoredDecision:
-    """Return a verdict's form on the wire, in the log and in the metrics."""
+def decided(asked: Review, verdict: Verdict, phase: Phase, console_url: str = "") -> StoredDecision:
+    """Return a verdict's form on the wire, in the log and in the metrics. ``console_url``: of the snapshot."""
+    about = console_link.controller(asked.namespace, asked.pod) if console_url else ""
     word = log_fields.decision(verdict, phase)
-    answer = orjson.dumps(review.answer(asked, verdict, phase=phase))
+    answer = orjson.dumps(review.answer(asked, verdict, phase=phase, console_url=console_url, about=about))
     return StoredDecision(
         word=word,
         after_uid=answer[len(_UNTIL_UID) + len(orjson.dumps(asked.uid)) :],
@@ -91,6 +93,8 @@ def key(phase: Phase, asked: Review | Request, facts: Facts, text: bytes) -> Key
         namespace, claims = (facts.namespace, _claims(asked.pod, facts)) if b'"resourceClaims":' in text else ("", b"")
     except orjson.JSONEncodeError:  # a claim that is nested deeper than 254 levels
         return None
+    if facts.snapshot.console_url:  # the answer may name the workload
+        namespace = f"{namespace} {console_link.controller(facts.namespace, asked.pod)}"
     user = asked.user if asked.user in facts.reads.users else ""
     return phase, asked.dry_run, facts.scope, facts.snapshot.known_places, namespace, claims, user, caller(asked.user, asked.groups), text
 

@@ -72,7 +72,7 @@ def _claim(document: object, snapshot: Snapshot, metrics: Metrics) -> tuple[str,
     if not asked.dry_run:
         metrics.count(of_claim(verdict))
         log.write("decision", "info", log_fields.of_decision(verdict, "validate", word), **log_fields.whose_claim(asked))
-    return word, orjson.dumps(claim_review.answer(asked, verdict))
+    return word, orjson.dumps(claim_review.answer(asked, verdict, snapshot.console_url))
 
 
 def _pod(
@@ -101,7 +101,7 @@ def _pod(
     if live is not None and live.waits(_named(asked.namespace, decided), monotonic()):
         raise NotYet
     if not asked.dry_run:
-        metrics.count(decided.tally)
+        metrics.count(decided.tally, facts)
         log.write("decision", "info", decided.logged, **log_fields.whose(asked, phase))
     return decided.word, decided.answer(asked.uid)
 
@@ -119,7 +119,7 @@ def _decided(asked: Review, phase: Phase, facts: Facts, read: Raw, size: int) ->
     written = len(orjson.dumps(verdict.patch)) if verdict.patch else 0
     if written and (size + written > MOST_READ or work_budget.items_after(asked.pod, verdict.edits) > work_budget.MOST):
         return None
-    return decision_cache.decided(asked, verdict, phase)
+    return decision_cache.decided(asked, verdict, phase, facts.snapshot.console_url)
 
 
 def _overgrown(phase: Phase, asked: Review | ClaimReview, size: int, snapshot: Snapshot) -> tuple[str, bytes]:
@@ -178,4 +178,4 @@ def workload(
     advice = workload_advice.advise(asked, snapshot)
     if not asked.dry_run:
         log.write("advice", **log_fields.of_advice(asked, advice))
-    return "advised", orjson.dumps(workload_advice.answer(asked, advice))
+    return "advised", orjson.dumps(workload_advice.answer(asked, advice, snapshot.console_url))

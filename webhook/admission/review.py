@@ -16,7 +16,7 @@ from typing import Any, Literal
 import orjson
 
 from policies.document import kind_of
-from policies.messages import phrase
+from policies.messages import console_link, phrase
 from policies.request import Phase, Request
 from policies.verdict import Remark, Verdict, Violation, Would
 from webhook.admission import warnings as audience
@@ -90,25 +90,30 @@ def from_document(document: object) -> Review:
     )
 
 
-def answer(review: Review, verdict: Verdict, *, phase: Phase = "mutate") -> dict[str, Any]:
+def answer(review: Review, verdict: Verdict, *, phase: Phase = "mutate", console_url: str = "", about: str = "") -> dict[str, Any]:
     """Return the AdmissionReview to send back: allowed unchanged, allowed with a patch, or denied with every
-    reason."""
+    reason. ``console_url``: where to look, named at the end of a refusal, and as the last warning; ``about``: the workload, as
+    ``console_link.controller`` returns it."""
     response: dict[str, Any] = {"uid": review.uid, "allowed": not verdict.violations}
     if verdict.violations:
-        response["status"] = {"status": "Failure", "code": 403, "reason": "Forbidden", "message": refusal(verdict.violations)}
+        message = refusal(verdict.violations, console_url, about)
+        response["status"] = {"status": "Failure", "code": 403, "reason": "Forbidden", "message": message}
     elif verdict.patch and phase == "mutate":
         response["patchType"] = "JSONPatch"
         response["patch"] = base64.b64encode(orjson.dumps(verdict.patch)).decode("ascii")
     annotations = {} if review.dry_run else audit_annotations(verdict)
     if annotations:
         response["auditAnnotations"] = annotations
-    return sent(response, _warnings(review, verdict))
+    warned = list(_warnings(review, verdict))
+    see = console_link.see(console_url, about, warned[0][0]) if console_url and warned else ""
+    return sent(response, (text for _, text in warned), see)
 
 
-def sent(response: dict[str, Any], sentences: Iterable[str]) -> dict[str, Any]:
-    """Return the AdmissionReview around a response, with ``sentences`` as warnings."""
+def sent(response: dict[str, Any], sentences: Iterable[str], see: str = "") -> dict[str, Any]:
+    """Return the AdmissionReview around a response, with ``sentences`` as warnings; after them ``see``, if there is room for it."""
     if warnings := list(fitting(sentences)):
-        response["warnings"] = warnings
+        room = WARNINGS_TOTAL - sum(map(len, warnings))
+        response["warnings"] = [*warnings, see] if see and len(see) <= min(WARNING_LENGTH, room) else warnings
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
@@ -118,16 +123,15 @@ REASON_LENGTH = 1000
 author wrote, a megabyte of it."""
 
 
-def refusal(violations: Sequence[Violation]) -> str:
-    """Return the message of a refusal: the sentence of a single violation, else a list of at most twenty.
-
-    The API server puts the webhook's name in front.
-    """
+def refusal(violations: Sequence[Violation], console_url: str = "", about: str = "") -> str:
+    """Return the message of a refusal: the sentence of a single violation, else a list of at most twenty; then where to look, if
+    there is a console. The API server puts the webhook's name in front."""
+    see = console_link.see(console_url, about, violations[0].code) if console_url else ""
     reasons = [printable(str(violation), REASON_LENGTH) for violation in violations[:MOST_REASONS]]
     if len(violations) == 1:
-        return reasons[0]
+        return f"{reasons[0]} {see}" if see else reasons[0]
     more = [f"and {len(violations) - MOST_REASONS} more"] if len(violations) > MOST_REASONS else []
-    return "\n".join([f"{len(violations)} reasons:", *(f"- {reason}" for reason in reasons), *more])
+    return "\n".join(filter(None, [f"{len(violations)} reasons:", *(f"- {reason}" for reason in reasons), *more, see]))
 
 
 def fitting(sentences: Iterable[str]) -> Iterator[str]:
@@ -144,12 +148,12 @@ def fitting(sentences: Iterable[str]) -> Iterator[str]:
         yield line
 
 
-def _warnings(review: Review, verdict: Verdict) -> Iterator[str]:
-    """Yield the warnings for the author: the remarks meant for authors, and what policies in Warn would
+def _warnings(review: Review, verdict: Verdict) -> Iterator[tuple[str, str]]:
+    """Yield the code and the text of the warnings for the author: the remarks meant for authors, and what policies in Warn would
     refuse."""
-    yield from map(str, audience.warned(verdict.remarks, verdict.violations, review.pod))
+    yield from ((remark.code, str(remark)) for remark in audience.warned(verdict.remarks, verdict.violations, review.pod))
     for would in (w for w in verdict.would if w.mode == "Warn"):
-        yield from (f"{v.code} ({would_be(would)}): {v.fact}; {v.fix}" for v in would.violations)
+        yield from ((v.code, f"{v.code} ({would_be(would)}): {v.fact}; {v.fix}") for v in would.violations)
 
 
 def would_be(would: Would) -> str:

@@ -20,7 +20,7 @@ from policies.document import Document, InputError, path_text
 from policies.engine import MOST_AUDITED
 from policies.explain import admission_preview
 from policies.explain.admission_preview import Judgement
-from policies.messages import phrase
+from policies.messages import console_link, phrase
 from policies.pods.projection import Reads, extract
 from policies.request import Request
 from policies.state.snapshot import Facts, Snapshot
@@ -140,10 +140,12 @@ def _size(made: Templated | InputError, read: Reads) -> int:
         return MOST_READ + 1
 
 
-def answer(asked: Advised, advice: Sequence[Advice]) -> dict[str, Any]:
+def answer(asked: Advised, advice: Sequence[Advice], console_url: str = "") -> dict[str, Any]:
     """Return the AdmissionReview to send back: allowed, with as many of the sentences as the API server
-    keeps."""
-    return review.sent({"uid": asked.uid, "allowed": True}, [one.text for one in advice])
+    keeps, and where to look once the workload is there."""
+    about = console_link.workload(asked.namespace, asked.kind, asked.name)
+    see = console_link.see(console_url, about, advice[0].code) if console_url and advice else ""
+    return review.sent({"uid": asked.uid, "allowed": True}, [one.text for one in advice], see)
 
 
 def _sentences(made: Templated | InputError, asked: Advised, facts: Facts, *, several: bool) -> Iterator[Advice]:

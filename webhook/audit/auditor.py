@@ -28,9 +28,9 @@ from cluster.watch.kinds import KINDS, Watched
 from cluster.watch.reflector import Reflector
 from cluster.watch.store import Store
 from policies.audit.inventory import Inventory
-from policies.audit.prices import Prices
 from policies.audit.stored_pod import widest
 from policies.catalog import Catalog
+from policies.catalog.prices import Prices
 from policies.state.objects import Entry, Key
 from policies.state.updater import Options, Update, Updater
 from webhook.audit.custom_kinds import LONGER, CustomKinds

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from policies.audit.outcomes import FINDINGS
+from policies.audit.waiting import WAITS
 from webhook.audit.auditor import Auditor
 from webhook.health import ALIVE, NOT_ALLOWED, READY, Check
 from webhook.server.http import Answer, start, text_answer
@@ -78,8 +79,16 @@ class AuditCollector(Collector):
         for finding in FINDINGS:
             findings.add_metric([finding], found[finding])
         yield findings
+        yield self._waiting()
         yield GaugeMetricFamily("berth_audit_reports_due", "Reports that are to be compared or written.", len(reports.due))
         writes = CounterMetricFamily("berth_audit_report_writes", "Reports, by what became of them.", labels=["result"])
         for result, number in (("written", reports.counts.written), ("deleted", reports.counts.deleted), ("failed", reports.calls.failed)):
             writes.add_metric([result], number)
         yield writes
+
+    def _waiting(self) -> Metric:
+        found = Counter(pod.waits for pod in self._auditor.inventory.ledger.pods.values() if pod.waits)
+        waiting = GaugeMetricFamily("berth_pods_waiting", "Pods with accelerators that have no node, by the reason.", labels=["reason"])
+        for reason in WAITS:
+            waiting.add_metric([reason], found[reason])
+        return waiting

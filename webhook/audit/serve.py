@@ -11,7 +11,7 @@ import uvloop
 from cluster.client.api_client import Access, Client
 from cluster.client.errors import AccessError
 from documents.prices import read_prices
-from policies.audit.prices import prices
+from policies.catalog.prices import prices
 from policies.document import InputError
 from webhook import health
 from webhook.audit import pages

@@ -62,6 +62,7 @@ def _swap(condition: Condition, update: Update) -> list[Compiled]:
         replica.decisions = none_decided()
     if old is None or old is update.snapshot:
         return []
+    replica.metrics.devices.keep(update.snapshot)
     old.forget()
     return list(old.policies)
 

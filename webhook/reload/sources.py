@@ -10,6 +10,7 @@ import policies
 from documents.files import CatalogFilesError, read_catalog, read_documents, read_policies
 from policies.catalog import Catalog
 from policies.document import InputError, objects
+from policies.messages.console_link import LONGEST_URL, URL
 from policies.nearest import hint
 from policies.state.cluster_facts import ClusterFacts
 from policies.state.snapshot import Snapshot
@@ -55,6 +56,7 @@ class Sources:
     """If not given: mixed; in a cluster taken from its nodes."""
     queues: tuple[str, ...] = ()
     max_mode: str = "Enforce"
+    console_url: str = ""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -136,6 +138,9 @@ def _catalog_and_options(sources: Sources) -> tuple[Catalog, Options, list[Input
     errors = _unknown("--mig-strategy", [strategy], MIG_STRATEGIES)
     errors += _unknown("--queues", sources.queues, QUEUES)
     errors += _unknown("--max-mode", [sources.max_mode], MODES)
+    if sources.console_url and not (len(sources.console_url) <= LONGEST_URL and URL.fullmatch(sources.console_url)):
+        wanted = f"an address of at most {LONGEST_URL} characters such as https://berth.example.com, without a query"
+        errors.append(InputError(file="--console-url", message=f'wants {wanted}; found "{sources.console_url[:LONGEST_URL]}"'))
     try:
         catalog = read_catalog([sources.catalog] if sources.catalog else [])
     except CatalogFilesError as error:
@@ -143,7 +148,13 @@ def _catalog_and_options(sources: Sources) -> tuple[Catalog, Options, list[Input
     if sources.platforms != (AUTO,):
         errors += _unknown("--platforms", sources.platforms, catalog.platforms)
     mode: Mode = next((mode for mode in MODES if mode == sources.max_mode), "Audit")
-    chosen = Options(platforms=sources.platforms, mig_strategy=strategy, queues=sources.queues, max_mode=mode)
+    chosen = Options(
+        platforms=sources.platforms,
+        mig_strategy=strategy,
+        queues=sources.queues,
+        max_mode=mode,
+        console_url=sources.console_url.rstrip("/"),
+    )
     return catalog, chosen, errors
 
 

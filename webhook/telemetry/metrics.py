@@ -24,8 +24,9 @@ from prometheus_client import (
 )
 from prometheus_client.registry import Collector
 
-from policies.state.snapshot import Snapshot
+from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import MODES, Verdict
+from webhook.telemetry.admitted_devices import AdmittedDevices
 from webhook.telemetry.exposition import exposition
 from webhook.telemetry.policy_metrics import REMARKS, OutcomeCounter, Tally, tally
 
@@ -57,6 +58,8 @@ class Metrics:
         self._calls = _Calls(self._registry)
         self._pods = _Pods(self._registry)
         self._outcomes = OutcomeCounter(self._registry)
+        self.devices = AdmittedDevices()
+        self._registry.register(self.devices)
         self._state = _State(self._registry, version)
         ProcessCollector(registry=self._registry)
         self.in_flight = self._calls.in_flight
@@ -75,14 +78,16 @@ class Metrics:
         """Count a log line that nobody took in time, or that was refused."""
         self._state.dropped.inc()
 
-    def decided(self, phase: str, operation: str, verdict: Verdict) -> None:
+    def decided(self, phase: str, operation: str, verdict: Verdict, facts: Facts | None = None) -> None:
         """Count a pod that was judged, and not as a dry run. ``operation``: CREATE or UPDATE."""
-        self.count(tally(phase, operation, verdict))
+        self.count(tally(phase, operation, verdict), facts)
 
-    def count(self, counts: Tally) -> None:
-        """Count a decision whose tally is already computed."""
+    def count(self, counts: Tally, facts: Facts | None = None) -> None:
+        """Count a decision whose tally is already computed. ``facts``: of a pod's namespace; None for no pod."""
         if counts.judged:
             self._pods.count(counts)
+            if counts.admitted and facts is not None:
+                self.devices.count(counts.holding, facts)
             for outcome in counts.outcomes:
                 self._outcomes.count(outcome)
 

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Counter
 
 from policies.messages import TABLE
 from policies.state.snapshot import Snapshot
-from policies.verdict import Mode, Remark, Verdict, Would
+from policies.verdict import Holding, Mode, Remark, Verdict, Would
 
 Word = Literal["edited", "refused", "would_edit", "would_refuse", "skipped", "inexpressible"]
 """``skipped``: a default or a requirement was left out, in whole or in part. ``inexpressible``: the platform
@@ -66,6 +66,8 @@ class Tally(NamedTuple):
     codes: tuple[str, ...]
     """The codes of remarks, each once."""
     outcomes: tuple[Outcome, ...]
+    holding: Holding
+    """The devices of a pod that /validate admitted."""
 
 
 def tally(phase: str, operation: str, verdict: Verdict) -> Tally:
@@ -80,6 +82,7 @@ def tally(phase: str, operation: str, verdict: Verdict) -> Tally:
         uncounted=verdict.uncounted,
         codes=tuple(sorted({remark.code for remark in verdict.remarks})),
         outcomes=tuple(sorted(outcomes(verdict))),
+        holding=verdict.holding,
     )
 
 

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from cli.output.columns import table
+from cli.terminal.printable import printable
+from cli.terminal.screen import PLAIN, Screen
 from policies.audit.ledger import AuditedPod, Ledger
 from policies.audit.outcomes import FINDINGS, Finding
 from policies.audit.stored_pod import StoredPod
 from policies.scan.exposure import Exposure
 from policies.state.snapshot import Snapshot
-from webhook.admission.review import printable
 
 OF_FINDINGS = tuple(finding.replace("-", "_") for finding in FINDINGS)
 COLUMNS = ("namespace", "policy", "mode", "pods", "gpus", "usd_per_hour", *OF_FINDINGS, "unprotected", "on_spot")
@@ -75,7 +76,7 @@ class Line:
         return self.namespace, self.policy, self.mode, str(self.pods), str(self.gpus), usd, *map(str, counts)
 
 
-def text(form: str, answer: Answer) -> str:
+def text(form: str, answer: Answer, screen: Screen = PLAIN) -> str:
     """Return the answer as ``table``, ``json`` or ``csv``."""
     found = lines(answer)
     if form == "json":
@@ -85,9 +86,9 @@ def text(form: str, answer: Answer) -> str:
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(COLUMNS)
-        writer.writerows([unformulated(cell) for cell in line.cells] for line in found)
+        writer.writerows([unformulated(printable(cell)) for cell in line.cells] for line in found)
         return out.getvalue()
-    return _table(found, answer.ledger)
+    return _table(found, answer.ledger, screen)
 
 
 def lines(answer: Answer) -> list[Line]:
@@ -137,10 +138,10 @@ def unformulated(cell: str) -> str:
     return f"'{cell}" if cell.startswith(FORMULA) else cell
 
 
-def _table(found: Sequence[Line], ledger: Ledger) -> str:
+def _table(found: Sequence[Line], ledger: Ledger, screen: Screen) -> str:
     if not found:
         return "No pod asks for an accelerator.\n"
-    shown = table(HEADS, [[printable(cell, LONGEST) for cell in line.cells] for line in found])
+    shown = table(HEADS, [[printable(cell, LONGEST) for cell in line.cells] for line in found], screen)
     return "\n".join([*shown, "", summary(ledger)]) + "\n"
 
 

@@ -13,12 +13,13 @@ from cli.given.named_policy import chosen, enforced_already
 from cli.given.reports import Reports
 from cli.output import html_page
 from cli.output.audit.answer import ALL, HEADS_OF_FINDINGS, LONGEST, OF_FINDINGS, unformulated
-from cli.output.columns import table
+from cli.output.columns import Styled, table
+from cli.terminal.printable import printable
+from cli.terminal.screen import PLAIN, Screen
 from policies.audit.outcomes import FINDINGS, REFUSALS
 from policies.audit.reported_counts import Count, ReportedLine, lines
 from policies.audit.stored_report import StoredReport, StoredResult
 from policies.state.untyped import map_at, maps_in, text_of
-from webhook.admission.review import printable
 
 COLUMNS = ("namespace", "policy", "mode", "pods_with_findings", "gpus", "usd_per_hour", *OF_FINDINGS, "at_least")
 HEADS = ("NAMESPACE", "POLICY", "MODE", "WITH FINDINGS", "GPUS", "USD/H", *HEADS_OF_FINDINGS)
@@ -33,7 +34,7 @@ NONE = "No report of Berth's has a finding. Reports are written by berth audit -
 _RESULT = ("source", "policy", "rule", "category", "severity", "result", "message")
 
 
-def text(form: str, reports: Reports) -> str:
+def text(form: str, reports: Reports, screen: Screen = PLAIN) -> str:
     """Return the answer as ``table``, ``json``, ``csv`` or ``html``."""
     found = lines(reports.found)
     if form == "json":
@@ -44,7 +45,7 @@ def text(form: str, reports: Reports) -> str:
         writer.writerow(COLUMNS)
         writer.writerows([unformulated(printable(cell, LONGEST)) for cell in _csv_row(line)] for line in found)
         return out.getvalue()
-    return _html(found, reports) if form == "html" else _table(found, reports)
+    return _html(found, reports) if form == "html" else _table(found, reports, screen)
 
 
 def notes(reports: Reports) -> Iterator[str]:
@@ -66,7 +67,7 @@ def _number(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def preview(name: str, reports: Reports) -> Iterator[str]:
+def preview(name: str, reports: Reports, screen: Screen = PLAIN) -> Iterator[str]:
     """Yield what switching a policy to Enforce would do: the sentence, then the list. Raises InputError for a policy without findings."""
     modes = _modes(reports)
     policy = chosen(name, {one: one for one in modes}, missing="no report has a finding of", advice="without --reports it is judged live")
@@ -79,11 +80,18 @@ def preview(name: str, reports: Reports) -> Iterator[str]:
     stake = f"{sum(one.gpus for _, one in of_policy)} GPUs{f', {sum(known):.2f} USD/h' if known else ''}"
     least = "at least " if any(one.left_out or one.damaged for one in reports.found) else ""
     outcome = f"{least}{refused} pods would be refused and {least}{changed} changed ({stake})"
-    yield f"{name} in Enforce: by the reports {outcome} once they are made anew; none of them is touched until then."
+    yield f"{printable(name)} in Enforce: by the reports {outcome} once they are made anew; none of them is touched until then."
     if of_policy:
         yield ""
         rows = sorted((_row(report, one) for report, one in of_policy), key=lambda row: (row[5] != "would refuse", row))
-        yield from table(LIST_HEADS, [[printable(cell, LONGEST) for cell in (*row[:6], row[6][:WHAT])] for row in rows])
+        shown: list[list[str | Styled]] = [
+            [*(printable(cell, LONGEST) for cell in row[:5]), _finding(row[5]), printable(row[6][:WHAT])] for row in rows
+        ]
+        yield from table(LIST_HEADS, shown, screen)
+
+
+def _finding(words: str) -> Styled:
+    return Styled(words, "bad" if words == "would refuse" else "unsure")
 
 
 def _modes(reports: Reports) -> dict[str, set[str]]:
@@ -162,10 +170,10 @@ def _plain(result: StoredResult) -> dict[str, Any]:
     }
 
 
-def _table(found: Sequence[ReportedLine], reports: Reports) -> str:
+def _table(found: Sequence[ReportedLine], reports: Reports, screen: Screen) -> str:
     if not found:
         return f"{NONE}\n"
-    shown = table(HEADS, [[printable(cell, LONGEST) for cell in _cells(line)] for line in found])
+    shown = table(HEADS, [[printable(cell, LONGEST) for cell in _cells(line)] for line in found], screen)
     return "\n".join([*shown, "", *_below(found, reports)]) + "\n"
 
 

@@ -48,6 +48,17 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/part-of: berth
 {{- end -}}
 
+{{- define "berth.consoleSelected" -}}
+app.kubernetes.io/name: berth-console
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "berth.consoleLabels" -}}
+{{ include "berth.consoleSelected" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: berth
+{{- end -}}
+
 {{- /* The objects of a file with several documents, as {"objects": [...]}: of dicts .text and .from, which names it in an error. */ -}}
 {{- define "berth.objects" -}}
 {{- $objects := list -}}

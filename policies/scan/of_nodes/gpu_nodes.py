@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from policies.audit.stored_pod import Controller
 from policies.catalog import Catalog
 from policies.scan.finding import MOST_NAMED, Finding, Where
+from policies.scan.node_price import NodePrices
 from policies.scan.seen import GpuNode, Seen
 
 OF_NODES = ("DaemonSet", "Node")
@@ -35,9 +36,10 @@ def find(seen: Seen) -> Iterator[Finding]:
     for plain, count in seen.cluster.plain.items():
         if plain.owner is None or plain.owner.kind not in OF_NODES:
             of_node.setdefault(plain.node, []).append((plain.namespace, plain.owner, count))
+    prices_of = NodePrices(seen.catalog)
     for (what, name), nodes in sorted(groups.items()):
         plain_pods = [one for node in nodes for one in of_node.get(node.name, ())]
-        prices = [node.usd * node.devices for node in nodes if node.usd is not None]
+        prices = [usd for node in nodes if (usd := prices_of.of_node(node)) is not None]
         yield Finding(
             kind="nodes-untainted",
             where=Where(what, "", name),

@@ -12,7 +12,7 @@ from cli.explaining import text, values
 from cli.explaining.explain import Explainer
 from cli.explaining.explanation import Explanation
 from cli.given.asked_cluster import Asked
-from policies.audit.prices import prices
+from policies.catalog.prices import prices
 from policies.scheduling.fleet import fleet_of
 from policies.scheduling.nodes import Occupant
 from policies.state.updater import Options, Updater
@@ -142,7 +142,7 @@ def test_words_of_others() -> None:
         ("Kueue", "couldn't assign flavors"),
     ]
     shown = _text(found)
-    assert "  karpenter, FailedScheduling, 60s ago: did not tolerate [31m taint\n" in shown
+    assert "  karpenter, FailedScheduling, 60s ago: did not tolerate\\x1b[31m taint\n" in shown
     assert "Nominated for node a" in shown
     assert "pod/p in namespace n: Pending, created 30m ago.\n" in shown
 

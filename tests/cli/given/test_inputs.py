@@ -18,7 +18,7 @@ def runtime(kind: str, namespace: str | None = None) -> dict[str, Any]:
 def given(tmp_path: Path, *values: Any) -> Inputs:
     file = tmp_path / "in.yaml"
     file.write_text("---\n".join(value if isinstance(value, str) else text(value) for value in values))
-    return Inputs([str(file)], "team")
+    return Inputs.of_files([str(file)], "team")
 
 
 def test_all_is_read_in_its_order(tmp_path: Path) -> None:

@@ -96,9 +96,9 @@ def test_the_hint_of_a_layer_leads_to_the_same_values(run: Run) -> None:
 BAD: dict[str, tuple[tuple[str, ...], str]] = {
     "namespace": (("-n", "wbe"), 'berth: --namespace: "wbe" is no namespace of --facts; did you mean "web"?'),
     "workload": (("-n", "web", "--workload", "Jobb"), 'berth: --workload: "Jobb" is no kind of workload; did you mean "Job"?'),
-    "labels": (("--pod-labels", "a"), 'argument --pod-labels: "a" is no label; write them as team=research,tier=dev'),
+    "labels": (("--pod-labels", "a"), '--pod-labels: "a" is no label; write them as team=research,tier=dev'),
     "a label's key": (("--pod-labels", "a b=c"), '"a b=c" is no label'),
-    "gpus": (("--gpus", "0"), 'argument --gpus: "0" is no number of GPUs; write a whole number, at least 1'),
+    "gpus": (("--gpus", "0"), '--gpus: "0" is no number of GPUs; write a whole number, at least 1'),
     "many gpus": (("--gpus", "99999999999"), "is no number of GPUs"),
     "duration": (("--duration", "2d"), '"2d" has no unit that Go knows; write 48h'),
     "both sources": (("--kubeconfig", "x"), "berth: --policies: files or a cluster: leave out --kubeconfig and --context, or --policies"),

@@ -13,7 +13,7 @@ from cli.replaying.comparison import Comparer, Comparison
 from cli.replaying.counting import counted
 from cli.replaying.total import Total
 from documents.recordings.pieces import Piece, pieces
-from policies.audit.prices import prices
+from policies.catalog.prices import prices
 from tests.cli.replaying.events import decided, event, lines, of_job, pod
 from tests.support.counts import count
 from webhook.reload.sources import Sources, load

@@ -82,7 +82,8 @@ def test_it_reads_the_cluster_that_kubectl_would(typed: Typed, cluster: Cluster,
 def test_it_speaks_under_that_name(typed: Typed) -> None:
     """Usage, and each line of bad input."""
     assert typed("berth", "--help").stdout.startswith("usage: kubectl berth ")
-    assert typed("berth", "gpus", "--nope").stderr.startswith("usage: kubectl berth ")
+    assert typed("berth", "gpus", "--nope").stderr.startswith('kubectl berth: gpus: there is no option "--nope"; kubectl berth gpus --help')
+    assert typed("berth", "try").stderr.splitlines()[1].startswith("usage: kubectl berth try ")
     assert typed("berth", "try", "nowhere.yaml").stderr.splitlines()[-1] == "kubectl berth: nowhere.yaml: there is no such file or folder"
     assert typed("berth", "effective", "-n", "reserach").stderr.startswith('kubectl berth: cluster: there is no namespace "reserach"')
 
@@ -91,3 +92,11 @@ def test_berth_speaks_under_its_own(installed: Installed) -> None:
     """The other program of the same wheel."""
     assert installed.run("berth", "--help").stdout.startswith("usage: berth ")
     assert installed.run("berth", "try", "nowhere.yaml").stderr.splitlines()[-1].startswith("berth: nowhere.yaml: ")
+
+
+def test_kubectl_completes_it(typed: Typed) -> None:
+    """As kubectl's completion asks it: commands, options with what they are, choices; and for files what the shell itself knows."""
+    assert typed("__complete", "berth", "tr").stdout.splitlines() == ["try\tshow what the policies make of manifests", ":4"]
+    assert typed("__complete", "berth", "try", "--ou").stdout.startswith("--output\t")
+    assert typed("__complete", "berth", "audit", "-o", "").stdout.splitlines() == ["table", "json", "csv", "html", ":4"]
+    assert typed("__complete", "berth", "try", "").stdout.splitlines() == [":0"]

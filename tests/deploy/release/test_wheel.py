@@ -57,7 +57,7 @@ def test_it_holds_the_source_and_its_data_and_nothing_else(built: Path) -> None:
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", *folders], cwd=ROOT, capture_output=True, text=True, check=True
     )
     expected = {name for name in kept.stdout.splitlines() if (ROOT / name).exists()}
-    assert in_wheel(built) == expected
+    assert in_wheel(built) == expected | {f"gpu_berth-{VERSION}.data/data/share/man/man1/berth.1"}
     assert {"policies/catalog/catalog.yaml", "policies/library/berth-default.yaml"} <= expected
 
 
@@ -142,3 +142,8 @@ def test_it_is_installed_as_users_do(built: Path, tmp_path: Path, way: str) -> N
     program = [str(found.programs / "berth"), "serve", "--health", "127.0.0.1:0"]
     with serving(tmp_path, program=program, cwd=tmp_path) as server:
         assert server.health("/readyz").status == 200
+
+
+def test_the_manual_page_is_installed(installed: Installed) -> None:
+    """Where man looks for it, by the folder of the programs on the PATH."""
+    assert (installed.folder / "share" / "man" / "man1" / "berth.1").read_text() == (ROOT / "docs" / "berth.1").read_text()

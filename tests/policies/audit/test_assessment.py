@@ -11,8 +11,8 @@ from hypothesis import given
 from policies.audit.assessment import MOST_OWNERS, Assessment, workload_of
 from policies.audit.judged import judge
 from policies.audit.outcomes import outcomes
-from policies.audit.prices import INSTANCE_TYPE, prices
 from policies.audit.stored_pod import Controller, StoredPod, stored, widest
+from policies.catalog.prices import INSTANCE_TYPE, prices
 from policies.policy import Default, Policy, PolicySet
 from policies.state.cluster_facts import ClusterFacts
 from policies.verdict import MODES

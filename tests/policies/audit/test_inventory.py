@@ -8,9 +8,9 @@ from random import Random
 from hypothesis import given
 
 from policies.audit.inventory import Inventory
-from policies.audit.prices import prices
 from policies.audit.stored_pod import Controller, StoredPod, stored, widest
 from policies.audit.workload_report import OPEN_REPORTS
+from policies.catalog.prices import prices
 from policies.policy import Default, Policy, PolicySet
 from policies.state.cluster_facts import ClusterFacts
 from policies.state.objects import Key

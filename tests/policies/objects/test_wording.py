@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 
 from cli.output import effective_output
+from cli.terminal.screen import Screen
 from policies import policy
 from policies.explain.effective import Effective, effective
 from policies.explain.effective_probe import Kind, request_for
@@ -144,7 +145,7 @@ def test_a_new_field_is_shown_by_effective() -> None:
     assert (lifetime.value, lifetime.text, lifetime.by, lifetime.notes) == (21600, "6h", (B,), (f"tighter than 12h of {A}",))
     assert (rows["default", "dashboards"].value, rows["default", "dashboards"].text) == (["gpu"], "[gpu]")
     assert (rows["allow", "dashboards"].value, rows["allow", "dashboards"].by) == ("mig", (A,))
-    assert "all namespaces, pods on kata" in effective_output.table(asked(*two(runtime="kata")), (), 200)
+    assert "all namespaces, pods on kata" in effective_output.table(asked(*two(runtime="kata")), (), Screen(width=200))
 
 
 @pytest.mark.usefixtures("_extended")

@@ -81,6 +81,7 @@ def lively() -> Metrics:
         made.decided(*judged(file.stem, "mutate"))
         made.decided(*judged(file.stem, "validate"))
     made.decided(*judged("pods-create-finetune", snapshot=library("Audit")))
+    made.decided(*judged("pods-create-vllm-server", "validate"), library().facts_for("made-up"))
     made.decided("mutate", "CREATE", edited(["GPUPolicy/gone/own"]))
     made.cut("slow")
     made.snapshot_refused()

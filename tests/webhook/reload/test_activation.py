@@ -10,6 +10,7 @@ import pytest
 
 from policies.state.objects import Change, Key
 from policies.state.updater import Options, Update, Updater
+from policies.verdict import Holding
 from tests.support.cases.golden import catalog_with
 from webhook.admission.app import Replica
 from webhook.reload import activation
@@ -49,6 +50,17 @@ def test_decisions_are_dropped_where_they_may_not_hold(change: dict[Key, Change]
     activated(it, following.apply(change))
     assert it.replica.snapshot is not snapshot
     assert (it.replica.decisions is before) is holds
+
+
+def test_a_namespace_that_is_gone_takes_its_series_with_it() -> None:
+    """Of facts alone too: policies may stay the same for months."""
+    it, following = condition(), updater()
+    activated(it, following.apply({**POLICY, **NAMESPACE}))
+    assert it.replica.snapshot is not None
+    it.replica.metrics.devices.count(Holding((("T4", 1.0),), 0.5), it.replica.snapshot.facts_for("ml"))
+    assert b'resource_namespace="ml"' in it.replica.metrics.exposition("")[0]
+    activated(it, following.apply({("Namespace", "", "ml"): None}))
+    assert b'resource_namespace="ml"' not in it.replica.metrics.exposition("")[0]
 
 
 def test_an_object_that_is_refused_is_known_though_nothing_else_is_decided() -> None:

@@ -1,0 +1,147 @@
+"""The gate of a console in a cluster: a token of the cluster is exchanged for a session, or sent with every request by a proxy."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+
+from cluster.client.errors import Unreachable
+from console.access.attempts import Attempts
+from console.access.hosts import Hosts
+from console.access.people import People, Person, expiry
+from console.access.returning import asked_page
+from console.access.rights import Rights
+from console.access.sessions import Session, Sessions
+from console.world.scope import Scope
+from console.world.world import World
+from webhook.telemetry import log
+
+COOKIE = "__Host-berth"
+"""The prefix makes browsers take it only with Secure and Path=/ and without Domain, so that no other host can set it (RFC 6265bis)."""
+AGAIN = 60.0
+"""Seconds after which the API server is asked again who has a token: one that was revoked shows nothing after that."""
+MOST_BEARERS = 512
+"""Tokens sent by a proxy of which it is remembered, by their hashes, whose they are."""
+LOGIN, LOGOUT = "/login", "/logout"
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """Somebody whom the API server knows."""
+
+    person: Person
+    leaves: bool
+    _rights: Rights
+
+    @property
+    def name(self) -> str:
+        return self.person.name
+
+    async def scope(self, world: World, named: Collection[str] = ()) -> Scope:
+        """Return what they may list. Raises Unreachable."""
+        return await self._rights.of(self.person, world, named)
+
+
+class SignIn:
+    """The gate. ``paths``: the addresses of all pages, of which one may be returned to."""
+
+    def __init__(
+        self,
+        people: People,
+        rights: Rights,
+        sessions: Sessions,
+        hosts: Hosts,
+        paths: Collection[str],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._people, self._rights = people, rights
+        self.sessions, self.hosts, self.paths = sessions, hosts, frozenset(paths)
+        self._clock = clock
+        self._attempts = Attempts(clock)
+        self._bearers: OrderedDict[bytes, tuple[Person, float]] = OrderedDict()
+
+    async def admit(self, request: Request) -> SignedIn | Response:
+        """Let in whoever has a session or sends a token. Raises Unreachable."""
+        if (refusal := self.hosts.refusal(request)) is not None:
+            return refusal
+        if (token := bearer(request)) is not None:
+            return await self._of_bearer(request, token)
+        person = await self.of_session(request)
+        return self._to_login(request) if person is None else SignedIn(person, True, self._rights)
+
+    async def of_session(self, request: Request) -> Person | None:
+        """Return whose session the cookie names; None if there is none any more. Raises Unreachable."""
+        id_ = request.cookies.get(COOKIE, "")
+        session = self.sessions.find(id_) if id_ else None
+        if session is None:
+            return None
+        async with session.reviewing:
+            return session.person if self._clock() - session.reviewed < AGAIN else await self._reviewed(id_, session)
+
+    async def _reviewed(self, id_: str, session: Session) -> Person | None:
+        if self.sessions.find(id_) is not session:  # it ended while another request asked
+            return None
+        person = await self._people.of(self.sessions.token(id_))
+        if person is None or person.name != session.person.name:
+            self.sessions.end(id_)
+            log.write("session_ended", user=log.cut(session.person.name), reason="the API server does not accept its token any more")
+            return None
+        session.person, session.reviewed = person, self._clock()
+        return person
+
+    async def tried(self, request: Request, token: str) -> Person | Response | None:
+        """Return who has a token that was not seen before; None if it is nobody's, or the answer that says to wait. Raises Unreachable."""
+        address = request.client.host if request.client else ""
+        if wait := self._attempts.begin(address):
+            seconds = math.ceil(wait)
+            text = f"Too many tokens were tried that nobody has. Try again in {seconds} seconds.\n"
+            return PlainTextResponse(text, 429, {"Retry-After": str(seconds)})
+        try:
+            person = await self._people.of(token)
+        except Unreachable:
+            self._attempts.give_back(address)
+            raise
+        if person is None:
+            log.write("login_refused", "warning", address=address)
+        else:
+            self._attempts.give_back(address)
+        return person
+
+    async def _of_bearer(self, request: Request, token: str) -> SignedIn | Response:
+        key = hashlib.sha256(token.encode()).digest()
+        known = self._bearers.get(key)
+        if known is not None and self._clock() < known[1]:
+            return SignedIn(known[0], False, self._rights)
+        # one that was good is no guess: behind a proxy all people have one address, and their tokens are reviewed again at one time
+        found = await self.tried(request, token) if known is None else await self._people.of(token)
+        if isinstance(found, Response):
+            return found
+        if found is None:
+            self._bearers.pop(key, None)
+            text = "The API server does not accept the token that was sent as Authorization: Bearer. Sign in anew where it comes from.\n"
+            return PlainTextResponse(text, 401, {"WWW-Authenticate": "Bearer"})
+        until = expiry(token)
+        self._bearers[key] = found, self._clock() + (AGAIN if until is None else max(0.0, min(AGAIN, until - time.time())))
+        while len(self._bearers) > MOST_BEARERS:
+            self._bearers.popitem(last=False)
+        return SignedIn(found, False, self._rights)
+
+    def _to_login(self, request: Request) -> Response:
+        to = f"{LOGIN}?{urlencode({'next': asked_page(request, self.paths)})}"
+        if request.headers.get("hx-request") == "true":  # else a part of the page would be replaced by the whole login page
+            return Response(status_code=401, headers={"HX-Redirect": to})
+        return RedirectResponse(to, 303)
+
+
+def bearer(request: Request) -> str | None:
+    """Return the token of the header Authorization; None if there is no Bearer."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None

@@ -1,0 +1,199 @@
+"""Groups of nodes with devices, counted once for a world."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from console.berths.uses import Use, state, use
+from console.world.derived import Derived
+from console.world.world import World
+from policies.catalog import Catalog, Gpu
+from policies.policy import Taint
+from policies.scan.node_price import NodePrices
+from policies.scan.seen import GpuNode
+from policies.scheduling.nodes import Node
+from policies.state.places import passes
+
+_WORDS = {"gpu": ("Whole GPUs", "GPU"), "shared": ("Shared GPUs", "share"), "partition": ("Partitions", "partition")}
+"""Kind of resource -> what its devices are, and one of them."""
+
+
+class GroupKey(NamedTuple):
+    """What a group is called, its name, and the model on its nodes; "" if the labels do not tell."""
+
+    what: str
+    name: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """The devices of one resource name in a group: whole GPUs, slices of one size, or shared ones."""
+
+    resource: str
+    sort: str
+    """What they are, in words."""
+    unit: str
+    """One of them."""
+    uses: Sequence[Use]
+    """Of each node that has some, by name."""
+    usd: tuple[float, float] | None
+    """The least and the most that one costs an hour; None if no price is known."""
+    usd_free: float | None
+    usd_out: float | None
+    known: bool
+    """False if not all pods were read: what is free is not known then."""
+
+    @property
+    def total(self) -> int:
+        return sum(one.total for one in self.uses)
+
+    @property
+    def held(self) -> int | None:
+        return sum(one.held for one in self.uses) if self.known else None
+
+    @property
+    def free(self) -> int | None:
+        return sum(one.free for one in self.uses) if self.known else None
+
+    @property
+    def out(self) -> int | None:
+        return sum(one.out for one in self.uses) if self.known else None
+
+    @property
+    def hole(self) -> int | None:
+        """The most that are free on one node: no pod that asks for more starts now."""
+        return max((one.free for one in self.uses), default=0) if self.known else None
+
+    @property
+    def whole(self) -> int | None:
+        """Nodes of which every device is free."""
+        return sum(one.whole for one in self.uses) if self.known else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Nodes of one group that have devices of one model, or labels that say so."""
+
+    key: GroupKey
+    gpu: Gpu | None
+    nodes: Sequence[str]
+    """Names, sorted."""
+    lines: Sequence[Line]
+    """Most devices first."""
+    bare: Sequence[str]
+    """Nodes that should have devices, as their labels say, and have none."""
+    cordoned: int
+    not_ready: int
+    spot: int
+    """Nodes on spot capacity."""
+    taints: Sequence[tuple[Taint, int]]
+    """Those that stay, with the nodes that have them."""
+    labels: Mapping[str, str]
+    """Those that all nodes share."""
+    usd: float | None
+    """What all nodes cost an hour, as far as that is known."""
+    unpriced: int
+    """Nodes whose price is not known."""
+
+    @property
+    def usd_free(self) -> float | None:
+        """What devices that nobody holds cost an hour."""
+        return _sum(line.usd_free for line in self.lines)
+
+    @property
+    def usd_out(self) -> float | None:
+        """What devices that nobody can hold cost an hour."""
+        return _sum(line.usd_out for line in self.lines)
+
+
+def _counted(world: World) -> tuple[Group, ...]:
+    places = {place.name: place for place in world.seen.fleet.nodes}
+    members: dict[GroupKey, list[tuple[GpuNode, Node]]] = {}
+    for node in world.seen.nodes.values():
+        if (node.gpu is not None or node.capacity or node.allocatable) and node.name in places:
+            key = GroupKey(*node.group, node.gpu.model if node.gpu is not None else "")
+            members.setdefault(key, []).append((node, places[node.name]))
+    known = "Pod" not in world.unread and "Node" not in world.unread
+    counter = _Counter(world.snapshot.catalog, world.seen.fleet.startup, known)
+    return tuple(counter.group(key, sorted(found, key=lambda one: one[0].name)) for key, found in sorted(members.items()))
+
+
+_GROUPS = Derived(_counted)
+
+
+def groups(world: World) -> tuple[Group, ...]:
+    """Return all groups, by name. Whoever shows them asks first whether nodes may be listed."""
+    return _GROUPS.of(world)
+
+
+class _Counter:
+    def __init__(self, catalog: Catalog, startup: frozenset[str], known: bool) -> None:
+        self._catalog = catalog
+        self._prices = NodePrices(catalog)
+        self._startup = startup
+        self._known = known
+
+    def group(self, key: GroupKey, members: Sequence[tuple[GpuNode, Node]]) -> Group:
+        nodes = [node for node, _ in members]
+        states = Counter(state(place) for _, place in members)
+        prices = [self._prices.of_node(node) for node in nodes]
+        names = dict.fromkeys(name for node in nodes for name in (*node.capacity, *node.allocatable))
+        lines = [line for name in names if (line := self._line(name, members)).uses]
+        having = {one.node for line in lines for one in line.uses}
+        shared = set(nodes[0].labels.items()).intersection(*(node.labels.items() for node in nodes))
+        taints = Counter(taint for node in nodes for taint in set(node.taints) if not passes(taint.key, self._startup))
+        return Group(
+            key=key,
+            gpu=nodes[0].gpu,
+            nodes=[node.name for node in nodes],
+            lines=sorted(lines, key=lambda line: (-line.total, line.resource)),
+            bare=[node.name for node in nodes if node.name not in having],
+            cordoned=states["cordoned"],
+            not_ready=states["not ready"],
+            spot=sum(node.spot for node in nodes),
+            taints=sorted(taints.items(), key=lambda one: (-one[1], one[0].key, one[0].value, one[0].effect)),
+            labels=dict(sorted(shared)),
+            usd=_sum(prices),
+            unpriced=prices.count(None),
+        )
+
+    def _line(self, name: str, members: Sequence[tuple[GpuNode, Node]]) -> Line:
+        uses, free, out, each = [], [], [], []
+        known = self._known
+        for node, place in members:
+            one = use(name, node, place)
+            if not one.total:
+                continue
+            uses.append(one)
+            known = known and place.used is not None
+            usd = self._prices.of_device(name, node)
+            if usd is not None:
+                each.append(usd)
+                free.append(usd * one.free)
+                out.append(usd * one.out)
+        sort, unit = self._words(name)
+        return Line(
+            resource=name,
+            sort=sort,
+            unit=unit,
+            uses=uses,
+            usd=(min(each), max(each)) if each else None,
+            usd_free=_sum(free) if known else None,
+            usd_out=_sum(out) if known else None,
+            known=known,
+        )
+
+    def _words(self, name: str) -> tuple[str, str]:
+        resource = self._catalog.resource(name)
+        if resource is not None and resource.kind == "mig":
+            return f"MIG slices {resource.profile}", "slice"
+        return _WORDS.get(resource.kind if resource is not None else "", ("Devices", "device"))
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

@@ -1,0 +1,193 @@
+"""Whether a pod of a namespace that says nothing but asks for one device may land on a group, under the policies in force.
+
+The pod goes through the engine as it would through the webhooks, and is then held against the group's nodes as they are made: empty,
+healthy and open to pods. What is not so now passes, and who may land does not change with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Any, Literal
+
+from console.berths.groups import Group
+from console.world.derived import Derived
+from console.world.world import World
+from policies.explain.admission_preview import judge
+from policies.lru import LruCache
+from policies.mending.edits import changed
+from policies.mending.smallest import smallest
+from policies.patch.json_tree import apply_patch
+from policies.request import Request
+from policies.scan.seen import GROUP_KEYS
+from policies.scheduling.blockers import Blocker
+from policies.scheduling.fleet import Fleet, Place, blockers
+from policies.scheduling.nodes import Node, grouped
+from policies.scheduling.pools import POOL, Pool
+from policies.scheduling.wants import wants
+from policies.state.places import passes
+from policies.state.snapshot import Facts
+from policies.verdict import Violation
+
+Raw = dict[str, Any]
+Outcome = Literal["itself", "asks", "refused", "never"]
+OUTCOMES: tuple[Outcome, ...] = ("itself", "asks", "refused", "never")
+MOST_SORTS = 6
+"""Sorts of nodes of one group that are tried: zones, and machines of more than one size."""
+MOST_ANSWERS = 2**22
+"""Bytes of remembered answers of one world, of 2 KiB each."""
+MODEL_KEYS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator", "node.kubernetes.io/instance-type")
+"""Labels that pick a group that has no name, the first that its nodes share."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What becomes of such a pod."""
+
+    outcome: Outcome
+    spec: Mapping[str, Any]
+    """What its author must write into ``spec`` besides the device; {} if nothing."""
+    wrote: Sequence[str] = ()
+    """The policies that wrote something into it."""
+    violations: Sequence[Violation] = ()
+    """Why it is refused; of ``asks``, why the pod that says nothing is."""
+    blockers: Sequence[Blocker] = ()
+    """What keeps it off, where no policy refuses it."""
+    excluded: bool = False
+    """True if Berth is not asked about pods of this namespace."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landing:
+    """Where pods are to land: one group's nodes as they are made, or one NodePool."""
+
+    id: tuple[str, ...]
+    resource: str
+    asks: Sequence[Mapping[str, str]]
+    """Node selectors by which a pod asks for it, the shortest first."""
+    fleet: Fleet
+
+
+def of_group(group: Group, resource: str, fleet: Fleet) -> Landing:
+    """Return the landing on the nodes of a group that have devices of this name."""
+    names = {one.node for line in group.lines if line.resource == resource for one in line.uses}
+    found: dict[Any, Node] = {}
+    for nodes in fleet.groups:
+        for node in nodes.nodes:
+            if node.name in names:
+                made = _as_made(node, fleet.startup)
+                found.setdefault((tuple(sorted(nodes.labels.items())), made.taints, made.allocatable.get(resource)), made)
+                break
+    places = replace(fleet, groups=(), pools=())
+    return Landing(id=(*group.key, resource), resource=resource, asks=_asks(group), fleet=_with(places, list(found.values())[:MOST_SORTS]))
+
+
+def of_pool(pool: Pool, resource: str, fleet: Fleet) -> Landing:
+    """Return the landing on machines that a NodePool may make."""
+    places = replace(fleet, groups=(), pools=(replace(pool, made={}, ready=True),), open_ended=False)
+    return Landing(id=("NodePool", pool.name, "", resource), resource=resource, asks=({POOL: pool.name},), fleet=places)
+
+
+def selector(group: Group) -> dict[str, str]:
+    """Return the labels that pick the group: its name, else what is on its nodes; {} if no label tells."""
+    keys = [key for what, key in GROUP_KEYS if what == group.key.what] or MODEL_KEYS
+    return next(({key: group.labels[key]} for key in keys if key in group.labels), {})
+
+
+def _asks(group: Group) -> tuple[dict[str, str], ...]:
+    """Return the selectors to try: its name, and with it the model. A policy that keeps pods off a model says so of a pod that names it."""
+    name, model = selector(group), next(({key: group.labels[key]} for key in MODEL_KEYS if key in group.labels), {})
+    return tuple(one for one in (name, {**name, **model}) if one)
+
+
+def _as_made(node: Node, startup: frozenset[str]) -> Node:
+    taints = tuple(taint for taint in node.taints if not passes(taint.key, startup))
+    allocatable = {**node.allocatable, **{name: max(amount, node.allocatable.get(name, 0)) for name, amount in node.capacity.items()}}
+    return replace(node, taints=taints, cordoned=False, ready=True, settled=True, allocatable=allocatable, used={}, ports=())
+
+
+def _with(fleet: Fleet, nodes: Iterable[Node]) -> Fleet:
+    return replace(fleet, groups=grouped(nodes), open_ended=False)
+
+
+class _Judge:
+    """Answers for one world."""
+
+    def __init__(self, world: World) -> None:
+        self._snapshot = world.snapshot.with_policies(one for one in world.snapshot.policies if one.mode == "Enforce")
+        self._none = world.snapshot.with_policies(())
+        self._known: LruCache[Answer] = LruCache(MOST_ANSWERS)
+        self._lock = Lock()
+
+    def of(self, namespace: str, landing: Landing) -> Answer:
+        """Return the answer for a namespace; those with the same policies share it."""
+        excluded = namespace in self._snapshot.catalog.excluded_namespaces
+        facts = (self._none if excluded else self._snapshot).facts_for(namespace)
+        key = excluded, facts.scope, landing.id
+        with self._lock:
+            found = self._known.get(key)
+        if found is None:
+            found = replace(_answered(facts, landing), excluded=excluded)
+            with self._lock:
+                self._known.keep(key, found, 2048)
+        return found
+
+
+_JUDGES: Derived[_Judge] = Derived(_Judge)
+
+
+def answer(world: World, namespace: str, landing: Landing) -> Answer:
+    """Return what becomes of a pod of this namespace."""
+    return _JUDGES.of(world).of(namespace, landing)
+
+
+def _answered(facts: Facts, landing: Landing) -> Answer:
+    pod = _pod(facts.namespace, landing.resource)
+    silent = judge(Request(namespace=facts.namespace, pod=pod), facts)
+    if not silent.violations:
+        admitted = apply_patch(pod, silent.mutate.patch)
+        if any(not blockers(wants(admitted), place, landing.fleet) for place in _places(landing.fleet)):
+            wrote = dict.fromkeys(policy for edit in silent.mutate.edits for policy in edit.policies)
+            return Answer(outcome="itself", spec={}, wrote=tuple(wrote))
+    return _asking(facts, landing, pod, silent.violations)
+
+
+def _asking(facts: Facts, landing: Landing, pod: Raw, silent: Sequence[Violation]) -> Answer:
+    """Return whether a pod that says where it wants to be may land, and what it must write."""
+    refused: Sequence[Violation] = ()
+    nearest: Sequence[Blocker] = ()
+    wrote: Sequence[str] = ()
+    for chosen in ({}, *landing.asks):
+        asking: Raw = {**pod, "spec": {**pod["spec"], **({"nodeSelector": dict(chosen)} if chosen else {})}}
+
+        def admit(one: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
+            judged = judge(Request(namespace=facts.namespace, pod=dict(one)), facts)
+            return apply_patch(one, judged.mutate.patch), judged.violations
+
+        found = smallest(asking, landing.fleet, facts.snapshot.catalog, admit)
+        if found.mend is not None:
+            written = changed(asking, found.mend.edits)["spec"]
+            spec = {key: value for key, value in written.items() if value != pod["spec"].get(key)}
+            if spec and "containers" not in spec:
+                return Answer(outcome="asks", spec=spec, violations=silent)
+        refused = found.forbidden or refused
+        asked = judge(Request(namespace=facts.namespace, pod=asking), facts)
+        if not asked.violations:
+            admitted = wants(apply_patch(asking, asked.mutate.patch))
+            nearest = min((blockers(admitted, place, landing.fleet) for place in _places(landing.fleet)), key=len, default=())
+            wrote = tuple(dict.fromkeys(policy for edit in asked.mutate.edits for policy in edit.policies))
+    if refused:
+        return Answer(outcome="refused", spec={}, violations=refused)
+    return Answer(outcome="never", spec={}, blockers=nearest, wrote=wrote)
+
+
+def _places(fleet: Fleet) -> Sequence[Place]:
+    return (*fleet.nodes, *fleet.pools)
+
+
+def _pod(namespace: str, resource: str) -> Raw:
+    amounts = {resource: "1"}
+    container = {"name": "main", "image": "image", "resources": {"limits": amounts, "requests": dict(amounts)}}
+    spec = {"containers": [container], "terminationGracePeriodSeconds": 30}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod", "namespace": namespace}, "spec": spec}

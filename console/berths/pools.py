@@ -1,0 +1,105 @@
+"""NodePools: what they may still make, and those that have no node yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from policies.catalog import Catalog
+from policies.catalog.prices import Prices
+from policies.scheduling.pool_blockers import most_devices
+from policies.scheduling.pools import Pool
+
+CAPACITY = "karpenter.sh/capacity-type"
+MOST_MACHINES = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """One entry of ``spec.limits``."""
+
+    resource: str
+    limit: str
+    made: str
+    left: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """A machine that a NodePool may make."""
+
+    name: str
+    model: str
+    devices: int
+    usd: float | None
+    """On-demand, an hour."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmptyPool:
+    """A NodePool without a node that could make machines with devices."""
+
+    pool: Pool
+    machines: Sequence[Machine]
+    """The cheapest known first."""
+    more: int
+    most: int
+    """Devices of its largest machine."""
+    capacity: Sequence[str]
+    """``spot``, ``on-demand`` ...; () if all."""
+
+
+def limits(pool: Pool, catalog: Catalog) -> list[Limit]:
+    """Return the limits on devices and on nodes: accelerators first."""
+    names = sorted(pool.limits, key=lambda name: (catalog.resource(name) is None, name))
+    found = []
+    for name in names:
+        left = pool.left(name)
+        made = pool.made.get(name)
+        found.append(
+            Limit(
+                resource=name,
+                limit=_written(name, pool.limits[name]),
+                made="–" if made is None else _written(name, made),
+                left="–" if left is None or not pool.made else _written(name, max(left, Fraction(0))),
+            )
+        )
+    return found
+
+
+def _written(name: str, amount: Fraction) -> str:
+    if name in ("memory", "ephemeral-storage"):
+        return f"{float(amount / 2**30):,.0f}Gi"
+    return f"{float(amount):,.15g}"
+
+
+def empty(pools: Iterable[Pool], with_nodes: Iterable[str], prices: Prices) -> list[EmptyPool]:
+    """Return the NodePools that have no node and could make some with devices, by name. ``with_nodes``: names of the others."""
+    known = frozenset(with_nodes)
+    return [found for pool in sorted(pools, key=lambda one: one.name) if pool.name not in known and (found := _empty(pool, prices))]
+
+
+def _empty(pool: Pool, prices: Prices) -> EmptyPool | None:
+    devices = most_devices(pool)
+    if not devices or pool.static or pool.table is None:
+        return None
+    machines: dict[str, Machine] = {}
+    for offer in pool.table.offers_in(pool.rows & pool.table.by_sharing.get("Exclusive", 0) & ~pool.table.unknown):
+        if offer.resource in devices and offer.host.count and offer.host.name not in machines:
+            price = prices.machines.get(offer.host.name)
+            model = offer.host.gpu.model if offer.host.gpu is not None else ""
+            machines[offer.host.name] = Machine(
+                name=offer.host.name, model=model, devices=offer.host.count, usd=price[0] if price is not None else None
+            )
+    if not machines:
+        return None
+    ordered = sorted(machines.values(), key=lambda one: (one.usd is None, one.usd or 0.0, one.name))
+    capacity = pool.requirements.get(CAPACITY)
+    return EmptyPool(
+        pool=pool,
+        machines=ordered[:MOST_MACHINES],
+        more=max(0, len(ordered) - MOST_MACHINES),
+        most=max(devices.values()),
+        capacity=sorted(capacity.values) if capacity is not None and not capacity.complement else (),
+    )

@@ -1,0 +1,161 @@
+"""Everything that the page tells of one manifest, or of one object of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from cli.explaining import fixes
+from cli.explaining.explain import Explainer
+from cli.explaining.explanation import Explanation
+from cli.given.manifests import Manifest, Subject
+from cli.judging.judge import Outcome, judge
+from cli.output import report, yaml_writer
+from cli.output.diff import HEADER, unified
+from console.job import verdict
+from console.job.changes import Line, changes
+from console.job.playground import Snapshots
+from console.job.verdict import Verdict
+from console.world.view import View
+from policies.explain import admission_preview
+from policies.mending.alternatives import Alternative, Alternatives, Search
+from policies.patch.json_tree import apply_patch
+from policies.verdict import Violation, Would
+
+MOST_TRIES = 40
+"""Changes that are judged in the search of the smallest fix: a page is to come at once."""
+MOST_COPIED = 24 * 2**10
+"""Characters of a manifest that is repeated for each alternative; of a longer one the change alone is shown."""
+
+
+class Offer(NamedTuple):
+    """One alternative, with the manifest that has it."""
+
+    one: Alternative
+    diff: Sequence[str]
+    text: str
+    """"" where it would be too long to be repeated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What there is to tell."""
+
+    title: str
+    namespace: str
+    verdict: Verdict
+    said: Sequence[str] = ()
+    """The lines of `berth try`, without the first, which is the verdict."""
+    found: Explanation | None = None
+    """Why it waits; None where it is not judged."""
+    lines: Sequence[Line] = ()
+    """The diff."""
+    fix: str = ""
+    """The manifest with the smallest change, as YAML."""
+    command: str = ""
+    """What to type with it."""
+    offers: Sequence[Offer] = ()
+    searched: Alternatives | None = None
+    refusals: Sequence[Violation] = field(default=())
+
+
+class Teller:
+    """Tells of manifests and objects under one set of policies, to one viewer."""
+
+    def __init__(self, view: View, snapshots: Snapshots) -> None:
+        self._view = view
+        self._snapshot, self._acting = snapshots
+        prices = view.world.prices
+        self.explainer = Explainer(self._snapshot, view.fleet, prices, tries=MOST_TRIES, searched=self._acting)
+
+    def of_manifest(self, manifest: Manifest) -> Answer:
+        """Tell of a manifest that is not created."""
+        outcome = self._permitted(judge(manifest, self._snapshot))
+        subject = _explained(outcome)
+        title = f"{manifest.kind} {manifest.name}".strip()
+        if subject is None:
+            return Answer(title=title, namespace=manifest.namespace, verdict=verdict.of_manifest(outcome, None), said=_said(outcome))
+        found = self._seen(self.explainer.of_manifest(title, manifest, subject, ()))
+        answer = Answer(
+            title=title,
+            namespace=manifest.namespace,
+            verdict=verdict.of_manifest(outcome, found),
+            said=_said(outcome),
+            found=found,
+            lines=changes(outcome, self._view.shows_policy),
+            refusals=[one for pod in outcome.pods for one in pod.violations],
+        )
+        return self._with_offers(_with_fix(answer, found), manifest, subject)
+
+    def of_object(self, found: Explanation, manifest: Manifest | None) -> Answer:
+        """Tell of an object of the cluster. ``manifest``: what it is made of, as its author would write it."""
+        seen = self._seen(found)
+        answer = Answer(
+            title=found.title,
+            namespace=found.namespace,
+            verdict=verdict.of_object(found),
+            found=seen,
+            refusals=found.refusals,
+        )
+        answer = _with_fix(answer, seen)
+        if manifest is None:
+            return answer
+        outcome = self._permitted(judge(manifest, self._snapshot))
+        subject = _explained(outcome)
+        answer = replace(answer, lines=changes(outcome, self._view.shows_policy), said=_said(outcome))
+        return answer if subject is None else self._with_offers(answer, manifest, subject)
+
+    def _seen(self, found: Explanation) -> Explanation:
+        """Return an explanation with the policies that the viewer may list; refusals name theirs to every author anyway."""
+        return replace(found, policies=tuple(filter(self._view.shows_policy, found.policies)), would=self._listed(found.would))
+
+    def _permitted(self, outcome: Outcome) -> Outcome:
+        """Return what was judged without what policies in Audit and Warn say that the viewer may not list."""
+        pods = (replace(pod, mutate=replace(pod.mutate, would=self._listed(pod.mutate.would))) for pod in outcome.pods)
+        claim = None if outcome.claim is None else replace(outcome.claim, would=self._listed(outcome.claim.would))
+        return replace(outcome, pods=tuple(pods), claim=claim)
+
+    def _listed(self, would: tuple[Would, ...]) -> tuple[Would, ...]:
+        return tuple(one for one in would if self._view.shows_policy(one.policy))
+
+    def _with_offers(self, answer: Answer, manifest: Manifest, subject: Subject) -> Answer:
+        fleet = self._view.fleet
+        if fleet is None or answer.refusals:
+            return answer
+        facts = self._acting.facts_for(manifest.namespace)
+        request = subject.review.request("mutate")
+
+        def admit(pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
+            judged = admission_preview.judge(replace(request, pod=dict(pod)), facts, apply_patch)
+            return apply_patch(pod, judged.mutate.patch), judged.violations
+
+        search = Search(fleet, self._snapshot.catalog, self._view.world.prices, self._snapshot.tables)
+        found = search.alternatives(request.pod, admit)
+        if found is None:
+            return answer
+        before = fixes.cleaned(manifest.value)
+        return replace(answer, searched=found, offers=[_offer(one, manifest, subject, before) for one in found.found])
+
+
+def _offer(one: Alternative, manifest: Manifest, subject: Subject, before: Any) -> Offer:
+    after = fixes.workload(manifest, subject, one.edits)
+    text = yaml_writer.text(after)
+    return Offer(one, unified(before, after, "")[HEADER:], text if len(text) <= MOST_COPIED else "")
+
+
+def _with_fix(answer: Answer, found: Explanation) -> Answer:
+    if found.value is None or found.remedy is None:
+        return answer
+    command = fixes.command(found.remedy.kind, found.remedy.name, "fix.yaml")
+    return replace(answer, fix=yaml_writer.text(found.value), command=command)
+
+
+def _explained(outcome: Outcome) -> Subject | None:
+    """Return the pod of a manifest that is explained: the first that is refused, else the first that is judged."""
+    pods = sorted((pod for pod in outcome.pods if pod.judged), key=lambda pod: not pod.violations)
+    return pods[0].subject if pods else None
+
+
+def _said(outcome: Outcome) -> Sequence[str]:
+    return [line.strip() for line in list(report.lines(outcome))[1:]]

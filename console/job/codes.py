@@ -1,0 +1,49 @@
+"""One code, as sentences of Berth begin with it: what it means, and which of the viewer's pods it is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from console.server.page import NotShown
+from console.world.view import View
+from policies.audit.ledger import AuditedPod
+from policies.messages import TABLE
+from policies.nearest import hint
+
+MOST_PODS = 20
+KINDS = {
+    "refusal": "A refusal: a pod that it is about is not created.",
+    "warning": "A warning: nothing is refused for it.",
+    "notice": "A notice about an answer of Berth itself.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """What there is to tell of it."""
+
+    code: str
+    title: str
+    kind: str
+    page: str
+    """Its section in the documentation: ``docs/codes.md#berth-101-...``."""
+    pods: list[AuditedPod]
+    """The first some that it is found on now."""
+    more: int
+
+
+def code(name: str, view: View) -> Code:
+    """Return a code of the table. Raises NotShown, with the nearest, for one that is not there."""
+    row = TABLE.get(name)
+    if row is None:
+        raise NotShown(f"There is no such code{hint(name[:40], TABLE)}. They are BERTH-001 to BERTH-299.")
+    found = [pod for pod in view.pods() if any(name in one.codes and all(map(view.shows_policy, one.policies)) for one in pod.outcomes)]
+    found.sort(key=lambda pod: (pod.stored.namespace, pod.stored.name))
+    return Code(
+        code=name,
+        title=row.title[:1].upper() + row.title[1:],
+        kind=KINDS[row.kind],
+        page=row.page,
+        pods=found[:MOST_PODS],
+        more=max(0, len(found) - MOST_PODS),
+    )

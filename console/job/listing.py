@@ -1,0 +1,97 @@
+"""The pods and workloads to choose from: those that are refused or wait come first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from console.server.page import Visit
+from console.server.paging import Paged, paged
+from console.world.derived import Derived
+from console.world.happenings import NOT_CREATED
+from console.world.view import View
+from console.world.world import World
+from policies.audit.ledger import AuditedPod
+
+State = Literal["refused", "waits", "runs", "ended"]
+STATES: tuple[State, ...] = ("refused", "waits", "runs", "ended")
+ROWS = 25
+WORDS: dict[str, str] = {
+    "would-change": "would be changed",
+    "would-refuse": "would be refused",
+    "not-as-enforced": "lacks what they write",
+    "no-longer-fits": "would be refused today",
+}
+"""What policies find of a pod, in words."""
+
+
+class Row(NamedTuple):
+    """One pod, or one workload whose pods are not created."""
+
+    state: State
+    namespace: str
+    name: str
+    """``train-0``; of a workload ``Job/train``."""
+    of: str
+    """The workload that a pod is of: ``Job/train``."""
+    gpus: int
+    usd: float | None
+    found: tuple[str, ...]
+    """What policies find of it."""
+    workload: bool
+
+
+class _Known(NamedTuple):
+    """One pod, as it is searched and sorted."""
+
+    order: int
+    words: str
+    namespace: str
+    pod: AuditedPod
+
+
+def _known(world: World) -> Sequence[_Known]:
+    """Return all pods in the order of the list."""
+    found = []
+    for pod in world.ledger.pods.values():
+        stored = pod.stored
+        if not stored.template:
+            order = STATES.index("ended" if stored.finished else "runs" if stored.node else "waits")
+            words = f"{stored.namespace}/{stored.name} {pod.workload.kind}/{pod.workload.name}".lower()
+            found.append(_Known(order, words, stored.namespace, pod))
+    return sorted(found, key=lambda one: (one.order, one.namespace, one.pod.stored.name))
+
+
+KNOWN: Derived[Sequence[_Known]] = Derived(_known)
+
+
+def listing(visit: Visit) -> Paged[Row]:
+    """Return one page of those that the search names, or of all."""
+    view, query = visit.view, visit.query
+    words = query.text("q")[:253].lower().split()
+    refused = [row for row in dict.fromkeys(_refused(view)) if all(word in f"{row.namespace}/{row.name}".lower() for word in words)]
+    pods = view.scope.pods
+    every = [one for one in KNOWN.of(view.world) if (pods.every or one.namespace in pods) and all(word in one.words for word in words)]
+    both: list[Row | _Known] = [*sorted(refused, key=lambda row: (row.namespace, row.name)), *every]
+    page = paged(both, query, "/job", size=ROWS)
+    rows = [one if isinstance(one, Row) else _row(one, view) for one in page.rows]
+    return Paged(rows=rows, number=page.number, last=page.last, total=page.total, before=page.before, after=page.after)
+
+
+def _row(one: _Known, view: View) -> Row:
+    pod, stored = one.pod, one.pod.stored
+    found = tuple(dict.fromkeys(WORDS[outcome.finding] for outcome in pod.outcomes if all(map(view.shows_policy, outcome.policies))))
+    workload = f"{pod.workload.kind}/{pod.workload.name}"
+    return Row(STATES[one.order], stored.namespace, stored.name, workload, pod.gpus, pod.usd, found, False)
+
+
+def _refused(view: View) -> Iterator[Row]:
+    """Yield the workloads of which an Event says that a pod was not created."""
+    for one in view.happenings():
+        if one.reason == NOT_CREATED and one.namespace in view.scope.pods and not one.about.startswith("Pod/"):
+            yield Row("refused", one.namespace, one.about, "", 0, None, (), True)
+
+
+def namespaces(view: View) -> Sequence[str]:
+    """Return the namespaces that are offered for a manifest that names none."""
+    return [one for one in view.world.snapshot.cluster.namespaces if one in view.scope.pods] or view.namespaces()

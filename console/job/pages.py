@@ -1,0 +1,183 @@
+"""The page of the screen: the list to choose from, or the answer about one pod, workload or manifest, with the form below it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cli.explaining import fixes
+from cli.explaining.explain import as_written
+from cli.given.asked_cluster import Asked, made_of
+from cli.output import yaml_writer
+from console.job import listing, shown
+from console.job.answer import Answer, Teller
+from console.job.codes import code
+from console.job.near import of_dump, permitted
+from console.job.pasted import Pasted, pasted
+from console.job.playground import PLAYGROUNDS, Supposed, facts, supposed
+from console.server.page import NotShown, Page, Visit
+from console.server.query import LONGEST_NAME
+from console.world.view import View
+from console.world.world import Raw
+from policies.audit.stored_pod import stored, widest
+from policies.document import InputError
+from policies.state.snapshot import LONGEST_NAMESPACE, Snapshot
+
+TITLE = "My job"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """An object of the cluster that the address names."""
+
+    namespace: str
+    type: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """What the fields below the answer have: nothing of what was typed is lost."""
+
+    manifest: str = ""
+    namespace: str = ""
+    policy: str = ""
+    number: int = 0
+
+
+async def gather(visit: Visit) -> Asked | InputError | None:
+    """Read the object that the address names afresh, where there is a cluster and the viewer may list pods there."""
+    if (target := _target(visit)) is None or visit.near is None:
+        return None
+    try:
+        return await visit.near(target.namespace, target.type, target.name)
+    except InputError as error:
+        return error
+
+
+def job(visit: Visit) -> Page:
+    """The screen."""
+    view, query = visit.view, visit.query
+    target = _target(visit)
+    if query.text("code") and not target:
+        return Page(template="job_code.html", title=query.text("code")[:40], values={"code": code(query.text("code"), view)})
+    form = Form(
+        manifest=query.text("manifest"), namespace=query.name("namespace"), policy=_policy(visit), number=_number(query.text("object"))
+    )
+    if form.manifest.strip() or "manifest" in query:
+        return _page(visit, form, *_of_text(view, form))
+    if target is not None:
+        return _of_target(visit, target, form)
+    return _page(visit, form, None, ())
+
+
+def _of_target(visit: Visit, target: Target, form: Form) -> Page:
+    view = visit.view
+    try:
+        found = visit.gathered if visit.near is not None else of_dump(view.world, target.namespace, target.type, target.name)
+        if isinstance(found, InputError):
+            raise found
+    except InputError as error:
+        raise NotShown(f"{error.file} {error.message}.") from None
+    assert isinstance(found, Asked)
+    tried = supposed(form.policy, view)
+    snapshots = PLAYGROUNDS.of(view.world).snapshots(tried.changes)
+    snapshot = snapshots.every
+    asked = permitted(found, view)
+    made = made_of(asked, snapshot.catalog)
+    value = fixes.cleaned(made.value) if made is not None else _as_written(asked, snapshot)
+    text = "" if value is None else yaml_writer.text(value)
+    teller = Teller(view, snapshots)
+    explained = teller.explainer.of_object(f"{target.type.lower()}/{target.name}", asked, made)
+    read = pasted(text, snapshot, target.namespace, 0) if text else Pasted()
+    answer = teller.of_object(explained, None if read.errors else read.manifest)
+    form = Form(manifest=text, namespace=target.namespace, policy=form.policy)
+    return _page(visit, form, answer, tried.errors)
+
+
+def _as_written(asked: Asked, snapshot: Snapshot) -> Raw | None:
+    """Return the pod as its author wrote it; None if there is none."""
+    if not asked.pods:
+        return None
+    pod = asked.pods[0]
+    request = as_written(pod, stored(pod, widest(snapshot.catalog)), snapshot.facts_for(asked.namespace))
+    return None if request is None else request.pod
+
+
+def _of_text(view: View, form: Form) -> tuple[Answer | None, Sequence[InputError], Pasted]:
+    """Return the answer about a manifest that was typed, and what is wrong with what was typed."""
+    tried: Supposed = supposed(form.policy, view)
+    namespace = form.namespace or "default"
+    if len(namespace) > LONGEST_NAMESPACE:
+        raise NotShown(f"A namespace has at most {LONGEST_NAMESPACE} characters.")
+    read = pasted(form.manifest, view.world.snapshot, namespace, form.number)
+    errors = [*read.errors, *tried.errors]
+    if read.manifest is None:
+        return None, errors, read
+    if read.manifest.namespace not in view.scope.pods:
+        where = read.manifest.namespace
+        error = read.manifest.document.error(("metadata", "namespace"), f'you may not list pods in {where}: ask for the role "view" there')
+        return None, [*errors, error], read
+    if read.too_large:
+        return None, errors, read
+    snapshots = PLAYGROUNDS.of(view.world).snapshots({**facts(read.facts), **tried.changes})
+    return Teller(view, snapshots).of_manifest(read.manifest), errors, read
+
+
+def _page(visit: Visit, form: Form, answer: Answer | None, errors: Sequence[InputError], read: Pasted | None = None) -> Page:
+    view, query = visit.view, visit.query
+    values: dict[str, Any] = {
+        "answer": None if answer is None else shown.answer(answer, view.world.at),
+        "errors": [f"{error.place}: {error.message}" for error in errors],
+        "read": read or Pasted(),
+        "form": form,
+        "listed": listing.listing(visit) if answer is None and not form.manifest else None,
+        "namespaces": listing.namespaces(view)[: shown.MOST_OFFERED],
+        "policies": view.policies()[: shown.MOST_OFFERED],
+        "policy": query.text("policy"),
+        "q": query.text("q"),
+        "asked": {name: query.text(name) for name in ("pod", "workload") if query.text(name)},
+        "nodes_known": view.fleet is not None,
+    }
+    return Page(template="job.html", title=TITLE if answer is None else f"{answer.title} · {TITLE}", values=values)
+
+
+def _policy(visit: Visit) -> str:
+    """Return the text of the policy field: what was typed, or the policy that was picked."""
+    view, query = visit.view, visit.query
+    picked = query.text("policy")
+    typed = query.text("policy_text")
+    if not picked or ("policy_text" in query and not query.text("show")):
+        return typed
+    found = next((entry for entry in view.entries() if shown.id_of_entry(entry) == picked), None)
+    if found is None:
+        raise NotShown("There is no such policy, or you may not list it. The screen Policies has those that you may.")
+    value = view.world.objects.get(found.key)
+    return yaml_writer.text(fixes.cleaned(value)) if value is not None else ""
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 4 else 0
+
+
+def _target(visit: Visit) -> Target | None:
+    """Return what the address names. Raises NotShown for what it can't be, and for a namespace whose pods the viewer may not list."""
+    query = visit.query
+    if "manifest" in query:
+        return None
+    if pod := query.text("pod"):
+        parts = [*pod.split("/"), ""][:2]
+        target = Target(namespace=parts[0], type="Pod", name=pod.partition("/")[2])
+        wants = "/job?pod=NAMESPACE/NAME"
+    elif workload := query.text("workload"):
+        split = workload.split("/", 2)
+        target = Target(namespace=split[0], type=split[1] if len(split) > 1 else "", name=split[2] if len(split) > 2 else "")
+        wants = "/job?workload=NAMESPACE/KIND/NAME"
+    else:
+        return None
+    if not all(0 < len(one) <= LONGEST_NAME for one in (target.namespace, target.type, target.name)):
+        raise NotShown(f"The address wants {wants}.")
+    if target.namespace not in visit.view.scope.pods:
+        raise NotShown(f'You may not list pods in namespace {target.namespace}: ask for the role "view" there.')
+    return target

@@ -1,0 +1,206 @@
+"""An answer as the template shows it: sentences made last, of data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from cli.explaining import sentences, text
+from cli.explaining.explanation import Explanation
+from console.job.answer import Answer, Offer
+from console.job.verdict import WORDS
+from policies.mending.cautions import Caution
+from policies.mending.placement import Placement
+from policies.state.objects import Entry, id_of
+from policies.verdict import dotted
+
+MOST_PLACES = 8
+MOST_REASONS = 6
+MOST_OFFERED = 500
+"""Names in a list to choose from."""
+SOON = {"now": "free now", "made": "Karpenter makes a node", "later": "waits for room", "never": "never, as it is"}
+
+
+AS_WRITTEN = {
+    "now": "a place is free now",
+    "made": "Karpenter makes a node for it",
+    "later": "it waits for room",
+    "never": "no place is known for it",
+}
+
+
+class Reason(NamedTuple):
+    """Why it is refused."""
+
+    code: str
+    fact: str
+    fix: str
+    detail: str
+    policies: str
+
+
+class Place(NamedTuple):
+    """One kind of place, and what keeps the pod off it."""
+
+    title: str
+    outlook: str
+    reasons: Sequence[str]
+    more: int
+
+
+class Choice(NamedTuple):
+    """One alternative."""
+
+    what: str
+    soon: str
+    outlook: str
+    usd: float | None
+    price: str
+    where: str
+    edits: Sequence[str]
+    cautions: Sequence[str]
+    offer: Offer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What the template reads besides the answer itself."""
+
+    answer: Answer
+    word: str
+    reasons: Sequence[Reason]
+    head: str
+    """Of an object of the cluster: since when it waits, and its pods."""
+    told: Sequence[tuple[str, str]]
+    places: Sequence[Place]
+    more_places: int
+    unjudged: str
+    steps: Sequence[str]
+    """The smallest change, in words."""
+    comes_to: Sequence[str]
+    notes: Sequence[str]
+    choices: Sequence[Choice]
+    as_written: str
+    wrote: Sequence[tuple[str, str]]
+    """(path, by whom) of what policies wrote into a pod that exists."""
+    unread: Sequence[str]
+
+
+def answer(one: Answer, now: datetime) -> Shown:
+    """Return all of it."""
+    found = one.found
+    remedy = None if found is None else found.remedy
+    searched = one.searched
+    now = max(now, datetime.now(UTC))
+    return Shown(
+        answer=one,
+        word=WORDS[one.verdict.tone],
+        reasons=[Reason(v.code, v.fact_at(dotted), v.fix_at(dotted), v.detail, text.listed(v.policies)) for v in one.refusals],
+        head="" if found is None or found.state == "proposed" else text.state(found, now),
+        told=[] if found is None else [(f"{told.who}, {told.reason}, {text.since(told.at, now)}", told.text) for told in found.told],
+        places=[] if found is None else list(_places(found)),
+        more_places=0 if found is None else max(0, len(found.where) - MOST_PLACES),
+        unjudged="" if found is None else text.listed(sentences.UNJUDGED.get(name, name) for name in found.unjudged),
+        steps=[] if remedy is None else [sentences.edit(edit) for edit in remedy.edits],
+        comes_to=[] if remedy is None or not remedy.edits else list(text.comes_to(remedy)),
+        notes=[] if found is None else list(_notes(found)),
+        choices=[_choice(offer) for offer in one.offers],
+        as_written="" if searched is None else _as_written(searched.as_written),
+        wrote=[] if found is None else [(str(entry["path"]), f"{text.listed(entry['by'])} ({entry['rule']})") for entry in found.wrote],
+        unread=[] if found is None else list(found.unread),
+    )
+
+
+def _places(found: Explanation) -> Iterator[Place]:
+    for one in found.where[:MOST_PLACES]:
+        reasons = []
+        for blocker, count in one.blockers[:MOST_REASONS]:
+            some = f" (on {count} of {len(one.names)})" if count < len(one.names) else ""
+            reasons.append(f"{sentences.blocker(blocker)}{some}")
+        yield Place(text.where(one), one.outlook, reasons, max(0, len(one.blockers) - MOST_REASONS))
+
+
+def _notes(found: Explanation) -> Iterator[str]:
+    """Yield what else there is to say of a fix."""
+    remedy = found.remedy
+    if remedy is None:
+        return
+    if remedy.anew:
+        yield "Made anew it has a place, where Berth is asked: policies in Enforce write what it lacks. It came without them."
+    if remedy.found.mend is None and not remedy.anew:
+        yield "No change of it alone mends that: no toleration, label, amount or name of a resource would do."
+    for violation in remedy.found.forbidden[:2]:
+        yield f"A smaller change is refused by {text.listed(violation.policies)}: {violation}"
+
+
+def _as_written(placement: Placement) -> str:
+    price = "" if placement.usd is None else f", at {_price(placement)}"
+    return f"As it is, {AS_WRITTEN[placement.soon]}{price}."
+
+
+def _choice(offer: Offer) -> Choice:
+    one = offer.one
+    placement, device = one.placement, one.placement.device
+    told = device is not None and device.shape == "whole" and f"{device.memory_gb}GB" in device.model
+    memory = f" of {device.memory_gb} GB" if device is not None and device.memory_gb and not told else ""
+    model = device.model if device is not None and device.model else one.resource
+    shape = {"slice": f"a slice{memory} of {model}", "shared": f"a share of {model}"}.get(
+        device.shape if device else "", f"{model}{memory}"
+    )
+    count = f"{one.count} × " if one.count > 1 else ""
+    capacity = f", {placement.capacity}" if placement.capacity else ""
+    return Choice(
+        what=f"{count}{shape}{capacity}",
+        soon=placement.soon,
+        outlook=SOON[placement.soon],
+        usd=placement.usd,
+        price=_price(placement),
+        where=_where(placement),
+        edits=[sentences.edit(edit) for edit in one.edits],
+        cautions=[_caution(caution) for caution in one.cautions],
+        offer=offer,
+    )
+
+
+def _where(placement: Placement) -> str:
+    if placement.pool:
+        bought = f", buys {placement.machine} ({placement.machine_usd:.2f} USD an hour whole)" if placement.machine_usd else ""
+        return f"NodePool {placement.pool}{bought}"
+    return text.listed(placement.nodes)
+
+
+def _price(placement: Placement) -> str:
+    if placement.usd is None:
+        return "price not known"
+    if placement.capacity == "spot":
+        return f"under ${placement.usd:,.2f} an hour"
+    if placement.capacity == "reserved":
+        return f"paid for already (${placement.usd:,.2f} an hour on demand)"
+    return f"${placement.usd:,.2f} an hour"
+
+
+def _caution(one: Caution) -> str:
+    """Return what a change takes back, as a sentence."""
+    match one.kind:
+        case "memory":
+            return (
+                f"Less memory than you ask for: {one.after or 'an unknown part'}{' GB' if one.after else ''} in place of {one.before} GB."
+            )
+        case "slice":
+            return f"A slice{f' of {one.after} GB' if one.after else ''} in place of a whole GPU."
+        case "shared":
+            return "Shared with other pods: neither memory nor speed is yours alone."
+        case "spot":
+            return "Spot: the node can be taken away within minutes. Save checkpoints."
+        case "label":
+            return f"Another {one.key} than you wrote: {one.after} in place of {one.before}."
+        case "taint":
+            value = f"={one.after}" if one.after else ""
+            return f"These nodes are kept for {one.key}{value}: ask whose they are before you use them."
+
+
+def id_of_entry(entry: Entry) -> str:
+    """Return the id of one of Berth's objects."""
+    return id_of(entry.key)

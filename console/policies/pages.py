@@ -1,0 +1,168 @@
+"""The pages of the screen: the list, one policy, and one namespace."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cli.output import yaml_writer
+from cli.output.effective_output import reach
+from console.server.page import NotShown, Page, Visit
+from console.server.paging import paged
+from console.server.query import LONGEST_NAME, QueryError
+from console.world.derived import Derived
+from console.world.view import View
+from console.world.world import World
+from policies.explain.effective import Effective, effective
+from policies.explain.effective_probe import Kind, known_as, workload_named
+from policies.findings import Finding
+from policies.findings.conditions import Condition
+from policies.findings.words import acting_instead
+from policies.lru import LruCache
+from policies.nearest import hint
+from policies.policy import API_VERSION
+from policies.state.objects import Entry, id_of
+
+TOLD = ("Conflicted", "Clipped", "Inexpressible", "QuotaNotCovered", "Stalled")
+"""Conditions that say something is amiss while they are True."""
+MOST_GPUS = 4096
+BYTES = 64 * 2**10
+"""Of one answer: some hundred rows."""
+_ANSWERS: Derived[LruCache[Effective]] = Derived(lambda world: LruCache(128 * BYTES))
+SECTIONS = (
+    ("require", "Required of every pod"),
+    ("default", "Filled in where a pod is silent"),
+    ("allow", "What teams and authors may choose"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One of Berth's objects."""
+
+    id: str
+    mode: str
+    """"" of a GPUNodeTemplate, and of a policy that does not act."""
+    what: str
+    where: str
+    amiss: Sequence[Condition]
+    pods: int | None
+    """None of a GPUNodeTemplate."""
+
+
+def policies(visit: Visit) -> Page:
+    """All policies and node templates: those with something amiss first."""
+    view = visit.view
+    totals = view.world.ledger.totals()
+    lines = []
+    for entry in view.entries():
+        id_, finding = id_of(entry.key), view.world.findings.get(entry.key)
+        total = totals.get(id_)
+        lines.append(
+            Line(
+                id=id_,
+                mode=view.world.modes.get(id_, ""),
+                what=finding.what if finding is not None else "",
+                where=finding.where if finding is not None else "",
+                amiss=amiss(finding),
+                pods=None if entry.kind == "GPUNodeTemplate" else total.pods if total is not None else 0,
+            )
+        )
+    lines.sort(key=lambda line: (not line.amiss, line.id))
+    shown = paged(lines, visit.query, "/policies")
+    values = {"paged": shown, "namespaces": _namespaces(view), "hidden": len(view.world.entries) - len(lines)}
+    return Page(template="policies.html", title="Policies", values=values)
+
+
+def amiss(finding: Finding | None) -> Sequence[Condition]:
+    """Return the conditions of which somebody should know."""
+    if finding is None:
+        return ()
+    return [one for one in finding.conditions if (one.type in TOLD) == (one.status == "True") and one.type in (*TOLD, "Accepted")]
+
+
+def policy(visit: Visit) -> Page:
+    """One policy or node template."""
+    view, name = visit.view, visit.query.text("name")
+    entry = next((one for one in view.entries() if id_of(one.key) == name), None)
+    if entry is None:
+        raise NotShown("There is no such policy, or you may not list it. The screen Policies has those that you may.")
+    finding = view.world.findings.get(entry.key)
+    total = view.world.ledger.totals().get(name)
+    values = {
+        "entry": entry,
+        "id": name,
+        "mode_name": view.world.modes.get(name, ""),
+        "finding": finding,
+        "amiss": amiss(finding),
+        "instead": acting_instead(entry) if entry.understood.errors else "",
+        "total": total if view.scope.pods.every else None,
+        "text": _manifest(entry),
+        "namespaces": [entry.namespace] if entry.namespace else _namespaces(view),
+    }
+    return Page(template="policy.html", title=name, values=values)
+
+
+def _manifest(entry: Entry) -> str:
+    metadata = {"name": entry.name, **({"namespace": entry.namespace} if entry.namespace else {})}
+    spec = json.loads(entry.spec) if entry.spec else None
+    return yaml_writer.text({"apiVersion": API_VERSION, "kind": entry.kind, "metadata": metadata, "spec": spec})
+
+
+def _namespaces(view: View) -> Sequence[str]:
+    """Return the namespaces of which the answer may be seen, those with pods."""
+    return [one for one in view.namespaces() if one in view.scope.own_policies] if view.scope.cluster_policies else []
+
+
+def namespace(visit: Visit) -> Page:
+    """What all policies make of GPU pods of one namespace, field by field."""
+    view, query = visit.view, visit.query
+    name = query.name("namespace")
+    known = view.world.snapshot.cluster.namespaces
+    if not view.scope.cluster_policies or name not in view.scope.own_policies:
+        raise NotShown(
+            'To see what acts in a namespace, ask for the ClusterRole berth-guardrails-view, and for the role "view" in that namespace.'
+        )
+    if known and name not in known:
+        raise NotShown(f'There is no namespace "{name}"{hint(name, known)}.')
+    kind = Kind(workload=_workload(visit), gpus=_gpus(query.text("gpus")))
+    answer = _effective(view.world, name, kind)
+    by_section = {section: [row for row in answer.look.rows if row.section == section] for section, _ in SECTIONS}
+    values = {
+        "answer": answer,
+        "name": name,
+        "sections": [(title, by_section[section]) for section, title in SECTIONS if by_section[section]],
+        "reach": {one.policy.id: reach(one) for one in answer.policies},
+        "workload": query.text("workload"),
+        "gpus": query.text("gpus"),
+    }
+    return Page(template="policies_namespace.html", title=f"What acts in {name}", values=values)
+
+
+def _effective(world: World, name: str, kind: Kind) -> Effective:
+    """Return the answer, which takes some milliseconds for each policy in Audit."""
+    known = _ANSWERS.of(world)
+    found = known.get((name, kind))
+    if found is None:
+        found = effective(world.snapshot.facts_for(name), kind)
+        known.keep((name, kind), found, BYTES)
+    return found
+
+
+def _workload(visit: Visit) -> str | None:
+    name, catalog = visit.query.text("workload").strip(), visit.view.world.snapshot.catalog
+    if not name:
+        return None
+    if len(name) > LONGEST_NAME or workload_named(name, catalog) is None:
+        raise QueryError(f"workload wants a kind such as Job or Deployment{hint(name[:LONGEST_NAME], [w.name for w in catalog.workloads])}")
+    return name if name in known_as(name, catalog) or not known_as(name, catalog) else known_as(name, catalog)[0]
+
+
+def _gpus(text: str) -> int | None:
+    text = text.strip()
+    if not text:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) < 6 and 1 <= int(text) <= MOST_GPUS):
+        raise QueryError(f"gpus wants a whole number from 1 to {MOST_GPUS}")
+    return int(text)

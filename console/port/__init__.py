@@ -1,0 +1,1 @@
+"""The port of the console: its certificate, and uvicorn within bounds on what a caller may cost; it knows nothing of pages."""

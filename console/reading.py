@@ -1,0 +1,92 @@
+"""Where worlds come from: a cluster that is read again and again, or files."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from cli.given.from_cluster import default_kubeconfig
+from cli.options import assumed_platforms
+from cli.output import stderr
+from cluster.client.api_client import Access, Client
+from console.server.app import Source
+from console.world import files
+from console.world.builder import Builder
+from console.world.fixed import Fixed
+from console.world.follower import Follower
+from console.world.recorded import Recorded
+from documents.prices import read_prices
+from policies.catalog import Catalog
+from policies.catalog.prices import Prices, prices
+from policies.state.updater import Options
+from webhook.reload.sources import Sources, of_a_cluster, options
+
+
+async def _nothing() -> None:
+    """There is nothing to end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A source of worlds, what must run for it, and what ends it."""
+
+    source: Source
+    client: Client | None = None
+    """Of the cluster; None where files are read."""
+    follows: Mapping[str, Coroutine[Any, Any, Any]] = field(default_factory=dict)
+    close: Callable[[], Awaitable[None]] = _nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """What options come to."""
+
+    catalog: Catalog
+    options: Options
+    prices: Prices
+
+
+async def read(args: argparse.Namespace, sources: Sources, access: Access | None = None) -> Reading:
+    """Return what the options name. ``access``: address and credentials of the cluster, where the options do not name them.
+
+    Raises AccessError, InputError and SourcesError.
+    """
+    if args.files or args.facts:
+        given = _given(args, sources if sources.platforms or sources.facts else replace(sources, platforms=assumed_platforms()))
+        made = Builder(given.catalog, given.options, given.prices, _recorded(args, given.catalog), _pause)
+        return Reading(source=Fixed(await asyncio.to_thread(files.world, made, sources.policies, sources.facts, given.catalog)))
+    given = _given(args, of_a_cluster(sources))
+    client = await Client.connect(access or _access(args))
+    policies = files.policies_of(sources.policies, given.catalog) if sources.policies else None
+    made = Builder(given.catalog, given.options, given.prices, _recorded(args, given.catalog), _pause)
+    follower = Follower(client, made, given.catalog, args.every, args.namespace or "", policies)
+    return Reading(source=follower, client=client, follows={"read": follower.run()}, close=client.close)
+
+
+def _access(args: argparse.Namespace) -> Access:
+    return Access(None) if args.in_cluster else Access(args.kubeconfig or default_kubeconfig(os.environ), args.context)
+
+
+def _pause() -> None:
+    """Leave the interpreter to pages for a moment: Python hands it over every 5 ms at best."""
+    time.sleep(0.002)
+
+
+def _recorded(args: argparse.Namespace, catalog: Catalog) -> Recorded | None:
+    if not args.recordings:
+        return None
+    found = Recorded(args.recordings, catalog)
+    if found.unread or found.left_out:
+        stderr.say(f"of the recordings, {found.unread} entries can't be read and {found.left_out} creations are too many or too large")
+    return found
+
+
+def _given(args: argparse.Namespace, sources: Sources) -> _Given:
+    catalog, chosen = options(of_a_cluster(sources) if sources.facts else sources)
+    cost = prices(catalog, read_prices(args.prices, catalog) if args.prices else None)
+    return _Given(catalog=catalog, options=chosen, prices=cost)

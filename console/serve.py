@@ -1,0 +1,139 @@
+"""The composition root of `berth console`: one port, one source, one gate; start and stop."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+import uvloop
+from starlette.applications import Starlette
+
+from certs.authority import CertificateError
+from certs.following import FollowedFiles, SelfSigned
+from cli.output import stderr
+from cluster.client.api_client import Access
+from cluster.client.errors import AccessError
+from console.access.api_server import ApiServer
+from console.access.entrance import Entrance
+from console.access.hosts import Hosts
+from console.access.one_time import FIELD, OneTimeToken
+from console.access.people import People
+from console.access.rights import Rights
+from console.access.sessions import Sessions
+from console.access.sign_in import SignIn
+from console.port.certificate import Certificate
+from console.port.server import Server
+from console.reading import Reading, read
+from console.screens import SCREENS
+from console.server.app import application
+from console.server.rendering import environment
+from console.settings import Settings, settings
+from policies.document import InputError
+from webhook.process import bound, cannot_start, logging, on_signals
+from webhook.reload.sources import Sources, SourcesError
+from webhook.server.listener import StartError, listen
+from webhook.settings import SettingsError, url
+from webhook.telemetry import log
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """What answers on the port, and what tells people how to come in."""
+
+    app: Starlette
+    announce: Callable[[], None]
+
+
+def run(args: argparse.Namespace, sources: Sources, access: Access | None = None) -> int:
+    """Serve until SIGTERM or SIGINT. ``access``: address and credentials of the cluster, where they are not those that the options name.
+
+    Returns the exit code: 0, or 2 with one line per reason when it cannot start.
+    """
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, logging(runner.get_loop(), lambda: None):
+        try:
+            return runner.run(_serve(args, sources, access))
+        except (AccessError, CertificateError, SourcesError, InputError, SettingsError, StartError, OSError) as error:
+            return cannot_start(str(error))
+
+
+async def _serve(args: argparse.Namespace, sources: Sources, access: Access | None) -> int:
+    stop, at_once = asyncio.Event(), asyncio.Event()
+    on_signals(stop, at_once)
+    chosen = settings(args)
+    listener = listen("--listen", chosen.host, chosen.port)
+    certificate = Certificate(_certificates(chosen)) if chosen.tls else None
+    reading = await read(args, sources, access)
+    door = _with_sessions(chosen, reading, listener) if chosen.signs_in else _of_this_machine(reading, listener, chosen)
+    server = Server(door.app, certificate.context if certificate else None)
+    follows: dict[str, Coroutine[Any, Any, Any]] = {"serve": server.serve([listener]), "stop": stop.wait(), **reading.follows}
+    follows |= {"certificate": certificate.follow()} if certificate else {}
+    tasks = [asyncio.create_task(one, name=name) for name, one in follows.items()]
+    door.announce()
+    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    server.should_exit = True
+    await asyncio.wait([one for one in tasks if one.get_name() == "serve"])
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    await reading.close()
+    for task in done:
+        task.result()
+    if chosen.signs_in:
+        log.write("stopped", code=0)
+    return 0
+
+
+def _certificates(chosen: Settings) -> FollowedFiles | SelfSigned:
+    if chosen.tls_files is not None:
+        return FollowedFiles(*chosen.tls_files)
+    assert chosen.self_signed is not None, "Settings has one of the two"
+    return SelfSigned(chosen.self_signed, chosen.certificate_names)
+
+
+def _with_sessions(chosen: Settings, reading: Reading, listener: socket.socket) -> Door:
+    """Return the door of a console where people sign in."""
+    assert reading.client is not None, "a cluster is read"
+    server = ApiServer(reading.client)
+    hosts = Hosts((*chosen.names, listener.getsockname()[0]), chosen.url)
+    paths = [screen.path for screen in SCREENS if screen.section]
+    gate = SignIn(People(server, chosen.audiences), Rights(server), Sessions(chosen.session), hosts, paths)
+    routes = Entrance(gate, environment()).routes()
+    scheme, port = "https" if chosen.tls else "http", listener.getsockname()[1]
+    address, at = chosen.url or url(scheme, chosen.host, port), bound(listener)
+
+    def announce() -> None:
+        log.write("listening", url=address, listen=at, tls=chosen.tls, sessionSeconds=chosen.session)
+
+    return Door(app=application(reading.source, gate, SCREENS, routes, hosts.origins), announce=announce)
+
+
+def _of_this_machine(reading: Reading, listener: socket.socket, chosen: Settings) -> Door:
+    """Return the door of a console whose printed address opens it."""
+    port, at = listener.getsockname()[1], bound(listener)
+    gate = OneTimeToken(frozenset({at, f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}"}))
+    scheme = "https" if chosen.tls else "http"
+
+    def tell() -> None:
+        stderr.say("the console, for this machine alone; it opens once, Enter prints another address:")
+        print(f"{scheme}://{at}/?{FIELD}={gate.token()}", flush=True)
+
+    def typed() -> None:
+        if os.read(sys.stdin.fileno(), 1024):
+            tell()
+        else:
+            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+
+    def announce() -> None:
+        """Print the address with its token, alone on a line of standard output, and another one for each line that somebody types: no
+        token is ever logged."""
+        tell()
+        if sys.stdin is not None and sys.stdin.isatty():
+            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), typed)
+
+    return Door(app=application(reading.source, gate, SCREENS), announce=announce)

@@ -1,0 +1,158 @@
+"""The application: who asks, what they may see, the screen, its HTML."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from jinja2 import Environment
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from cluster.client.errors import Unreachable
+from console.server.forms import form
+from console.server.gate import Gate, Visitor
+from console.server.headers import Headers, for_ever
+from console.server.page import Near, NotShown, Screen, Visit
+from console.server.query import Query, QueryError
+from console.server.rendering import STATIC, VERSION, environment
+from console.world.scope import NOTHING
+from console.world.view import View
+from console.world.world import World
+from webhook.telemetry import log
+
+FIRST = 20.0
+"""Seconds that the first page waits for the first reading of a cluster."""
+
+
+class Source(Protocol):
+    """What worlds come from."""
+
+    @property
+    def world(self) -> World | None:
+        """The newest; None before the first."""
+
+    @property
+    def stale(self) -> str:
+        """Why it could not be read since; "" if it could."""
+
+    @property
+    def near(self) -> Near | None:
+        """Reads one object of the cluster afresh; None where there is none."""
+
+    async def first(self) -> None:
+        """Wait for the first world, or for the reason why there is none."""
+
+
+def application(
+    source: Source, gate: Gate, screens: Sequence[Screen], entrance: Sequence[Route] = (), origins: Collection[str] = ()
+) -> Starlette:
+    """Return the application. ``entrance``: addresses for those whom the gate has not let in yet; ``origins``: where forms may come
+    from, besides the host that is asked."""
+    pages = Pages(source, gate, environment(), origins)
+    routes = [Route(one.path, pages.endpoint(one), methods=["GET", "POST"] if one.form else ["GET"]) for one in screens]
+    files = Mount(f"/static/{VERSION}", for_ever(StaticFiles(directory=STATIC)))
+    app = Starlette(
+        routes=[Route("/livez", _alive), Route("/readyz", pages.ready), *entrance, files, *routes],
+        exception_handlers={HTTPException: pages.not_found, Exception: pages.failed},
+    )
+    app.router.redirect_slashes = False
+    app.add_middleware(Headers)
+    return app
+
+
+async def _alive(request: Request) -> Response:
+    return PlainTextResponse("alive\n")
+
+
+class Pages:
+    """Answers with pages."""
+
+    def __init__(self, source: Source, gate: Gate, templates: Environment, origins: Collection[str] = ()) -> None:
+        self._source = source
+        self._gate = gate
+        self._templates = templates
+        self._origins = origins
+
+    def endpoint(self, screen: Screen) -> Callable[[Request], object]:
+        """Return the handler of one screen."""
+
+        async def answered(request: Request) -> Response:
+            visitor: Visitor | Response | None
+            try:
+                visitor = await self._gate.admit(request)
+                if isinstance(visitor, Response):
+                    return visitor
+                answer = await self._of(screen, request, visitor)
+            except QueryError as error:
+                return self._error(400, "That address can't be read", f"{error}.", request=request)
+            except Unreachable as error:
+                answer = self._error(503, "The API server does not answer", f"{error}. Reload the page once it does.", request=request)
+                visitor = None
+            if visitor is not None and visitor.name and screen.section:
+                log.write("page", path=screen.path, user=log.cut(visitor.name), status=answer.status_code)
+            return answer
+
+        return answered
+
+    async def ready(self, request: Request) -> Response:
+        """Say whether something was read."""
+        if self._source.world is None:
+            return PlainTextResponse("not ready: nothing was read yet\n", 503)
+        return PlainTextResponse("ready\n")
+
+    async def _of(self, screen: Screen, request: Request, visitor: Visitor) -> Response:
+        if self._source.world is None:
+            try:
+                async with asyncio.timeout(FIRST):
+                    await self._source.first()
+            except TimeoutError:
+                pass
+        world = self._source.world
+        if world is None:
+            reason = self._source.stale or "The cluster is being read for the first time"
+            return self._error(503, "Nothing was read yet", f"{reason}. Reload the page in some seconds.", visitor, request)
+        try:
+            query = Query.of(await form(request, self._origins) if request.method == "POST" else request.url.query)
+            view = View(world=world, scope=await visitor.scope(world, query.namespaces()), stale=self._source.stale)
+            visit = Visit(view=view, query=query, near=self._source.near)
+            if screen.gather is not None:
+                visit = replace(visit, gathered=await screen.gather(visit))
+            return await run_in_threadpool(self._rendered, screen, visit, visitor)
+        except QueryError as error:
+            return self._error(400, "That address can't be read", f"{error}.", visitor)
+        except NotShown as error:
+            return self._error(404, "There is nothing to see here", str(error), visitor)
+
+    def _rendered(self, screen: Screen, visit: Visit, visitor: Visitor) -> Response:
+        page = screen.show(visit)
+        view = visit.view
+        frame = {"section": screen.section, "title": page.title, "view": view, "visitor": visitor, "query": visit.query}
+        return HTMLResponse(self._templates.get_template(page.template).render(**frame, **page.values), page.status)
+
+    def _error(self, status: int, title: str, text: str, visitor: Visitor | None = None, request: Request | None = None) -> Response:
+        """Return a page that says what is wrong; where a part of a page was asked for (htmx tells it), a line for that part."""
+        part = request is not None and request.headers.get("hx-request") == "true"
+        template = self._templates.get_template("error_part.html" if part else "error.html")
+        world = self._source.world
+        view = None if world is None or visitor is None else View(world=world, scope=NOTHING, stale=self._source.stale)
+        frame = {"section": "", "title": title, "view": view, "visitor": visitor, "query": Query({})}
+        headers = {"Retry-After": "5"} if status == 503 else None
+        return HTMLResponse(template.render(**frame, text=text, status=status), status, headers)
+
+    async def not_found(self, request: Request, error: Exception) -> Response:
+        """Answer where there is no page."""
+        status = error.status_code if isinstance(error, HTTPException) else 404
+        return self._error(status, "There is no such page", "The menu has all that there are.")
+
+    async def failed(self, request: Request, error: Exception) -> Response:
+        """Answer for a mistake of Berth: nothing of it is shown, the log has it."""
+        log.write("failed", "error", phase="console", path=log.cut(request.url.path), error=log.trace(error))
+        return self._error(500, "Berth made a mistake", "The log of the console has it: event=failed, phase=console.")

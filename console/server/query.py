@@ -1,0 +1,77 @@
+"""The fields of an address or a form, bounded and typed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from urllib.parse import parse_qsl, urlencode
+
+from policies.nearest import hint
+
+MOST_FIELDS = 40
+"""Fields of one address or form: the largest form has ten."""
+MOST_PAGE = 100_000
+LONGEST_NAME = 253
+"""Characters of a name of Kubernetes (RFC 1123 subdomain)."""
+
+
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+"""RFC 1123 label."""
+
+
+class QueryError(Exception):
+    """A field can't be used; the message says which, and what it wants."""
+
+
+class Query:
+    """Fields by name; of one that is given twice the last counts."""
+
+    def __init__(self, fields: Mapping[str, str]) -> None:
+        self._fields = dict(fields)
+
+    @classmethod
+    def of(cls, text: str) -> Query:
+        """Read ``a=1&b=2``. Raises QueryError for more than ``MOST_FIELDS``."""
+        try:
+            return cls(dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS)))
+        except ValueError:
+            raise QueryError(f"the address has more than {MOST_FIELDS} fields") from None
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return a field as it is."""
+        return self._fields.get(name, default)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._fields
+
+    def name(self, name: str) -> str:
+        """Return a name of Kubernetes, or "". Raises QueryError for one that is longer than any."""
+        found = self.text(name).strip()
+        if len(found) > LONGEST_NAME:
+            raise QueryError(f"{name} wants a name of at most {LONGEST_NAME} characters")
+        return found
+
+    def namespaces(self) -> frozenset[str]:
+        """Return the namespaces that are named: as ``namespace``, or before the first slash of a pod or a workload."""
+        named = {self.text(name).partition("/")[0] for name in ("namespace", "pod", "workload")}
+        return frozenset(one for one in named if _NAMESPACE.fullmatch(one))
+
+    def page(self, name: str = "page") -> int:
+        """Return the number of a page, 1 if none is given. Raises QueryError."""
+        found = self.text(name, "1")
+        if not found.isascii() or not found.isdigit() or not 1 <= int(found[:9]) <= MOST_PAGE:
+            raise QueryError(f"{name} wants a number from 1 to {MOST_PAGE}")
+        return int(found)
+
+    def choice(self, name: str, choices: Iterable[str], default: str) -> str:
+        """Return one of the choices. Raises QueryError with the nearest."""
+        found, known = self.text(name, default), list(choices)
+        if found not in known:
+            raise QueryError(f"{name} wants one of {', '.join(known)}{hint(found[:LONGEST_NAME], known)}")
+        return found
+
+    def link(self, path: str, **changes: str | int) -> str:
+        """Return an address with the fields of this one and these changes; "" takes a field out."""
+        fields = self._fields | {name: str(value) for name, value in changes.items()}
+        kept = {name: value for name, value in fields.items() if value}
+        return f"{path}?{urlencode(kept)}" if kept else path

@@ -1,0 +1,125 @@
+"""Makes one world after another of what was read: what has not changed since is not compiled, nor judged, again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+from console.world.counts import counts
+from console.world.happenings import Happening
+from console.world.recorded import ByPolicy, Recorded
+from console.world.world import Raw, World
+from policies.audit.inventory import Inventory
+from policies.audit.ledger import PodKey
+from policies.audit.stored_pod import Controller, StoredPod
+from policies.audit.stored_report import StoredReport
+from policies.catalog import Catalog
+from policies.catalog.prices import Prices
+from policies.findings import findings
+from policies.patch.json_tree import apply_patch
+from policies.scan.objects_read import Cluster
+from policies.scan.remedies import Remedies
+from policies.scan.report import scan
+from policies.scan.seen import see
+from policies.state.objects import Change, Key
+from policies.state.snapshot import Snapshot
+from policies.state.updater import Options, Update, Updater
+
+SLICE = 20
+"""Pods that are judged at a time: some ten milliseconds of a cluster with many policies in Audit."""
+
+
+class Builder:
+    """Makes worlds, one at a time, on any thread. ``recorded``: creations that are judged too; ``pause`` is called between slices of
+    work, so that pages are served meanwhile."""
+
+    def __init__(
+        self, catalog: Catalog, options: Options, prices: Prices, recorded: Recorded | None = None, pause: Callable[[], None] = lambda: None
+    ) -> None:
+        self._updater = Updater(catalog, options)
+        self._prices = prices
+        self._recorded = recorded
+        self._pause = pause
+        self._known: dict[Key, Change] = {}
+        self._pods: dict[PodKey, StoredPod] = {}
+        self._owners: dict[str, Controller] = {}
+        self._inventory = Inventory(prices)
+        self._remedies: tuple[Snapshot, Remedies] | None = None
+        self._replayed: tuple[Snapshot, ByPolicy] | None = None
+
+    def build(
+        self,
+        objects: Mapping[Key, Change],
+        cluster: Cluster,
+        at: datetime,
+        *,
+        installed: bool = True,
+        unread: Mapping[str, str] = {},
+        dumped: Mapping[Key, Raw] | None = None,
+        happenings: Sequence[Happening] = (),
+        reports: Sequence[StoredReport] = (),
+    ) -> World:
+        """Return the world of these objects and this cluster. Raises nothing, whatever the objects are."""
+        update = self._updated(objects, all_nodes=not {"Node", "NodePool"} & unread.keys())
+        snapshot = update.snapshot
+        self._judge(cluster)
+        seen = see(cluster, snapshot, self._prices)
+        self._pause()
+        ledger = self._inventory.ledger.copied()
+        return World(
+            at=at,
+            snapshot=snapshot,
+            options=self._updater.options,
+            objects=dict(objects),
+            entries=update.entries,
+            seen=seen,
+            ledger=ledger,
+            counts=counts(ledger.pods.values(), (compiled.policy.id for compiled in snapshot.policies)),
+            report=scan(seen, self._remedies_of(snapshot)),
+            prices=self._prices,
+            findings=findings(snapshot, update.entries, {}),
+            happenings=happenings,
+            reports=reports,
+            replayed=self._under(snapshot),
+            installed=installed,
+            unread=dict(unread),
+            dumped=dumped,
+        )
+
+    def _updated(self, objects: Mapping[Key, Change], *, all_nodes: bool) -> Update:
+        first = not self._known
+        changes: dict[Key, Change] = {key: value for key, value in objects.items() if self._known.get(key) != value}
+        changes |= dict.fromkeys(self._known.keys() - objects.keys())
+        self._known = dict(objects)
+        update = self._updater.apply(changes, all_nodes=all_nodes)
+        if update.changed or first:
+            every = update.policies_changed or not update.decisions_hold
+            self._inventory.snapshot_changed(update.snapshot, changes, every=every)
+        return update
+
+    def _judge(self, cluster: Cluster) -> None:
+        """Judge the pods that are new, or of which something changed."""
+        owners = dict(cluster.owners)
+        gone: dict[str, Controller | None] = dict.fromkeys(self._owners.keys() - owners.keys())
+        changed = {uid: one for uid, one in owners.items() if self._owners.get(uid) != one}
+        self._inventory.owners_changed((gone | changed).items())
+        pods = {(pod.namespace, pod.name): pod for pod in cluster.pods}
+        for key in self._pods.keys() - pods.keys():
+            self._inventory.pod_changed(key, None)
+        for key, pod in pods.items():
+            self._inventory.pod_changed(key, pod)
+        self._owners, self._pods = owners, pods
+        while self._inventory.judge(SLICE):
+            self._pause()
+
+    def _remedies_of(self, snapshot: Snapshot) -> Remedies:
+        if self._remedies is None or self._remedies[0] is not snapshot:
+            self._remedies = snapshot, Remedies(snapshot, apply_patch)
+        return self._remedies[1]
+
+    def _under(self, snapshot: Snapshot) -> ByPolicy | None:
+        if self._recorded is None:
+            return None
+        if self._replayed is None or self._replayed[0] is not snapshot:
+            self._replayed = snapshot, self._recorded.under(snapshot)
+        return self._replayed[1]

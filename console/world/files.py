@@ -1,0 +1,55 @@
+"""A world of files: policies, and dumps of a cluster in place of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from cli.given.scanned_cluster import of_dump, of_objects, values_of
+from cluster.watch.kinds import key_of
+from console.world import happenings
+from console.world.builder import Builder
+from console.world.world import Raw, World
+from documents.files import read_policies
+from policies.catalog import Catalog
+from policies.objects import definition
+from policies.state.cluster_facts import KINDS
+from policies.state.objects import Change, Key
+from policies.state.untyped import map_at
+from webhook.reload.sources import DEFAULT_POLICIES, SourcesError
+
+
+def world(builder: Builder, policies: Sequence[str], facts: Sequence[str], catalog: Catalog) -> World:
+    """Read the files. ``facts``: dumps of ``kubectl get -o yaml`` or ``-o json``; none: a cluster without nodes and pods.
+
+    Raises SourcesError for policies that are wrong, and InputError for dumps that can't be read.
+    """
+    ours = policies_of(policies or [str(DEFAULT_POLICIES)], catalog)
+    return of_values(builder, ours, values_of(facts), ", ".join(facts), catalog, datetime.now(UTC))
+
+
+def of_values(builder: Builder, ours: Sequence[Raw], values: Sequence[Raw], file: str, catalog: Catalog, at: datetime) -> World:
+    """Return the world of these policies and of a dump with these objects. Raises InputError where it has no pod and no node."""
+    cluster = of_dump(values, file, None, catalog) if values else of_objects((), None, catalog)
+    dumped = {key: value for value in values if (key := _key(value)) is not None}
+    objects: dict[Key, Change] = {key: value for key, value in dumped.items() if key[0] in KINDS}
+    objects |= {key_of(str(value["kind"]), value): value for value in ours}
+    unread = cluster.unread if values else {"Node": "no dump of a cluster was given: berth console --facts dump.yaml"}
+    events, reports = happenings.of_dump(dumped.values())
+    return builder.build(objects, cluster, at, unread=unread, dumped=dumped, happenings=events, reports=reports)
+
+
+def policies_of(paths: Sequence[str], catalog: Catalog) -> list[Raw]:
+    """Return the policies and node templates of files. Raises SourcesError with everything that is wrong."""
+    _, errors, _ = read_policies(paths, catalog)
+    if errors:
+        raise SourcesError(errors)
+    return [value for value in values_of(paths) if value.get("kind") in definition.KINDS]
+
+
+def _key(value: Raw) -> Key | None:
+    metadata = map_at(value, "metadata")
+    kind, name, namespace = value.get("kind"), metadata.get("name"), metadata.get("namespace")
+    if not isinstance(kind, str) or not isinstance(name, str):
+        return None
+    return kind, namespace if isinstance(namespace, str) else "", name

@@ -1,0 +1,96 @@
+"""A world of a cluster that is read again and again, with the rights of whoever runs the console."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from time import monotonic
+
+from cli.given.asked_cluster import Asked, near
+from cli.given.scanned_cluster import cluster_of
+from cli.given.whole_cluster import FACTS, OURS, unread
+from cluster.client.api_client import Client
+from cluster.client.errors import AccessError, Refused, Unreachable
+from cluster.survey.owners import OWNERS
+from cluster.survey.scanned import kinds
+from cluster.survey.survey import Survey, survey
+from cluster.watch.kinds import key_of
+from console.world.builder import Builder
+from console.world.happenings import OF_BERTH, OF_PODS, REPORTS, newest
+from console.world.world import Raw, World
+from policies.audit.stored_pod import widest
+from policies.catalog import Catalog
+from policies.state.objects import Change, Key
+from webhook.telemetry import log
+
+SHARE = 10
+"""A reading that takes a second is begun at most every ten: lists of 10,000 pods are a load on an API server."""
+
+
+class Follower:
+    """Reads all namespaces, or one, every so many seconds. ``policies``: those of files, in place of the cluster's."""
+
+    def __init__(
+        self, client: Client, builder: Builder, catalog: Catalog, every: float, namespace: str = "", policies: Sequence[Raw] | None = None
+    ) -> None:
+        self._client = client
+        self._builder = builder
+        self._catalog = catalog
+        self._every = every
+        self._namespace = namespace
+        self._policies = policies
+        self._kinds = (*OURS, *kinds(catalog, widest(catalog)), *OWNERS, OF_BERTH, *REPORTS)
+        self._read = asyncio.Event()
+        self.world: World | None = None
+        self.stale = ""
+
+    async def first(self) -> None:
+        """Wait for the first reading, good or not."""
+        await self._read.wait()
+
+    async def near(self, namespace: str, type_: str, name: str) -> Asked:
+        """Read one object afresh with its owners, pods, events and Kueue's Workloads, and no node. Raises InputError and Unreachable."""
+        return await near(self._client, namespace, (type_, name), self._catalog)
+
+    async def run(self) -> None:
+        """Read, forever."""
+        while True:
+            began = monotonic()
+            try:
+                found = await survey(self._client, self._kinds, self._namespace)
+                refused = await survey(self._client, (OF_PODS,), self._namespace)
+                if "Pod" in found.unread:
+                    self._failed(f"{found.unread['Pod']}; name a namespace that you may read: --namespace NS")
+                else:
+                    self.world = await asyncio.to_thread(self._built, found, refused)
+                    self.stale = ""
+            except (Unreachable, AccessError, Refused) as error:
+                self._failed(str(error))
+            except Exception as error:  # noqa: BLE001 - one bad reading must not end the next ones
+                log.write("failed", "error", phase="read", error=log.trace(error))
+                self.stale = "what was read could not be made use of: the log of the console has the reason"
+            self._read.set()
+            await asyncio.sleep(max(self._every, SHARE * (monotonic() - began)))
+
+    def _failed(self, reason: str) -> None:
+        if reason != self.stale:
+            log.write("unread", "warning", reason=log.cut(reason))
+        self.stale = reason
+
+    def _built(self, found: Survey, refused: Survey) -> World:
+        objects: dict[Key, Change] = {key_of(kind.kind, one): one for kind in FACTS for one in found.objects[kind.kind]}
+        if self._policies is None:
+            objects |= {key_of(kind.kind, one): one for kind in OURS for one in found.objects[kind.kind]}
+        else:
+            objects |= {key_of(one["kind"], one): one for one in self._policies}
+        missing = unread(found)
+        return self._builder.build(
+            objects,
+            cluster_of(found.objects, missing, not self._namespace),
+            datetime.now(UTC),
+            installed=self._policies is not None or not any(kind.kind in found.absent for kind in OURS),
+            unread=missing,
+            happenings=newest(one["event"] for events in (found, refused) for one in events.objects["Event"]),
+            reports=[one["report"] for kind in REPORTS for one in found.objects[kind.kind]],
+        )

@@ -1,0 +1,97 @@
+"""What was decided lately, as the cluster remembers it: Events of Berth's and of controllers whose pods were not created, and Berth's
+reports. What stands in them comes from anybody who may write Events: it is shown, and nothing rests on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from cluster.reports.stored_reports import FORMS
+from cluster.status.events import CONTROLLER, NOTE
+from cluster.watch.kinds import Raw, Watched
+from policies.audit.stored_report import KINDS as REPORT_KINDS
+from policies.audit.stored_report import StoredReport, is_ours, stored_report
+from policies.state.untyped import map_at, text_of
+
+MOST = 2000
+"""Events that are held, the newest: two hours of what Berth sends at most (``cluster.status.events``)."""
+NOT_CREATED = "FailedCreate"
+"""Reason with which controllers of Kubernetes tell that a pod of theirs was refused (pkg/controller/controller_utils.go)."""
+
+
+class Happening(NamedTuple):
+    """One Event."""
+
+    namespace: str
+    """Of the Event: those about objects of the whole cluster are in ``default``."""
+    at: str
+    """As the API server writes times; the last one of an Event that counts."""
+    who: str
+    about: str
+    """``Job/train``"""
+    reason: str
+    well: bool
+    text: str
+    times: int
+
+
+def happening(event: Mapping[str, Any]) -> Happening:
+    """Read one Event of either API (v1, events.k8s.io/v1). Nothing in it makes this fail."""
+    regarding = map_at(event, "involvedObject") or map_at(event, "regarding")
+    series = map_at(event, "series")
+    times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"), event.get("firstTimestamp"))
+    count = series.get("count") or event.get("count") or 1
+    return Happening(
+        namespace=text_of(map_at(event, "metadata").get("namespace")),
+        at=next((text for one in times if (text := text_of(one))), ""),
+        who=text_of(event.get("reportingComponent")) or text_of(map_at(event, "source").get("component")) or "unknown",
+        about=f"{text_of(regarding.get('kind'))}/{text_of(regarding.get('name'))}",
+        reason=text_of(event.get("reason")),
+        well=event.get("type") != "Warning",
+        text=(text_of(event.get("message")) or text_of(event.get("note")))[:NOTE],
+        times=count if isinstance(count, int) and not isinstance(count, bool) else 1,
+    )
+
+
+def newest(found: Iterable[Happening]) -> Sequence[Happening]:
+    """Return the newest, in order."""
+    return sorted(found, key=lambda one: (one.at, one), reverse=True)[:MOST]
+
+
+def of_dump(values: Iterable[Raw]) -> tuple[Sequence[Happening], Sequence[StoredReport]]:
+    """Return what Events and reports among these objects say."""
+    events, reports = [], []
+    for value in values:
+        if value.get("kind") == "Event" and _tells(value):
+            events.append(happening(value))
+        elif value.get("kind") in REPORT_KINDS and is_ours(value):
+            reports.append(stored_report(value))
+    return newest(events), reports
+
+
+def _tells(event: Raw) -> bool:
+    return (
+        event.get("reason") == NOT_CREATED
+        or event.get("reportingComponent") == CONTROLLER
+        or event.get("reportingController") == CONTROLLER
+    )
+
+
+def _event(value: Raw, api_version: str, kind: str) -> Raw:
+    return {"metadata": {"name": value["metadata"]["name"]}, "event": happening(value)}
+
+
+def _report(value: Raw, api_version: str, kind: str) -> Raw:
+    return {"metadata": {"name": value["metadata"]["name"]}, "report": stored_report(value)}
+
+
+def _events(selector: str) -> Watched:
+    chosen = (("fieldSelector", selector),)
+    return Watched(kind="Event", plural="events", group="", versions=("v1",), namespaced=True, selectors=chosen, trim=_event)
+
+
+OF_BERTH = _events(f"reportingComponent={CONTROLLER}")
+OF_PODS = _events(f"reason={NOT_CREATED}")
+"""What is read of Events: the API server chooses by these fields, one at a time (pkg/registry/core/event/strategy.go)."""
+REPORTS = tuple(replace(form, trim=_report) for form in FORMS)

@@ -1,0 +1,98 @@
+"""Recorded creations of pods, judged under the policies of a world: what a policy in Audit or Warn would have done to them in Enforce."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from cli.replaying.creations import Creation, creation
+from documents.recordings.entries import entries
+from documents.recordings.pieces import pieces
+from policies import work_budget
+from policies.audit.stored_pod import widest
+from policies.catalog import Catalog
+from policies.document import InputError
+from policies.explain import admission_preview
+from policies.pods.projection import extract
+from policies.pods.view import PodError
+from policies.replay.decision import of_judgement
+from policies.request import Request
+from policies.state.snapshot import Snapshot
+
+MOST = 20_000
+"""Creations that differ in what is judged: each takes a third of a millisecond whenever policies change."""
+_ABOUT = (b"pods",)
+
+
+@dataclass(slots=True)
+class Replayed:
+    """Recorded creations to which one policy applies, in one namespace."""
+
+    pods: int = 0
+    changed: int = 0
+    refused: int = 0
+
+
+ByPolicy = Mapping[tuple[str, str], Replayed]
+"""(policy, namespace) -> what it would have done."""
+
+
+class Recorded:
+    """The creations of audit logs and recorded reviews, as `berth replay` reads them: those that are alike are held once."""
+
+    def __init__(self, paths: Sequence[str], catalog: Catalog) -> None:
+        """Read them. Raises InputError for a file that can't be read, and where there is no creation in any."""
+        self._requests: dict[bytes, tuple[Request, int]] = {}
+        self.left_out = 0
+        """Creations past the ``MOST`` that differ, and those too large to be judged."""
+        self.unread = 0
+        """Entries that can't be read."""
+        reads, known = widest(catalog), set[str]()
+        for one in self._creations(paths, catalog):
+            if one.identity in known:
+                continue
+            known |= {one.identity} - {""}
+            self._add(one.request, orjson.dumps(extract(one.request.pod, reads), option=orjson.OPT_SORT_KEYS))
+        if not self._requests:
+            raise InputError(file=", ".join(paths), message="records no creation of a pod with GPUs; berth replay says what is in it")
+
+    def _add(self, request: Request, judged: bytes) -> None:
+        key = orjson.dumps([request.namespace, request.user, request.groups]) + judged
+        before = self._requests.get(key)
+        if before is not None:
+            self._requests[key] = request, before[1] + 1
+        elif len(self._requests) < MOST and work_budget.items(request.pod) <= work_budget.MOST:
+            self._requests[key] = request, 1
+        else:
+            self.left_out += 1
+
+    def under(self, snapshot: Snapshot) -> ByPolicy:
+        """Return what policies in Audit or Warn would have done, by policy and namespace."""
+        found: dict[tuple[str, str], Replayed] = {}
+        for request, times in self._requests.values():
+            try:
+                judged = admission_preview.judge(request, snapshot.facts_for(request.namespace))
+            except PodError:
+                continue
+            if not judged.judged:
+                continue
+            would = of_judgement(judged).would or {}
+            for policy in judged.mutate.matched:
+                one = found.setdefault((policy, request.namespace), Replayed())
+                one.pods += times
+                if policy in would:
+                    one.refused += times if would[policy].codes else 0
+                    one.changed += 0 if would[policy].codes else times
+        return found
+
+    def _creations(self, paths: Sequence[str], catalog: Catalog) -> Iterator[Creation]:
+        for piece in pieces(paths):
+            if isinstance(piece, InputError):
+                raise piece
+            for entry in entries(piece, _ABOUT):
+                self.unread += isinstance(entry.unread, InputError)
+                made = creation(entry.value, catalog) if entry.value is not None else None
+                if isinstance(made, Creation):
+                    yield made

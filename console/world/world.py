@@ -1,0 +1,69 @@
+"""A cluster and its policies as they were read at one moment: immutable, swapped by reference, as snapshots of the server are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from console.world.counts import Counts
+from console.world.happenings import Happening
+from console.world.recorded import ByPolicy
+from policies.audit.ledger import Ledger
+from policies.audit.stored_report import StoredReport
+from policies.catalog.prices import Prices
+from policies.findings import Finding
+from policies.scan.report import Report
+from policies.scan.seen import Seen
+from policies.state.objects import Change, Entry, Key
+from policies.state.snapshot import Snapshot
+from policies.state.updater import Options
+
+Raw = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """Everything that pages are made of."""
+
+    at: datetime
+    """When it was read."""
+    snapshot: Snapshot
+    options: Options
+    """The settings of ``snapshot``, for those that the playground makes."""
+    objects: Mapping[Key, Change]
+    """Berth's own objects and the facts, by key, trimmed: what ``snapshot`` was made of."""
+    entries: Mapping[Key, Entry]
+    """Berth's own objects, with what is wrong with them."""
+    seen: Seen
+    """Nodes, pods with devices, and the places where pods could run."""
+    ledger: Ledger
+    """What policies say of every pod with devices. It is not changed any more."""
+    counts: Counts
+    report: Report
+    """What `berth scan` finds."""
+    prices: Prices
+    findings: Mapping[Key, Finding]
+    """What is amiss with Berth's own objects, as their statuses say; quotas are not looked at."""
+    happenings: Sequence[Happening]
+    """The newest first."""
+    reports: Sequence[StoredReport]
+    replayed: ByPolicy | None
+    """What policies would have done to recorded creations; None where none were given."""
+    installed: bool
+    """False if the cluster does not have Berth's kinds: there are no policies then, unless files name some."""
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """Kind -> why it could not be read, in one sentence."""
+    dumped: Mapping[Key, Raw] | None = None
+    """Every object of the files in place of a cluster, whole; None where a cluster is read."""
+
+    @property
+    def policies(self) -> Sequence[str]:
+        """The ids of the policies in force, sorted: ``ClusterGPUPolicy/training``."""
+        return [compiled.policy.id for compiled in self.snapshot.policies]
+
+    @property
+    def modes(self) -> Mapping[str, str]:
+        """The mode of each policy in force, as ``--max-mode`` leaves it."""
+        return {compiled.policy.id: compiled.mode for compiled in self.snapshot.policies}

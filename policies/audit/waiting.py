@@ -1,0 +1,42 @@
+"""Why a stored pod waits for a node, in one word: who decides on its place, or what is in its way where it comes nearest. It is told as far
+as an audit knows the cluster: by labels, taints and devices of nodes, and by NodePools; not by what is free of CPU and memory."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from policies.planning.plan import subject
+from policies.pods.projection import extract
+from policies.pods.view import Pod
+from policies.reasons.no_place import nearest
+from policies.request import Request
+from policies.scheduling.blockers import Blocker
+from policies.scheduling.wants import DEFAULT_SCHEDULER, wants
+from policies.state.snapshot import Facts
+
+Waits = Literal["gated", "scheduler", "claims", "capacity", "taint", "label", "resource", "machines", "limits", "static", "unknown"]
+"""``gated``: a scheduling gate holds it, mostly a queue's. ``scheduler``: another scheduler than Kubernetes' own decides. ``claims``:
+resource claims do. ``capacity``: somewhere nothing known is in its way, so what is there is taken, starts, or is not bought yet. The others
+are in its way where it comes nearest (``policies.scheduling.blockers``): ``taint``, ``label``, ``resource`` (no node has so many), and
+of NodePools ``machines``, ``limits``, ``static``. ``unknown``: there may be places that are not known here, or it can't be told."""
+WAITS: tuple[Waits, ...] = get_args(Waits)
+
+
+def reason(request: Request, facts: Facts) -> Waits:
+    """Return why a pod without a node waits. ``request``: the pod as it is stored. Raises PodError."""
+    spec = request.pod["spec"]
+    if spec.get("schedulingGates"):
+        return "gated"
+    pod = Pod(extract(request.pod, facts.reads))
+    if wants(request.pod).scheduler != DEFAULT_SCHEDULER:
+        return "scheduler"
+    if pod.claims:
+        return "claims"
+    found = nearest(subject(request, facts, pod), facts.snapshot)
+    if found is None:
+        return "unknown"
+    return _word(found[0]) if found else "capacity"
+
+
+def _word(blocker: Blocker) -> Waits:
+    return next((one for one in WAITS if one == blocker.kind), "unknown")

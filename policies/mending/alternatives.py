@@ -1,0 +1,224 @@
+"""Other devices on which a pod would run sooner or for less: each a small change of the pod, admitted by the policies, judged
+against the places of the cluster, and priced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+from policies.catalog import Catalog, Resource
+from policies.catalog.prices import Prices
+from policies.mending import cautions, lowering
+from policies.mending.cautions import Asked, Caution
+from policies.mending.edits import changed, put, remove
+from policies.mending.placement import SOON, Placement, Placer, Soon, better
+from policies.mending.smallest import Admit, offered
+from policies.mending.steps import Step, edits_of
+from policies.mending.steps import alternatives as ways
+from policies.mending.targets import KINDS, Places, Target, nodes_of
+from policies.offers.table import Table
+from policies.patch.json_tree import value_at
+from policies.scheduling.blockers import Blocker
+from policies.scheduling.fleet import Fleet, Place, blockers
+from policies.scheduling.nodes import Node
+from policies.scheduling.pools import Pool
+from policies.scheduling.wants import SELECTOR, Wants, wants
+from policies.verdict import Edit
+
+Raw = Mapping[str, Any]
+MOST_TRIED = 30
+"""Variants that policies judge: each takes one to three milliseconds."""
+MOST_EACH = 3
+"""Alternatives of one ``Soon`` that are searched: a person compares a handful."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """One change of the pod as its author wrote it, and what it comes to."""
+
+    edits: tuple[Edit, ...]
+    resource: str
+    """That the pod asks for then, as admitted."""
+    count: int
+    placement: Placement
+    cautions: tuple[Caution, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternatives:
+    """The outcome of a search: those that are sooner or cheaper than ``as_written``, the soonest and cheapest first."""
+
+    as_written: Placement
+    found: tuple[Alternative, ...] = ()
+    refused: int = 0
+    """Variants that policies refuse."""
+    tried: int = 0
+
+
+class Search:
+    """Searches alternatives of pods in one fleet."""
+
+    def __init__(self, fleet: Fleet, catalog: Catalog, prices: Prices, tables: Mapping[str, Table]) -> None:
+        self._fleet = fleet
+        self._catalog = catalog
+        self._tables = tables
+        self._places = Places(catalog, prices)
+        self._placer = Placer(fleet, prices, self._places)
+
+    def alternatives(self, pod: Raw, admit: Admit) -> Alternatives | None:
+        """Return the alternatives of a pod, as its author wrote it; None if it does not ask for devices of one kind that have
+        others in their place, or if it is refused as it is."""
+        admitted, refused = admit(pod)
+        name, asked = self._asked(wants(pod)), self._asked(wants(admitted))
+        if refused or name is None or asked is None:
+            return None
+        before = self._placer.of(wants(admitted), asked)
+        words = cautions.read(pod, name, before.device, self._catalog, self._tables)
+        found: dict[str, Alternative | None] = {}
+        tried = forbidden = 0
+        each: dict[Soon, int] = dict.fromkeys(SOON, 0)
+        for likely, target in self._promising(pod, name, before):
+            if tried >= MOST_TRIED:
+                break
+            if each[likely] >= MOST_EACH:
+                continue
+            tried += 1
+            edits, then, violated = self._variant(pod, name, target, admit)
+            if violated:
+                forbidden += 1
+            if not edits or violated or (key := repr(edits)) in found:
+                continue
+            found[key] = one = self._judged(edits, then, words, target)
+            if one is not None and better(one.placement, before):
+                each[one.placement.soon] += 1
+        sooner = [one for one in found.values() if one is not None and better(one.placement, before)]
+        sooner.sort(key=_order)
+        return Alternatives(as_written=before, found=tuple(_distinct(sooner)), refused=forbidden, tried=tried)
+
+    def _asked(self, wanted: Wants) -> Resource | None:
+        names = [name for name, need in wanted.requests.items() if need > 0 and "/" in name]
+        known = [found for name in names if (found := self._catalog.resource(name)) is not None]
+        return known[0] if len(known) == 1 and known[0].kind in KINDS else None
+
+    def _promising(self, pod: Raw, name: Resource, before: Placement) -> list[tuple[Soon, Target]]:
+        """Return the targets that may be sooner or cheaper, the most promising first: by room on nodes, and price."""
+        wanted = wants(pod)
+        count = wanted.requests[name.name]
+        found: list[tuple[int, float, int, Soon, Target]] = []
+        for number, target in enumerate(self._places.targets(self._fleet, name.vendor)):
+            if target.resource != name.name and self._several(pod, name.name):
+                continue
+            amounts = {key: need for key, need in wanted.requests.items() if key != name.name} | {target.resource: count}
+            soon = _room(target, amounts)
+            usd = None if target.device.usd is None else target.device.usd * count
+            likely = Placement(soon=soon, capacity=target.capacity, usd=usd)
+            if soon != "never" and (usd is None or better(likely, before)):
+                found.append((SOON.index(soon), float("inf") if usd is None else usd, number, soon, target))
+        return [(soon, target) for *_, soon, target in sorted(found, key=lambda one: one[:3])]
+
+    def _several(self, pod: Raw, name: str) -> bool:
+        """Return whether a container asks for more than one device: what makes one program of several is not a matter of names."""
+        return any(wants({"spec": {"containers": [one]}}).requests.get(name, 0) > 1 for one in _containers(pod))
+
+    def _variant(self, pod: Raw, name: Resource, target: Target, admit: Admit) -> tuple[tuple[Edit, ...], Raw, bool]:
+        """Return the edits by which the pod goes to a target, the pod as admitted with them, and whether policies refuse it; no
+        edits if words of the author's keep it away that are not about machines."""
+        first = tuple(chain(_renamed(pod, name.name, target.resource), _pinned(pod, target.labels)))
+        then, refused = admit(changed(pod, first))
+        if refused:
+            return first, then, True
+        place = self._nearest(then, target)
+        found = [one for one in blockers(then, place, self._fleet) if not one.passing]
+        if not found:
+            return first, then, False
+        steps = self._steps(found, changed(pod, first), place)
+        if steps is None:
+            return (), then, False
+        edits = (*first, *edits_of(steps, changed(pod, first)))
+        then, refused = admit(changed(pod, edits))
+        return edits, then, bool(refused)
+
+    def _nearest(self, then: Raw, target: Target) -> Place:
+        """Return the node of the target with the least in the way of the pod, or the NodePool."""
+        wanted, nodes = wants(then), nodes_of(target)
+        if isinstance(target.place, Pool):
+            return target.place
+        return min(nodes[:MOST_TRIED], key=lambda node: len(blockers(wanted, node, self._fleet)))
+
+    def _steps(self, found: Sequence[Blocker], pod: Raw, place: Place) -> list[Step] | None:
+        """Return the steps that mend these blockers; None if one of them needs more than tolerations and labels of machines."""
+        labels = offered(place, {})
+        for blocker in found:
+            about_machines = blocker.kind in ("label", "machines") and cautions.is_placement(blocker.key, self._catalog)
+            if blocker.kind != "taint" and not about_machines:
+                return None
+        each = ways(found, pod, labels, self._catalog)
+        chosen = []
+        for alternatives in each if each is not None else ():
+            way = next((way for way in alternatives if all(step.deed in ("tolerate", "relabel") for step in way)), None)
+            if way is None:
+                return None
+            chosen += list(way)
+        return chosen if each is not None else None
+
+    def _judged(self, edits: tuple[Edit, ...], then: Raw, words: Asked, target: Target) -> Alternative | None:
+        wanted = wants(then)
+        asked = self._asked(wanted)
+        if asked is None:
+            return None
+        placement = self._placer.of(wanted, asked)
+        if placement.soon == "never":
+            return None
+        placement = placement if placement.capacity is not None else replace(placement, capacity=target.capacity)
+        named = tuple(cautions.of(edits, words, asked, placement.device, placement.capacity, self._catalog))
+        return Alternative(edits=edits, resource=asked.name, count=wanted.requests[asked.name], placement=placement, cautions=named)
+
+
+def _room(target: Target, amounts: Mapping[str, int]) -> Soon:
+    """Return when a target has room for these amounts, whatever else is in the way."""
+    if isinstance(target.place, Pool):
+        return "made"
+    if any(target.place.allocatable.get(name, 0) < need for name, need in amounts.items()):
+        return "never"
+    free: Callable[[Node, str], int | None] = Node.free
+    for node in nodes_of(target):
+        if not node.cordoned and all((left := free(node, name)) is None or left >= need for name, need in amounts.items()):
+            return "now"
+    return "later"
+
+
+def _containers(pod: Raw) -> Iterator[Raw]:
+    for field in ("containers", "initContainers"):
+        yield from value_at(pod, ("spec", field)) or ()
+
+
+def _renamed(pod: Raw, old: str, new: str) -> Iterator[Edit]:
+    for path, found in lowering.holders(old, pod) if old != new else ():
+        yield remove((*path, old))
+        yield put((*path, new), found[old])
+
+
+def _pinned(pod: Raw, labels: Mapping[str, str]) -> Iterator[Edit]:
+    written = value_at(pod, SELECTOR)
+    for key, value in labels.items():
+        before = written.get(key) if isinstance(written, Mapping) else None
+        if before != value:
+            yield put((*SELECTOR, key), value, "add" if before is None else "replace")
+
+
+def _order(one: Alternative) -> tuple[int, float, bool, int]:
+    usd = one.placement.usd
+    return SOON.index(one.placement.soon), float("inf") if usd is None else usd, one.placement.capacity != "spot", len(one.edits)
+
+
+def _distinct(found: Sequence[Alternative]) -> Iterator[Alternative]:
+    """Yield of those that come to the same the one with the fewest edits, which comes first."""
+    seen = set()
+    for one in found:
+        device = one.placement.device
+        key = (one.placement.soon, one.resource, device and device.model, device and device.memory_gb, one.placement.capacity)
+        if key not in seen or device is None:
+            seen.add(key)
+            yield one

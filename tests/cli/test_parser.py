@@ -1,0 +1,77 @@
+"""Words that are misspelt: a hint, exit code 2, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from cli.main import main
+
+Typed = Callable[..., str]
+
+
+@pytest.fixture
+def wrong(capsys: pytest.CaptureFixture[str]) -> Typed:
+    """Types words that are wrong, and returns what is said of them."""
+
+    def typed(*words: str) -> str:
+        try:
+            code = main(words)
+        except SystemExit as stopped:
+            code = int(str(stopped.code))
+        out, err = capsys.readouterr()
+        assert (code, out) == (2, "")
+        return err
+
+    return typed
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("tyr", 'there is no command "tyr"; did you mean "try"?'),
+        ("efective", 'there is no command "efective"; did you mean "effective"?'),
+        ("--verson", 'there is no option "--verson"; did you mean "--version"?'),
+        ("--color never tyr", 'there is no command "tyr"; did you mean "try"?'),
+        ("try --polices x", 'try: there is no option "--polices"; did you mean "--policies"?'),
+        ("try --polices=x y", 'try: there is no option "--polices"; did you mean "--policies"?'),
+        ("certs --secrt a/b", 'certs: there is no option "--secrt"; did you mean "--secret"?'),
+        ("audit --colour never", 'audit: there is no option "--colour"; did you mean "--color"?'),
+        ("gpus --zzzzzz", 'gpus: there is no option "--zzzzzz"; berth gpus --help lists them'),
+        ("try -z x", 'try: there is no option "-z"; berth try --help tells what it takes'),
+        ("try -o jsn x", 'try: -o/--output: there is no "jsn"; did you mean "json"?'),
+        ("why -o tabel pod/p", 'why: -o/--output: there is no "tabel"; known: json, text'),
+        ("certs shw", 'certs: what: there is no "shw"; did you mean "show"?'),
+        ("completion bsh", 'completion: SHELL: there is no "bsh"; did you mean "bash"?'),
+        ("gpus a b", 'gpus: there is no place for "b"; berth gpus --help tells what it takes'),
+        ("effective --gpus 0", 'effective: --gpus: "0" is no number of GPUs; write a whole number, at least 1'),
+        ("gpus --catalog", "gpus: --catalog: expected one argument"),
+    ],
+)
+def test_what_is_misspelt_has_a_hint(words: str, line: str, wrong: Typed) -> None:
+    """Of commands, options, choices and words too many: one line."""
+    assert wrong(*words.split()) == f"berth: {line}\n"
+
+
+def test_a_command_that_nothing_is_like_lists_them(wrong: Typed) -> None:
+    """All that there are."""
+    assert wrong("xyzzyxyz").startswith('berth: there is no command "xyzzyxyz"; known: audit, certs, ')
+
+
+def test_words_that_are_missing_are_named_with_the_usage(wrong: Typed) -> None:
+    """Which ones, and where they stand."""
+    assert wrong("try").splitlines() == [
+        "berth: try: the following arguments are required: FILE",
+        "usage: berth try [OPTION ...] FILE [FILE ...]",
+    ]
+
+
+def test_options_are_not_known_by_their_beginnings(wrong: Typed) -> None:
+    """A script that types --pol would break as soon as another option begins so; the hint says what to type for good."""
+    assert wrong("try", "--pol", "x", "y") == 'berth: try: there is no option "--pol"; did you mean "--policies"?\n'
+
+
+def test_after_two_dashes_no_word_is_an_option(wrong: Typed) -> None:
+    """A file may have any name."""
+    assert wrong("try", "--", "--xyzzyxyzzy").endswith("berth: --xyzzyxyzzy: there is no such file or folder\n")

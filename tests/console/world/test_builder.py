@@ -1,0 +1,98 @@
+"""Worlds one after another: what has not changed is not judged again, and the outcome is as if it had been."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+from console.world.builder import Builder
+from console.world.counts import Count
+from console.world.files import of_values, policies_of
+from console.world.world import World
+from policies.catalog.prices import prices
+from tests.support.console.worlds import AT, LIBRARY, OPTIONS
+from tests.support.counts import count
+from tests.support.generators.random_worlds import catalog
+from tests.support.recorded import eks
+
+
+def built(builder: Builder, objects: list[dict[str, Any]], ours: list[dict[str, Any]]) -> World:
+    return of_values(builder, ours, objects, "dump.yaml", catalog(), AT)
+
+
+def new() -> Builder:
+    return Builder(catalog(), OPTIONS, prices(catalog()))
+
+
+def counted(cells: Mapping[Any, Mapping[Any, Count]]) -> Any:
+    """Counts, with dollars to the cent: pods are added up in the order in which they came."""
+
+    def cents(usd: float | None) -> float | None:
+        return None if usd is None else round(usd, 2)
+
+    return {
+        (one, other): (count.pods, count.gpus, cents(count.usd), cents(count.usd_found), count.findings)
+        for one, found in cells.items()
+        for other, count in found.items()
+    }
+
+
+def told(world: World) -> Any:
+    """What pages are made of."""
+    pods = {key: pod[2:] for key, pod in world.ledger.pods.items()}
+    return (
+        pods,
+        world.ledger.totals(),
+        counted(world.counts.cells),
+        counted(world.counts.every),
+        world.report.findings,
+        world.findings,
+        world.policies,
+    )
+
+
+def changed(objects: list[dict[str, Any]], chance: Random) -> list[dict[str, Any]]:
+    """Some objects gone, some pods of another size or on another node, a label of a node or a namespace changed."""
+    found = [copy.deepcopy(one) for one in objects if chance.random() > 0.1]
+    for one in found:
+        if one["kind"] in ("Node", "Namespace") and chance.random() < 0.2:
+            one["metadata"].setdefault("labels", {})["team"] = chance.choice(("a", "b"))
+        if one["kind"] == "Pod" and chance.random() < 0.3:
+            one["spec"]["containers"][0].setdefault("resources", {})["limits"] = {"nvidia.com/gpu": str(chance.randrange(1, 12))}
+        if one["kind"] == "Pod" and chance.random() < 0.1:
+            one["spec"].pop("nodeName", None)
+    return found
+
+
+def test_a_world_is_the_same_whatever_was_built_before() -> None:
+    """A builder that has built others, and a new one, of the same objects."""
+    chance, library, builder = Random(19), policies_of([LIBRARY], catalog()), new()
+    for _ in range(count(12, 300)):
+        objects = changed(list(eks.objects()), chance)
+        ours = [one for one in library if chance.random() > 0.2]
+        if not any(one["kind"] in ("Pod", "Node", "NodePool") for one in objects):
+            continue
+        assert told(built(builder, objects, ours)) == told(built(new(), objects, ours))
+
+
+def test_a_world_is_not_changed_by_the_next() -> None:
+    """Pages that are made of the old one meanwhile find what was there."""
+    builder, library = new(), policies_of([LIBRARY], catalog())
+    objects = list(eks.objects())
+    first = built(builder, objects, library)
+    before = told(first)
+    built(builder, [one for one in objects if one["kind"] != "Pod"], library)
+    assert told(first) == before
+    assert first.ledger.pods
+
+
+def test_the_same_objects_are_judged_once(monkeypatch: Any) -> None:
+    """A reading in which nothing changed judges no pod."""
+    builder, library = new(), policies_of([LIBRARY], catalog())
+    built(builder, list(eks.objects()), library)
+    calls = []
+    monkeypatch.setattr("policies.audit.assessment.judge", lambda *of: calls.append(of))
+    built(builder, list(eks.objects()), library)
+    assert calls == []

@@ -1,0 +1,34 @@
+"""The pages of a source that a test makes: the whole application on a port, in a thread of this process."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from console.screens import SCREENS
+from console.server.app import Source, application
+from tests.support.calls.server_process import until
+from tests.support.console.asked import Somebody
+
+
+@contextmanager
+def served(source: Source, visitor: Somebody) -> Iterator[str]:
+    """The address of the console of ``source``, as ``visitor`` sees it, without a path."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(
+        application(source, visitor, SCREENS), ws="none", lifespan="off", interface="asgi3", log_config=None, timeout_graceful_shutdown=1
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+    try:
+        until(lambda: server.started, "the console to serve")
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        listener.close()
