@@ -18,6 +18,8 @@ from policies.audit.stored_pod import FINISHED, StoredPod, stored, widest
 from policies.catalog.prices import Prices
 from policies.engine import arrived
 from policies.explain import admission_preview
+from policies.mending.admitted import smallest_admitted
+from policies.mending.edits import changed
 from policies.mending.smallest import MOST_TRIED, runs, smallest
 from policies.patch import standing
 from policies.patch.applied import APPLIED
@@ -88,7 +90,8 @@ class Explainer:
     def _of_subject(self, base: Explanation, manifest: Manifest, subject: Subject, facts: Facts) -> Explanation:
         judged = admission_preview.judge(subject.review.request("mutate"), facts, apply_patch)
         if judged.violations:
-            return replace(base, state="refused", refusals=judged.violations, policies=judged.mutate.matched)
+            base = replace(base, state="refused", refusals=judged.violations, policies=judged.mutate.matched)
+            return self._admissible(base, manifest, subject)
         base = replace(base, policies=judged.mutate.matched, would=judged.mutate.would)
         if base.state == "refused":
             return base
@@ -109,42 +112,68 @@ class Explainer:
         if self._fleet is None or subject is None or base.outlook == "now":
             return base
         request = subject if isinstance(subject, Request) else subject.review.request("mutate")
-        facts = self._searched.facts_for(facts.namespace)
-        pods: dict[int, Mapping[str, Any]] = {}
-
-        def admit(pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
-            judged = admission_preview.judge(replace(request, pod=dict(pod)), facts, apply_patch)
-            admitted: Mapping[str, Any] = apply_patch(pod, judged.mutate.patch)
-            pods[0] = admitted
-            return admitted, judged.violations
-
-        def unedited(pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
-            _, violations = admit(pod)
-            pods[0] = pod
-            return pod, violations
-
+        admit = _Admission(request, self._searched.facts_for(facts.namespace))
         found = smallest(request.pod, self._fleet, self._snapshot.catalog, admit, self._tries)
         anew = found.mend is not None and not found.mend.steps and bool(base.missing)
         if anew:
-            found = smallest(request.pod, self._fleet, self._snapshot.catalog, unedited, self._tries)
+            found = smallest(request.pod, self._fleet, self._snapshot.catalog, admit.unedited, self._tries)
         if found.mend is None or not found.mend.steps:
             return replace(base, remedy=Remedy(found=found, anew=anew))
-        taken = runs(pods[0], self._fleet)
-        buys = {pool.name: self._machines(pods[0], pool) for pool in taken if isinstance(pool, Pool)}
-        value = (
-            fixes.pod(request.pod, found.mend.edits)
-            if manifest is None or isinstance(subject, Request)
-            else fixes.workload(manifest, subject, found.mend.edits)
+        then = changed(request.pod, found.mend.edits)
+        made = None if isinstance(subject, Request) else manifest
+        return self._changed(
+            replace(base, remedy=Remedy(found=found, anew=anew)), made, subject, (admit.unedited if anew else admit)(then)[0]
         )
-        kind, name = text_of(value.get("kind")) or "Pod", text_of(map_at(value, "metadata").get("name"))
-        nodes = tuple(place.name for place in taken if not isinstance(place, Pool))
-        return replace(base, remedy=Remedy(found=found, kind=kind, name=name, runs_on=nodes, buys=buys, anew=anew), value=value)
+
+    def _admissible(self, base: Explanation, manifest: Manifest, subject: Subject) -> Explanation:
+        """Search the smallest change of a manifest by which policies admit its pods."""
+        request = subject.review.request("mutate")
+        admit = _Admission(request, self._searched.facts_for(base.namespace))
+        found = smallest_admitted(request.pod, self._fleet, self._snapshot.catalog, admit, self._tries)
+        if found.mend is None or not found.mend.steps:
+            return replace(base, remedy=Remedy(found=found))
+        then, _ = admit(changed(request.pod, found.mend.edits))
+        return self._changed(replace(base, remedy=Remedy(found=found)), manifest, subject, then)
+
+    def _changed(self, base: Explanation, manifest: Manifest | None, subject: Subject | Request, then: Mapping[str, Any]) -> Explanation:
+        """Return the explanation with the object that has the change, and with what takes its pod ``then``."""
+        assert base.remedy is not None
+        taken = [] if self._fleet is None else runs(then, self._fleet)
+        value = (
+            fixes.pod(subject.pod if isinstance(subject, Request) else subject.review.pod, base.remedy.edits)
+            if manifest is None or isinstance(subject, Request)
+            else fixes.workload(manifest, subject, base.remedy.edits)
+        )
+        remedy = replace(
+            base.remedy,
+            kind=text_of(value.get("kind")) or "Pod",
+            name=text_of(map_at(value, "metadata").get("name")),
+            runs_on=tuple(place.name for place in taken if not isinstance(place, Pool)),
+            buys={pool.name: self._machines(then, pool) for pool in taken if isinstance(pool, Pool)},
+        )
+        return replace(base, remedy=remedy, value=value)
 
     def _machines(self, pod: Mapping[str, Any], pool: Pool) -> tuple[tuple[str, float | None], ...]:
         prices = {
             name: found[0] if (found := self._prices.machines.get(name)) else None for name in pool_blockers.machines(wants(pod), pool)
         }
         return tuple(sorted(prices.items(), key=lambda one: (one[1] is None, one[1] or 0.0, one[0])))
+
+
+class _Admission:
+    """Judges changes of the pod of one request."""
+
+    def __init__(self, request: Request, facts: Facts) -> None:
+        self._request = request
+        self._facts = facts
+
+    def __call__(self, pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
+        judged = admission_preview.judge(replace(self._request, pod=dict(pod)), self._facts, apply_patch)
+        return apply_patch(pod, judged.mutate.patch), judged.violations
+
+    def unedited(self, pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
+        """Return the pod as it is where Berth is not asked."""
+        return pod, self(pod)[1]
 
 
 def _admitted(base: Explanation, pod: Raw, one: Judged | None) -> Explanation:

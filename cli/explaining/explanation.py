@@ -58,6 +58,11 @@ class Remedy:
     not asked."""
 
     @property
+    def admits(self) -> bool:
+        """True if policies refuse the pod without the change, and admit it with it."""
+        return self.found.admits
+
+    @property
     def edits(self) -> tuple[Edit, ...]:
         return () if self.found.mend is None else self.found.mend.edits
 

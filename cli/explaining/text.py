@@ -20,6 +20,12 @@ MOST_NAMES = 3
 MOST_REASONS = 4
 MOST_EDITS = 8
 _STYLES: Mapping[str, Style] = {"refused": "bad", "pending": "unsure", "admitted": "good", "waiting": "unsure"}
+_THEN: Mapping[str, str] = {
+    "later": "It waits then until a place is free: every one that can run it is taken now.",
+    "never": "Nothing in the cluster can ever run it then, as it is: this change is about what policies refuse alone.",
+    "unknown": "Whether something in the cluster can run it then is not known.",
+}
+"""What becomes of a pod that policies admit with a change."""
 WIDEST = 400
 """Characters of what somebody else tells: the scheduler's sentence about ten reasons."""
 
@@ -140,7 +146,11 @@ def _remedy(found: Explanation, remedy: Remedy) -> Iterator[str]:
 
 
 def comes_to(remedy: Remedy) -> Iterator[str]:
-    """Yield where the pod runs with the change, and what Karpenter may buy for it."""
+    """Yield what policies and places do with the change, and what Karpenter may buy for it."""
+    if remedy.admits:
+        yield "Policies then admit it."
+        if remedy.found.then is not None and (words := _THEN.get(remedy.found.then)):
+            yield words
     if remedy.runs_on:
         yield f"It then runs on {listed(remedy.runs_on)}."
     for pool, machines in remedy.buys.items():
@@ -158,6 +168,10 @@ def _refused(found: Explanation) -> Iterator[str]:
     yield "Refused by:"
     for one in found.refusals:
         yield from _refusal(one)
+    yield ""
+    if found.remedy is not None and found.remedy.edits:
+        yield from _remedy(found, found.remedy)
+        return
     yield f"Try a mended manifest before it is applied: {stderr.name()} why -f FILE"
 
 

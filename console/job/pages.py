@@ -130,6 +130,7 @@ def _page(visit: Visit, form: Form, answer: Answer | None, errors: Sequence[Inpu
     values: dict[str, Any] = {
         "answer": None if answer is None else shown.answer(answer, view.world.at),
         "errors": [f"{error.place}: {error.message}" for error in errors],
+        "of_text": read is not None,
         "read": read or Pasted(),
         "form": form,
         "listed": listing.listing(visit) if answer is None and not form.manifest else None,

@@ -125,7 +125,7 @@ def _places(found: Explanation) -> Iterator[Place]:
 def _notes(found: Explanation) -> Iterator[str]:
     """Yield what else there is to say of a fix."""
     remedy = found.remedy
-    if remedy is None:
+    if remedy is None or found.state == "refused":
         return
     if remedy.anew:
         yield "Made anew it has a place, where Berth is asked: policies in Enforce write what it lacks. It came without them."

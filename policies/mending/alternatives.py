@@ -12,7 +12,7 @@ from policies.catalog import Catalog, Resource
 from policies.catalog.prices import Prices
 from policies.mending import cautions, lowering
 from policies.mending.cautions import Asked, Caution
-from policies.mending.edits import changed, put, remove
+from policies.mending.edits import changed, put
 from policies.mending.placement import SOON, Placement, Placer, Soon, better
 from policies.mending.smallest import Admit, offered
 from policies.mending.steps import Step, edits_of
@@ -125,7 +125,7 @@ class Search:
     def _variant(self, pod: Raw, name: Resource, target: Target, admit: Admit) -> tuple[tuple[Edit, ...], Raw, bool]:
         """Return the edits by which the pod goes to a target, the pod as admitted with them, and whether policies refuse it; no
         edits if words of the author's keep it away that are not about machines."""
-        first = tuple(chain(_renamed(pod, name.name, target.resource), _pinned(pod, target.labels)))
+        first = tuple(chain(lowering.renamed(pod, name.name, target.resource), _pinned(pod, target.labels)))
         then, refused = admit(changed(pod, first))
         if refused:
             return first, then, True
@@ -192,12 +192,6 @@ def _room(target: Target, amounts: Mapping[str, int]) -> Soon:
 def _containers(pod: Raw) -> Iterator[Raw]:
     for field in ("containers", "initContainers"):
         yield from value_at(pod, ("spec", field)) or ()
-
-
-def _renamed(pod: Raw, old: str, new: str) -> Iterator[Edit]:
-    for path, found in lowering.holders(old, pod) if old != new else ():
-        yield remove((*path, old))
-        yield put((*path, new), found[old])
 
 
 def _pinned(pod: Raw, labels: Mapping[str, str]) -> Iterator[Edit]:

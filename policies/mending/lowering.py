@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from policies.mending.edits import changed, put
+from policies.mending.edits import changed, put, remove
 from policies.patch.json_tree import remove_at, value_at
 from policies.scheduling.amounts import amount, requests
 from policies.verdict import Edit, Path
@@ -26,6 +26,13 @@ def holders(name: str, pod: Raw) -> Iterator[tuple[Path, Mapping[str, Any]]]:
                 found = value_at(pod, path)
                 if isinstance(found, Mapping) and name in found:
                     yield path, found
+
+
+def renamed(pod: Raw, old: str, new: str) -> Iterator[Edit]:
+    """Yield the edits by which a pod asks for a resource under another name; none where the names are the same."""
+    for path, found in holders(old, pod) if old != new else ():
+        yield remove((*path, old))
+        yield put((*path, new), found[old])
 
 
 def lowered(pod: Raw, name: str, most: int) -> tuple[tuple[Edit, ...], ...] | None:

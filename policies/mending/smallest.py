@@ -12,7 +12,7 @@ from policies.catalog import Catalog
 from policies.mending.edits import changed
 from policies.mending.steps import WEIGHTS, Offered, Step, alternatives, edits_of
 from policies.scheduling.blockers import Blocker
-from policies.scheduling.fleet import Fleet, Place, blockers, outlook
+from policies.scheduling.fleet import Fleet, Outlook, Place, blockers, outlook
 from policies.scheduling.nodes import Node
 from policies.scheduling.pool_blockers import most_devices
 from policies.scheduling.wants import Wants, wants
@@ -34,7 +34,8 @@ class Mend:
     steps: tuple[Step, ...]
     edits: tuple[Edit, ...]
     """Of the pod as its author wrote it."""
-    place: Place
+    place: Place | None
+    """None if it was only searched what policies admit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,10 @@ class Found:
     mend: Mend | None
     forbidden: tuple[Violation, ...] = ()
     """Why policies refuse a change of fewer steps, or the only one."""
+    admits: bool = False
+    """True if the pod is refused as it is, and policies admit it with the change."""
+    then: Outlook | None = None
+    """Of a pod that policies refuse: what it comes to with the change; None if no place is known."""
 
 
 def smallest(pod: Raw, fleet: Fleet, catalog: Catalog, admit: Admit, most: int = MOST_TRIED) -> Found:
@@ -60,7 +65,7 @@ def smallest(pod: Raw, fleet: Fleet, catalog: Catalog, admit: Admit, most: int =
         then, refused = admit(changed(pod, mend.edits))
         if refused:
             forbidden = forbidden or refused
-        elif not blockers(then, mend.place, fleet):
+        elif mend.place is not None and not blockers(then, mend.place, fleet):
             return Found(mend=mend, forbidden=forbidden)
     return Found(mend=None, forbidden=forbidden)
 

@@ -19,8 +19,18 @@ from policies.state.untyped import maps_in
 from policies.verdict import Edit, Path
 
 Raw = Mapping[str, Any]
-Deed = Literal["tolerate", "relabel", "rename", "unlabel", "lower", "unport"]
-WEIGHTS: Mapping[Deed, int] = {"tolerate": 0, "relabel": 1, "rename": 2, "unlabel": 3, "lower": 4, "unport": 5}
+Deed = Literal["tolerate", "equal", "relabel", "write", "rename", "unlabel", "unwrite", "lower", "unport"]
+WEIGHTS: Mapping[Deed, int] = {
+    "tolerate": 0,
+    "equal": 0,
+    "relabel": 1,
+    "write": 1,
+    "rename": 2,
+    "unlabel": 3,
+    "unwrite": 3,
+    "lower": 4,
+    "unport": 5,
+}
 """Among changes of as many steps the gentler ones come first: a toleration takes nothing back, a label that is left out may
 have had a reason, a smaller amount is another program."""
 
@@ -123,7 +133,7 @@ def _amounts(short: Sequence[Blocker], pod: Raw, offered: Offered, catalog: Cata
     most = {**offered.amounts, **{one.key: min(one.have, offered.amounts.get(one.key, one.have)) for one in short}}
     for names in product(*([one.key, *_others(one.key, pod, most, catalog)] for one in short)):
         renames = [(one.key, name) for one, name in zip(short, names, strict=True) if name != one.key]
-        edits = [tuple(_renamed(pod, old, new)) for old, new in renames]
+        edits = [tuple(lowering.renamed(pod, old, new)) for old, new in renames]
         then = changed(pod, chain.from_iterable(edits))
         lower = [lowering.lowered(then, name, here) for name, here in most.items() if name != PODS]
         if None not in lower:
@@ -140,12 +150,6 @@ def _others(name: str, pod: Raw, most: Mapping[str, int], catalog: Catalog) -> I
             continue
         if one != name and most[one] > 0 and not any(one in found for found in held):
             yield one
-
-
-def _renamed(pod: Raw, old: str, new: str) -> Iterator[Edit]:
-    for path, found in lowering.holders(old, pod):
-        yield remove((*path, old))
-        yield put((*path, new), found[old])
 
 
 def _ports(blocker: Blocker, pod: Raw) -> Iterator[Steps]:

@@ -15,7 +15,7 @@ from tests.support.generators.random_worlds import catalog
 from tests.testcluster.addons import karpenter
 from tests.testcluster.addons.karpenter import CAPACITY, FAMILY, POOL, Bought
 from tests.testcluster.controlplane.api import Raw
-from tests.testcluster.controlplane.cluster import RUNS_FOR
+from tests.testcluster.controlplane.cluster import ENDS_AFTER, RUNS_FOR
 
 WITHOUT = "without-berth"
 CASE = "tests.berth.dev/case"
@@ -54,14 +54,18 @@ class Case:
     """another case's, where not its own"""
     capacity: Sequence[str] = ("spot", "on-demand")
     grace: str | None = None
-    """the NodePool's terminationGracePeriod"""
+    """the NodePool's terminationGracePeriod, and how long the pod takes to end: what it is granted is seen in the pod"""
     consolidate_after: str = "Never"
     waits: bool = False
     """nothing is bought for it"""
 
     def manifest(self) -> Raw:
         """Of the pod, or of the Job."""
-        annotations = {RUNS_FOR: "2h", **({} if self.expects is None else {"berth.dev/expected-duration": self.expects})}
+        annotations = {
+            RUNS_FOR: "2h",
+            **({} if self.grace is None else {ENDS_AFTER: self.grace}),
+            **({} if self.expects is None else {"berth.dev/expected-duration": self.expects}),
+        }
         container = {"name": "c", "image": "train:1", "resources": {"limits": {self.resource: str(self.gpus)}}}
         pool = self.pool or self.name
         spec = {

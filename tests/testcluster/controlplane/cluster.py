@@ -18,6 +18,8 @@ from tests.testcluster.controlplane.processes import Process, Processes, T
 
 RUNS_FOR = "tests.berth.dev/runs-for"
 """Annotation of a Job's pod: how long kwok lets it run, as 90s or 2h."""
+ENDS_AFTER = "tests.berth.dev/ends-after"
+"""Annotation of a pod: how long it takes to end once it was deleted, as 90s or 2h. A pod without it is gone at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

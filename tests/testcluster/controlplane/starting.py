@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from tests.testcluster import programs
 from tests.testcluster.controlplane import kubeconfig
 from tests.testcluster.controlplane.api import Api, Raw, Reply
-from tests.testcluster.controlplane.cluster import RUNS_FOR, Cluster, Options
+from tests.testcluster.controlplane.cluster import ENDS_AFTER, RUNS_FOR, Cluster, Options
 from tests.testcluster.controlplane.kwok_stages import wait_until_played
 from tests.testcluster.controlplane.processes import ClusterFailed, Process, Processes, free_port, watched
 
@@ -193,12 +193,13 @@ class Starting:
                         _must(api.apply(self._timed(value)), f"stage {value['metadata']['name']}")
 
     def _timed(self, stage: Raw) -> Raw:
-        """A Job's pod runs for a while, or nobody would see it run."""
-        if stage["metadata"]["name"] == "pod-complete":
-            milliseconds = int(self.options.job_seconds * 1000)
+        """A Job's pod runs for a while, or nobody would see it run; one that is deleted ends as late as its annotation says."""
+        timed = {"pod-complete": (int(self.options.job_seconds * 1000), RUNS_FOR), "pod-delete": (0, ENDS_AFTER)}
+        if (name := stage["metadata"]["name"]) in timed:
+            milliseconds, annotation = timed[name]
             stage["spec"]["delay"] = {
                 "durationMilliseconds": milliseconds,
-                "durationFrom": {"expressionFrom": f'.metadata.annotations["{RUNS_FOR}"]'},
+                "durationFrom": {"expressionFrom": f'.metadata.annotations["{annotation}"]'},
             }
         return stage
 

@@ -1,0 +1,116 @@
+"""The smallest change of a pod that policies refuse, by which they admit it."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from policies.catalog import Catalog
+from policies.mending.edits import changed
+from policies.mending.refusal_steps import ways
+from policies.mending.smallest import MOST_TRIED, Admit, Found, Mend, smallest
+from policies.mending.steps import WEIGHTS, Step, edits_of
+from policies.scheduling.fleet import OUTLOOKS, Fleet, Outlook, best
+from policies.verdict import Edit, Violation
+
+Raw = Mapping[str, Any]
+MOST_COMPARED = 8
+"""Changes of as many steps that are compared by whether the cluster has a place for the pod."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _State:
+    """The pod with some steps."""
+
+    steps: tuple[Step, ...]
+    edits: tuple[Edit, ...]
+    pod: Raw
+    admitted: Raw
+    refused: tuple[Violation, ...]
+
+    @property
+    def weight(self) -> int:
+        return sum(WEIGHTS[step.deed] for step in self.steps)
+
+
+def smallest_admitted(pod: Raw, fleet: Fleet | None, catalog: Catalog, admit: Admit, most: int = MOST_TRIED) -> Found:
+    """Return the change with the fewest steps by which policies admit a pod that they refuse; of those with as many the gentlest
+    with which some place may run it. Where none does, the steps by which one takes it follow.
+
+    ``pod``: as its author wrote it. ``fleet``: None if no place is known. ``most``: changes that are judged.
+    """
+    tries = _Tries(admit, most)
+    compared: list[_State] = []
+    for state in _admitted(pod, catalog, tries):
+        if compared and (len(state.steps) > len(compared[0].steps) or len(compared) == MOST_COMPARED):
+            break
+        compared.append(state)
+    if not compared:
+        return Found(mend=None)
+    if fleet is None:
+        chosen = compared[0]
+        return Found(mend=Mend(steps=chosen.steps, edits=chosen.edits, place=None), admits=True)
+    ranked = sorted(((_rank(one, fleet), number, one) for number, one in enumerate(compared)), key=lambda item: item[:2])
+    (lost, _, _), _, chosen = ranked[0]
+    mend = Mend(steps=chosen.steps, edits=chosen.edits, place=None)
+    if not lost:
+        return Found(mend=mend, admits=True, then=best(chosen.admitted, fleet))
+    further = smallest(chosen.pod, fleet, catalog, admit, max(1, tries.left)).mend
+    if further is None:
+        return Found(mend=mend, admits=True, then="never")
+    both = replace(further, steps=(*mend.steps, *further.steps), edits=(*mend.edits, *further.edits))
+    return Found(mend=both, admits=True, then="now")
+
+
+def _rank(state: _State, fleet: Fleet) -> tuple[bool, int, int]:
+    found: Outlook = best(state.admitted, fleet)
+    return found == "never", state.weight, OUTLOOKS.index(found)
+
+
+class _Tries:
+    """Judges changes, so many at most."""
+
+    def __init__(self, admit: Admit, most: int) -> None:
+        self._admit = admit
+        self.left = most
+
+    def state(self, steps: tuple[Step, ...], edits: tuple[Edit, ...], pod: Raw) -> _State:
+        self.left -= 1
+        then, refused = self._admit(pod)
+        return _State(steps=steps, edits=edits, pod=pod, admitted=then, refused=refused)
+
+
+def _admitted(pod: Raw, catalog: Catalog, tries: _Tries) -> Iterator[_State]:
+    """Yield what policies admit, the fewest steps first: the one that has the fewest steps and refusals together is looked at
+    next, as each refusal is a step more."""
+    first = tries.state((), (), pod)
+    waiting: list[tuple[int, int, int, _State]] = [(len(first.refused), 0, 0, first)]
+    seen: set[str] = set()
+    number = 0
+    while waiting:
+        *_, state = heapq.heappop(waiting)
+        if not state.refused:
+            yield state
+            continue
+        for steps in ways(state.refused[0], state.pod, catalog):
+            edits = (*state.edits, *edits_of(steps, state.pod))
+            if tries.left <= 0:
+                break
+            if (key := repr(sorted(map(repr, edits)))) in seen:
+                continue
+            seen.add(key)
+            then = _with(state, steps, edits, tries)
+            if not _worse(then.refused, state.refused):
+                number += 1
+                heapq.heappush(waiting, (len(then.steps) + len(then.refused), then.weight, number, then))
+
+
+def _with(state: _State, steps: Sequence[Step], edits: tuple[Edit, ...], tries: _Tries) -> _State:
+    return tries.state((*state.steps, *steps), edits, changed(state.pod, edits[len(state.edits) :]))
+
+
+def _worse(then: Sequence[Violation], before: Sequence[Violation]) -> bool:
+    """Return whether the refusal that a step was to mend is still there."""
+    return any(one.key == before[0].key for one in then)

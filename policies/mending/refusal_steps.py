@@ -1,0 +1,227 @@
+"""The steps that could mend a refusal: found by the places of the pod that it is about, and by the values that its fix names.
+
+Whether a step does mend it is for the policies to judge (``policies.mending.admitted``): here nothing is known of rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from math import ceil
+from typing import Any
+
+from policies.catalog import Catalog
+from policies.mending import lowering
+from policies.mending.edits import put, remove
+from policies.mending.steps import Deed, Step, Steps
+from policies.messages import At, Phrase
+from policies.patch.json_tree import value_at
+from policies.pods.annotations import OPT_OUT, SLICE
+from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS
+from policies.quantity import QuantityError, parse
+from policies.scheduling.blockers import TOLERATIONS
+from policies.scheduling.wants import SELECTOR, TERMS, wants
+from policies.state.untyped import maps_in
+from policies.verdict import Edit, Path, Violation
+
+Raw = Mapping[str, Any]
+_ANNOTATIONS: Path = ("metadata", "annotations")
+_METADATA = (_ANNOTATIONS, ("metadata", "labels"))
+_NODE_NAME: Path = ("spec", "nodeName")
+_GRACE = "terminationGracePeriodSeconds"
+_SIDES = ("limits", "requests")
+MOST_OFFERED = 6
+"""Values of one fix that are tried: a label may have hundreds."""
+
+
+def ways(one: Violation, pod: Raw, catalog: Catalog) -> Iterator[Steps]:
+    """Yield what could mend a refusal of a pod, the gentlest of each place first.
+
+    ``pod``: as its author wrote it, with the steps that were taken before. What only policies wrote cannot be mended there.
+    """
+    values = list(dict.fromkeys(_values(one.advice)))[:MOST_OFFERED]
+    numbers = [number for number in dict.fromkeys((*values, *_values(one.found))) if isinstance(number, int) and number > 0]
+    advised = list(_paths(one.advice))
+    for path in dict.fromkeys((one.about, *_paths(one.found), *advised)):
+        written = advised if path == one.about else ()
+        yield from _at(path, [value for value in values if isinstance(value, str)], numbers, written, pod, catalog)
+    for key in _keys(one):
+        yield from _of_label(key, [value for value in values if isinstance(value, str)], pod)
+    names = [name for name in _named(one.found) if name in wants(pod).requests]
+    for name in names:
+        yield from _other_names(name, values, pod, catalog)
+    for name in names or wants(pod).requests if not one.about else names:
+        yield from _fewer(name, numbers, pod, catalog)
+
+
+def _values(one: object) -> Iterator[str | int]:
+    """Yield the texts and numbers in a phrase."""
+    match one:
+        case Phrase():
+            yield from chain.from_iterable(_values(value) for _, value in one.values)
+        case At():
+            return
+        case tuple():
+            yield from chain.from_iterable(map(_values, one))
+        case str() | int():
+            yield one
+
+
+def _paths(one: object) -> Iterator[Path]:
+    """Yield the paths in a phrase."""
+    match one:
+        case At():
+            yield one.path
+        case Phrase():
+            yield from chain.from_iterable(_paths(value) for _, value in one.values)
+        case tuple():
+            yield from chain.from_iterable(map(_paths, one))
+
+
+def _named(one: object) -> Iterator[str]:
+    """Yield what the phrases in one call ``name``, ``whole`` or ``slice``: names of resources, where a pod asks for them."""
+    if isinstance(one, Phrase):
+        yield from (value for key, value in one.values if key in ("name", "whole", "slice") and isinstance(value, str))
+        yield from chain.from_iterable(_named(value) for _, value in one.values)
+    elif isinstance(one, tuple) and not isinstance(one, At):
+        yield from chain.from_iterable(map(_named, one))
+
+
+def _keys(one: Violation) -> Iterator[str]:
+    """Yield the keys of labels of nodes that the author wrote and the refusal is about."""
+    found = dict.fromkeys(_labels(one.found))
+    if len(one.about) == 2 and one.about[0] not in ("spec", "metadata"):
+        found |= dict.fromkeys((str(one.about[1]),))
+    yield from found
+
+
+def _labels(one: object) -> Iterator[str]:
+    if isinstance(one, Phrase):
+        if isinstance(key := one.value("key"), str):
+            yield key
+        yield from chain.from_iterable(_labels(value) for _, value in one.values)
+    elif isinstance(one, tuple) and not isinstance(one, At):
+        yield from chain.from_iterable(map(_labels, one))
+
+
+def _at(path: Path, texts: list[str], numbers: list[int], advised: Iterable[Path], pod: Raw, catalog: Catalog) -> Iterator[Steps]:
+    """Yield the steps at one place."""
+    present = value_at(pod, path) is not None if path else False
+    if _is_amount(path):
+        yield from _amount(path, texts, numbers, advised, pod, catalog)
+    elif path[-1:] == ("resources",):
+        for name in _devices(pod, path, catalog):
+            yield _step(
+                "unwrite", [remove((*side, name)) for side, held in lowering.holders(name, pod) if side[:-1] == path and name in held]
+            )
+    elif path[:2] in _METADATA and len(path) == 3 and present:
+        known = [*texts, *(f"{number}gb" for number in numbers if path[2] == SLICE), *(["grace"] if path[2] == OPT_OUT else [])]
+        for text in known:
+            yield _step("write", [put(path, text, "replace")])
+        yield _step("unwrite", [remove(path)])
+    elif path == _ANNOTATIONS:
+        written = [key for key in (*FRACTIONS, FRACTION_DEVICES) if key in (value_at(pod, path) or ())]
+        if written:
+            yield _step("unwrite", [remove((*path, key)) for key in written])
+    elif (path[:2] == TOLERATIONS and len(path) == 3 and present) or (path == _NODE_NAME and present):
+        yield _step("unwrite", [remove(path)])
+    elif path == TERMS:
+        names = [(*path, i, "matchFields", j) for i, term in enumerate(maps_in(value_at(pod, path))) for j, _ in _fields(term)]
+        if names:
+            yield tuple(Step("unlabel", (), drops=name) for name in names)
+    elif path[-1:] == (_GRACE,):
+        for number in numbers:
+            yield _step("write", [put(path, number)])
+        if len(path) > 2 and present:
+            yield _step("unwrite", [remove(path)])
+
+
+def _is_amount(path: Path) -> bool:
+    return len(path) > 3 and path[-3] == "resources" and path[-2] in _SIDES
+
+
+def _step(deed: Deed, edits: Iterable[Edit]) -> Steps:
+    return (Step(deed, tuple(edits)),)
+
+
+def _fields(term: Raw) -> Iterator[tuple[int, Raw]]:
+    return enumerate(maps_in(term.get("matchFields")))
+
+
+def _devices(pod: Raw, resources: Path, catalog: Catalog) -> list[str]:
+    held = [name for side in _SIDES for name in value_at(pod, (*resources, side)) or ()]
+    return [name for name in dict.fromkeys(held) if catalog.resource(name) is not None]
+
+
+def _amount(path: Path, texts: list[str], numbers: list[int], advised: Iterable[Path], pod: Raw, catalog: Catalog) -> Iterator[Steps]:
+    """Yield the ways with one amount: as much as on its other side, a whole number, another number, another name."""
+    around, name = path[:-2], path[-1]
+    sides = {side: value for side in _SIDES if (value := value_at(pod, (*around, side, name))) is not None}
+    for place in filter(_is_amount, advised):
+        if place != path or place[-2] not in sides:
+            for text in texts:
+                yield _step("equal", [put(place, text)])
+    if len(set(map(str, sides.values()))) == 2 or len(sides) == 1:
+        for value in dict.fromkeys(sides.values()):
+            yield _step("equal", [put((*around, side, name), value) for side in _SIDES if sides.get(side) != value])
+    for value in dict.fromkeys(map(str, sides.values())):
+        if (whole := _whole(value)) is not None and str(whole) != value:
+            yield _step("write", [put((*around, side, name), str(whole)) for side in sides])
+    if "/" in str(name):
+        for number in numbers:
+            yield _step("lower", [put((*around, side, name), str(number)) for side in sides])
+        yield from _other_names(str(name), texts, pod, catalog)
+
+
+def _whole(value: str) -> int | None:
+    try:
+        number = ceil(parse(value))
+    except QuantityError:
+        return None
+    return number if number > 0 else None
+
+
+def _other_names(name: str, offered: Iterable[object], pod: Raw, catalog: Catalog) -> Iterator[Steps]:
+    """Yield the names that the fix gives, and the vendor's whole devices; none that a container asks for beside this one."""
+    if "/" not in name:
+        return
+    known = catalog.resource(name)
+    beside = {other for _, found in lowering.holders(name, pod) for other in found}
+    vendor = "" if known is None else known.vendor
+    others = [one for one in offered if isinstance(one, str) and "/" in one]
+    whole = [one for of, one in catalog.whole.items() if of == vendor or not vendor]
+    for other in dict.fromkeys((*others, *whole[:MOST_OFFERED])):
+        if other not in beside and (edits := tuple(lowering.renamed(pod, name, other))):
+            yield _step("rename", edits)
+
+
+def _fewer(name: str, most: list[int], pod: Raw, catalog: Catalog) -> Iterator[Steps]:
+    """Yield the ways to ask for fewer devices of one name."""
+    if catalog.resource(name) is None:
+        return
+    every = wants(pod).requests
+    asked = every[name]
+    rest = sum(count for other, count in every.items() if other != name and catalog.resource(other) is not None)
+    few = [asked - 1, *(asked >> bits for bits in range(1, asked.bit_length()))]
+    for number in dict.fromkeys((*(one - rest for one in most), *few)):
+        if 0 < number < asked and (lower := lowering.lowered(pod, name, number)):
+            yield tuple(Step("lower", edits) for edits in lower)
+
+
+def _of_label(key: str, texts: list[str], pod: Raw) -> Iterator[Steps]:
+    """Yield the ways with one label: a value that the fix names wherever the author wrote it, or none of it."""
+    selected = (*SELECTOR, key) if value_at(pod, (*SELECTOR, key)) is not None else ()
+    terms = enumerate(maps_in(value_at(pod, TERMS)))
+    written = [((*TERMS, i, "matchExpressions", j), one) for i, term in terms for j, one in _expressions(term) if one.get("key") == key]
+    if not selected and not written:
+        return
+    listed = [(*path, "values") for path, one in written if one.get("operator") == "In"]
+    for text in texts if len(listed) == len(written) else ():
+        edits = [*([put(selected, text, "replace")] if selected else []), *(put(path, [text], "replace") for path in listed)]
+        yield _step("relabel", edits)
+    drops = tuple(Step("unlabel", (), drops=path) for path, _ in written)
+    yield (*_step("unlabel", [remove(selected)]), *drops) if selected else drops
+
+
+def _expressions(term: Raw) -> Iterator[tuple[int, Raw]]:
+    return enumerate(maps_in(term.get("matchExpressions")))

@@ -1,0 +1,130 @@
+"""What forms are answered with, in a browser: the rules of every page hold there too, and nothing moves while somebody types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from console.access.entrance import Entrance
+from console.access.hosts import Hosts
+from console.access.rights import Rights
+from console.access.sessions import Sessions
+from console.access.sign_in import SignIn
+from console.screens import SCREENS
+from console.server.app import application
+from console.server.rendering import environment
+from console.world.fixed import Fixed
+from tests.console.access.test_rights import Answers
+from tests.console.access.test_sign_in import GOOD, Known
+from tests.support.browser.axe import violations
+from tests.support.browser.pages import WIDTHS, Watched
+from tests.support.browser.served import listening, served
+from tests.support.browser.webdriver import Browser
+from tests.support.calls.server_process import until
+from tests.support.console.asked import Somebody
+from tests.support.console.worlds import world
+from tests.support.recorded import eks
+
+POD = """apiVersion: v1
+kind: Pod
+metadata: {name: %s, namespace: %s}
+spec:
+  %s
+  containers:
+  - name: c
+    image: registry.example/c:1
+    resources: {limits: {nvidia.com/gpu: %s}}
+"""
+REFUSED = POD % ("refused", "ml-team", "terminationGracePeriodSeconds: 30", '"1.5"')
+TYPED = {
+    "admitted": POD % ("fine", "ml-team", "restartPolicy: Never", "1"),
+    "refused": REFUSED,
+    "two": f"{REFUSED}---\n{POD % ('other', 'ml-team', 'restartPolicy: Never', '2')}",
+    "without-a-pod": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n",
+    "broken": "kind: Pod\n  spec: [",
+    "nothing": " ",
+}
+LOOKS = [(390, "dark"), (1440, "light")]
+SHIFTING = """
+window.shifts = [];
+new PerformanceObserver(list => window.shifts.push(...list.getEntries().map(one => one.value))).observe({type: 'layout-shift'});
+"""
+
+
+@pytest.fixture(scope="module")
+def job(browser: Browser) -> Iterator[Watched]:
+    """My job, over a recorded cluster."""
+    with served(Fixed(world(eks.objects())), Somebody()) as base:
+        yield Watched(browser, base)
+
+
+@pytest.mark.parametrize("what", TYPED)
+def test_answers_of_the_playground_break_no_rule(job: Watched, axe_core: str, what: str) -> None:
+    """WCAG 2.2 AA, nothing asked elsewhere, as wide as the window: of the page that the form leads to, without a script."""
+    wrong: dict[object, list[str]] = {}
+    for width, scheme in LOOKS:
+        job.browser.look(width, scheme)
+        job.open("/job")
+        job.browser.run("document.querySelector('[name=manifest]').value = arguments[0]", TYPED[what])
+        job.browser.run("document.getElementById('job-form').submit()")
+        until(lambda: "#changed" in job.browser.url and job.browser.find_all("#changed"), "the answer")
+        if TYPED[what].strip():
+            assert job.browser.find_all("#changed section"), what
+        wrong[width] = [*job.asked_elsewhere(), *job.complaints(), *violations(job.browser, axe_core), *job.too_wide(WIDTHS[:3])]
+    assert {look: found for look, found in wrong.items() if found} == {}
+
+
+def test_nothing_moves_while_somebody_types(job: Watched, axe_core: str) -> None:
+    """The verdict on what is in the field comes below it: the field, and all above it, stays where it is."""
+    job.browser.look(1440)
+    job.open("/job")
+    job.browser.run(SHIFTING)
+    field = job.browser.find("textarea[name=manifest]")
+    before = job.browser.run("return arguments[0].getBoundingClientRect().top + scrollY", field.reference)
+    for verdict, text in ((".bad", TYPED["broken"]), (".bad", REFUSED), (".verdict:not(.bad)", TYPED["admitted"])):
+        field.clear()
+        field.type(text)
+        until(lambda found=verdict: job.browser.find_all(f"#changed {found}"), "the verdict to change")  # type: ignore[misc]
+        assert job.browser.run("return arguments[0].getBoundingClientRect().top + scrollY", field.reference) == before
+    assert job.browser.run("return window.shifts.reduce((all, one) => all + one, 0)") < 0.1, "a good shift by the web's own measure"
+    assert [*job.asked_elsewhere(), *job.complaints(), *violations(job.browser, axe_core)] == []
+
+
+def test_an_object_and_a_change_of_it_are_judged_side_by_side(job: Watched, axe_core: str) -> None:
+    """What an object of the cluster comes to stays on its page when its manifest is changed below; no name is there twice."""
+    job.browser.look(1440)
+    job.open("/job")
+    link = job.browser.run("return document.querySelector('a[href*=\"/job?pod=\"]').getAttribute('href')")
+    job.open(link)
+    first = job.browser.find("#answer .verdict").text
+    job.browser.find("textarea[name=manifest]").type("# looked at\n")
+    until(lambda: job.browser.find_all("#changed .verdict"), "the verdict on the field")
+    assert job.browser.find("#answer .verdict").text == first
+    twice = "const ids = [...document.querySelectorAll('[id]')].map(one => one.id); return ids.filter((id, at) => ids.indexOf(id) !== at)"
+    assert job.browser.run(twice) == []
+    assert violations(job.browser, axe_core) == []
+
+
+def test_the_page_to_sign_in_breaks_no_rule(browser: Browser, axe_core: str) -> None:
+    """Empty, after a token that nobody knows, and while the API server is away."""
+    people = Known()
+
+    def made(base: str) -> object:
+        gate = SignIn(people, Rights(Answers(set())), Sessions(3600), Hosts([], base), ["/"])
+        return application(Fixed(world(eks.objects())), gate, SCREENS, Entrance(gate, environment()).routes(), gate.hosts.origins)
+
+    with listening(made) as base:  # type: ignore[arg-type]
+        watched = Watched(browser, base)
+        wrong: dict[object, list[str]] = {}
+        for width, scheme in LOOKS:
+            for token, gone in (("", False), ("nobody", False), (GOOD, True)):
+                browser.look(width, scheme)
+                people.gone = gone
+                watched.open("/login")
+                if token:
+                    browser.find("[name=token]").type(token)
+                    browser.find("form button").click()
+                    until(lambda: browser.find_all("[role=alert]"), "what was wrong")
+                wrong[width, token] = [*watched.complaints(), *violations(browser, axe_core), *watched.too_wide(WIDTHS[:3])]
+    assert {look: found for look, found in wrong.items() if found} == {}

@@ -1,0 +1,211 @@
+"""Smallest changes by which policies admit what they refuse: of every golden case that is refused, and of pods of many worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from policies.explain import admission_preview
+from policies.mending.admitted import smallest_admitted
+from policies.mending.edits import changed
+from policies.mending.smallest import Found
+from policies.mending.steps import Step, edits_of
+from policies.patch.json_tree import apply_patch, value_at
+from policies.pods.view import PodError
+from policies.request import Request
+from policies.scheduling.fleet import Fleet, fleet_of
+from policies.state.snapshot import Facts
+from policies.verdict import Violation
+from tests.support.cases import golden
+from tests.support.cases.golden import Case
+from tests.support.generators.random_worlds import catalog
+from tests.support.scheduling.node_pools import tables
+from webhook.admission.review import ReviewError
+
+GPU = "nvidia.com/gpu"
+NOT_THE_PODS = ("BERTH-122",)
+"""Refusals that no pod can mend."""
+NOT_OF_FIELDS = (
+    "actors/both-a-service-with-claims-only-refusals",
+    "actors/claims-only-refusals",
+    "actors/claims-only-unknown-edits",
+    "actors/claims-only-unknown-refusals",
+    "actors/forged-claim-refusals",
+    "device_counts/a-fraction-by-hami-under-whole-gpus-only",
+    "device_counts/a-fraction-of-many-gpus-counts-each",
+)
+"""Cases that something beside the fields of the pod decides: a claim of its own, or words of another scheduler."""
+OF_CLAIMS = "dra/"
+NO_NUMBER = ("$GPUS", "-1")
+"""Amounts of which nobody knows what their author meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Judges changes of the pod of one request, as the webhooks do."""
+
+    request: Request
+    facts: Facts
+
+    def __call__(self, pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
+        judged = admission_preview.judge(replace(self.request, pod=dict(pod)), self.facts, apply_patch)
+        return apply_patch(pod, judged.mutate.patch), judged.violations
+
+
+@cache
+def refused() -> tuple[tuple[Case, Judge], ...]:
+    """The golden cases whose pod is refused, with their judges."""
+    found = []
+    for case in golden.cases():
+        try:
+            request = case.request()
+        except ReviewError:
+            continue
+        judge = Judge(replace(request, phase="mutate"), case.facts(request.namespace))
+        try:
+            if request.operation == "CREATE" and judge(request.pod)[1]:
+                found.append((case, judge))
+        except PodError:
+            continue
+    assert len(found) > 150
+    return tuple(found)
+
+
+REFUSED = pytest.mark.parametrize(("case", "judge"), refused(), ids=[case.name for case, _ in refused()])
+
+
+def search(judge: Judge, fleet: Fleet | None = None, most: int = 60) -> Found:
+    """The smallest change of the judge's own pod."""
+    return smallest_admitted(judge.request.pod, fleet, catalog(), judge, most)
+
+
+def hopeless(case: Case, judge: Judge) -> bool:
+    """Whether no change of the pod alone, with values that are known, makes it one that is admitted."""
+    violations = judge(judge.request.pod)[1]
+    text = " ".join(str(one) for one in violations)
+    return (
+        case.name in NOT_OF_FIELDS
+        or case.name.startswith(OF_CLAIMS)
+        or any(one.code in NOT_THE_PODS for one in violations)
+        or any(f'"{amount}" of' in text for amount in NO_NUMBER)
+        or "ask the platform team" in text
+        or "to an amount" in text
+        or "amount of nvidia.com/gpu can't be read" in text
+    )
+
+
+@REFUSED
+def test_a_refused_pod_is_mended_or_hopeless(case: Case, judge: Judge) -> None:
+    """A change is found that the policies admit, unless what is wrong is not in the pod, or is known to its author alone."""
+    found = search(judge)
+    if found.mend is None:
+        assert hopeless(case, judge), [str(one) for one in judge(judge.request.pod)[1]]
+        return
+    assert found.admits
+    assert judge(changed(judge.request.pod, found.mend.edits))[1] == ()
+
+
+@REFUSED
+def test_no_part_of_a_change_would_do(case: Case, judge: Judge) -> None:
+    """With any of its steps left out, policies still refuse the pod."""
+    found = search(judge)
+    steps = () if found.mend is None else found.mend.steps
+    for number in range(len(steps)):
+        for part in combinations(steps, number):
+            assert judge(_with(judge.request.pod, part))[1], (case.name, part)
+
+
+def _with(pod: Mapping[str, Any], steps: tuple[Step, ...]) -> dict[str, Any]:
+    """The pod with some steps; a step whose place is not there any more, or not yet, is one that changes nothing."""
+    for step in steps:
+        if all(edit.op != "remove" or value_at(pod, edit.path) is not None for edit in step.edits):
+            pod = changed(pod, edits_of((step,), pod))
+    return dict(pod)
+
+
+def _of(name: str) -> Judge:
+    return next(judge for case, judge in refused() if case.name == name)
+
+
+def _steps_of(found: Found) -> list[tuple[str, str, Any]]:
+    assert found.mend is not None
+    return [(step.deed, str(edit.path[-1]), edit.value) for step in found.mend.steps for edit in step.edits]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("requests_match_limits/requests-1-limits-2", [("equal", GPU, "2")]),
+        ("device_counts/more-than-the-most", [("lower", GPU, "7"), ("lower", GPU, "7")]),
+        ("device_counts/a-misspelt-name", None),
+        ("tolerations/forbidden", [("unwrite", "0", None)]),
+        ("tolerations/a-node-name-past-a-forbidden-taint", [("unwrite", "nodeName", None)]),
+        ("checkpoint_grace/above-the-maximum-is-refused", [("write", "terminationGracePeriodSeconds", 600)]),
+        ("node_affinity/template-that-does-not-exist", [("write", "berth.dev/node-template", "a100")]),
+        ("node_affinity/capacity-spot-for-a-long-run-is-refused", [("relabel", "karpenter.sh/capacity-type", "on-demand")]),
+        ("device_counts/a-fraction-under-whole-gpus-only", None),
+    ],
+)
+def test_the_change_is_what_the_fix_says(name: str, expected: list[tuple[str, str, Any]] | None) -> None:
+    """Where a refusal names what to type, that is the change."""
+    found = search(_of(name))
+    assert found.mend is not None
+    if expected is not None:
+        assert _steps_of(found) == expected
+
+
+def node(name: str, **labels: str) -> dict[str, Any]:
+    """One that has eight GPUs free."""
+    return {
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {key.replace("__", "/").replace("_", "."): value for key, value in labels.items()}},
+        "status": {"allocatable": {"pods": 10, "cpu": 64, "memory": "512Gi", GPU: 8}},
+    }
+
+
+def fleet(*nodes: dict[str, Any]) -> Fleet:
+    """Nothing but these nodes."""
+    return fleet_of(nodes, catalog=catalog(), tables=tables(), occupants=())
+
+
+def test_of_allowed_values_one_is_chosen_that_has_a_place() -> None:
+    """An instance type of the cluster is better than one that nobody has, where both are allowed."""
+    judge = _of("node_affinity/t4-under-hopper-and-ampere-is-refused")
+    elsewhere = search(judge, fleet(node("h", **{"karpenter.k8s.aws/instance-gpu-name": "h100"})))
+    assert elsewhere.then == "now"
+    assert "h100" in [value for _, _, value in _steps_of(elsewhere)]
+
+
+def test_a_change_goes_on_until_a_place_takes_the_pod() -> None:
+    """What policies admit and no place takes is changed further, by what its place wants."""
+    judge = _of("requests_match_limits/requests-1-limits-2")
+    tainted = {**node("a"), "spec": {"taints": [{"key": "team", "value": "x", "effect": "NoSchedule"}]}}
+    found = search(judge, fleet(tainted))
+    assert found.mend is not None
+    assert [step.deed for step in found.mend.steps] == ["equal", "tolerate"]
+    assert found.then == "now"
+    assert judge(changed(judge.request.pod, found.mend.edits))[1] == ()
+
+
+def test_without_a_place_the_change_is_about_policies_alone() -> None:
+    """It is found all the same, and says that nothing takes the pod then."""
+    found = search(_of("requests_match_limits/requests-1-limits-2"), fleet(node("small") | {"status": {"allocatable": {"pods": 1}}}))
+    assert found.mend is not None
+    assert (found.admits, found.then) == (True, "never")
+
+
+def test_no_more_changes_are_judged_than_asked() -> None:
+    """The search ends after so many, whatever it found."""
+    judge, judged = _of("requests_match_limits/every-accelerator-name"), []
+
+    def admit(pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
+        judged.append(pod)
+        return judge(pod)
+
+    assert smallest_admitted(judge.request.pod, None, catalog(), admit, 5).mend is None
+    assert len(judged) <= 5
