@@ -35,7 +35,7 @@ from console.server.app import application
 from console.server.rendering import environment
 from console.settings import Settings, settings
 from policies.document import InputError
-from webhook.process import bound, cannot_start, logging, on_signals
+from webhook.process import bound, cannot_start, logging, on_signals, yield_often
 from webhook.reload.sources import Sources, SourcesError
 from webhook.server.listener import StartError, listen
 from webhook.settings import SettingsError, url
@@ -55,6 +55,7 @@ def run(args: argparse.Namespace, sources: Sources, access: Access | None = None
 
     Returns the exit code: 0, or 2 with one line per reason when it cannot start.
     """
+    yield_often()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, logging(runner.get_loop(), lambda: None):
         try:
             return runner.run(_serve(args, sources, access))

@@ -24,7 +24,7 @@ from cluster.client.errors import AccessError
 from policies.state.snapshot import Snapshot
 from webhook import health
 from webhook.admission.app import App, Replica, starlette_of
-from webhook.process import bound, cannot_start, logging, on_signals
+from webhook.process import bound, cannot_start, logging, on_signals, yield_often
 from webhook.reload.condition import Condition
 from webhook.reload.file_watcher import CertificateWatcher, PolicyFileWatcher, every_second
 from webhook.reload.shared_certificate import CaCollector, SharedCertificate
@@ -36,12 +36,6 @@ from webhook.settings import Settings, url
 from webhook.telemetry import log
 from webhook.telemetry.metrics import Metrics
 
-SWITCH = 0.0005
-"""Seconds after which a thread that reads policies yields to the event loop.
-
-A call waits for that up to four times; with Python's default of 5 ms it took up to 22 ms longer.
-"""
-
 
 def run(settings: Settings) -> int:
     """Serve until SIGTERM or SIGINT. Returns the exit code: 0, or 2 with one line per reason when it cannot
@@ -50,7 +44,7 @@ def run(settings: Settings) -> int:
         process = Process(settings)
     except (StartError, CertificateError) as error:
         return cannot_start(str(error))
-    sys.setswitchinterval(SWITCH)
+    yield_often()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, logging(runner.get_loop(), process.log_line_dropped):
         return runner.run(process.serve())
 

@@ -72,7 +72,7 @@ def _pods(catalog: Catalog, wide: Reads) -> Any:
         takes = occupant(value)
         trimmed: Raw = {} if takes is None else {"takes": alike.occupant(takes)}
         if may_hold_devices(value):
-            one = stored(value, wide)
+            one = alike.stored(stored(value, wide))
             return trimmed | {"pod": one} | ({} if one.node else {"waiting": alike.spec(one, spec)})
         if isinstance(node_name, str) and node_name:
             plain = PlainPods(_shared(node_name), _shared(metadata["namespace"]), controller_of(metadata))
@@ -83,16 +83,27 @@ def _pods(catalog: Catalog, wide: Reads) -> Any:
     return trim
 
 
+MOST_ALIKE = 20_000
+"""Values of a kind that are held once at most; more are forgotten all at once, as in a cluster in which no two pods are alike."""
+
+
 class _Alike:
     """Holds once what pods that are alike have in common."""
 
     def __init__(self) -> None:
-        self._requests: dict[Any, Any] = {}
-        self._specs: dict[str, Raw] = {}
+        self._held: dict[Any, Any] = {}
+
+    def _once(self, key: Any, value: Any) -> Any:
+        if len(self._held) >= MOST_ALIKE:
+            self._held.clear()
+        return self._held.setdefault(key, value)
+
+    def stored(self, pod: StoredPod) -> StoredPod:
+        return replace(pod, shared=self._once(pod.shared, pod.shared))
 
     def occupant(self, takes: Occupant) -> Occupant:
         key = tuple(sorted(takes.requests.items()))
-        return takes._replace(node=_shared(takes.node), requests=self._requests.setdefault(key, takes.requests))
+        return takes._replace(node=_shared(takes.node), requests=self._once(key, takes.requests))
 
     def spec(self, pod: StoredPod, spec: Raw) -> Raw:
         """Return the part of the spec that is about nodes, with the metadata that is judged."""
@@ -101,7 +112,8 @@ class _Alike:
         if isinstance(spec.get("volumes"), list):
             part["volumes"] = [{kind: {} for kind in map_of(volume)} for volume in spec["volumes"]]
         whole = {"metadata": json.loads(pod.shared).get("metadata", {}), "spec": part}
-        return self._specs.setdefault(json.dumps(whole, sort_keys=True), whole)
+        found: Raw = self._once(json.dumps(whole, sort_keys=True), whole)
+        return found
 
 
 def _container(value: Any) -> Raw:

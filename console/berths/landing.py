@@ -134,7 +134,7 @@ class _Judge:
         return found
 
 
-_JUDGES: Derived[_Judge] = Derived(_Judge)
+_JUDGES: Derived[World, _Judge] = Derived(_Judge)
 
 
 def answer(world: World, namespace: str, landing: Landing) -> Answer:

@@ -62,7 +62,7 @@ def _known(world: World) -> Sequence[_Known]:
     return sorted(found, key=lambda one: (one.order, one.namespace, one.pod.stored.name))
 
 
-KNOWN: Derived[Sequence[_Known]] = Derived(_known)
+KNOWN: Derived[World, Sequence[_Known]] = Derived(_known)
 
 
 def listing(visit: Visit) -> Paged[Row]:

@@ -41,7 +41,8 @@ class Playground:
     """Makes them, one at a time, on any thread: nothing but the objects that are replaced is compiled again."""
 
     def __init__(self, world: World) -> None:
-        self._world = world
+        self._catalog, self._options, self._objects = world.snapshot.catalog, world.options, world.objects
+        self._all_nodes = not {"Node", "NodePool"} & world.unread.keys()
         self._lock = Lock()
         self._updater: Updater | None = None
         self._own = _both(world.snapshot)
@@ -59,15 +60,13 @@ class Playground:
             return found
 
     def _snapshots(self, changes: Mapping[Key, Change]) -> Snapshots:
-        world = self._world
-        all_nodes = not {"Node", "NodePool"} & world.unread.keys()
         if self._updater is None:
-            self._updater = Updater(world.snapshot.catalog, world.options)
-            self._updater.apply(world.objects, all_nodes=all_nodes)
+            self._updater = Updater(self._catalog, self._options)
+            self._updater.apply(self._objects, all_nodes=self._all_nodes)
         try:
-            return _both(self._updater.apply(changes, all_nodes=all_nodes).snapshot)
+            return _both(self._updater.apply(changes, all_nodes=self._all_nodes).snapshot)
         finally:
-            self._updater.apply({key: world.objects.get(key) for key in changes}, all_nodes=all_nodes)
+            self._updater.apply({key: self._objects.get(key) for key in changes}, all_nodes=self._all_nodes)
 
 
 def _both(snapshot: Snapshot) -> Snapshots:

@@ -13,7 +13,6 @@ from console.server.paging import paged
 from console.server.query import LONGEST_NAME, QueryError
 from console.world.derived import Derived
 from console.world.view import View
-from console.world.world import World
 from policies.explain.effective import Effective, effective
 from policies.explain.effective_probe import Kind, known_as, workload_named
 from policies.findings import Finding
@@ -23,13 +22,14 @@ from policies.lru import LruCache
 from policies.nearest import hint
 from policies.policy import API_VERSION
 from policies.state.objects import Entry, id_of
+from policies.state.snapshot import Snapshot
 
 TOLD = ("Conflicted", "Clipped", "Inexpressible", "QuotaNotCovered", "Stalled")
 """Conditions that say something is amiss while they are True."""
 MOST_GPUS = 4096
 BYTES = 64 * 2**10
 """Of one answer: some hundred rows."""
-_ANSWERS: Derived[LruCache[Effective]] = Derived(lambda world: LruCache(128 * BYTES))
+_ANSWERS: Derived[Snapshot, LruCache[Effective]] = Derived(lambda _snapshot: LruCache(128 * BYTES))
 SECTIONS = (
     ("require", "Required of every pod"),
     ("default", "Filled in where a pod is silent"),
@@ -127,7 +127,7 @@ def namespace(visit: Visit) -> Page:
     if known and name not in known:
         raise NotShown(f'There is no namespace "{name}"{hint(name, known)}.')
     kind = Kind(workload=_workload(visit), gpus=_gpus(query.text("gpus")))
-    answer = _effective(view.world, name, kind)
+    answer = _effective(view.world.snapshot, name, kind)
     by_section = {section: [row for row in answer.look.rows if row.section == section] for section, _ in SECTIONS}
     values = {
         "answer": answer,
@@ -140,12 +140,12 @@ def namespace(visit: Visit) -> Page:
     return Page(template="policies_namespace.html", title=f"What acts in {name}", values=values)
 
 
-def _effective(world: World, name: str, kind: Kind) -> Effective:
+def _effective(snapshot: Snapshot, name: str, kind: Kind) -> Effective:
     """Return the answer, which takes some milliseconds for each policy in Audit."""
-    known = _ANSWERS.of(world)
+    known = _ANSWERS.of(snapshot)
     found = known.get((name, kind))
     if found is None:
-        found = effective(world.snapshot.facts_for(name), kind)
+        found = effective(snapshot.facts_for(name), kind)
         known.keep((name, kind), found, BYTES)
     return found
 

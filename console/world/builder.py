@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from console.world.counts import counts
@@ -42,6 +43,7 @@ class Builder:
         self._pause = pause
         self._known: dict[Key, Change] = {}
         self._pods: dict[PodKey, StoredPod] = {}
+        self._nodes: dict[str, Raw] = {}
         self._owners: dict[str, Controller] = {}
         self._inventory = Inventory(prices)
         self._remedies: tuple[Snapshot, Remedies] | None = None
@@ -60,8 +62,10 @@ class Builder:
         reports: Sequence[StoredReport] = (),
     ) -> World:
         """Return the world of these objects and this cluster. Raises nothing, whatever the objects are."""
+        objects, cluster = self._shared(objects, cluster)
         update = self._updated(objects, all_nodes=not {"Node", "NodePool"} & unread.keys())
         snapshot = update.snapshot
+        self._pause()
         self._judge(cluster)
         seen = see(cluster, snapshot, self._prices)
         self._pause()
@@ -85,6 +89,16 @@ class Builder:
             unread=dict(unread),
             dumped=dumped,
         )
+
+    def _shared(self, objects: Mapping[Key, Change], cluster: Cluster) -> tuple[Mapping[Key, Change], Cluster]:
+        """Return the same with what is as it was before in the form that is held already: pods and nodes are most of a world, and
+        two worlds are held while the next one is made."""
+        known, pods = self._known, self._pods
+        same: dict[Key, Change] = {key: known[key] if known.get(key) == value else value for key, value in objects.items()}
+        nodes = [self._nodes[name] if self._nodes.get(name := one["metadata"]["name"]) == one else one for one in cluster.nodes]
+        self._nodes = {one["metadata"]["name"]: one for one in nodes}
+        held = [before if (before := pods.get((pod.namespace, pod.name))) is not None and before == pod else pod for pod in cluster.pods]
+        return same, replace(cluster, pods=held, nodes=nodes)
 
     def _updated(self, objects: Mapping[Key, Change], *, all_nodes: bool) -> Update:
         first = not self._known

@@ -23,7 +23,7 @@ from policies.state.updater import Options
 Raw = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
 class World:
     """Everything that pages are made of."""
 

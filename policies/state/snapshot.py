@@ -58,7 +58,7 @@ class Scope:
         return isinstance(other, Scope) and self._policies == other._policies
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class Snapshot:
     """Everything on which a decision may depend. ``facts_for`` is one dict look-up once a namespace is
     cached."""

@@ -85,7 +85,7 @@ def test_nothing_moves_while_somebody_types(job: Watched, axe_core: str) -> None
     for verdict, text in ((".bad", TYPED["broken"]), (".bad", REFUSED), (".verdict:not(.bad)", TYPED["admitted"])):
         field.clear()
         field.type(text)
-        until(lambda found=verdict: job.browser.find_all(f"#changed {found}"), "the verdict to change")  # type: ignore[misc]
+        until(lambda found=verdict: job.browser.find_all(f"#changed {found}"), "the verdict to change")
         assert job.browser.run("return arguments[0].getBoundingClientRect().top + scrollY", field.reference) == before
     assert job.browser.run("return window.shifts.reduce((all, one) => all + one, 0)") < 0.1, "a good shift by the web's own measure"
     assert [*job.asked_elsewhere(), *job.complaints(), *violations(job.browser, axe_core)] == []

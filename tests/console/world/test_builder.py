@@ -96,3 +96,17 @@ def test_the_same_objects_are_judged_once(monkeypatch: Any) -> None:
     monkeypatch.setattr("policies.audit.assessment.judge", lambda *of: calls.append(of))
     built(builder, list(eks.objects()), library)
     assert calls == []
+
+
+def test_what_is_as_it_was_is_held_once() -> None:
+    """Pods and nodes of the next world are those of the one before, where nothing of them changed."""
+    builder, library = new(), policies_of([LIBRARY], catalog())
+    objects = list(eks.objects())
+    before, after = (built(builder, copy.deepcopy(objects), library) for _ in range(2))
+    assert before.snapshot is after.snapshot
+    one, other = before.seen.cluster, after.seen.cluster
+    assert one.pods
+    assert [*map(id, one.pods)] == [*map(id, other.pods)]
+    assert [*map(id, one.nodes)] == [*map(id, other.nodes)]
+    others = changed(copy.deepcopy(objects), Random(3))
+    assert told(built(builder, others, library)) == told(built(new(), others, library))

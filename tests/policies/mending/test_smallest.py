@@ -163,6 +163,7 @@ def test_no_smaller_change_is_found_by_searching_all(seed: int) -> None:
     pod = next(one for one in iter(lambda: random_places.pod(random, "p", names), None) if best(one, fleet) != "now")
     found = smallest(pod, fleet, catalog(), _admit).mend
     if found is not None:
+        assert found.place is not None
         assert not blockers(changed(pod, found.edits), found.place, fleet)
     fewer = 2 if found is None else len(found.steps) - 1
     for steps in range(1, min(fewer, 2) + 1):
