@@ -1,5 +1,6 @@
 """What somebody may list, as the API server says (SubjectAccessReview): in all namespaces, or else one by one in those of which
-something could be shown."""
+something could be shown. Of a namespace whose pods they may not list nothing more is asked, and nothing is shown that they may list there
+alone."""
 
 from __future__ import annotations
 
@@ -81,12 +82,24 @@ class Rights:
     async def _scope(self, person: Person, answers: dict[tuple[Kind, str], bool], where: frozenset[str]) -> Scope:
         several = [*NAMESPACED.values(), *REPORTS]
         await self._ask(person, answers, [(kind, "") for kind in (*several, *CLUSTER_WIDE.values())])
-        await self._ask(person, answers, [(kind, one) for kind in several if not answers[kind, ""] for one in where])
+
+        def may(kind: Kind, namespace: str) -> bool:
+            return answers[kind, ""] or answers.get((kind, namespace), False)
+
+        async def ask(kinds: Iterable[Kind], namespaces: Iterable[str]) -> None:
+            every = list(namespaces)
+            await self._ask(person, answers, [(kind, one) for kind in kinds if not answers[kind, ""] for one in every])
+
+        pods, (one_form, other_form) = NAMESPACED["pods"], REPORTS
+        await ask([pods], where)
+        seen = [one for one in where if may(pods, one)]
+        await ask([*NAMESPACED.values(), one_form], seen)
+        await ask([other_form], [one for one in seen if may(one_form, one)])
 
         def of(*kinds: Kind) -> Namespaces:
             if all(answers[kind, ""] for kind in kinds):
                 return ALL
-            return Namespaces(names=frozenset(one for one in where if all(answers[kind, ""] or answers[kind, one] for kind in kinds)))
+            return Namespaces(names=frozenset(one for one in where if all(may(kind, one) for kind in kinds)))
 
         return Scope(
             who=person.name,

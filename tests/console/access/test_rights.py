@@ -49,9 +49,23 @@ def test_every_right_is_asked_for() -> None:
     expected = Scope(who="ada", pods=Namespaces(names=frozenset({"research"})), own_policies=ALL, nodes=True, events=NONE, reports=NONE)
     assert scope == expected
     asked = [(one["resourceAttributes"]["resource"], one["resourceAttributes"]["namespace"]) for one in answers.asked]
-    assert len(asked) == len(set(asked)) == 9 + 4 * len(places(found))
+    assert len(asked) == len(set(asked)) == 9 + len(places(found)) + 2
+    assert {what for what, where in asked if where == "research"} == {"pods", "events", "reports"}
     who = {"user": "ada", "uid": "7", "groups": ["team", "system:authenticated"], "extra": {"scopes": ["a", "b"]}}
     assert all({**one, **who} == one and one["resourceAttributes"]["verb"] == "list" for one in answers.asked)
+
+
+def test_what_somebody_may_list_in_all_namespaces_needs_no_pods() -> None:
+    """Who may list policies, Events or reports of the whole cluster sees them; who may in one namespace, where its pods are theirs too."""
+    found = world(eks.objects())
+    both = {("reports", "research"), ("policyreports", "research")}
+    for allowed, expected in (
+        ({("events", "")}, {"events": ALL}),
+        ({("events", "research"), *both}, {}),
+        ({("pods", ""), *both}, {"pods": ALL, "reports": Namespaces(names=frozenset({"research"}))}),
+        ({("pods", ""), ("policyreports", "research")}, {"pods": ALL}),
+    ):
+        assert asyncio.run(Rights(Answers(allowed)).of(ADA, found)) == Scope(who="ada", **expected)  # type: ignore[arg-type]
 
 
 def test_answers_count_for_a_while() -> None:

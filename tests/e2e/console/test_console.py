@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from random import Random
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -80,8 +81,25 @@ def test_nobody_sees_a_name_that_they_may_not_list(plane: Cluster, names: Names,
         page = browsers[number].get(address)
         withheld += sum(name in pages[address] for name in visible[number].forbidden)
         shown += page.status == 200 and any(name in page.text for name in (*names.namespaces, *names.cluster_policies))
+    for _ in range(PAIRS):
+        number = random.randrange(MANY)
+        assert not visible[number].leaks(browsers[number], "/job", typed(random, names)), people[number].name
     assert withheld > PAIRS, "the pages have names that are not for everybody"
     assert shown > PAIRS / 10, "the pages have names"
+
+
+def typed(random: Random, names: Names) -> dict[str, str]:
+    """What somebody may send from My job: a pod that would go to some namespace or node, and perhaps a policy in place of another one."""
+    limits = {"resources": {"limits": {"nvidia.com/gpu": str(random.choice((1, 2, 3)))}}}
+    spec = {"containers": [{"name": "c", "image": "registry.example/c:1", **limits}]}
+    if random.random() < 0.5:
+        spec["nodeName"] = random.choice(names.nodes)
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "mine", "namespace": random.choice(names.namespaces)}, "spec": spec}
+    namespace, name = random.choice(names.own_policies)
+    of_all = {"kind": "ClusterGPUPolicy", "metadata": {"name": random.choice(names.cluster_policies)}}
+    policy = random.choice((None, of_all, {"kind": "GPUPolicy", "metadata": {"name": name, "namespace": namespace}}))
+    strict = {"apiVersion": "berth.dev/v1alpha1", "spec": {"mode": "Enforce", "require": {"gpusPerPod": {"max": 1}}}}
+    return {"manifest": json.dumps(pod), "namespace": "", "policy_text": "" if policy is None else json.dumps(policy | strict)}
 
 
 def test_two_people_see_their_own(plane: Cluster, names: Names, console: Console) -> None:

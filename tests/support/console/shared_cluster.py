@@ -47,6 +47,8 @@ class Names:
     node_templates: list[str] = field(default_factory=list)
     nodes: list[str] = field(default_factory=list)
     node_pools: list[str] = field(default_factory=list)
+    words: list[tuple[str, str]] = field(default_factory=list)
+    """(namespace, a word of an Event there)"""
     running: list[tuple[str, str]] = field(default_factory=list)
     """(namespace, node) of pods that are bound"""
 
@@ -91,6 +93,8 @@ def add_namespace(api: Api, random: Random, names: Names, namespace: str) -> Non
             made["spec"]["nodeName"] = random.choice(names.nodes)
             names.running.append((namespace, made["spec"]["nodeName"]))
         _made(api, made, namespace)
+    names.words.append((namespace, f"word-{random.getrandbits(40):010x}"))
+    _made(api, _event(namespace, names.workloads[-1][1], names.words[-1][1]), namespace)
     if random.random() < 0.6:
         names.own_policies.append((namespace, f"own-{random.getrandbits(40):010x}"))
         spec = {"mode": random.choice(("Audit", "Enforce")), "default": {"gracePeriod": "10m"}}
@@ -132,6 +136,20 @@ def _pod(name: str, job: str, gpus: int) -> Raw:
         "kind": "Pod",
         "metadata": {"name": name, "ownerReferences": [owner]},
         "spec": {"containers": [container], "restartPolicy": "Never"},
+    }
+
+
+def _event(namespace: str, job: str, word: str) -> Raw:
+    """As the Job controller tells of a pod that was refused."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": word},
+        "involvedObject": {"apiVersion": "batch/v1", "kind": "Job", "name": job, "namespace": namespace},
+        "reason": "FailedCreate",
+        "message": f"Error creating: admission webhook denied the request: {word}",
+        "type": "Warning",
+        "source": {"component": "job-controller"},
     }
 
 

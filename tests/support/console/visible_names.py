@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tests.support.console.browser import Browser, Seen
 from tests.support.console.shared_cluster import Names, Someone, may_list
@@ -31,17 +31,24 @@ class VisibleNames:
         self._who, self._names = who, names
         self.forbidden = frozenset(self._forbidden())
 
-    def leaks(self, browser: Browser, address: str) -> set[str]:
-        """The names that the page of an address tells them and that they may not read. A name in the address itself, which they knew, is
-        told where the page would be another one for a name that nobody has."""
-        page = browser.get(address)
+    def leaks(self, browser: Browser, address: str, form: Mapping[str, str] | None = None) -> set[str]:
+        """The names that the page of an address, or of a form that is sent there, tells them and that they may not read. A name in the
+        address or the form itself, which they knew, is told where the page would be another one for a name that nobody has."""
+
+        def asked(name: str, other: str) -> Seen:
+            to = address.replace(name, other) if name else address
+            if form is None:
+                return browser.get(to)
+            return browser.post(to, {key: value.replace(name, other) if name else value for key, value in form.items()})
+
+        page = asked("", "")
         assert page.status in (200, 400, 404), (address, page.status)
         text = ADMISSION.sub("", page.plain)
-        known = {name for name in self.forbidden if name in address}
+        known = {name for name in self.forbidden if name in address or name in "".join((form or {}).values())}
         told = {name for name in self.forbidden - known if name in text}
         for name in known:
             other = f"{name[:-10]}{'0' * 10}"
-            instead = browser.get(address.replace(name, other))
+            instead = asked(name, other)
             if (instead.status, _main(instead).replace(other, name)) != (page.status, _main(page)):
                 told.add(name)
         return told
@@ -54,6 +61,8 @@ class VisibleNames:
             if not any(may_list(who, *kind, namespace) for kind in OF_A_NAMESPACE) and not may_list(who, "", "namespaces"):
                 yield namespace
         yield from (name for namespace, name in (*names.pods, *names.workloads) if namespace not in pods)
+        events = {one for one in names.namespaces if may_list(who, "", "events", one)}
+        yield from (word for namespace, word in names.words if namespace not in events)
         yield from (name for namespace, name in names.own_policies if namespace not in policies)
         if not may_list(who, "berth.dev", "clustergpupolicies"):
             yield from names.cluster_policies
