@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cli.explaining import fixes
+from cli.explaining import fixes, refused
 from cli.explaining.explanation import Explanation, Remedy, State, Where
+from cli.explaining.refused import Admission
 from cli.explaining.told import told
 from cli.given.asked_cluster import Asked
 from cli.given.manifests import Manifest, Subject
@@ -18,9 +19,8 @@ from policies.audit.stored_pod import FINISHED, StoredPod, stored, widest
 from policies.catalog.prices import Prices
 from policies.engine import arrived
 from policies.explain import admission_preview
-from policies.mending.admitted import smallest_admitted
 from policies.mending.edits import changed
-from policies.mending.smallest import MOST_TRIED, runs, smallest
+from policies.mending.smallest import MOST_TRIED, Found, runs, smallest
 from policies.patch import standing
 from policies.patch.applied import APPLIED
 from policies.patch.json_tree import apply_patch
@@ -33,7 +33,6 @@ from policies.scheduling.pools import Pool
 from policies.scheduling.wants import DEFAULT_SCHEDULER, Wants, wants
 from policies.state.snapshot import Facts, Snapshot
 from policies.state.untyped import map_at, maps_in, text_of
-from policies.verdict import Violation
 
 Raw = dict[str, Any]
 _KINDS = ("node.kubernetes.io/instance-type", "nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator")
@@ -68,7 +67,7 @@ class Explainer:
             unread=tuple(asked.unread.values()),
         )
         facts = self._snapshot.facts_for(asked.namespace)
-        subject = _subject(made_of, pod)
+        subject = _subject(made_of, pod, facts)
         if pod is None:
             return base if made_of is None or subject is None else self._of_subject(base, made_of, subject, facts)
         base = replace(base, **_of_pod(pod))
@@ -81,9 +80,10 @@ class Explainer:
             return self._remedied(placed, made_of, subject, facts)
         return self._remedied(placed, None, as_written(pod, as_stored, facts), facts)
 
-    def of_manifest(self, title: str, manifest: Manifest, subject: Subject, unread: Sequence[str]) -> Explanation:
-        """Return the explanation of an object of a file, by the pod that is made of one of its templates."""
+    def of_manifest(self, title: str, manifest: Manifest, unread: Sequence[str]) -> Explanation:
+        """Return the explanation of an object of a file, by the pod of the first of its templates that is refused, or else of the first."""
         facts = self._snapshot.facts_for(manifest.namespace)
+        subject = refused.first_refused(manifest, facts)
         base = Explanation(title=title, namespace=manifest.namespace, state="proposed", file=manifest.document.file, unread=tuple(unread))
         return self._of_subject(base, manifest, subject, facts)
 
@@ -91,7 +91,7 @@ class Explainer:
         judged = admission_preview.judge(subject.review.request("mutate"), facts, apply_patch)
         if judged.violations:
             base = replace(base, state="refused", refusals=judged.violations, policies=judged.mutate.matched)
-            return self._admissible(base, manifest, subject)
+            return self._admissible(base, manifest)
         base = replace(base, policies=judged.mutate.matched, would=judged.mutate.would)
         if base.state == "refused":
             return base
@@ -112,38 +112,37 @@ class Explainer:
         if self._fleet is None or subject is None or base.outlook == "now":
             return base
         request = subject if isinstance(subject, Request) else subject.review.request("mutate")
-        admit = _Admission(request, self._searched.facts_for(facts.namespace))
+        admit = Admission(request, self._searched.facts_for(facts.namespace))
         found = smallest(request.pod, self._fleet, self._snapshot.catalog, admit, self._tries)
         anew = found.mend is not None and not found.mend.steps and bool(base.missing)
         if anew:
             found = smallest(request.pod, self._fleet, self._snapshot.catalog, admit.unedited, self._tries)
         if found.mend is None or not found.mend.steps:
             return replace(base, remedy=Remedy(found=found, anew=anew))
-        then = changed(request.pod, found.mend.edits)
-        made = None if isinstance(subject, Request) else manifest
-        return self._changed(
-            replace(base, remedy=Remedy(found=found, anew=anew)), made, subject, (admit.unedited if anew else admit)(then)[0]
+        then, _ = (admit.unedited if anew else admit)(changed(request.pod, found.mend.edits))
+        value = (
+            fixes.pod(request.pod, found.mend.edits)
+            if manifest is None or isinstance(subject, Request)
+            else fixes.workload(manifest, subject, found.mend.edits)
         )
+        return self._with(replace(base, remedy=Remedy(found=found, anew=anew)), value, then)
 
-    def _admissible(self, base: Explanation, manifest: Manifest, subject: Subject) -> Explanation:
+    def _admissible(self, base: Explanation, manifest: Manifest) -> Explanation:
         """Search the smallest change of a manifest by which policies admit its pods."""
-        request = subject.review.request("mutate")
-        admit = _Admission(request, self._searched.facts_for(base.namespace))
-        found = smallest_admitted(request.pod, self._fleet, self._snapshot.catalog, admit, self._tries)
-        if found.mend is None or not found.mend.steps:
-            return replace(base, remedy=Remedy(found=found))
-        then, _ = admit(changed(request.pod, found.mend.edits))
-        return self._changed(replace(base, remedy=Remedy(found=found)), manifest, subject, then)
+        every = refused.mended(manifest, self._searched.facts_for(base.namespace), self._fleet, self._tries)
+        refusals = {violation.key: violation for one in every for violation in one.refusals}
+        base = replace(base, refusals=tuple(refusals.values()) or base.refusals)
+        if not every or any(one.found.mend is None for one in every):
+            return replace(base, remedy=Remedy(found=Found(mend=None)))
+        first, *others = every
+        beside = tuple((one.subject.template, one.found.mend) for one in others if one.found.mend is not None)
+        base = replace(base, remedy=Remedy(found=first.found, beside=beside))
+        return self._with(base, refused.value(manifest, every), first.then)
 
-    def _changed(self, base: Explanation, manifest: Manifest | None, subject: Subject | Request, then: Mapping[str, Any]) -> Explanation:
+    def _with(self, base: Explanation, value: dict[str, Any], then: Mapping[str, Any]) -> Explanation:
         """Return the explanation with the object that has the change, and with what takes its pod ``then``."""
         assert base.remedy is not None
         taken = [] if self._fleet is None else runs(then, self._fleet)
-        value = (
-            fixes.pod(subject.pod if isinstance(subject, Request) else subject.review.pod, base.remedy.edits)
-            if manifest is None or isinstance(subject, Request)
-            else fixes.workload(manifest, subject, base.remedy.edits)
-        )
         remedy = replace(
             base.remedy,
             kind=text_of(value.get("kind")) or "Pod",
@@ -158,22 +157,6 @@ class Explainer:
             name: found[0] if (found := self._prices.machines.get(name)) else None for name in pool_blockers.machines(wants(pod), pool)
         }
         return tuple(sorted(prices.items(), key=lambda one: (one[1] is None, one[1] or 0.0, one[0])))
-
-
-class _Admission:
-    """Judges changes of the pod of one request."""
-
-    def __init__(self, request: Request, facts: Facts) -> None:
-        self._request = request
-        self._facts = facts
-
-    def __call__(self, pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
-        judged = admission_preview.judge(replace(self._request, pod=dict(pod)), self._facts, apply_patch)
-        return apply_patch(pod, judged.mutate.patch), judged.violations
-
-    def unedited(self, pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
-        """Return the pod as it is where Berth is not asked."""
-        return pod, self(pod)[1]
 
 
 def _admitted(base: Explanation, pod: Raw, one: Judged | None) -> Explanation:
@@ -205,10 +188,12 @@ def _of_pod(pod: Raw) -> dict[str, Any]:
     }
 
 
-def _subject(made_of: Manifest | None, pod: Raw | None) -> Subject | None:
-    """Return the template that a pod is made of: the one with the same containers."""
+def _subject(made_of: Manifest | None, pod: Raw | None, facts: Facts) -> Subject | None:
+    """Return the template that a pod is made of: the one with the same containers. Without a pod the first that is refused."""
     if made_of is None or not made_of.subjects:
         return None
+    if pod is None:
+        return refused.first_refused(made_of, facts)
     names = [one.get("name") for one in maps_in(map_at(pod or {}, "spec").get("containers"))]
     alike = (one for one in made_of.subjects if [c.get("name") for c in maps_in(map_at(one.review.pod, "spec").get("containers"))] == names)
     return next(alike, made_of.subjects[0])

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from policies.mending.smallest import Found
+from policies.mending.smallest import Found, Mend
 from policies.patch.applied import Entry
 from policies.scheduling.blockers import Blocker
 from policies.scheduling.fleet import Outlook
-from policies.verdict import Edit, Violation, Would
+from policies.verdict import Edit, Path, Violation, Would
 
 State = Literal["pending", "refused", "admitted", "waiting", "proposed"]
 """``pending``: a pod without a node. ``refused``: its pods are not created. ``admitted``: a pod on a node, or done.
@@ -46,6 +46,8 @@ class Remedy:
     """The smallest change, and what it comes to."""
 
     found: Found
+    beside: tuple[tuple[Path, Mend], ...] = ()
+    """The changes of other templates of the object, with their paths in it."""
     kind: str = ""
     """The object that the edits are of: ``Job``; its pods are made anew."""
     name: str = ""
@@ -61,6 +63,16 @@ class Remedy:
     def admits(self) -> bool:
         """True if policies refuse the pod without the change, and admit it with it."""
         return self.found.admits
+
+    @property
+    def steps(self) -> int:
+        """The number of steps in all templates."""
+        return sum(len(mend.steps) for mend in (self.found.mend, *(mend for _, mend in self.beside)) if mend is not None)
+
+    @property
+    def edits_beside(self) -> tuple[Edit, ...]:
+        """Those of other templates, with their paths in the object."""
+        return tuple(edit._replace(path=(*path, *edit.path)) for path, mend in self.beside for edit in mend.edits)
 
     @property
     def edits(self) -> tuple[Edit, ...]:

@@ -134,12 +134,14 @@ def _verdict(found: Explanation) -> Iterator[str | Styled]:
 
 def _remedy(found: Explanation, remedy: Remedy) -> Iterator[str]:
     assert remedy.found.mend is not None
-    steps = len(remedy.found.mend.steps)
+    steps = remedy.steps
     first = "To run now, the" if found.outlook == "later" else "The"
     whose = f"{remedy.kind} {remedy.name}" if remedy.name else found.title
     yield f"{first} smallest change ({steps} step{'s' if steps > 1 else ''}), of {whose}, in its pod:"
     for edit in remedy.edits[:MOST_EDITS]:
         yield f"  {sentences.edit(edit)}"
+    for edit in remedy.edits_beside[:MOST_EDITS]:
+        yield f"  in another template: {sentences.edit(edit)}"
     yield from comes_to(remedy)
     what = f"-f {found.file}" if found.file else f"{found.title} -n {found.namespace}"
     yield f"Write it: {stderr.name()} why {what} --fix fix.yaml, then {fixes.command(remedy.kind, remedy.name, 'fix.yaml')}"

@@ -68,10 +68,12 @@ def _blocker(one: Blocker) -> dict[str, Any]:
 def _remedy(one: Remedy) -> dict[str, Any]:
     mend = one.found.mend
     return {
-        "steps": None if mend is None else len(mend.steps),
+        "steps": None if mend is None else one.steps,
+        "thenAdmitted": one.admits,
         "anewNeedsNone": one.anew,
         "object": {"kind": one.kind, "name": one.name} if one.kind else None,
         "patch": sentences.patch(one.edits),
+        "patchOfOtherTemplates": sentences.patch(one.edits_beside),
         "runsOn": list(one.runs_on),
         "buys": {pool: [{"machine": name, "usdPerHour": usd} for name, usd in machines] for pool, machines in one.buys.items()},
         "refusedByPolicies": [_violation(violation) for violation in one.found.forbidden],

@@ -104,7 +104,7 @@ def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any
     snapshot = _snapshot(args, asked, catalog, chosen)
     explainer = Explainer(snapshot, _fleet(asked, _given(args), snapshot), prices(catalog))
     title = f"{manifest.kind.lower()}/{manifest.name}"
-    return explainer.of_manifest(title, manifest, manifest.subjects[0], list(asked.unread.values()))
+    return explainer.of_manifest(title, manifest, list(asked.unread.values()))
 
 
 def _snapshot(args: argparse.Namespace, asked: Asked, catalog: Catalog, chosen: Options) -> Snapshot:

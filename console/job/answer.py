@@ -76,7 +76,7 @@ class Teller:
         title = f"{manifest.kind} {manifest.name}".strip()
         if subject is None:
             return Answer(title=title, namespace=manifest.namespace, verdict=verdict.of_manifest(outcome, None), said=_said(outcome))
-        found = self._seen(self.explainer.of_manifest(title, manifest, subject, ()))
+        found = self._seen(self.explainer.of_manifest(title, manifest, ()))
         answer = Answer(
             title=title,
             namespace=manifest.namespace,

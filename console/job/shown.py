@@ -103,7 +103,7 @@ def answer(one: Answer, now: datetime) -> Shown:
         places=[] if found is None else list(_places(found)),
         more_places=0 if found is None else max(0, len(found.where) - MOST_PLACES),
         unjudged="" if found is None else text.listed(sentences.UNJUDGED.get(name, name) for name in found.unjudged),
-        steps=[] if remedy is None else [sentences.edit(edit) for edit in remedy.edits],
+        steps=[] if remedy is None else [sentences.edit(edit) for edit in (*remedy.edits, *remedy.edits_beside)],
         comes_to=[] if remedy is None or not remedy.edits else list(text.comes_to(remedy)),
         notes=[] if found is None else list(_notes(found)),
         choices=[_choice(offer) for offer in one.offers],

@@ -1,0 +1,78 @@
+"""What policies refuse of an object, in all of its templates, and the smallest change of each by which they admit it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from cli.explaining import fixes
+from cli.given.manifests import Manifest, Subject
+from policies.explain import admission_preview
+from policies.mending.admitted import smallest_admitted
+from policies.mending.edits import changed
+from policies.mending.smallest import Found
+from policies.patch.json_tree import apply_patch
+from policies.request import Request
+from policies.scheduling.fleet import Fleet
+from policies.state.snapshot import Facts
+from policies.verdict import Violation
+
+Pod = Mapping[str, Any]
+MOST_TEMPLATES = 16
+"""Templates of one object that are mended: the kinds with several have two to five."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Judges changes of the pod of one request."""
+
+    request: Request
+    facts: Facts
+
+    def __call__(self, pod: Pod) -> tuple[Pod, tuple[Violation, ...]]:
+        """Return the pod as it is admitted, and why it is refused."""
+        judged = admission_preview.judge(replace(self.request, pod=dict(pod)), self.facts, apply_patch)
+        return apply_patch(pod, judged.mutate.patch), judged.violations
+
+    def unedited(self, pod: Pod) -> tuple[Pod, tuple[Violation, ...]]:
+        """Return the pod as it is where Berth is not asked."""
+        return pod, self(pod)[1]
+
+
+class Mended(NamedTuple):
+    """One template that policies refuse."""
+
+    subject: Subject
+    refusals: tuple[Violation, ...]
+    found: Found
+    then: Pod
+    """Its pod with the change, as it is admitted; as it is now where there is no change."""
+
+
+def first_refused(manifest: Manifest, facts: Facts) -> Subject:
+    """Return the first template that policies refuse, or else the first; the manifest has one at least."""
+    several = manifest.subjects[:MOST_TEMPLATES] if len(manifest.subjects) > 1 else ()
+    return next((one for one in several if Admission(one.review.request("mutate"), facts)(one.review.pod)[1]), manifest.subjects[0])
+
+
+def mended(manifest: Manifest, facts: Facts, fleet: Fleet | None, most: int) -> list[Mended]:
+    """Return the templates of an object that policies refuse, each with the smallest change. ``most``: changes that are judged."""
+    every = []
+    for subject in manifest.subjects[:MOST_TEMPLATES]:
+        admit = Admission(subject.review.request("mutate"), facts)
+        if refusals := admit(admit.request.pod)[1]:
+            found = smallest_admitted(admit.request.pod, fleet, facts.snapshot.catalog, admit, most)
+            edits = () if found.mend is None else found.mend.edits
+            every.append(Mended(subject, refusals, found, admit(changed(admit.request.pod, edits))[0]))
+            most = max(most // 2, 1)
+    return every
+
+
+def value(manifest: Manifest, every: Sequence[Mended]) -> dict[str, Any]:
+    """Return the object with the changes of all its templates."""
+    for one in every:
+        assert one.found.mend is not None
+        written = fixes.workload(manifest, one.subject, one.found.mend.edits)
+        manifest = replace(manifest, document=replace(manifest.document, value=written))
+    return manifest.value

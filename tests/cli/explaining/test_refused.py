@@ -1,0 +1,85 @@
+"""What policies refuse of objects with several templates, and the change of all of them together."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from cli.explaining import text, values
+from cli.explaining.explain import Explainer
+from cli.explaining.explanation import Explanation
+from cli.given.manifests import Manifest, read
+from cli.judging.judge import judge
+from policies.catalog.prices import prices
+from policies.document import Document
+from policies.state.snapshot import Snapshot
+from policies.state.updater import Options, Updater
+from tests.support.generators.random_worlds import catalog
+from tests.support.scheduling.node_pools import AWS
+
+GPU = "nvidia.com/gpu"
+FEW = {
+    "apiVersion": "berth.dev/v1alpha1",
+    "kind": "ClusterGPUPolicy",
+    "metadata": {"name": "few"},
+    "spec": {"mode": "Enforce", "require": {"gpusPerPod": {"max": 1}, "requestsEqualLimits": ["accelerators"]}},
+}
+
+
+def group(leader: Any, worker: Any) -> dict[str, Any]:
+    """A LeaderWorkerSet whose templates have these limits."""
+
+    def template(limits: Any) -> dict[str, Any]:
+        return {"spec": {"containers": [{"name": "c", "image": "c:1", "resources": {"limits": limits}}]}}
+
+    spec = {"leaderWorkerTemplate": {"size": 2, "leaderTemplate": template(leader), "workerTemplate": template(worker)}}
+    return {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "metadata": {"name": "group"}, "spec": spec}
+
+
+def manifest(value: dict[str, Any]) -> Manifest:
+    return read(Document(file="f.yaml", value=value), catalog(), "n")
+
+
+def snapshot() -> Snapshot:
+    return Updater(catalog(), Options(platforms=(AWS,))).apply({("ClusterGPUPolicy", "", "few"): FEW}).snapshot
+
+
+def explained(value: dict[str, Any]) -> Explanation:
+    return Explainer(snapshot(), None, prices(catalog())).of_manifest("leaderworkerset/group", manifest(value), ())
+
+
+def shown(found: Explanation) -> str:
+    return text.text(found, datetime(2026, 11, 24, tzinfo=UTC))
+
+
+def test_all_templates_are_mended_together() -> None:
+    """The object with the change is admitted whole; the steps of each template are shown, those of the second with their place in it."""
+    found = explained(group({GPU: 2}, {GPU: "1.5"}))
+    assert found.state == "refused"
+    assert [one.code for one in found.refusals] == ["BERTH-111", "BERTH-102"], "what two templates have alike is told once"
+    assert found.remedy is not None
+    assert found.remedy.admits
+    assert not judge(manifest(found.value), snapshot()).refused
+    words = shown(found)
+    assert "The smallest change (2 steps), of LeaderWorkerSet group, in its pod:" in words
+    assert "in another template: ~ spec.leaderWorkerTemplate.workerTemplate.spec.containers[0].resources" in words
+    assert "Policies then admit it." in words
+    assert "--fix fix.yaml, then kubectl apply -f fix.yaml" in words
+    patch = values.value(found)["remedy"]["patchOfOtherTemplates"]
+    assert all(one["path"].startswith("/spec/leaderWorkerTemplate/workerTemplate/") for one in patch)
+
+
+def test_the_template_that_is_refused_is_explained() -> None:
+    """Whichever it is: a worker, where the leader is admitted."""
+    found = explained(group({}, {GPU: 8}))
+    assert (found.state, [one.code for one in found.refusals]) == ("refused", ["BERTH-111"])
+    assert found.value["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"][0]["resources"]["limits"] == {GPU: "1"}
+    assert explained(group({}, {GPU: 1})).state == "proposed"
+
+
+def test_nothing_is_mended_by_half() -> None:
+    """Where one template has an amount of which nobody knows what it should be, the reasons of all are told, and no change."""
+    found = explained(group({GPU: 2}, {GPU: "$GPUS"}))
+    assert {one.code for one in found.refusals} == {"BERTH-111", "BERTH-118", "BERTH-102"}
+    assert found.value is None
+    assert "Try a mended manifest before it is applied" in shown(found)
