@@ -19,6 +19,12 @@ UNJUDGED = {
     "resourceClaims": "resource claims",
     "schedulingGates": "scheduling gates",
 }
+THEN = {
+    "later": "It waits then until a place is free: every one that can run it is taken now.",
+    "never": "Nothing in the cluster can ever run it then, as it is: this change is about what policies refuse alone.",
+    "unknown": "Whether something in the cluster can run it then is not known.",
+}
+"""What becomes of a pod that policies admit with a change."""
 _MOST_VALUE = 160
 _FLOW = frozenset("{}[],#\n")
 """Characters that end a plain text within a map on one line."""

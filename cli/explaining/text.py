@@ -20,12 +20,6 @@ MOST_NAMES = 3
 MOST_REASONS = 4
 MOST_EDITS = 8
 _STYLES: Mapping[str, Style] = {"refused": "bad", "pending": "unsure", "admitted": "good", "waiting": "unsure"}
-_THEN: Mapping[str, str] = {
-    "later": "It waits then until a place is free: every one that can run it is taken now.",
-    "never": "Nothing in the cluster can ever run it then, as it is: this change is about what policies refuse alone.",
-    "unknown": "Whether something in the cluster can run it then is not known.",
-}
-"""What becomes of a pod that policies admit with a change."""
 WIDEST = 400
 """Characters of what somebody else tells: the scheduler's sentence about ten reasons."""
 
@@ -151,7 +145,7 @@ def comes_to(remedy: Remedy) -> Iterator[str]:
     """Yield what policies and places do with the change, and what Karpenter may buy for it."""
     if remedy.admits:
         yield "Policies then admit it."
-        if remedy.found.then is not None and (words := _THEN.get(remedy.found.then)):
+        if remedy.found.then is not None and (words := sentences.THEN.get(remedy.found.then)):
             yield words
     if remedy.runs_on:
         yield f"It then runs on {listed(remedy.runs_on)}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -97,10 +97,17 @@ async def _read(access: Access, namespace: str | None, target: tuple[str, str] |
         await client.close()
 
 
-async def near(client: Client, namespace: str, target: tuple[str, str], catalog: Catalog) -> Asked:
-    """Read around TYPE/NAME, without places and policies. Raises InputError if it is not there, and Unreachable."""
+Kinds = Collection[tuple[str, str]]
+"""(API group, plural)"""
+
+
+async def near(client: Client, namespace: str, target: tuple[str, str], catalog: Catalog, kinds: Kinds) -> Asked:
+    """Read around TYPE/NAME, without places and policies. ``kinds``: of the kinds that TYPE may mean, those that are looked for.
+
+    Raises InputError if it is not there, and Unreachable.
+    """
     around = Neighbours(client, catalog, namespace)
-    found = await _around(around, await _target(around, *target, catalog))
+    found = await _around(around, await _target(around, *target, catalog, kinds))
     return replace(found, unread=dict(around.unread))
 
 
@@ -118,26 +125,24 @@ def made_of(asked: Asked, catalog: Catalog) -> Manifest | None:
     return None
 
 
-async def _target(near: Neighbours, type_: str, name: str, catalog: Catalog) -> Raw:
+async def _target(near: Neighbours, type_: str, name: str, catalog: Catalog, kinds: Kinds | None = None) -> Raw:
     refused = ""
-    for one in kind_of(type_, catalog):
-        for version in one.api_version:
-            reply = await near.get(version, one.resource, name)
-            if reply.ok and isinstance(reply.body, dict):
-                return reply.body
-            if reply.status != 404:
-                refused = (
-                    f"you may not read {one.resource}" if reply.status == 403 else f"the API server answers {reply.status} {reply.message}"
-                )
+    looked_for = [
+        (version, one.resource)
+        for one in kind_of(type_, catalog)
+        for version in one.api_version
+        if kinds is None or (version.rpartition("/")[0], one.resource) in kinds
+    ]
+    for version, plural in looked_for:
+        reply = await near.get(version, plural, name)
+        if reply.ok and isinstance(reply.body, dict):
+            return reply.body
+        if reply.status != 404:
+            refused = f"you may not read {plural}" if reply.status == 403 else f"the API server answers {reply.status} {reply.message}"
     if refused:
         message = f'{refused} in namespace {near.namespace}; ask for the role "view" there, or name another namespace: -n NS'
         raise InputError(file=f"{type_}/{name}", message=message)
-    names = [
-        one["metadata"]["name"]
-        for kind in kind_of(type_, catalog)
-        for version in kind.api_version
-        for one in await near.listed(version, kind.resource)
-    ]
+    names = [one["metadata"]["name"] for version, plural in looked_for for one in await near.listed(version, plural)]
     advice = hint(name, names) or f"; kubectl get {type_} -n {near.namespace} lists them"
     raise InputError(file=f"{type_}/{name}", message=f"is not in namespace {near.namespace}{advice}")
 

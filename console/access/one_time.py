@@ -4,14 +4,14 @@ page of another site."""
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from console.server.query import Query
-from console.world.scope import EVERYTHING, Scope
+from console.world.scope import EVERYTHING, Kind, Scope
 from console.world.world import World
 
 COOKIE = "berth_console"
@@ -34,6 +34,10 @@ class LocalVisitor:
     async def scope(self, world: World, named: Collection[str] = ()) -> Scope:
         """Return everything: what their kubeconfig may not list was not read."""
         return EVERYTHING
+
+    async def may_list(self, kinds: Iterable[Kind], namespace: str) -> Collection[Kind]:
+        """Return all of them, likewise."""
+        return [*kinds]
 
 
 class OneTimeToken:

@@ -9,12 +9,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from cluster.client.errors import Unreachable
 from console.access.api_server import ApiServer
 from console.access.people import Person
-from console.world.scope import ALL, Namespaces, Scope
+from console.world.scope import ALL, Kind, Namespaces, Scope
 from console.world.world import World
 
 LASTS = 30.0
@@ -23,13 +23,6 @@ MOST = 256
 """People whose rights are remembered."""
 MOST_ANSWERS = 20_000
 """Answers about one person, after which namespaces that the world does not know are no longer asked about: 4,000 namespaces."""
-
-
-class Kind(NamedTuple):
-    """What is asked for."""
-
-    group: str
-    plural: str
 
 
 NAMESPACED: Mapping[str, Kind] = {
@@ -69,15 +62,26 @@ class Rights:
 
         Raises Unreachable where the API server does not say; nothing is guessed then.
         """
+        known = self._known_of(person)
+        async with known.asking:
+            asked = named if len(known.answers) < MOST_ANSWERS else ()
+            return await self._scope(person, known.answers, places(world) | frozenset(asked))
+
+    async def may_list(self, person: Person, kinds: Iterable[Kind], namespace: str) -> frozenset[Kind]:
+        """Return those of the kinds that somebody may list in a namespace. Raises Unreachable."""
+        known, every = self._known_of(person), frozenset(kinds)
+        async with known.asking:
+            await self._ask(person, known.answers, [(kind, namespace) for kind in every])
+            return frozenset(kind for kind in every if known.answers[kind, namespace])
+
+    def _known_of(self, person: Person) -> _Known:
         known = self._known.get(person)
         if known is None or self._clock() - known.at >= LASTS:
             known = self._known[person] = _Known(self._clock())
         self._known.move_to_end(person)
         while len(self._known) > MOST:
             self._known.popitem(last=False)
-        async with known.asking:
-            asked = named if len(known.answers) < MOST_ANSWERS else ()
-            return await self._scope(person, known.answers, places(world) | frozenset(asked))
+        return known
 
     async def _scope(self, person: Person, answers: dict[tuple[Kind, str], bool], where: frozenset[str]) -> Scope:
         several = [*NAMESPACED.values(), *REPORTS]

@@ -6,7 +6,7 @@ import hashlib
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -20,7 +20,7 @@ from console.access.people import People, Person, expiry
 from console.access.returning import asked_page
 from console.access.rights import Rights
 from console.access.sessions import Session, Sessions
-from console.world.scope import Scope
+from console.world.scope import Kind, Scope
 from console.world.world import World
 from webhook.telemetry import log
 
@@ -48,6 +48,10 @@ class SignedIn:
     async def scope(self, world: World, named: Collection[str] = ()) -> Scope:
         """Return what they may list. Raises Unreachable."""
         return await self._rights.of(self.person, world, named)
+
+    async def may_list(self, kinds: Iterable[Kind], namespace: str) -> Collection[Kind]:
+        """Return those of the kinds that they may list in a namespace. Raises Unreachable."""
+        return await self._rights.may_list(self.person, kinds, namespace)
 
 
 class SignIn:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from cli.given.asked_cluster import Asked, kind_of
 from cluster.survey.neighbours import controller
+from console.server.page import Visit
 from console.world.derived import Derived
+from console.world.scope import Kind
 from console.world.view import View
 from console.world.world import Raw, World
 from policies.catalog import Catalog
 from policies.document import InputError
 from policies.state.untyped import map_at, text_of
+from policies.workloads.templates import workload_of
 
+QUEUED = Kind("kueue.x-k8s.io", "workloads")
 MOST_OWNERS = 8
 """As in ``cluster.survey.neighbours``."""
 MOST_PODS = 500
@@ -89,6 +93,35 @@ def of_dump(world: World, namespace: str, type_: str, name: str) -> Asked:
     if found is None:
         raise InputError(file=f"{type_}/{name}", message=f"is not in namespace {namespace}; the list of pods has those that are")
     return found
+
+
+async def looked_for(visit: Visit, namespace: str, type_: str) -> Collection[Kind]:
+    """Return the kinds of a type that the viewer may list there. Raises InputError if there is none, and for a type that nobody knows."""
+    named = kind_of(type_, visit.view.world.snapshot.catalog)
+    kinds = {Kind(version.rpartition("/")[0], one.resource) for one in named for version in one.api_version}
+    allowed = await visit.may_list(kinds, namespace)
+    if not allowed:
+        names = " and ".join(sorted({kind.plural for kind in kinds}))
+        message = f'is not shown: you may not list {names} in namespace {namespace}. Ask for the role "view" there'
+        raise InputError(file=type_, message=message)
+    return allowed
+
+
+async def as_listed(visit: Visit, asked: Asked) -> Asked:
+    """Return what was read, without owners and Workloads of Kueue's that the viewer may not list."""
+    catalog = visit.view.world.snapshot.catalog
+    kinds = [_kind(one, catalog) for one in asked.owners]
+    allowed = await visit.may_list({QUEUED, *kinds}, asked.namespace)
+    lacking = dict.fromkeys(kind.plural for kind in kinds if kind not in allowed)
+    unread = {name: f'you may not list {name} in namespace {asked.namespace}: ask for the role "view" there' for name in lacking}
+    owners = [one for one, kind in zip(asked.owners, kinds, strict=True) if kind in allowed]
+    return replace(asked, owners=owners, queued=asked.queued if QUEUED in allowed else (), unread={**asked.unread, **unread})
+
+
+def _kind(value: Raw, catalog: Catalog) -> Kind:
+    found = workload_of(catalog, text_of(value.get("apiVersion")), text_of(value.get("kind")))
+    plural = found.resource if found is not None and found.resource else text_of(value.get("kind")).lower()
+    return Kind(text_of(value.get("apiVersion")).rpartition("/")[0], plural)
 
 
 def permitted(asked: Asked, view: View) -> Asked:

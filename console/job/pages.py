@@ -10,10 +10,9 @@ from cli.explaining import fixes
 from cli.explaining.explain import as_written
 from cli.given.asked_cluster import Asked, made_of
 from cli.output import yaml_writer
-from console.job import listing, shown
+from console.job import listing, near, shown
 from console.job.answer import Answer, Teller
 from console.job.codes import code
-from console.job.near import of_dump, permitted
 from console.job.pasted import Pasted, pasted
 from console.job.playground import PLAYGROUNDS, Supposed, facts, supposed
 from console.server.page import NotShown, Page, Visit
@@ -51,7 +50,9 @@ async def gather(visit: Visit) -> Asked | InputError | None:
     if (target := _target(visit)) is None or visit.near is None:
         return None
     try:
-        return await visit.near(target.namespace, target.type, target.name)
+        kinds = await near.looked_for(visit, target.namespace, target.type)
+        found = await visit.near(target.namespace, target.type, target.name, kinds)
+        return await near.as_listed(visit, found)
     except InputError as error:
         return error
 
@@ -75,7 +76,7 @@ def job(visit: Visit) -> Page:
 def _of_target(visit: Visit, target: Target, form: Form) -> Page:
     view = visit.view
     try:
-        found = visit.gathered if visit.near is not None else of_dump(view.world, target.namespace, target.type, target.name)
+        found = visit.gathered if visit.near is not None else near.of_dump(view.world, target.namespace, target.type, target.name)
         if isinstance(found, InputError):
             raise found
     except InputError as error:
@@ -84,7 +85,7 @@ def _of_target(visit: Visit, target: Target, form: Form) -> Page:
     tried = supposed(form.policy, view)
     snapshots = PLAYGROUNDS.of(view.world).snapshots(tried.changes)
     snapshot = snapshots.every
-    asked = permitted(found, view)
+    asked = near.permitted(found, view)
     made = made_of(asked, snapshot.catalog)
     value = fixes.cleaned(made.value) if made is not None else _as_written(asked, snapshot)
     text = "" if value is None else yaml_writer.text(value)

@@ -122,7 +122,7 @@ class Pages:
         try:
             query = Query.of(await form(request, self._origins) if request.method == "POST" else request.url.query)
             view = View(world=world, scope=await visitor.scope(world, query.namespaces()), stale=self._source.stale)
-            visit = Visit(view=view, query=query, near=self._source.near)
+            visit = Visit(view=view, query=query, may_list=visitor.may_list, near=self._source.near)
             if screen.gather is not None:
                 visit = replace(visit, gathered=await screen.gather(visit))
             return await run_in_threadpool(self._rendered, screen, visit, visitor)

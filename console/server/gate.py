@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Protocol
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from console.world.scope import Scope
+from console.world.scope import Kind, Scope
 from console.world.world import World
 
 
@@ -25,6 +25,9 @@ class Visitor(Protocol):
 
     async def scope(self, world: World, named: Collection[str] = ()) -> Scope:
         """Return what they may list. Raises Unreachable if the API server does not say."""
+
+    async def may_list(self, kinds: Iterable[Kind], namespace: str) -> Collection[Kind]:
+        """Return those of the kinds that they may list in a namespace. Raises Unreachable if the API server does not say."""
 
 
 class Gate(Protocol):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from cli.given.asked_cluster import Asked
 from console.server.query import Query
+from console.world.scope import Kind
 from console.world.view import View
 
-Near = Callable[[str, str, str], Awaitable[Asked]]
-"""(namespace, type, name) -> what was read. Raises InputError and Unreachable."""
+Near = Callable[[str, str, str, Collection[Kind]], Awaitable[Asked]]
+"""(namespace, type, name, the kinds of this type that are looked for) -> what was read. Raises InputError and Unreachable."""
+
+MayList = Callable[[Iterable[Kind], str], Awaitable[Collection[Kind]]]
+"""(kinds, namespace) -> those of them that the viewer may list there. Raises Unreachable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +25,7 @@ class Visit:
     view: View
     query: Query
     """Of the address; of a form that was sent, its fields."""
+    may_list: MayList
     near: Near | None = None
     """Reads one object with what is around it, whoever asks; None of a world of files, which has them."""
     gathered: Any = None

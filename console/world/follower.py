@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from time import monotonic
 
@@ -18,6 +18,7 @@ from cluster.survey.survey import Survey, survey
 from cluster.watch.kinds import key_of
 from console.world.builder import Builder
 from console.world.happenings import OF_BERTH, OF_PODS, REPORTS, newest
+from console.world.scope import Kind
 from console.world.world import Raw, World
 from policies.audit.stored_pod import widest
 from policies.catalog import Catalog
@@ -49,9 +50,10 @@ class Follower:
         """Wait for the first reading, good or not."""
         await self._read.wait()
 
-    async def near(self, namespace: str, type_: str, name: str) -> Asked:
-        """Read one object afresh with its owners, pods, events and Kueue's Workloads, and no node. Raises InputError and Unreachable."""
-        return await near(self._client, namespace, (type_, name), self._catalog)
+    async def near(self, namespace: str, type_: str, name: str, kinds: Collection[Kind]) -> Asked:
+        """Read one object afresh with its owners, pods, events and Kueue's Workloads, and no node. ``kinds``: of those that the type may
+        mean, the ones that are looked for. Raises InputError and Unreachable."""
+        return await near(self._client, namespace, (type_, name), self._catalog, kinds)
 
     async def run(self) -> None:
         """Read, forever."""

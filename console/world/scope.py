@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Kind(NamedTuple):
+    """A kind of objects, as rights name it."""
+
+    group: str
+    plural: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import copy
 import html
 import io
 import json
 import re
+from collections.abc import Collection
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -20,14 +23,16 @@ from cli.given.inputs import Inputs
 from cli.inspect.try_ import Trial
 from cli.output import manifests
 from console.job.near import of_dump
+from console.screens import SCREENS
+from console.server.app import application
 from console.world.fixed import Fixed
-from console.world.scope import ALL, EVERYTHING, Namespaces, Scope
+from console.world.scope import ALL, EVERYTHING, Kind, Namespaces, Scope
 from console.world.world import World
 from policies.document import InputError
 from policies.policy import API_VERSION
 from policies.state.updater import Options
 from tests.support.cases import golden
-from tests.support.console.asked import Answered, asked
+from tests.support.console.asked import Answered, Somebody, answer, asked
 from tests.support.console.worlds import world
 from tests.support.counts import count
 from tests.support.recorded import eks, gke, on_premises
@@ -315,10 +320,12 @@ class Live(Fixed):
         super().__init__(replace(at, dumped=None))
         self.dump = at
         self.read: list[tuple[str, str, str]] = []
+        self.kinds: set[Kind] = set()
         self.near = self._near  # type: ignore[assignment]
 
-    async def _near(self, namespace: str, type_: str, name: str) -> Asked:
+    async def _near(self, namespace: str, type_: str, name: str, kinds: Collection[Kind]) -> Asked:
         self.read.append((namespace, type_, name))
+        self.kinds = set(kinds)
         if name == "gone":
             raise InputError(file="pod/gone", message="is not in namespace web; kubectl get pod -n web lists them")
         return of_dump(self.dump, namespace, type_, name)
@@ -333,3 +340,29 @@ def test_of_a_cluster_the_pod_is_read_afresh_by_those_who_may() -> None:
     assert len(source.read) == 1
     gone = asked(source, "/job", pod="web/gone")
     assert (gone.status, "is not in namespace web" in words(gone)) == (404, True)
+
+
+def test_of_a_cluster_owners_are_shown_to_those_who_may_list_them() -> None:
+    """Who may list pods and no Jobs sees the pod as its author wrote it, what is not known and why, and no page of the Job itself."""
+    pod = copy.deepcopy(next(one for one in eks.objects() if one["kind"] == "Pod" and one["metadata"]["namespace"] == "web"))
+    template = {"metadata": {}, "spec": {**pod["spec"], "restartPolicy": "Never"}}
+    metadata = {"name": "made", "namespace": "web", "uid": "made"}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template}}
+    pod["metadata"] |= {"name": "made-x", "ownerReferences": [{**job, "spec": None, **metadata, "controller": True}]}
+    source = Live(world([*eks.objects(), job, pod]))
+    jobs = Kind("batch", "jobs")
+
+    def seen(closed: tuple[Kind, ...], **fields: str) -> Answered:
+        return asyncio.run(answer(application(source, Somebody(closed=closed), SCREENS), "/job", fields=fields))
+
+    assert "kind: Job" in seen((), pod="web/made-x").text
+    page = seen((jobs,), pod="web/made-x")
+    assert "kind: Job" not in page.text
+    assert "kind: Pod" in page.text
+    assert "you may not list jobs in namespace web" in words(page)
+    assert seen((jobs,), workload="web/Job/made").status == 200, "the dump has it under any name; of a cluster Volcano's are looked for"
+    assert source.kinds == {Kind("batch.volcano.sh", "jobs")}
+    source.read.clear()
+    refused = seen((jobs, Kind("batch.volcano.sh", "jobs")), workload="web/Job/made")
+    assert (refused.status, source.read) == (404, [])
+    assert 'Ask for the role "view" there' in words(refused)

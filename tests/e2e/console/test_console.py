@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from random import Random
+from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
@@ -91,7 +92,7 @@ def test_nobody_sees_a_name_that_they_may_not_list(plane: Cluster, names: Names,
 def typed(random: Random, names: Names) -> dict[str, str]:
     """What somebody may send from My job: a pod that would go to some namespace or node, and perhaps a policy in place of another one."""
     limits = {"resources": {"limits": {"nvidia.com/gpu": str(random.choice((1, 2, 3)))}}}
-    spec = {"containers": [{"name": "c", "image": "registry.example/c:1", **limits}]}
+    spec: dict[str, Any] = {"containers": [{"name": "c", "image": "registry.example/c:1", **limits}]}
     if random.random() < 0.5:
         spec["nodeName"] = random.choice(names.nodes)
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "mine", "namespace": random.choice(names.namespaces)}, "spec": spec}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -15,7 +15,7 @@ from starlette.types import Message
 from console.screens import SCREENS
 from console.server.app import Source, application
 from console.world.fixed import Fixed
-from console.world.scope import EVERYTHING, Scope
+from console.world.scope import EVERYTHING, Kind, Scope
 from console.world.world import World
 
 
@@ -26,9 +26,14 @@ class Somebody:
     rights: Scope = EVERYTHING
     name: str = ""
     leaves: bool = False
+    closed: Collection[Kind] = ()
+    """What they may list nowhere, of the kinds that are asked for one by one"""
 
     async def scope(self, world: World, named: Collection[str] = ()) -> Scope:
         return self.rights
+
+    async def may_list(self, kinds: Iterable[Kind], namespace: str) -> Collection[Kind]:
+        return [kind for kind in kinds if kind not in self.closed]
 
     async def admit(self, request: Request) -> Somebody | Response:
         return self
