@@ -40,17 +40,18 @@ def ways(one: Violation, pod: Raw, catalog: Catalog) -> Iterator[Steps]:
     ``pod``: as its author wrote it, with the steps that were taken before. What only policies wrote cannot be mended there.
     """
     values = list(dict.fromkeys(_values(one.advice)))[:MOST_OFFERED]
+    texts = [value for value in values if isinstance(value, str)]
     numbers = [number for number in dict.fromkeys((*values, *_values(one.found))) if isinstance(number, int) and number > 0]
     advised = list(_paths(one.advice))
     for path in dict.fromkeys((one.about, *_paths(one.found), *advised)):
-        written = advised if path == one.about else ()
-        yield from _at(path, [value for value in values if isinstance(value, str)], numbers, written, pod, catalog)
+        yield from _at(path, texts, numbers, advised if path == one.about else (), pod, catalog)
     for key in _keys(one):
-        yield from _of_label(key, [value for value in values if isinstance(value, str)], pod)
-    names = [name for name in _named(one.found) if name in wants(pod).requests]
+        yield from _of_label(key, texts, pod)
+    requested = wants(pod).requests
+    names = [name for name in _named(one.found) if name in requested]
     for name in names:
-        yield from _other_names(name, values, pod, catalog)
-    for name in names or wants(pod).requests if not one.about else names:
+        yield from _other_names(name, texts, pod, catalog)
+    for name in names if names or one.about else requested:
         yield from _fewer(name, numbers, pod, catalog)
 
 
@@ -181,14 +182,14 @@ def _whole(value: str) -> int | None:
     return number if number > 0 else None
 
 
-def _other_names(name: str, offered: Iterable[object], pod: Raw, catalog: Catalog) -> Iterator[Steps]:
+def _other_names(name: str, offered: Iterable[str], pod: Raw, catalog: Catalog) -> Iterator[Steps]:
     """Yield the names that the fix gives, and the vendor's whole devices; none that a container asks for beside this one."""
     if "/" not in name:
         return
     known = catalog.resource(name)
     beside = {other for _, found in lowering.holders(name, pod) for other in found}
     vendor = "" if known is None else known.vendor
-    others = [one for one in offered if isinstance(one, str) and "/" in one]
+    others = [one for one in offered if "/" in one]
     whole = [one for of, one in catalog.whole.items() if of == vendor or not vendor]
     for other in dict.fromkeys((*others, *whole[:MOST_OFFERED])):
         if other not in beside and (edits := tuple(lowering.renamed(pod, name, other))):

@@ -9,6 +9,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
+from hypothesis import assume, given
 
 from policies.explain import admission_preview
 from policies.mending.admitted import smallest_admitted
@@ -24,6 +25,8 @@ from policies.verdict import Violation
 from tests.support.cases import golden
 from tests.support.cases.golden import Case
 from tests.support.generators.random_worlds import catalog
+from tests.support.generators.strategies import Case as RandomCase
+from tests.support.generators.strategies import cases, examples
 from tests.support.scheduling.node_pools import tables
 from webhook.admission.review import ReviewError
 
@@ -209,3 +212,14 @@ def test_no_more_changes_are_judged_than_asked() -> None:
 
     assert smallest_admitted(judge.request.pod, None, catalog(), admit, 5).mend is None
     assert len(judged) <= 5
+
+
+@given(cases())
+@examples(25, 2000)
+def test_what_is_found_of_any_pod_is_admitted(one: RandomCase) -> None:
+    """In random worlds: whatever the pod and the policies are, the change that is found is one that the policies admit."""
+    judge = Judge(replace(one.request, phase="mutate", operation="CREATE"), one.world.snapshot.facts_for(one.request.namespace))
+    assume(judge(judge.request.pod)[1])
+    found = search(judge, most=30)
+    if found.mend is not None:
+        assert judge(changed(judge.request.pod, found.mend.edits))[1] == ()
