@@ -10,7 +10,7 @@ from cli.given.manifests import Manifest, Subject
 from cli.judging.template_edits import project
 from policies.patch.applied import APPLIED
 from policies.patch.json_tree import set_at, value_at
-from policies.state.untyped import map_at
+from policies.state.untyped import map_at, maps_in
 from policies.verdict import Edit
 from policies.workloads import parts
 
@@ -24,6 +24,16 @@ _ANNOTATIONS = (
 )
 _OF_A_JOB = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
 """Labels that the Job controller gives each Job anew, with the selector (pkg/registry/batch/job/strategy.go)."""
+CONTAINERS = ("containers", "initContainers")
+_DEFAULTS_OF_A_JOB = {
+    "manualSelector": False,
+    "completionMode": "NonIndexed",
+    "suspend": False,
+    "podReplacementPolicy": "TerminatingOrFailed",
+}
+_DEFAULTS_OF_A_POD = {"dnsPolicy": "ClusterFirst", "schedulerName": "default-scheduler", "securityContext": {}}
+_DEFAULTS_OF_A_CONTAINER = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File", "resources": {}}
+"""What is as if it were not written (pkg/apis/core/v1/defaults.go, pkg/apis/batch/v1/defaults.go): nobody wants to read it."""
 _TOKEN = "kube-api-access-"
 """Volumes that the ServiceAccount admission adds (plugin/pkg/admission/serviceaccount)."""
 REPLACED = ("Pod", "Job")
@@ -60,6 +70,7 @@ def cleaned(value: Mapping[str, Any]) -> Raw:
     found["metadata"] = {key: metadata[key] for key in _METADATA if metadata.get(key)}
     for key in _ANNOTATIONS if found.get("kind") != "Pod" else _ANNOTATIONS[:-1]:
         found["metadata"].get("annotations", {}).pop(key, None)
+    found = {key: found[key] for key in ("apiVersion", "kind", "metadata") if key in found} | found
     spec = found.get("spec")
     if not isinstance(spec, dict):
         return found
@@ -71,14 +82,42 @@ def cleaned(value: Mapping[str, Any]) -> Raw:
             if isinstance(labels, dict):
                 for key in _OF_A_JOB:
                     labels.pop(key, None)
+    if found.get("kind") == "Job":
+        _without(spec, _DEFAULTS_OF_A_JOB)
+    _without_defaults(spec)
+    found["metadata"] = {key: one for key, one in found["metadata"].items() if one}
     return found
+
+
+def _without_defaults(value: Any) -> None:
+    """Take away what the API server writes where an author is silent and means nothing, in a pod wherever it stands in an object."""
+    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _without_defaults(one)
+    if not isinstance(value, dict):
+        return
+    if any(isinstance(value.get(field), list) for field in CONTAINERS):
+        _without(value, _DEFAULTS_OF_A_POD)
+        for container in (one for field in CONTAINERS for one in maps_in(value.get(field))):
+            _without(container, _DEFAULTS_OF_A_CONTAINER)
+    metadata = value.get("metadata")
+    if isinstance(metadata, dict) and "spec" in value:
+        for key in [key for key, one in metadata.items() if one is None or one == {}]:
+            del metadata[key]
+        if not metadata:
+            del value["metadata"]
+
+
+def _without(value: Any, defaults: Mapping[str, Any]) -> None:
+    for key, default in defaults.items():
+        if key in value and value[key] == default and type(value[key]) is type(default):
+            del value[key]
 
 
 def _cleaned_pod(spec: Raw) -> None:
     spec.pop("nodeName", None)
     if isinstance(spec.get("volumes"), list):
         spec["volumes"] = [one for one in spec["volumes"] if not str(map_at(one).get("name")).startswith(_TOKEN)]
-    for field in ("containers", "initContainers"):
+    for field in CONTAINERS:
         for container in spec.get(field) or ():
             if isinstance(container, dict) and isinstance(container.get("volumeMounts"), list):
                 mounts = container["volumeMounts"]

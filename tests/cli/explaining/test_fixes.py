@@ -35,6 +35,26 @@ def test_a_pod_loses_its_node_and_the_token_of_its_account() -> None:
     assert found == {"volumes": [{"name": "data"}], "containers": [{"name": "c", "volumeMounts": [{"name": "data"}]}, {"name": "d"}]}
 
 
+def test_what_the_api_server_writes_for_the_silent_is_left_out() -> None:
+    """Of a Job as `kubectl get -o yaml` prints it the lines that say nothing; what an author writes otherwise stays."""
+    container = {"name": "c", "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File", "resources": {}}
+    other = {"name": "d", "terminationMessagePath": "/tmp/end", "resources": {"limits": {"cpu": 1}}}
+    pod = {"containers": [container, other], "dnsPolicy": "ClusterFirst", "schedulerName": "default-scheduler", "securityContext": {}}
+    template = {"metadata": {"creationTimestamp": None, "labels": {"job-name": "j"}}, "spec": {**pod, "restartPolicy": "Never"}}
+    spec = {"backoffLimit": 2, "completionMode": "NonIndexed", "manualSelector": False, "suspend": False, "template": template}
+    job = {"kind": "Job", "apiVersion": "batch/v1", "metadata": {"name": "j", "labels": {"job-name": "j"}}, "spec": spec}
+    found = cleaned(job)
+    assert list(found) == ["apiVersion", "kind", "metadata", "spec"]
+    assert found["metadata"] == {"name": "j"}
+    containers = [{"name": "c"}, other]
+    assert found["spec"] == {"backoffLimit": 2, "template": {"spec": {"containers": containers, "restartPolicy": "Never"}}}
+    mine = {"dnsPolicy": "None", "schedulerName": "kai-scheduler", "securityContext": {"runAsUser": 1}, "containers": []}
+    assert cleaned({"kind": "Job", "metadata": {}, "spec": {"suspend": True, "template": {"spec": mine}}})["spec"] == {
+        "suspend": True,
+        "template": {"spec": mine},
+    }
+
+
 def test_what_to_type() -> None:
     """A template that cannot be changed is made anew."""
     assert command("Job", "", "f.yaml") == "kubectl create -f f.yaml"

@@ -117,11 +117,11 @@ def test_a_cluster_without_gpus_says_what_to_do() -> None:
     assert "kubectl get nodes" in asked(world([], []), "/berths").text
 
 
-def test_an_unknown_price_is_a_dash_and_is_told() -> None:
-    """Where no price of a machine or a model is known."""
+def test_an_unknown_price_is_told() -> None:
+    """Where no price of a machine or a model is known: in one word, and no dollars that are idle."""
     text = asked(world([node("n0", {}, {GPU: 8})], []), "/berths").text
-    assert "no price is known" in text
-    assert 'title="not known">–' in text
+    assert "<dt>Price</dt><dd>not known</dd>" in text
+    assert "<dt>Idle</dt>" not in text
 
 
 def test_a_nodepool_without_nodes_is_there() -> None:
