@@ -132,7 +132,7 @@ def _at(path: Path, texts: list[str], numbers: list[int], advised: Iterable[Path
             yield tuple(Step("unlabel", (), drops=name) for name in names)
     elif path[-1:] == (_GRACE,):
         for number in numbers:
-            yield _step("write", [put(path, number)])
+            yield _step("write", [_put(pod, path, number)])
         if len(path) > 2 and present:
             yield _step("unwrite", [remove(path)])
 
@@ -143,6 +143,10 @@ def _is_amount(path: Path) -> bool:
 
 def _step(deed: Deed, edits: Iterable[Edit]) -> Steps:
     return (Step(deed, tuple(edits)),)
+
+
+def _put(pod: Raw, path: Path, value: object) -> Edit:
+    return put(path, value, "add" if value_at(pod, path) is None else "replace")
 
 
 def _fields(term: Raw) -> Iterator[tuple[int, Raw]]:
@@ -161,16 +165,16 @@ def _amount(path: Path, texts: list[str], numbers: list[int], advised: Iterable[
     for place in filter(_is_amount, advised):
         if place != path or place[-2] not in sides:
             for text in texts:
-                yield _step("equal", [put(place, text)])
+                yield _step("equal", [_put(pod, place, text)])
     if len(set(map(str, sides.values()))) == 2 or len(sides) == 1:
         for value in dict.fromkeys(sides.values()):
-            yield _step("equal", [put((*around, side, name), value) for side in _SIDES if sides.get(side) != value])
+            yield _step("equal", [_put(pod, (*around, side, name), value) for side in _SIDES if sides.get(side) != value])
     for value in dict.fromkeys(map(str, sides.values())):
         if (whole := _whole(value)) is not None and str(whole) != value:
-            yield _step("write", [put((*around, side, name), str(whole)) for side in sides])
+            yield _step("write", [put((*around, side, name), str(whole), "replace") for side in sides])
     if "/" in str(name):
         for number in numbers:
-            yield _step("lower", [put((*around, side, name), str(number)) for side in sides])
+            yield _step("lower", [put((*around, side, name), str(number), "replace") for side in sides])
         yield from _other_names(str(name), texts, pod, catalog)
 
 

@@ -192,7 +192,7 @@ CLUSTER = (
     Panel(
         title="Watches: events and errors",
         description="Changes that the API server told of, and lists and watches that failed. Errors without end: /readyz names the reason.",
-        unit="eps",
+        unit="cps",
         queries=(
             (f"sum by (instance) (rate(berth_watch_events_total{{{OURS}}}[$__rate_interval]))", "{{instance}} events"),
             (f"sum by (instance) (rate(berth_watch_errors_total{{{OURS}}}[$__rate_interval]))", "{{instance}} errors"),

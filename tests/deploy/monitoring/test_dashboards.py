@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.deploy.generated import DEPLOY
 from tests.deploy.monitoring.alert_rules import RULES, rules
 from tests.deploy.monitoring.dashboards import DASHBOARDS, files, panels
 from tests.deploy.monitoring.panels import COLUMNS
@@ -20,7 +21,7 @@ Raw = dict[str, Any]
 LOADED = [json.loads(text) for text in files().values()]
 PANELS = panels()
 NAMES = [f"{uid} {panel['title']}" for uid, panel in PANELS]
-UNITS = {"bool_yes_no", "bytes", "cpm", "cps", "currencyUSD", "eps", "percentunit", "reqps", "s", "short", "wps"}
+UNITS = {"bool_yes_no", "bytes", "cpm", "cps", "currencyUSD", "percentunit", "reqps", "s", "short", "wps"}
 """Ids of Grafana's units (packages/grafana-data/src/valueFormats/categories.ts)"""
 OF_API_SERVER = "apiserver_"
 COUNTERS = re.compile(r"\b(berth_\w+_total|process_cpu_seconds_total|apiserver_\w+_count)\{")
@@ -132,3 +133,15 @@ def test_the_monitors_find_the_server_and_the_audit() -> None:
         [found] = [one for one in services.values() if chosen <= one["metadata"].get("labels", {}).items()]
         assert found["spec"]["selector"].items() <= pods[component(monitor)].items()
     assert {component(one) for kind in ("PodMonitor", "ServiceMonitor") for one in of_kind(objects, kind)} == {"berth", "berth-audit"}
+
+
+def test_what_the_linter_passes_over_is_there() -> None:
+    """`dashboard-linter lint --strict` holds but for what .lint names, with a reason: panels and dashboards that exist."""
+    exclusions = yaml.safe_load((DEPLOY / "monitoring" / "dashboards" / ".lint").read_text())["exclusions"]
+    named = {(board["title"], panel["title"]) for board in LOADED for panel in board["panels"]}
+    for rule, excluded in exclusions.items():
+        assert rule.endswith("-rule")
+        assert excluded["reason"].endswith(".")
+        for entry in excluded["entries"]:
+            assert entry["dashboard"] in {board["title"] for board in LOADED}
+            assert "panel" not in entry or (entry["dashboard"], entry["panel"]) in named
