@@ -19,6 +19,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes
 PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 SHELL := /bin/sh
+# Tests start hundreds of processes, which would each compile the same modules where somebody has switched caches off.
+export PYTHONDONTWRITEBYTECODE =
 .DELETE_ON_ERROR:
 .PHONY: run test cluster prove bench image sbom audit crds chart wheel plugin lint clean
 .DEFAULT_GOAL := run
