@@ -17,6 +17,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 import policies
+from cli.terminal import screen
 from tests.support import shared_tables
 from tests.support.generators import same_examples
 from tests.testcluster.fixtures import MISSED, cluster, new_namespace
@@ -49,6 +50,13 @@ def log_goes_where_it_went() -> Iterator[None]:
     before = log._sink
     yield
     log.to(before)
+
+
+@pytest.fixture(autouse=True)
+def colour_is_as_it_was() -> Iterator[None]:
+    """What a test chooses by ``--color``, as a command does for its whole process, is its own."""
+    yield
+    screen.choose("auto")
 
 
 @pytest.hookimpl(optionalhook=True)
