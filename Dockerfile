@@ -15,8 +15,8 @@ COPY requirements.txt deploy/image/build.txt ./
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
     python3 -m venv /tools \
  && python3 -m venv --without-pip /opt/berth \
- && /tools/bin/python -m pip install --quiet --only-binary :all: --require-hashes -r build.txt \
- && /tools/bin/python -m pip --python /opt/berth/bin/python3 install --quiet --no-compile --only-binary :all: --require-hashes -r requirements.txt
+ && /tools/bin/python -m pip install --quiet --only-binary :all: --no-deps --require-hashes -r build.txt \
+ && /tools/bin/python -m pip --python /opt/berth/bin/python3 install --quiet --no-compile --only-binary :all: --no-deps --require-hashes -r requirements.txt
 COPY . src/
 # The interpreter of BASE; distroless has it here, python:*-slim in /usr/local/bin.
 ARG PYTHON=/usr/bin/python3
@@ -24,6 +24,7 @@ ARG SOURCE_DATE_EPOCH=0
 RUN --mount=type=bind,from=base,target=/base \
     SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH} /tools/bin/python -m pip wheel --quiet --no-deps --no-index --no-build-isolation --wheel-dir . ./src \
  && /tools/bin/python -m pip --python /opt/berth/bin/python3 install --quiet --no-compile --no-deps --no-index --find-links . gpu-berth \
+ && /tools/bin/python -m pip --python /opt/berth/bin/python3 check \
  && python3 src/deploy/image/finish.py /opt/berth /base "${PYTHON}"
 
 FROM base

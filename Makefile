@@ -16,7 +16,9 @@ PYTHON ?= python3
 REPOSITORY ?= $(GITHUB_REPOSITORY)
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes
+# A lock names all that is needed: nothing beside it is resolved, for it strips extras, and pip would look a newer one's extras up in the index.
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --require-hashes
+COMPLETE = missing=$$($(1)/python -m pip --disable-pip-version-check check) || { echo "$$missing" >&2; exit 1; }
 PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 SHELL := /bin/sh
 # Tests start hundreds of processes, which would each compile the same modules where somebody has switched caches off.
@@ -90,12 +92,14 @@ clean:
 $(VENV)/runtime: requirements.txt | $(BIN)/berth
 	@echo "installing what Berth runs on ..."
 	@$(PIP) -r requirements.txt
+	@$(call COMPLETE,$(BIN))
 	@touch $@
 
 $(VENV)/dev: requirements-dev.txt tests/fuzz/requirements.txt | $(BIN)/berth $(VENV)/go $(VENV)/release
 	@echo "installing what Berth is tested with ..."
 	@$(PIP) -r requirements-dev.txt
 	@$(PIP) --only-binary :all: -r tests/fuzz/requirements.txt || echo "no atheris for this Python or machine: nothing is fuzzed by coverage"
+	@$(call COMPLETE,$(BIN))
 	@touch $@
 
 $(VENV)/release: deploy/release/requirements.txt | $(BIN)/berth
@@ -115,7 +119,8 @@ $(VENV)/audit/bin/pip-audit: deploy/image/audit.txt
 $(VENV)/sbom/bin/cyclonedx-py $(VENV)/audit/bin/pip-audit: | $(BIN)/python
 	@echo "installing $(@F) ..."
 	@$(BIN)/python -m venv $(@D)/..
-	@$(@D)/python -m pip --disable-pip-version-check install --quiet --require-hashes -r $<
+	@$(@D)/python -m pip --disable-pip-version-check install --quiet --no-deps --require-hashes -r $<
+	@$(call COMPLETE,$(@D))
 	@touch $@
 
 # The project itself: a path file and a launcher do what an editable install does, without a build.

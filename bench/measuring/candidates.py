@@ -106,8 +106,8 @@ def _kopf(*, build: bool) -> list[str] | None:
         if not build:
             return None
         venv.create(folder, with_pip=True, clear=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r", str(lock)]
-        subprocess.run(install, check=True)
+        pip = [str(python), "-m", "pip", "--disable-pip-version-check"]
+        subprocess.run([*pip, "install", "--quiet", "--no-deps", "--require-hashes", "-r", str(lock)], check=True)
         whole.touch()
     return [str(python), str(_RIVALS / "kopf" / "handler.py")]
 

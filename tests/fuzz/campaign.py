@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent.parent
 CORPUS = Path(__file__).parent / "corpus"
 NO_ATHERIS = (
     "NOT FUZZED: there is no atheris here, so nothing was led by coverage. It has wheels for CPython 3.11 to 3.13 on Linux x86-64:"
-    " python -m pip install --require-hashes -r tests/fuzz/requirements.txt"
+    " python -m pip install --no-deps --require-hashes -r tests/fuzz/requirements.txt"
 )
 FLAGS = (
     f"-max_len={LARGEST}",
