@@ -59,9 +59,10 @@ class Query:
     def page(self, name: str = "page") -> int:
         """Return the number of a page, 1 if none is given. Raises QueryError."""
         found = self.text(name, "1")
-        if not found.isascii() or not found.isdigit() or not 1 <= int(found[:9]) <= MOST_PAGE:
+        number = int(found) if found.isascii() and found.isdigit() and len(found) <= len(str(MOST_PAGE)) else 0
+        if not 1 <= number <= MOST_PAGE:
             raise QueryError(f"{name} wants a number from 1 to {MOST_PAGE}")
-        return int(found)
+        return number
 
     def choice(self, name: str, choices: Iterable[str], default: str) -> str:
         """Return one of the choices. Raises QueryError with the nearest."""
