@@ -187,14 +187,19 @@ def _whole(value: str) -> int | None:
 
 
 def _other_names(name: str, offered: Iterable[str], pod: Raw, catalog: Catalog) -> Iterator[Steps]:
-    """Yield the names that the fix gives, and the vendor's whole devices; none that a container asks for beside this one."""
+    """Yield the names that the fix gives, and the vendor's whole devices. Where each container asks for the name of the fix beside this
+    one, which no device has, this one goes; no other name that a container asks for beside it is taken."""
     if "/" not in name:
         return
     known = catalog.resource(name)
-    beside = {other for _, found in lowering.holders(name, pod) for other in found}
+    holders = list(lowering.holders(name, pod))
+    beside = {other for _, found in holders for other in found}
     vendor = "" if known is None else known.vendor
     others = [one for one in offered if "/" in one]
     whole = [one for of, one in catalog.whole.items() if of == vendor or not vendor]
+    in_each = [{other for at, found in holders if at[:-1] == path[:-1] for other in found} for path, _ in holders]
+    if known is None and any(all(other in found for found in in_each) for other in others):
+        yield _step("rename", [remove((*path, name)) for path, _ in holders])
     for other in dict.fromkeys((*others, *whole[:MOST_OFFERED])):
         if other not in beside and (edits := tuple(lowering.renamed(pod, name, other))):
             yield _step("rename", edits)

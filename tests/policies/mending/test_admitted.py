@@ -225,3 +225,13 @@ def test_what_is_found_of_any_pod_is_admitted(one: RandomCase) -> None:
     found = search(judge, most=30)
     if found.mend is not None:
         assert judge(changed(judge.request.pod, found.mend.edits))[1] == ()
+
+
+def test_a_misspelt_name_beside_the_right_one_goes() -> None:
+    """No other vendor's device is asked for in its place, and the right name is not asked for twice."""
+    judge = _of("device_counts/a-misspelt-name")
+    limits = {"nvdia.com/gpu": "1", GPU: "1"}
+    container = {"name": "main", "image": "image", "resources": {"limits": limits, "requests": {"nvdia.com/gpu": "1"}}}
+    both = Judge(replace(judge.request, pod={**judge.request.pod, "spec": {"containers": [container]}}), judge.facts)
+    assert [one.code for one in both(both.request.pod)[1]] == ["BERTH-114"]
+    assert _steps_of(search(both)) == [("rename", "nvdia.com/gpu", None), ("rename", "nvdia.com/gpu", None)]
