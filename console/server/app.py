@@ -19,7 +19,7 @@ from starlette.staticfiles import StaticFiles
 from cluster.client.errors import Unreachable
 from console.server.forms import form
 from console.server.gate import Gate, Visitor
-from console.server.headers import Headers, for_ever
+from console.server.headers import HEADERS, Headers, for_ever
 from console.server.page import Near, NotShown, Screen, Visit
 from console.server.query import Query, QueryError
 from console.server.rendering import STATIC, VERSION, environment
@@ -30,6 +30,8 @@ from webhook.telemetry import log
 
 FIRST = 20.0
 """Seconds that the first page waits for the first reading of a cluster."""
+IN_FORM = {"HX-Retarget": "#changed", "HX-Reswap": "innerHTML", "HX-Reselect": "p"}
+"""Where htmx puts what is wrong with a form that was sent: under it, whatever it would have replaced (https://htmx.org/reference/#response_headers)."""
 
 
 class Source(Protocol):
@@ -89,7 +91,7 @@ class Pages:
             try:
                 visitor = await self._gate.admit(request)
                 if isinstance(visitor, Response):
-                    return visitor
+                    return self._not_admitted(visitor, request)
                 answer = await self._of(screen, request, visitor)
             except QueryError as error:
                 return self._error(400, "That address can't be read", f"{error}.", request=request)
@@ -127,9 +129,9 @@ class Pages:
                 visit = replace(visit, gathered=await screen.gather(visit))
             return await run_in_threadpool(self._rendered, screen, visit, visitor)
         except QueryError as error:
-            return self._error(400, "That address can't be read", f"{error}.", visitor)
+            return self._error(400, "That address can't be read", f"{error}.", visitor, request)
         except NotShown as error:
-            return self._error(404, "There is nothing to see here", str(error), visitor)
+            return self._error(404, "There is nothing to see here", str(error), visitor, request)
 
     def _rendered(self, screen: Screen, visit: Visit, visitor: Visitor) -> Response:
         page = screen.show(visit)
@@ -139,20 +141,37 @@ class Pages:
 
     def _error(self, status: int, title: str, text: str, visitor: Visitor | None = None, request: Request | None = None) -> Response:
         """Return a page that says what is wrong; where a part of a page was asked for (htmx tells it), a line for that part."""
-        part = request is not None and request.headers.get("hx-request") == "true"
+        part = request is not None and _wants_part(request)
         template = self._templates.get_template("error_part.html" if part else "error.html")
         world = self._source.world
         view = None if world is None or visitor is None else View(world=world, scope=NOTHING, stale=self._source.stale)
         frame = {"section": "", "title": title, "view": view, "visitor": visitor, "query": Query({})}
-        headers = {"Retry-After": "5"} if status == 503 else None
+        headers = {"Retry-After": "5"} if status == 503 else {}
+        if part and request is not None and request.method == "POST":
+            headers |= IN_FORM
         return HTMLResponse(template.render(**frame, text=text, status=status), status, headers)
+
+    def _not_admitted(self, answer: Response, request: Request) -> Response:
+        """Return the answer to somebody who is not let in; its words in a line where a part of a page was asked for."""
+        if not _wants_part(request) or not isinstance(answer, PlainTextResponse):
+            return answer
+        told = self._error(answer.status_code, "Not answered", bytes(answer.body).decode(), request=request)
+        told.headers.update({name: value for name, value in answer.headers.items() if name in ("retry-after", "www-authenticate")})
+        return told
 
     async def not_found(self, request: Request, error: Exception) -> Response:
         """Answer where there is no page."""
         status = error.status_code if isinstance(error, HTTPException) else 404
-        return self._error(status, "There is no such page", "The menu has all that there are.")
+        return self._error(status, "There is no such page", "The menu has all that there are.", request=request)
 
     async def failed(self, request: Request, error: Exception) -> Response:
         """Answer for a mistake of Berth: nothing of it is shown, the log has it."""
         log.write("failed", "error", phase="console", path=log.cut(request.url.path), error=log.trace(error))
-        return self._error(500, "Berth made a mistake", "The log of the console has it: event=failed, phase=console.")
+        text = "The log of the console has it: event=failed, phase=console."
+        answer = self._error(500, "Berth made a mistake", text, request=request)
+        answer.headers.update({**HEADERS, "Cache-Control": "no-store"})  # Starlette sends it past the middleware that has them
+        return answer
+
+
+def _wants_part(request: Request) -> bool:
+    return request.headers.get("hx-request") == "true"

@@ -1,4 +1,4 @@
-/* Copies what a button names. Nothing else here runs. */
+/* Copies what a button names, and says that the console is gone. Nothing else here runs. */
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;
@@ -14,3 +14,13 @@ document.addEventListener("click", async (event) => {
 const show = (root) => root.querySelectorAll("[data-copy][hidden]").forEach((button) => { button.hidden = false; });
 show(document);
 document.addEventListener("htmx:afterSettle", () => show(document));
+document.addEventListener("htmx:sendError", () => {
+  const state = document.querySelector("footer.state");
+  if (!state || state.querySelector("[data-gone]")) return;
+  const line = document.createElement("p");
+  line.className = "stale";
+  line.setAttribute("role", "status");
+  line.dataset.gone = "";
+  line.textContent = `The console has not answered since ${new Date().toISOString().slice(11, 19)} UTC. What you see is of before; start it again, or reload the page.`;
+  state.prepend(line);
+});

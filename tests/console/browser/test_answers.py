@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
 
+from cluster.client.errors import Unreachable
 from console.access.entrance import Entrance
 from console.access.hosts import Hosts
 from console.access.rights import Rights
@@ -13,6 +17,7 @@ from console.access.sessions import Sessions
 from console.access.sign_in import SignIn
 from console.screens import SCREENS
 from console.server.app import application
+from console.server.forms import MOST_FORM
 from console.server.rendering import environment
 from console.world.fixed import Fixed
 from tests.console.access.test_rights import Answers
@@ -25,6 +30,7 @@ from tests.support.calls.server_process import until
 from tests.support.console.asked import Somebody
 from tests.support.console.worlds import world
 from tests.support.recorded import eks
+from webhook.telemetry import log
 
 POD = """apiVersion: v1
 kind: Pod
@@ -128,3 +134,63 @@ def test_the_page_to_sign_in_breaks_no_rule(browser: Browser, axe_core: str) -> 
                     until(lambda: browser.find_all("[role=alert]"), "what was wrong")
                 wrong[width, token] = [*watched.complaints(), *violations(browser, axe_core), *watched.too_wide(WIDTHS[:3])]
     assert {look: found for look, found in wrong.items() if found} == {}
+
+
+@dataclass(frozen=True)
+class Faulty(Somebody):
+    """One for whom the next answers are not what is wanted."""
+
+    fault: list[Exception | Response] = field(default_factory=list)
+
+    async def admit(self, request: Request) -> Somebody | Response:
+        for one in self.fault:
+            if isinstance(one, Exception):
+                raise one
+            return one
+        return self
+
+
+WRONG: dict[str, tuple[str, Exception | Response | None]] = {
+    "too large": (f"{TYPED['admitted']}# {'x' * MOST_FORM}", None),
+    "API server gone": (TYPED["refused"], Unreachable("It has not said who may see what since 08:00:00 UTC")),
+    "signed out": (TYPED["refused"], PlainTextResponse("This address was opened before, or its cookie has ended.\n", 401)),
+    "mistake": (TYPED["refused"], RuntimeError()),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_wrong_with_what_was_typed_is_seen(browser: Browser, what: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """In place of a verdict on another text, which would be taken for its own; the next text is judged again."""
+    text, fault = WRONG[what]
+    visitor = Faulty()
+    log.to(lambda line: None)
+    with served(Fixed(world(eks.objects())), visitor) as base:
+        watched = Watched(browser, base)
+        watched.open("/job")
+        _type(watched, TYPED["admitted"])
+        until(lambda: "Admitted" in browser.find("#changed").text, "the verdict")
+        visitor.fault.extend([fault] if fault else [])
+        _type(watched, text)
+        until(lambda: browser.find_all("#changed > .stale"), "what is wrong")
+        assert "Admitted" not in browser.find("#changed").text
+        visitor.fault.clear()
+        _type(watched, TYPED["refused"])
+        until(lambda: "Refused" in browser.find("#changed").text, "the next verdict")
+
+
+def test_a_console_that_is_gone_is_told(browser: Browser) -> None:
+    """A page that is open says since when nothing answers."""
+    with served(Fixed(world(eks.objects())), Somebody()) as base:
+        watched = Watched(browser, base)
+        watched.open("/job")
+    _type(watched, TYPED["admitted"])
+    until(lambda: "has not answered since" in browser.find("footer").text, "the page to say so")
+
+
+def _type(watched: Watched, text: str) -> None:
+    """All at once, as somebody pastes it."""
+    watched.browser.run(
+        "const field = document.getElementById('manifest'); field.value = arguments[0];"
+        "field.dispatchEvent(new Event('input', {bubbles: true}))",
+        text,
+    )

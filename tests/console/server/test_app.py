@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import http.client
 import re
 from typing import Any
 
@@ -14,13 +15,16 @@ from console.access.one_time import COOKIE, OneTimeToken
 from console.screens import SCREENS
 from console.server.app import application
 from console.server.forms import MOST_FORM
+from console.server.headers import HEADERS
 from console.server.page import NotShown, Page, Screen, Visit
 from console.server.query import MOST_FIELDS
 from console.server.rendering import STATIC, VERSION
 from console.world.fixed import Fixed
 from console.world.world import World
+from tests.support.browser.served import listening
 from tests.support.console.asked import Answered, Somebody, answer, asked
 from tests.support.console.worlds import world
+from tests.support.patience import PATIENCE
 from tests.support.recorded import eks
 from webhook.telemetry import log
 
@@ -104,6 +108,23 @@ def test_a_mistake_of_ours_is_not_shown(some_world: World, capfd: pytest.Capture
     asyncio.run(ask())
     assert not sent or "secret detail" not in sent[0].text
     assert any(b"secret detail" in line for line in lines)
+
+
+def test_a_mistake_has_the_headers_of_every_page(some_world: World, capfd: pytest.CaptureFixture[str]) -> None:
+    """Though Starlette answers it outside of what adds them."""
+
+    def fails(visit: Visit) -> Page:
+        raise RuntimeError
+
+    log.to(lambda line: None)
+    app = application(Fixed(some_world), Somebody(), (Screen(path="/", show=fails),))
+    with listening(lambda _base: app) as base:
+        connection = http.client.HTTPConnection(base.removeprefix("http://"), timeout=PATIENCE)
+        connection.request("GET", "/")
+        found = connection.getresponse()
+        connection.close()
+    assert found.status == 500
+    assert {name: found.headers[name] for name in (*HEADERS, "Cache-Control")} == {**HEADERS, "Cache-Control": "no-store"}
 
 
 def test_before_the_first_reading_the_reason_is_told() -> None:
