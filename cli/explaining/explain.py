@@ -67,7 +67,7 @@ class Explainer:
             unread=tuple(asked.unread.values()),
         )
         facts = self._snapshot.facts_for(asked.namespace)
-        subject = _subject(made_of, pod, facts)
+        subject = _subject(made_of, pod, facts, self._fleet)
         if pod is None:
             return base if made_of is None or subject is None else self._of_subject(base, made_of, subject, facts)
         base = replace(base, **_of_pod(pod))
@@ -81,9 +81,9 @@ class Explainer:
         return self._remedied(placed, None, as_written(pod, as_stored, facts), facts)
 
     def of_manifest(self, title: str, manifest: Manifest, unread: Sequence[str]) -> Explanation:
-        """Return the explanation of an object of a file, by the pod of the first of its templates that is refused, or else of the first."""
+        """Return the explanation of an object of a file, by the pod of the template that decides (``refused.decisive``)."""
         facts = self._snapshot.facts_for(manifest.namespace)
-        subject = refused.first_refused(manifest, facts)
+        subject = refused.decisive(manifest, facts, self._fleet)
         base = Explanation(title=title, namespace=manifest.namespace, state="proposed", file=manifest.document.file, unread=tuple(unread))
         return self._of_subject(base, manifest, subject, facts)
 
@@ -188,12 +188,12 @@ def _of_pod(pod: Raw) -> dict[str, Any]:
     }
 
 
-def _subject(made_of: Manifest | None, pod: Raw | None, facts: Facts) -> Subject | None:
-    """Return the template that a pod is made of: the one with the same containers. Without a pod the first that is refused."""
+def _subject(made_of: Manifest | None, pod: Raw | None, facts: Facts, fleet: Fleet | None) -> Subject | None:
+    """Return the template that a pod is made of: the one with the same containers. Without a pod the one that decides."""
     if made_of is None or not made_of.subjects:
         return None
     if pod is None:
-        return refused.first_refused(made_of, facts)
+        return refused.decisive(made_of, facts, fleet)
     names = [one.get("name") for one in maps_in(map_at(pod or {}, "spec").get("containers"))]
     alike = (one for one in made_of.subjects if [c.get("name") for c in maps_in(map_at(one.review.pod, "spec").get("containers"))] == names)
     return next(alike, made_of.subjects[0])

@@ -14,7 +14,7 @@ from policies.mending.edits import changed
 from policies.mending.smallest import Found
 from policies.patch.json_tree import apply_patch
 from policies.request import Request
-from policies.scheduling.fleet import Fleet
+from policies.scheduling.fleet import OUTLOOKS, Fleet, best
 from policies.state.snapshot import Facts
 from policies.verdict import Violation
 
@@ -50,10 +50,19 @@ class Mended(NamedTuple):
     """Its pod with the change, as it is admitted; as it is now where there is no change."""
 
 
-def first_refused(manifest: Manifest, facts: Facts) -> Subject:
-    """Return the first template that policies refuse, or else the first; the manifest has one at least."""
-    several = manifest.subjects[:MOST_TEMPLATES] if len(manifest.subjects) > 1 else ()
-    return next((one for one in several if Admission(one.review.request("mutate"), facts)(one.review.pod)[1]), manifest.subjects[0])
+def decisive(manifest: Manifest, facts: Facts, fleet: Fleet | None) -> Subject:
+    """Return the template on which it depends whether an object runs: the first that policies refuse, or else, of those that ask for
+    accelerators, the one with the worst outlook: a launcher finds a place long before its workers. The manifest has one at least."""
+    if len(manifest.subjects) == 1:
+        return manifest.subjects[0]
+    ranked = []
+    for subject in manifest.subjects[:MOST_TEMPLATES]:
+        judged = admission_preview.judge(subject.review.request("mutate"), facts, apply_patch)
+        if judged.violations:
+            return subject
+        outlook = "now" if fleet is None else best(apply_patch(subject.review.pod, judged.mutate.patch), fleet)
+        ranked.append(((judged.judged, OUTLOOKS.index(outlook)), subject))
+    return max(ranked, key=lambda one: one[0])[1]
 
 
 def mended(manifest: Manifest, facts: Facts, fleet: Fleet | None, most: int) -> list[Mended]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from cli.explaining import fixes
+from cli.explaining import fixes, refused
 from cli.explaining.explain import Explainer
 from cli.explaining.explanation import Explanation
 from cli.given.manifests import Manifest, Subject
@@ -18,6 +18,7 @@ from console.job.changes import Line, changes
 from console.job.playground import Snapshots
 from console.job.verdict import Verdict
 from console.world.view import View
+from policies.document import path_text
 from policies.explain import admission_preview
 from policies.mending.alternatives import Alternative, Alternatives, Search
 from policies.patch.json_tree import apply_patch
@@ -47,6 +48,8 @@ class Answer:
     verdict: Verdict
     said: Sequence[str] = ()
     """The lines of `berth try`, without the first, which is the verdict."""
+    about: str = ""
+    """Of an object with several pod templates, the one whose places are told: ``spec.mpiReplicaSpecs.Worker.template``."""
     found: Explanation | None = None
     """Why it waits; None where it is not judged."""
     lines: Sequence[Line] = ()
@@ -72,7 +75,7 @@ class Teller:
     def of_manifest(self, manifest: Manifest) -> Answer:
         """Tell of a manifest that is not created."""
         outcome = self._permitted(judge(manifest, self._snapshot))
-        subject = _explained(outcome)
+        subject = self._explained(outcome)
         title = f"{manifest.kind} {manifest.name}".strip()
         if subject is None:
             return Answer(title=title, namespace=manifest.namespace, verdict=verdict.of_manifest(outcome, None), said=_said(outcome))
@@ -83,6 +86,7 @@ class Teller:
             verdict=verdict.of_manifest(outcome, found),
             said=_said(outcome),
             found=found,
+            about=path_text(subject.template) if len(manifest.subjects) > 1 else "",
             lines=changes(outcome, self._view.shows_policy),
             refusals=[one for pod in outcome.pods for one in pod.violations],
         )
@@ -102,9 +106,18 @@ class Teller:
         if manifest is None:
             return answer
         outcome = self._permitted(judge(manifest, self._snapshot))
-        subject = _explained(outcome)
+        subject = self._explained(outcome)
         answer = replace(answer, lines=changes(outcome, self._view.shows_policy), said=_said(outcome))
         return answer if subject is None else self._with_offers(answer, manifest, subject)
+
+    def _explained(self, outcome: Outcome) -> Subject | None:
+        """Return the template of a manifest that is explained, as its explanation has it; None where no pod is judged."""
+        judged = [pod.subject for pod in outcome.pods if pod.judged]
+        if not judged:
+            return None
+        manifest = outcome.manifest
+        decisive = refused.decisive(manifest, self._snapshot.facts_for(manifest.namespace), self._view.fleet)
+        return next((one for one in judged if one.template == decisive.template), judged[0])
 
     def _seen(self, found: Explanation) -> Explanation:
         """Return an explanation with the policies that the viewer may list; refusals name theirs to every author anyway."""
@@ -149,12 +162,6 @@ def _with_fix(answer: Answer, found: Explanation) -> Answer:
         return answer
     command = fixes.command(found.remedy.kind, found.remedy.name, "fix.yaml")
     return replace(answer, fix=yaml_writer.text(found.value), command=command)
-
-
-def _explained(outcome: Outcome) -> Subject | None:
-    """Return the pod of a manifest that is explained: the first that is refused, else the first that is judged."""
-    pods = sorted((pod for pod in outcome.pods if pod.judged), key=lambda pod: not pod.violations)
-    return pods[0].subject if pods else None
 
 
 def _said(outcome: Outcome) -> Sequence[str]:

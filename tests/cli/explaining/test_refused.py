@@ -12,10 +12,11 @@ from cli.given.manifests import Manifest, read
 from cli.judging.judge import judge
 from policies.catalog.prices import prices
 from policies.document import Document
+from policies.scheduling.fleet import fleet_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
 from tests.support.generators.random_worlds import catalog
-from tests.support.scheduling.node_pools import AWS
+from tests.support.scheduling.node_pools import AWS, tables
 
 GPU = "nvidia.com/gpu"
 FEW = {
@@ -83,3 +84,21 @@ def test_nothing_is_mended_by_half() -> None:
     assert {one.code for one in found.refusals} == {"BERTH-111", "BERTH-118", "BERTH-102"}
     assert found.value is None
     assert "Try a mended manifest before it is applied" in shown(found)
+
+
+def test_the_template_with_the_worst_outlook_decides() -> None:
+    """A leader without a GPU finds a place at once, which says nothing of workers that never do."""
+    node = {
+        "kind": "Node",
+        "metadata": {"name": "small"},
+        "status": {"allocatable": {"pods": 10, "cpu": 64, "memory": "512Gi", GPU: 1}},
+    }
+    fleet = fleet_of([node], catalog=catalog(), tables=tables(), occupants=())
+    explainer = Explainer(snapshot(), fleet, prices(catalog()))
+
+    def outlook(leader: Any, worker: Any) -> str | None:
+        return explainer.of_manifest("leaderworkerset/group", manifest(group(leader, worker)), ()).outlook
+
+    never = {GPU: 1, "memory": "1Ti"}
+    assert outlook({"cpu": 1}, {GPU: 1}) == "now"
+    assert outlook({"cpu": 1}, never) == outlook(never, {"cpu": 1}) == outlook({GPU: 1}, never) == "never"

@@ -366,3 +366,18 @@ def test_of_a_cluster_owners_are_shown_to_those_who_may_list_them() -> None:
     refused = seen((jobs, Kind("batch.volcano.sh", "jobs")), workload="web/Job/made")
     assert (refused.status, source.read) == (404, [])
     assert 'Ask for the role "view" there' in words(refused)
+
+
+def test_of_several_templates_the_page_tells_of_the_one_that_decides() -> None:
+    """A launcher without a GPU has a place, and its workers none: verdict, places and alternatives are the workers'."""
+    launcher = {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]}}
+    worker = {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 64}}}]}}
+    value = {
+        "apiVersion": "kubeflow.org/v2beta1",
+        "kind": "MPIJob",
+        "metadata": {"name": "train"},
+        "spec": {"mpiReplicaSpecs": {"Launcher": {"template": launcher}, "Worker": {"replicas": 2, "template": worker}}},
+    }
+    found = words(asked(recorded(), "/job", form={"manifest": json.dumps(value), "namespace": "web"}))
+    assert "a node has room for it now" not in found
+    assert "told of spec.mpiReplicaSpecs.Worker.template" in " ".join(found.split())
