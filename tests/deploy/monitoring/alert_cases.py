@@ -149,6 +149,9 @@ CASES: dict[str, Case] = {
     "BerthReportsNotWritten": Case(series={f'berth_audit_report_writes_total{{{AUDIT}, result="failed"}}': f"0+1{HOUR}"}, labels=AN_AUDIT),
 }
 OTHERS: dict[str, Case] = {
+    "BerthReplicaDown: for more than an hour": Case(
+        series={f"up{{{A}}}": "1x2 0x67", f'berth_build_info{{{A}, version="1.2.3"}}': "1x2 stale _x66"}, labels=ONE
+    ),
     "BerthReplicaNotReady: an expired certificate": Case(
         series={f"berth_certificate_expiry_timestamp_seconds{{{A}}}": f"1000{HOUR}"}, labels=ONE
     ),
