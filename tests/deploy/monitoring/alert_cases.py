@@ -103,7 +103,10 @@ CASES: dict[str, Case] = {
     "BerthReplicasGone": Case(series={}, gone=(f"berth_build_info{{{A}", f"berth_build_info{{{B}")),
     "BerthReplicaDown": Case(series={f"up{{{A}}}": "1x50 0x20"}, gone=(), labels=ONE),
     "BerthReplicaNotReady": Case(
-        series={f"berth_snapshot_timestamp_seconds{{{A}}}": f"0{HOUR}"},
+        series={
+            f"berth_snapshot_timestamp_seconds{{{A}}}": f"0{HOUR}",
+            f"berth_snapshot_last_reload_successful{{{A}}}": f"0{HOUR}",
+        },
         labels=ONE,
     ),
     "BerthFailedOpen": Case(
@@ -156,7 +159,17 @@ OTHERS: dict[str, Case] = {
         series={f"berth_certificate_expiry_timestamp_seconds{{{A}}}": f"1000{HOUR}"}, labels=ONE
     ),
     "BerthReplicaNotReady: no certificate yet": Case(
-        series={f"berth_certificate_expiry_timestamp_seconds{{{A}}}": "NaN " * 70}, labels=ONE
+        series={
+            f"berth_certificate_expiry_timestamp_seconds{{{A}}}": "NaN " * 70,
+            f"berth_certificate_last_reload_successful{{{A}}}": f"0{HOUR}",
+        },
+        labels=ONE,
+    ),
+    "BerthCallsNotAnswered: the few that there are": Case(
+        series={
+            **dict.fromkeys(_CALLS, f"0{HOUR}"),
+            **_both("berth_requests_total", ', phase="mutate", decision="unavailable"', _each(3)),
+        }
     ),
     "BerthFailedOpen: for the first time": Case(
         series={'apiserver_admission_webhook_fail_open_count{job="apiserver", instance="m", name="mutate.pods.berth.dev"}': "_x55 1x15"},
