@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cli.output import yaml_writer
@@ -13,6 +13,7 @@ from console.server.paging import paged
 from console.server.query import LONGEST_NAME, QueryError
 from console.world.derived import Derived
 from console.world.view import View
+from policies.audit.ledger import Totals
 from policies.explain.effective import Effective, effective
 from policies.explain.effective_probe import Kind, known_as, workload_named
 from policies.findings import Finding
@@ -54,11 +55,10 @@ class Line:
 def policies(visit: Visit) -> Page:
     """All policies and node templates: those with something amiss first."""
     view = visit.view
-    totals = view.world.ledger.totals()
+    totals = view.world.ledger.totals() if view.scope.pods.every else {}
     lines = []
     for entry in view.entries():
         id_, finding = id_of(entry.key), view.world.findings.get(entry.key)
-        total = totals.get(id_)
         lines.append(
             Line(
                 id=id_,
@@ -66,13 +66,20 @@ def policies(visit: Visit) -> Page:
                 what=finding.what if finding is not None else "",
                 where=finding.where if finding is not None else "",
                 amiss=amiss(finding),
-                pods=None if entry.kind == "GPUNodeTemplate" else total.pods if total is not None else 0,
+                pods=None if entry.kind == "GPUNodeTemplate" else _pods(id_, totals, view),
             )
         )
     lines.sort(key=lambda line: (not line.amiss, line.id))
     shown = paged(lines, visit.query, "/policies")
     values = {"paged": shown, "namespaces": _namespaces(view), "hidden": len(view.world.entries) - len(lines)}
     return Page(template="policies.html", title="Policies", values=values)
+
+
+def _pods(id_: str, totals: Mapping[str, Totals], view: View) -> int:
+    """Return the pods that a policy is for, of those that may be listed."""
+    if view.scope.pods.every:
+        return totals[id_].pods if id_ in totals else 0
+    return sum(count.pods for count in view.counted(id_).values())
 
 
 def amiss(finding: Finding | None) -> Sequence[Condition]:

@@ -86,3 +86,15 @@ def test_rights_bound_what_is_named() -> None:
     assert asked(found, "/policies/one", web, name="ClusterGPUPolicy/secret-guard").status == 404
     assert asked(found, "/policies/namespace", web, namespace="web").status == 404
     assert asked(found, "/policies/namespace", EVERYTHING, namespace="web").status == 200
+
+
+def test_pods_are_counted_of_namespaces_whose_pods_may_be_listed() -> None:
+    """Who may list a guardrail and no pods learns no number of pods of others."""
+    found = world(eks.objects(), [policy("guard", mode="Enforce", default={"acceleratorTaints": "Tolerate"})])
+    every = found.ledger.totals()["ClusterGPUPolicy/guard"].pods
+    web = sum(pod.stored.namespace == "web" for pod in found.ledger.pods.values() if not pod.stored.template)
+    assert 0 < web < every
+    numbers = {EVERYTHING: every, Scope(who="ada", cluster_policies=True): 0}
+    numbers[Scope(who="bob", cluster_policies=True, pods=Namespaces(names=frozenset({"web"})))] = web
+    for scope, number in numbers.items():
+        assert f'<td class="n">{number}</td>' in asked(found, "/policies", scope).text
