@@ -13,7 +13,7 @@ from cli.output import yaml_writer
 from console.job import listing, near, shown
 from console.job.answer import Answer, Teller
 from console.job.codes import code
-from console.job.pasted import Pasted, pasted
+from console.job.pasted import Pasted, pasted, unjudged
 from console.job.playground import PLAYGROUNDS, Supposed, facts, supposed
 from console.server.page import NotShown, Page, Visit
 from console.server.query import LONGEST_NAME
@@ -132,6 +132,7 @@ def _page(visit: Visit, form: Form, answer: Answer | None, errors: Sequence[Inpu
         "answer": None if answer is None else shown.answer(answer, view.world.at),
         "errors": [f"{error.place}: {error.message}" for error in errors],
         "of_text": read is not None,
+        "unjudged": [] if read is None or answer is not None else list(unjudged(read, view.world.snapshot)),
         "read": read or Pasted(),
         "form": form,
         "listed": listing.listing(visit) if answer is None and not form.manifest else None,

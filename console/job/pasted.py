@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from cli.given.inputs import Inputs, unfilled
 from cli.given.manifests import Manifest, read
+from cli.judging.judge import judge
+from cli.output import report
 from console.world.world import Raw
 from policies import work_budget
 from policies.document import Document, InputError, objects
@@ -18,6 +20,8 @@ MOST_OBJECTS = 200
 """Objects of one text that are read: Helm makes some fifty of a large chart."""
 MOST_TEMPLATES = 16
 """Pod templates of one object that are judged: a RayCluster has one for each group of workers."""
+MOST_UNJUDGED = 5
+"""Objects without pods of which it is said why they are not judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,3 +100,9 @@ def _too_large(one: Manifest) -> list[InputError]:
             )
             return [InputError(file=FILE, message=message, path=one.document.path + subject.template)]
     return []
+
+
+def unjudged(read_: Pasted, snapshot: Snapshot) -> Iterator[str]:
+    """Yield why objects without pods that are known are not judged, as `berth try` says it; nothing of facts."""
+    for one in [other for other in read_.others if not other.fact][:MOST_UNJUDGED]:
+        yield f"{_title(one)}: {report.decision(judge(one, snapshot))}."

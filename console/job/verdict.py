@@ -11,6 +11,7 @@ from cli.output import report
 from policies.verdict import Violation
 
 Tone = Literal["good", "warn", "bad", "plain"]
+CLAIMS = "resourceClaims"
 WORDS = {"good": "Good", "warn": "Look", "bad": "Stop", "plain": "Note"}
 
 
@@ -85,4 +86,6 @@ def _refused(what: str, violations: list[Violation]) -> Verdict:
 def _soon(found: Explanation) -> str | None:
     if found.outlook != "now":
         return found.outlook
+    if CLAIMS in found.unjudged:  # devices: whether one is free is what the claim decides
+        return "unknown"
     return "now" if any(one.outlook == "now" and not one.pool for one in found.where) or not found.where else "made"

@@ -381,3 +381,39 @@ def test_of_several_templates_the_page_tells_of_the_one_that_decides() -> None:
     found = words(asked(recorded(), "/job", form={"manifest": json.dumps(value), "namespace": "web"}))
     assert "a node has room for it now" not in found
     assert "told of spec.mpiReplicaSpecs.Worker.template" in " ".join(found.split())
+
+
+def test_what_is_not_judged_says_why() -> None:
+    """An object of a kind that the catalog does not have, with the accelerator that it holds and what to type; not a fact beside it."""
+    template = {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}}
+    text = json.dumps({"apiVersion": "x.example/v1", "kind": "Trainer", "metadata": {"name": "a"}, "spec": {"template": template}})
+    found = words(asked(recorded(), "/job", form={"manifest": text, "namespace": "web"}))
+    assert "Trainer a: not judged: holds nvidia.com/gpu" in found
+    assert "--catalog FILE" in found
+
+
+def test_a_pod_with_claims_is_not_told_that_it_has_room() -> None:
+    """Claims are not judged, and it is they that ask for its devices."""
+    spec = {
+        "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimName": "one"}],
+    }
+    claim = {
+        "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "one", "namespace": "web"},
+        "spec": {"devices": {"requests": [{"name": "g", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]}},
+    }  # fmt: skip
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "namespace": "web"}, "spec": spec}
+    text = f"{json.dumps(claim)}\n---\n{json.dumps(pod)}"
+    found = words(asked(recorded(), "/job", form={"manifest": text}))
+    assert "whether something in the cluster can run it is not known" in found
+    assert "has room for it now" not in found
+
+
+def test_a_pod_that_nobody_owns_is_of_nobody() -> None:
+    """Reports count it under its namespace, which owns no pod."""
+    container = {"name": "c", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    metadata = {"name": "bare", "namespace": "web"}
+    bare = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
+    found = words(asked(world([*eks.objects(), bare]), "/job", q="bare"))
+    assert "Namespace/web" not in found
+    assert "nobody" in found
