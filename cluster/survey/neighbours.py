@@ -87,7 +87,8 @@ class Neighbours:
         return (workload.resource or None) if workload is not None and not workload.cluster else None
 
     def _base(self, api_version: str) -> str:
-        group = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        path = quote(api_version)  # of an owner reference it is what the author of a pod wrote
+        group = f"/apis/{path}" if "/" in api_version else f"/api/{path}"
         return f"{group}/namespaces/{quote(self.namespace, safe='')}"
 
 
