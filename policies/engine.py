@@ -42,6 +42,7 @@ FEW = 8
 LARGE = 30
 """Items (``policies.work_budget``) of the largest pod on which all sixteen are tried: six containers with
 a GPU and a term of six."""
+CHECKS = tuple(rule.check for rule in RULES if rule.check is not None)
 ON_UPDATE = {rule.name: rule.check_update for rule in RULES if rule.check_update is not None}
 """The checks of an update: what it may change of a pod is in ``policies.rules``."""
 
@@ -185,8 +186,8 @@ def _check(request: Request, made: Plan) -> Iterator[Violation | Remark]:
     """Yield every violation that this actor may be refused for; the others, about its placement, become
     remarks."""
     spared = messages.spared(made.actor.placement)
-    for rule in RULES:
-        for found in rule.check(request, made):
+    for check in CHECKS:
+        for found in check(request, made):
             yield _spared(found, made) if isinstance(found, Violation) and found.code in spared else found
 
 

@@ -157,6 +157,8 @@ class Require:
     """In seconds."""
     protection_max: int | None = None
     """In seconds."""
+    max_runtime: int | None = None
+    """In seconds."""
     forbid_tolerations: tuple[TolerationPattern, ...] = ()
 
 
@@ -174,12 +176,22 @@ class Default:
     """In seconds, or ``Always``."""
     tolerate: tuple[TolerationPattern, ...] = ()
     repair: tuple[Literal["accelerators"], ...] = ()
+    max_runtime: int | None = None
+    """In seconds."""
+    shared_memory: int | None = None
+    """In bytes."""
+    runtime_class: str | None = None
+    priority_class: str | None = None
+    scheduler_name: str | None = None
+    topology: str | None = None
+    """The node label whose value pods of one workload should share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allow:
     node_templates: tuple[str, ...] = ()
     tolerations: tuple[TolerationPattern, ...] = ()
+    priority_classes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,6 +85,14 @@ def _rounded(number: Fraction) -> Fraction:
     return Fraction(ceil(number * _NANO), _NANO)
 
 
+def binary(number: int) -> str:
+    """Return a number of bytes with the largest binary suffix that leaves it whole: ``8Gi``, ``1536Mi``, ``1000``."""
+    for suffix, power in reversed(_BINARY.items()):
+        if number and not number % 2**power:
+            return f"{number >> power}{suffix}"
+    return str(number)
+
+
 def whole(value: object) -> int | None:
     """Return ``value`` as a whole number of devices, or None if it is none (a fraction, negative,
     unreadable)."""

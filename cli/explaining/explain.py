@@ -24,13 +24,13 @@ from policies.mending.smallest import MOST_TRIED, Found, runs, smallest
 from policies.patch import standing
 from policies.patch.applied import APPLIED
 from policies.patch.json_tree import apply_patch
-from policies.pods.view import PodError
+from policies.pods.view import DEFAULT_SCHEDULER, PodError
 from policies.request import Request
 from policies.scheduling import pool_blockers
 from policies.scheduling.fleet import Fleet, best, blockers, outlook
 from policies.scheduling.nodes import NodeGroup
 from policies.scheduling.pools import Pool
-from policies.scheduling.wants import DEFAULT_SCHEDULER, Wants, wants
+from policies.scheduling.wants import Wants, wants
 from policies.state.snapshot import Facts, Snapshot
 from policies.state.untyped import map_at, maps_in, text_of
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from policies.catalog import Catalog
 from policies.pods.permissions import FRACTIONS
-from policies.pods.projection import Reads, extract, reads
-from policies.pods.view import MIRROR, Raw
+from policies.pods.projection import PARTS, Reads, extract, reads
+from policies.pods.view import MIRROR, OF_NO_CLASS, Raw
 from policies.request import Request
 from policies.state.untyped import map_at, maps_in, text_of
 from policies.workloads.controllers import CONTROLLERS
@@ -91,7 +91,7 @@ class StoredPod:
 
 def widest(catalog: Catalog) -> Reads:
     """Return what any policy may read, besides labels, of which every one may be read."""
-    return replace(reads((), catalog), ordinary=True)
+    return replace(reads((), catalog), parts=PARTS)
 
 
 def stored(value: Mapping[str, Any], wide: Reads, *, as_written: bool = False) -> StoredPod:
@@ -107,6 +107,8 @@ def stored(value: Mapping[str, Any], wide: Reads, *, as_written: bool = False) -
     read = extract({"metadata": metadata, "spec": spec}, wide)
     if labels:
         read["metadata"]["labels"] = {key: one for key, one in labels.items() if key not in OF_ONE_POD}
+    for field in OF_NO_CLASS:  # the API server's, for its class or for none
+        read["spec"].pop(field, None)
     if not as_written and not _chosen_by_author(metadata):
         read["spec"].pop("nodeName", None)
     return StoredPod(

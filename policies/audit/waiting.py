@@ -7,11 +7,11 @@ from typing import Literal, get_args
 
 from policies.planning.plan import subject
 from policies.pods.projection import extract
-from policies.pods.view import Pod
+from policies.pods.view import DEFAULT_SCHEDULER, Pod
 from policies.reasons.no_place import nearest
 from policies.request import Request
 from policies.scheduling.blockers import Blocker
-from policies.scheduling.wants import DEFAULT_SCHEDULER, wants
+from policies.scheduling.wants import wants
 from policies.state.snapshot import Facts
 
 Waits = Literal["gated", "scheduler", "claims", "capacity", "taint", "label", "resource", "machines", "limits", "static", "unknown"]

@@ -70,6 +70,8 @@ class Catalog:
     retired_families: tuple[str, ...] = ()
     """Instance families that clusters may still have although no table of machines lists them any more:
     known by name alone."""
+    workload_labels: tuple[str, ...] = ()
+    """Labels whose value all pods of one workload share, the outermost first."""
     prices: Mapping[str, str] = field(default_factory=dict)
     """Cloud -> where and when its MachineType.usd_per_hour hold: ``AWS us-east-1, on demand, 2026-07-20``."""
     other_platforms: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -49,6 +49,7 @@ class Clips:
             *_tolerations(compiled, others, allowing),
             *self._template(compiled, others, allowing),
             *_slice(compiled, others),
+            *_priority(compiled, allowing),
         )
         return found[:MOST_SENTENCES]
 
@@ -105,6 +106,7 @@ _LIMITS: tuple[tuple[str, str, Callable[[Require], int | None], str], ...] = (
     ("spec.default.gracePeriod", "spec.require.gracePeriod.max", lambda r: r.grace_max, "is clipped to {} by {}"),
     ("spec.default.gracePeriod", "spec.require.gracePeriod.min", lambda r: r.grace_min, "is raised to {}, which is required by {}"),
     ("spec.default.protectFor", "spec.require.protection.max", lambda r: r.protection_max, "is clipped to {} by {}"),
+    ("spec.default.maxRuntime", "spec.require.maxRuntime", lambda r: r.max_runtime, "is clipped to {} by {}"),
 )
 """Rows of (path of a default, path of its bound, getter of the bound, what happens to the default)."""
 
@@ -130,6 +132,12 @@ def _tolerations(compiled: Compiled, others: Sequence[Compiled], allowing: Seque
             yield f"{unadded}: no ClusterGPUPolicy allows it here (allow.tolerations)"
         elif forbidders := [c for c in others if _forbids(c, pattern)]:
             yield f"{unadded}: it is forbidden by {_ids(forbidders)}"
+
+
+def _priority(compiled: Compiled, allowing: Sequence[Compiled]) -> Iterator[str]:
+    name = compiled.policy.default.priority_class
+    if name is not None and compiled.policy.namespace is not None and not any(name in c.policy.allow.priority_classes for c in allowing):
+        yield f"spec.default.priorityClass {name} does not act: no ClusterGPUPolicy allows it here (allow.priorityClasses)"
 
 
 def _forbids(compiled: Compiled, pattern: TolerationPattern) -> bool:

@@ -57,6 +57,10 @@ AXES = (
     _Axis("mig", lambda c: c.policy.default.mig, lambda c: "spec.default.mig"),
     _Axis("machine", _machine, lambda c: " and ".join(one.field for one in c.machine)),
     _Axis("capacity", _capacity, lambda c: f"spec.default.{'capacity' if c.capacity is not None else 'longRuns'}"),
+    _Axis("runtimeClass", lambda c: c.policy.default.runtime_class, lambda c: "spec.default.runtimeClass"),
+    _Axis("priorityClass", lambda c: c.policy.default.priority_class, lambda c: "spec.default.priorityClass"),
+    _Axis("schedulerName", lambda c: c.policy.default.scheduler_name, lambda c: "spec.default.schedulerName"),
+    _Axis("topology", lambda c: c.policy.default.topology, lambda c: "spec.default.topology"),
 )
 
 

@@ -18,6 +18,7 @@ from policies.messages import At, Phrase
 from policies.patch.json_tree import value_at
 from policies.pods.annotations import OPT_OUT, SLICE
 from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS
+from policies.pods.view import DEADLINE, GRACE
 from policies.quantity import QuantityError, parse
 from policies.scheduling.blockers import TOLERATIONS
 from policies.scheduling.wants import SELECTOR, TERMS, wants
@@ -28,7 +29,6 @@ Raw = Mapping[str, Any]
 _ANNOTATIONS: Path = ("metadata", "annotations")
 _METADATA = (_ANNOTATIONS, ("metadata", "labels"))
 _NODE_NAME: Path = ("spec", "nodeName")
-_GRACE = "terminationGracePeriodSeconds"
 _SIDES = ("limits", "requests")
 MOST_OFFERED = 6
 """Values of one fix that are tried: a label may have hundreds."""
@@ -130,7 +130,7 @@ def _at(path: Path, texts: list[str], numbers: list[int], advised: Iterable[Path
         names = [(*path, i, "matchFields", j) for i, term in enumerate(maps_in(value_at(pod, path))) for j, _ in _fields(term)]
         if names:
             yield tuple(Step("unlabel", (), drops=name) for name in names)
-    elif path[-1:] == (_GRACE,):
+    elif path[-1:] in ((GRACE,), (DEADLINE,)):
         for number in numbers:
             yield _step("write", [_put(pod, path, number)])
         if len(path) > 2 and present:

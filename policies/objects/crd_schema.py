@@ -16,7 +16,21 @@ from typing import Any
 from policies import duration
 from policies.objects import definition, validation
 from policies.objects import parts as part
-from policies.objects.field_types import Cel, Choice, Field, Items, Kind, Labels, Shape, SliceSize, Span, Struct, Text, UsableMemory
+from policies.objects.field_types import (
+    Cel,
+    Choice,
+    Field,
+    Items,
+    Kind,
+    Labels,
+    Memory,
+    Shape,
+    SliceSize,
+    Span,
+    Struct,
+    Text,
+    UsableMemory,
+)
 from policies.objects.json_schema import Schema, json_schema
 
 Raw = dict[str, Any]
@@ -69,6 +83,8 @@ def _schema(given: Schema, shape: Shape, kind: Kind, example: str) -> Schema:
             return _word(given, _SIZE, _CHARACTERS)
         case UsableMemory():
             return _word(given, _usable(given["pattern"]), 2 * _CHARACTERS)
+        case Memory():
+            return _word(given, _memory(given["pattern"], example), 2 * _CHARACTERS)
     return given
 
 
@@ -182,6 +198,14 @@ def _usable(pattern: str) -> Cel:
     return Cel(
         rule=f"self.matches(r'{pattern}') && quantity(self).isGreaterThan(quantity('0'))",
         message="wants an amount of memory; write usableMemory: 9.5Gi",
+    )
+
+
+def _memory(pattern: str, example: str) -> Cel:
+    return Cel(
+        rule=f"self.matches(r'{pattern}') && quantity(self).compareTo(quantity('1Mi')) >= 0"
+        " && quantity(self).compareTo(quantity('1Ti')) <= 0",
+        message=f"wants an amount of memory from 1Mi to 1Ti; write {example}",
     )
 
 

@@ -91,6 +91,11 @@ class UsableMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """An amount of memory from 1Mi to 1Ti, ``8Gi``; stored as bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Items:
     """A list, not empty unless ``least`` is 0; values given twice count once."""
 
@@ -125,7 +130,7 @@ class Struct:
     None: field by field."""
 
 
-Shape = Text | Name | Template | Choice | Flag | Whole | Span | SliceSize | UsableMemory | Items | Labels | Struct
+Shape = Text | Name | Template | Choice | Flag | Whole | Span | SliceSize | UsableMemory | Memory | Items | Labels | Struct
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

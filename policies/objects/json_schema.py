@@ -20,6 +20,7 @@ from policies.objects.field_types import (
     Items,
     Kind,
     Labels,
+    Memory,
     Name,
     Shape,
     SliceSize,
@@ -74,7 +75,7 @@ def _schema(shape: Shape, kind: Kind) -> Schema:
     return {"type": "string", **_word(shape)}
 
 
-def _word(shape: Text | Name | Template | Span | SliceSize | UsableMemory) -> Schema:
+def _word(shape: Text | Name | Template | Span | SliceSize | UsableMemory | Memory) -> Schema:
     match shape:
         case Text(pattern=str()):
             return {"maxLength": shape.most, "pattern": shape.pattern}
@@ -84,7 +85,7 @@ def _word(shape: Text | Name | Template | Span | SliceSize | UsableMemory) -> Sc
             return {"pattern": duration.PATTERN}
         case SliceSize():
             return {"pattern": "^[0-9]{1,4}gb$"}
-        case UsableMemory():
+        case UsableMemory() | Memory():
             return {"pattern": r"^[0-9]+(\.[0-9]+)?([kMGT]|[KMGT]i)?$"}
     return {"minLength": 1, "maxLength": _NAME_LENGTH}
 

@@ -13,6 +13,7 @@ from policies.objects.field_types import (
     Items,
     Kind,
     Labels,
+    Memory,
     Name,
     Rule,
     Shape,
@@ -105,7 +106,7 @@ def _type(shape: Shape) -> str:
     return _word_type(shape)
 
 
-def _word_type(shape: Text | Name | Template | Span | SliceSize | UsableMemory) -> str:
+def _word_type(shape: Text | Name | Template | Span | SliceSize | UsableMemory | Memory) -> str:
     match shape:
         case Text():
             return shape.wanted.removeprefix("a ")

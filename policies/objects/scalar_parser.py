@@ -12,13 +12,13 @@ from policies import duration, quantity
 from policies.catalog.names import Names
 from policies.document import kind_of
 from policies.nearest import hint, nearest
-from policies.objects.field_types import Choice, Flag, Name, SliceSize, Span, Template, Text, UsableMemory, Whole
+from policies.objects.field_types import Choice, Flag, Memory, Name, SliceSize, Span, Template, Text, UsableMemory, Whole
 
-Leaf = Text | Name | Template | Choice | Flag | Whole | Span | SliceSize | UsableMemory
+Leaf = Text | Name | Template | Choice | Flag | Whole | Span | SliceSize | UsableMemory | Memory
 
 _SIZE = re.compile(r"([0-9]{1,4})gb", re.ASCII)
 _PROFILE = re.compile(r"[0-9]+g\.([0-9]{1,4}gb).*", re.ASCII)
-_MIB = 2**20
+_MIB, _TIB = 2**20, 2**40
 
 
 class Mistake(ValueError):
@@ -48,7 +48,7 @@ def read(shape: Leaf, value: object, example: str, names: Names) -> Any:
     return _word(shape, value, names)
 
 
-def _word(shape: Text | Name | Template | Choice | SliceSize | UsableMemory, value: str, names: Names) -> Any:
+def _word(shape: Text | Name | Template | Choice | SliceSize | UsableMemory | Memory, value: str, names: Names) -> Any:
     match shape:
         case Text():
             return _text(shape, value, names)
@@ -60,6 +60,8 @@ def _word(shape: Text | Name | Template | Choice | SliceSize | UsableMemory, val
             return _slice(value, names.slice_sizes)
         case UsableMemory():
             return _usable(value, names.usable_mib)
+        case Memory():
+            return _memory(value)
     return value
 
 
@@ -124,6 +126,16 @@ def _usable(value: str, verified: list[int]) -> int:
         figures = ", ".join(f"{mib / 1024:g}Gi" for mib in verified) or "none"
         raise Mistake(f'no MIG profile is verified to have "{value}"; verified figures: {figures}')
     return wanted
+
+
+def _memory(value: str) -> int:
+    try:
+        amount = quantity.parse(value)
+    except quantity.QuantityError:
+        raise wants("an amount of memory", value, "8Gi") from None
+    if not _MIB <= amount <= _TIB:
+        raise Mistake(f'wants an amount of memory from 1Mi to 1Ti, found "{value}"')
+    return math.ceil(amount)
 
 
 def _flag(value: object, example: str) -> bool:

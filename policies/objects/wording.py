@@ -13,9 +13,22 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
-from policies import duration
+from policies import duration, quantity
 from policies.objects import definition
-from policies.objects.field_types import Choice, Field, Flag, Items, Kind, Labels, Shape, SliceSize, Span, Struct, UsableMemory
+from policies.objects.field_types import (
+    Choice,
+    Field,
+    Flag,
+    Items,
+    Kind,
+    Labels,
+    Memory,
+    Shape,
+    SliceSize,
+    Span,
+    Struct,
+    UsableMemory,
+)
 from policies.policy import LabelSelector, NodeTemplate, Policy
 
 
@@ -144,6 +157,8 @@ def _text(shape: Shape, value: Any, most: int | None) -> str:
             return f"{value}gb"
         case UsableMemory():
             return f"{value}Mi"
+        case Memory():
+            return quantity.binary(value)
         case Flag():
             return "true" if value else "false"
     return str(value)

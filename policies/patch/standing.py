@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from policies.patch import json_tree
 from policies.patch.applied import APPLIED, LONGEST, Entry, digest_at, index_of, steps, written
 from policies.patch.json_patch import Patch, pointer, value_at
-from policies.pods.view import GRACE, PROBES, TERMS, Raw
+from policies.pods.view import DEADLINE, GRACE, PROBES, TERMS, Raw
 from policies.verdict import Edit, Path
 
 DEFAULT_GRACE = 30
@@ -24,6 +24,7 @@ DEFAULT_GRACE = 30
 _SHORTEST = 0
 """seconds: below every floor, which is at least a second"""
 _GRACE: Path = ("spec", GRACE)
+_FIELDS = (DEADLINE, "runtimeClassName", "priorityClassName", "schedulerName")
 _ANNOTATION: Path = ("metadata", "annotations", APPLIED)
 Whole = Callable[[str], str | None]
 """Returns the resource name of the whole GPU for that of a slice; None for any other name."""
@@ -115,8 +116,10 @@ def _path(text: str) -> Path | None:
 def _is_written(path: Path) -> bool:
     match path:
         case (str(field),):
-            return field == GRACE
-        case ("tolerations", int()):
+            return field in (GRACE, *_FIELDS)
+        case ("tolerations" | "volumes", int()) | ("containers" | "initContainers", int(), "volumeMounts", int()):
+            return True
+        case ("affinity", "podAffinity", "preferredDuringSchedulingIgnoredDuringExecution", int()):
             return True
         case ("containers" | "initContainers", int(), str(probe), str(field)):
             return probe in PROBES and field == GRACE

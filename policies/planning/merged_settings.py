@@ -5,20 +5,15 @@ Merging uses only union, longest and shortest, so that the order of policies nev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from policies.offers.constraints import Compiled
 from policies.pods.permissions import Calm
 from policies.policy import TolerationPattern
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """The tightest of several limits, with the policies that set it."""
-
-    value: int
-    policies: tuple[str, ...]
+from policies.settings import running
+from policies.settings.limits import Limit, least, most
+from policies.settings.running import Running
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +43,7 @@ class MergedSettings:
     """``allow.tolerations`` of the cluster's policies."""
     forbid: tuple[tuple[TolerationPattern, str], ...]
     allowed_templates: frozenset[str]
+    running: Running
 
 
 FORBID = "spec.require.tolerations.forbid"
@@ -64,14 +60,14 @@ def read(policies: Sequence[Compiled], certain: Sequence[Compiled], grace: Calm,
     tolerate, ungranted = _tolerate(certain, granted)
     one_of = [(set(limit.one_of), c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod) and limit.one_of]
     return MergedSettings(
-        grace=_most((c.policy.default.grace, c.policy.id) for c in _for(grace, certain)),
-        grace_min=_most((c.policy.require.grace_min, c.policy.id) for c in policies),
-        grace_max=_least((c.policy.require.grace_max, c.policy.id) for c in policies),
-        protect=_most(
+        grace=most((c.policy.default.grace, c.policy.id) for c in _for(grace, certain)),
+        grace_min=most((c.policy.require.grace_min, c.policy.id) for c in policies),
+        grace_max=least((c.policy.require.grace_max, c.policy.id) for c in policies),
+        protect=most(
             (FOREVER if p == "Always" else p, c.policy.id) for c in _for(disruption, certain) for p in [c.policy.default.protect_for]
         ),
-        protect_max=_least((c.policy.require.protection_max, c.policy.id) for c in policies),
-        gpus_max=_least((limit.max, c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod)),
+        protect_max=least((c.policy.require.protection_max, c.policy.id) for c in policies),
+        gpus_max=least((limit.max, c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod)),
         one_of=tuple(sorted(set.intersection(*(values for values, _ in one_of)))) if one_of else None,
         one_of_by=tuple(name for _, name in one_of),
         equal={
@@ -86,6 +82,7 @@ def read(policies: Sequence[Compiled], certain: Sequence[Compiled], grace: Calm,
         granted=tuple(granted),
         forbid=tuple((pattern, c.policy.id) for c in policies for pattern in c.policy.require.forbid_tolerations),
         allowed_templates=frozenset(name for allow in allows for name in allow.node_templates),
+        running=running.read(policies, certain, _for(grace, certain)),
     )
 
 
@@ -95,22 +92,6 @@ def _for(calm: Calm, policies: Sequence[Compiled]) -> Sequence[Compiled]:
     if calm == "named":
         return [c for c in policies if c.policy.match.workloads]
     return policies if calm == "yes" else ()
-
-
-def _most(values: Iterable[tuple[int | None, str]]) -> Limit | None:
-    return _extreme(values, largest=True)
-
-
-def _least(values: Iterable[tuple[int | None, str]]) -> Limit | None:
-    return _extreme(values, largest=False)
-
-
-def _extreme(values: Iterable[tuple[int | None, str]], *, largest: bool) -> Limit | None:
-    given = [(value, who) for value, who in values if value is not None]
-    if not given:
-        return None
-    value = (max if largest else min)(value for value, _ in given)
-    return Limit(value, tuple(sorted(who for v, who in given if v == value)))
 
 
 _Granted = tuple[tuple[TolerationPattern, tuple[str, ...]], ...]

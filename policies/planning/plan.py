@@ -26,6 +26,7 @@ from policies.pods.permissions import Actor, actor_of, workloads_of
 from policies.pods.view import Pod
 from policies.policy import Policy
 from policies.request import Request
+from policies.settings.running import deadline, seconds_of
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import Field, Path, Remark, Violation
 
@@ -205,6 +206,10 @@ def make(facts: Facts, about: Subject, policies: tuple[Compiled, ...]) -> Plan:
     policies."""
     certain = tuple(c for c in policies if c in about.certain)
     together, wanted = demands(facts.snapshot, policies, certain, about.author.longest, about.actor)
+    own = about.author
+    if about.request.phase == "mutate" and seconds_of(about.pod) is None and (limit := deadline(wanted.running, own.expected, about.actor)):
+        own = author.ended(own, limit.value)  # as it reads on the next call
+        together, wanted = demands(facts.snapshot, policies, certain, own.longest, about.actor)
     asked_for = about.space.wanted
     return Plan(
         pod=about.pod,
@@ -213,7 +218,7 @@ def make(facts: Facts, about: Subject, policies: tuple[Compiled, ...]) -> Plan:
         actor=about.actor,
         policies=policies,
         devices=about.devices,
-        author=about.author,
+        author=own,
         settings=wanted,
         demands=together,
         terms=about.terms,

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from policies import duration
 from policies.catalog import Catalog
 from policies.messages import At, Phrase, phrase
-from policies.pods.view import Pod
+from policies.pods.view import DEADLINE, Pod
 from policies.policy import GROUP, LongRuns
 from policies.verdict import Path, Violation
 
@@ -34,6 +34,8 @@ class Author:
     longest: Fraction | None = None
     """The longer of the two, None if neither is given. ``require`` uses this: of two values the less
     favourable one counts."""
+    expected: Fraction | None = None
+    """The annotation alone."""
     template: str | None = None
     slice_gb: int | None = None
     no_slice: bool = False
@@ -41,6 +43,14 @@ class Author:
     opt_out_grace: bool = False
     violations: tuple[Violation, ...] = ()
     """Violations about annotations that cannot be read."""
+
+
+def ended(author: Author, seconds: int) -> Author:
+    """Return the settings of an author whose pod is given this ``activeDeadlineSeconds``, having none: those that are
+    read of it on the next call."""
+    last = Fraction(seconds)
+    expected = author.expected
+    return replace(author, seconds=last if expected is None else expected, longest=last if expected is None else max(expected, last))
 
 
 def is_long(seconds: Fraction | int | None, long_runs: LongRuns) -> bool:
@@ -57,6 +67,7 @@ def read(pod: Pod, catalog: Catalog) -> Author:
     return Author(
         seconds=deadline if expected is None else expected,
         longest=max((one for one in (expected, deadline) if one is not None), default=None),
+        expected=expected,
         template=_text(pod, TEMPLATE),
         slice_gb=_slice_gb(pod),
         no_slice=_text(pod, SLICE) == NO_SLICE,
@@ -77,7 +88,7 @@ def _expected(pod: Pod) -> Fraction | None:
 
 
 def _deadline(pod: Pod) -> Fraction | None:
-    deadline = pod.spec.get("activeDeadlineSeconds")
+    deadline = pod.spec.get(DEADLINE)
     return Fraction(deadline) if isinstance(deadline, int) and not isinstance(deadline, bool) else None
 
 

@@ -96,26 +96,32 @@ class Actor:
     placement: Placement = "all"
     mirror: bool = False
     """True for a mirror pod: it is neither edited nor refused."""
+    fills: bool = True
+    """True if defaults fill in shared memory and classes."""
+    moves: bool = True
+    """True if a default may name its scheduler: nobody has chosen its node, a scheduler or a queue."""
 
 
 PLAIN = Actor(names=("a pod",))
 SERVICE = Actor(names=("a service's pod",), grace="named", floor="opt-out", disruption="named")
 DAEMON = Actor(
     names=("a pod of a DaemonSet",), affinity="no", resources="no", grace="no", floor="no", disruption="no", placement="node",
+    fills=False, moves=False,
 )  # fmt: skip
-PINNED = Actor(names=("a pod pinned to one node",), affinity="no", resources="no", placement="node")
+PINNED = Actor(names=("a pod pinned to one node",), affinity="no", resources="no", placement="node", moves=False)
 PLACED = Actor(
     names=("a pod with spec.nodeName",), tolerations=False,
-    affinity="no", resources="repair", grace="no", disruption="no", placement="node",
+    affinity="no", resources="repair", grace="no", disruption="no", placement="node", moves=False,
 )  # fmt: skip
 MIRRORED = Actor(
     names=("a mirror pod",), tolerations=False,
     affinity="no", resources="no", grace="no", floor="no", disruption="no", placement="none", mirror=True,
+    fills=False, moves=False,
 )  # fmt: skip
-QUEUED = Actor(names=("a queue system's pod",), resources="repair")
-FLAVORED = Actor(names=("a pod whose queue's flavors place it",), affinity="judge", resources="repair", placement="left")
-FRACTION = Actor(names=("a fraction of a GPU",), affinity="no", resources="no", placement="none")
-SHARING = Actor(names=("a fraction of a GPU",), resources="repair", chooses=False)
+QUEUED = Actor(names=("a queue system's pod",), resources="repair", moves=False)
+FLAVORED = Actor(names=("a pod whose queue's flavors place it",), affinity="judge", resources="repair", placement="left", moves=False)
+FRACTION = Actor(names=("a fraction of a GPU",), affinity="no", resources="no", placement="none", moves=False)
+SHARING = Actor(names=("a fraction of a GPU",), resources="repair", chooses=False, moves=False)
 """A part of a GPU that the pod also asks for by resource name: such a pod has offers, so what is required of
 them is written."""
 CLAIMED = Actor(names=("a pod with resource claims only",), by_driver=True, affinity="no", resources="repair", placement="none")
@@ -142,6 +148,8 @@ def meet(first: Actor, second: Actor) -> Actor:
         floor=min(first.floor, second.floor, key=_FLOOR.index),
         disruption=min(first.disruption, second.disruption, key=_CALM.index),
         placement=max(first.placement, second.placement, key=_PLACEMENT.index),
+        fills=first.fills and second.fills,
+        moves=first.moves and second.moves,
     )
 
 

@@ -8,13 +8,14 @@ Paths do not change: an edit's path in the projection is its path in the pod.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 from policies.catalog import Catalog
+from policies.pods import mounts
 from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS, KUEUE_LABELS, SHARING_WORDS
-from policies.pods.view import GRACE, MIRROR, PROBES, Raw
+from policies.pods.view import DEADLINE, GRACE, MIRROR, PROBES, Raw
 from policies.policy import GROUP, Policy
 
 SPEC = (
@@ -25,7 +26,11 @@ SPEC = (
     "resourceClaims",
     "schedulingGates",
     GRACE,
-    "activeDeadlineSeconds",
+    DEADLINE,
+    "runtimeClassName",
+    "priorityClassName",
+    "priority",
+    "preemptionPolicy",
 )
 """Fields of spec that are copied whole."""
 CONTAINER = ("name", "restartPolicy")
@@ -39,6 +44,12 @@ ORDINARY = ("cpu", "memory", "ephemeral-storage")
 ``spec.resources``."""
 
 
+Part = Literal["ordinary", "mounts", "neighbours"]
+"""``ordinary``: cpu and memory, which a policy compares. ``mounts``: what is mounted at shared memory, and memory
+limits. ``neighbours``: pod affinity, and the labels of one workload's pods."""
+PARTS: frozenset[Part] = frozenset(get_args(Part))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reads:
     """The labels, annotations and resources that policies and their catalog read: the cluster's policies,
@@ -47,19 +58,21 @@ class Reads:
     labels: frozenset[str]
     annotations: frozenset[str]
     """Annotations beside those of Berth's own group and of sharing schedulers, which are all read."""
-    ordinary: bool
-    """True if a policy compares cpu and memory."""
+    parts: frozenset[Part]
+    """What is read of pods for few policies alone."""
     users: frozenset[str]
     """The users that some policy excludes."""
+    workload_labels: frozenset[str]
+    """The labels that pods of one workload share, which are read with the part ``neighbours``."""
 
     def wider(self, policies: Sequence[Policy]) -> Reads:
         """Return these reads with those of the policies added: this very object if nothing is added."""
         labels = self.labels.union(*(_labels(policy) for policy in policies))
         users = self.users.union(*(policy.exclude_users for policy in policies))
-        ordinary = self.ordinary or any(_compares_ordinary(policy) for policy in policies)
-        if (labels, users, ordinary) == (self.labels, self.users, self.ordinary):
+        parts = self.parts.union(*(_parts(policy) for policy in policies))
+        if (labels, users, parts) == (self.labels, self.users, self.parts):
             return self
-        return replace(self, labels=labels, users=users, ordinary=ordinary)
+        return replace(self, labels=labels, users=users, parts=parts)
 
 
 def reads(policies: Iterable[Policy], catalog: Catalog) -> Reads:
@@ -76,8 +89,13 @@ def _labels(policy: Policy) -> frozenset[str]:
     return selector.keys if selector is not None else frozenset()
 
 
-def _compares_ordinary(policy: Policy) -> bool:
-    return "cpuAndMemory" in policy.require.requests_equal_limits
+def _parts(policy: Policy) -> Iterator[Part]:
+    if "cpuAndMemory" in policy.require.requests_equal_limits:
+        yield "ordinary"
+    if policy.default.shared_memory is not None:
+        yield "mounts"
+    if policy.default.topology is not None:
+        yield "neighbours"
 
 
 class Readers:
@@ -88,7 +106,7 @@ class Readers:
         self._catalog = catalog
         self._labels: Counter[str] = Counter()
         self._users: Counter[str] = Counter()
-        self._ordinary = 0
+        self._parts: Counter[Part] = Counter()
 
     def count(self, policy: Policy, sign: int) -> None:
         """Count a policy that comes into force (1) or is removed (-1)."""
@@ -96,18 +114,20 @@ class Readers:
             self._labels[key] += sign
         for user in policy.exclude_users:
             self._users[user] += sign
-        self._ordinary += sign * _compares_ordinary(policy)
+        for part in _parts(policy):
+            self._parts[part] += sign
 
     def reads(self) -> Reads:
         """Return what all counted policies read together."""
-        self._labels, self._users = +self._labels, +self._users
+        self._labels, self._users, self._parts = +self._labels, +self._users, +self._parts
         protections = self._catalog.protections
         labels = {p.key for p in protections if p.where == "labels"}
         return Reads(
             labels=frozenset({*labels, *self._catalog.signatures, *KUEUE_LABELS, *self._labels}),
             annotations=frozenset({*(p.key for p in protections if p.where == "annotations"), *FRACTIONS, FRACTION_DEVICES, MIRROR}),
-            ordinary=self._ordinary > 0,
+            parts=frozenset(self._parts),
             users=frozenset(self._users),
+            workload_labels=frozenset(self._catalog.workload_labels),
         )
 
 
@@ -127,7 +147,8 @@ def _metadata(metadata: Raw, read: Reads) -> Raw:
     out: Raw = {}
     labels, annotations = metadata.get("labels"), metadata.get("annotations")
     if labels is not None:
-        out["labels"] = {key: labels[key] for key in labels if key in read.labels} if isinstance(labels, dict) else labels
+        wanted = read.labels | read.workload_labels if "neighbours" in read.parts else read.labels
+        out["labels"] = {key: labels[key] for key in labels if key in wanted} if isinstance(labels, dict) else labels
     if annotations is not None:
         out["annotations"] = _annotations(annotations, read.annotations) if isinstance(annotations, dict) else annotations
     owners = metadata.get("ownerReferences")
@@ -142,8 +163,11 @@ def _annotations(annotations: Raw, keys: frozenset[str]) -> Raw:
 
 def _spec(spec: Raw, read: Reads) -> Raw:
     out = {field: spec[field] for field in SPEC if field in spec}
+    if "mounts" in read.parts:
+        out |= _taken(spec, ("hostIPC", "os"))
+        mounts.projected(spec, out)
     own = spec.get("resources")
-    if own is not None and read.ordinary:
+    if own is not None and "ordinary" in read.parts:
         out["resources"] = _resources(own, read) if isinstance(own, dict) else own
     for field in ("initContainers", "containers"):
         containers = spec.get(field)
@@ -151,7 +175,7 @@ def _spec(spec: Raw, read: Reads) -> Raw:
             out[field] = [_container(c, read) for c in containers] if isinstance(containers, list) else containers
     affinity = spec.get("affinity")
     if affinity is not None:
-        out["affinity"] = _taken(affinity, ("nodeAffinity",))
+        out["affinity"] = _taken(affinity, ("nodeAffinity", "podAffinity") if "neighbours" in read.parts else ("nodeAffinity",))
     return out
 
 
@@ -159,6 +183,8 @@ def _container(container: Any, read: Reads) -> Any:
     if not isinstance(container, dict):
         return container
     out = {field: container[field] for field in CONTAINER if field in container}
+    if "mounts" in read.parts:
+        mounts.projected_mounts(container, out)
     resources = container.get("resources")
     if resources is not None:
         out["resources"] = _resources(resources, read) if isinstance(resources, dict) else resources
@@ -174,12 +200,14 @@ def _resources(resources: Raw, read: Reads) -> Raw:
     for side in ("limits", "requests"):
         amounts = resources.get(side)
         if amounts is not None:
-            out[side] = amounts if read.ordinary or not isinstance(amounts, dict) else _accelerators(amounts)
+            out[side] = amounts if "ordinary" in read.parts or not isinstance(amounts, dict) else _accelerators(amounts, read)
+    if "mounts" in read.parts and "claims" in resources:
+        out["claims"] = resources["claims"]
     return out
 
 
-def _accelerators(amounts: Mapping[str, Any]) -> Raw:
-    return {name: amounts[name] for name in amounts if name not in ORDINARY}
+def _accelerators(amounts: Mapping[str, Any], read: Reads) -> Raw:
+    return {name: amounts[name] for name in amounts if name not in ORDINARY or ("mounts" in read.parts and name == "memory")}
 
 
 def _taken(value: Any, fields: Iterable[str]) -> Any:

@@ -21,6 +21,11 @@ MIRROR = "kubernetes.io/config.mirror"
 
 
 GRACE = "terminationGracePeriodSeconds"
+DEADLINE = "activeDeadlineSeconds"
+OF_NO_CLASS = ("priority", "preemptionPolicy")
+"""What the API server writes of a pod's priority class, or of none (k8s.io/kubernetes plugin/pkg/admission/priority)."""
+DEFAULT_SCHEDULER = "default-scheduler"
+"""k8s.io/api core/v1 DefaultSchedulerName, which the API server writes where a pod names none."""
 PROBES = ("livenessProbe", "startupProbe")
 """Probes with a grace period of their own (KEP-2238); a readiness probe ends nothing."""
 

@@ -15,13 +15,14 @@ from policies.messages import At, Phrase, phrase
 from policies.planning.plan import Subject
 from policies.pods.interval import NONE
 from policies.pods.permissions import KUEUE_LABELS
+from policies.pods.view import DEFAULT_SCHEDULER
 from policies.scheduling.amounts import PODS
 from policies.scheduling.blockers import TOLERATIONS, Blocker, of_node
 from policies.scheduling.fleet import OUTLOOKS, outlook
 from policies.scheduling.nodes import Node
 from policies.scheduling.pool_blockers import of_pool
 from policies.scheduling.pools import Pool, PoolReader
-from policies.scheduling.wants import DEFAULT_SCHEDULER, Term, Wants, wants
+from policies.scheduling.wants import Term, Wants, wants
 from policies.state import platform_detection
 from policies.state.places import NodePlace, Places
 from policies.state.snapshot import Snapshot

@@ -43,6 +43,7 @@ from policies.rules import (
     requests_match_limits,
     tolerations,
 )
+from policies.rules.running import max_runtime, priority_class, runtime_class, scheduler, shared_memory, topology
 from policies.verdict import Edit, Remark, Violation
 
 
@@ -50,7 +51,8 @@ from policies.verdict import Edit, Remark, Violation
 class Rule:
     name: str
     mutate: Callable[[Request, Plan], Iterator[Edit | Remark]]
-    check: Callable[[Request, Plan], Iterator[Violation | Remark]]
+    check: Callable[[Request, Plan], Iterator[Violation | Remark]] | None = None
+    """None if the rule only fills in defaults"""
     check_update: Callable[[Request, Plan], Iterator[Violation]] | None = None
     """None if an update can't change anything that the rule checks"""
 
@@ -63,4 +65,10 @@ RULES = (
     Rule("disruption", disruption.mutate, disruption.check, disruption.check_update),
     Rule("requests_match_limits", requests_match_limits.mutate, requests_match_limits.check, requests_match_limits.check_update),
     Rule("device_counts", device_counts.mutate, device_counts.check),
+    Rule("max_runtime", max_runtime.mutate, max_runtime.check),
+    Rule("shared_memory", shared_memory.mutate),
+    Rule("runtime_class", runtime_class.mutate),
+    Rule("priority_class", priority_class.mutate),
+    Rule("scheduler", scheduler.mutate),
+    Rule("topology", topology.mutate),
 )

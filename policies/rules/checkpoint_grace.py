@@ -20,13 +20,13 @@ from collections.abc import Collection, Iterator
 from policies import duration
 from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut
-from policies.planning.merged_settings import Limit
 from policies.planning.plan import Plan
 from policies.pods.annotations import OPT_OUT
 from policies.pods.view import GRACE, PROBES, mapping_at
 from policies.reasons import refusal_messages
 from policies.reasons.choice_messages import FLOOR, MOST_TEXT
 from policies.request import Request
+from policies.settings.limits import Limit
 from policies.verdict import Edit, Path, Remark, Violation, at_field
 
 NAME = "checkpoint_grace"

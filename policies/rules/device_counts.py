@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import fields, who
 from policies.planning import author_words
-from policies.planning.merged_settings import Limit, MergedSettings
+from policies.planning.merged_settings import MergedSettings
 from policies.planning.plan import Plan
 from policies.pods.interval import NONE, Count
 from policies.pods.permissions import is_fraction
@@ -25,6 +25,7 @@ from policies.policy import Sharing
 from policies.reasons import open_counts, refusal_messages
 from policies.reasons.slice_suggestions import MOST_SAID, nearest_slice
 from policies.request import Request
+from policies.settings.limits import Limit
 from policies.verdict import Edit, Path, Violation, at_field
 
 NAME = "device_counts"

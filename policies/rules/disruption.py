@@ -18,10 +18,11 @@ from policies import duration
 from policies.catalog import Protection
 from policies.messages import At, phrase
 from policies.objects.wording import cut
-from policies.planning.merged_settings import FOREVER, Limit
+from policies.planning.merged_settings import FOREVER
 from policies.planning.plan import Plan
 from policies.pods.view import Pod
 from policies.request import Request
+from policies.settings.limits import Limit
 from policies.verdict import Edit, Remark, Violation, at_field
 
 NAME = "disruption"

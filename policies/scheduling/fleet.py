@@ -8,11 +8,12 @@ from typing import Any, Literal
 
 from policies.catalog import Catalog
 from policies.offers.table import Table
+from policies.pods.view import DEFAULT_SCHEDULER
 from policies.scheduling import pool_blockers
 from policies.scheduling.blockers import Blocker, of_node, read
 from policies.scheduling.nodes import Node, NodeGroup, Occupant, grouped, nodes
 from policies.scheduling.pools import Pool, PoolReader
-from policies.scheduling.wants import DEFAULT_SCHEDULER, Wants
+from policies.scheduling.wants import Wants
 from policies.state import cluster_facts
 
 Place = Node | Pool

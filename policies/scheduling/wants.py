@@ -11,12 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from policies.pods.view import DEFAULT_SCHEDULER
 from policies.scheduling.amounts import Amounts, Port, host_ports, requests
 from policies.state.untyped import map_at, maps_in, text_of
 from policies.verdict import Path
 
-DEFAULT_SCHEDULER = "default-scheduler"
-"""k8s.io/api/core/v1 DefaultSchedulerName"""
 SELECTOR: Path = ("spec", "nodeSelector")
 TERMS: Path = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 

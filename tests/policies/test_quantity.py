@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.quantity import QuantityError, parse, whole
+from policies.quantity import QuantityError, binary, parse, whole
 
 ONE = ["1", 1, 1.0, "1000m", "1e0", "1E0", "+1", "1.", "0.001k", "1000000u", "1000000000n", ".1e1", " 1 ", "0" * 99 + "1", "1e4294967296"]
 
@@ -69,6 +69,13 @@ def test_what_is_no_quantity_is_refused(value: object) -> None:
 def test_whole_numbers_of_devices(value: object, count: int | None) -> None:
     """A fraction, a negative and an unreadable amount are no number of devices."""
     assert whole(value) == count
+
+
+@pytest.mark.parametrize(("number", "text"), [(2**33, "8Gi"), (3 * 2**29, "1536Mi"), (1000, "1000"), (0, "0"), (2**40, "1Ti")])
+def test_bytes_with_a_suffix(number: int, text: str) -> None:
+    """The largest that leaves the number whole, and it reads as the number again."""
+    assert binary(number) == text
+    assert parse(text) == number
 
 
 @given(st.integers(-(10**12), 10**12))

@@ -38,6 +38,7 @@ class Expected:
     tolerations: set[tuple[str, str, str | None, str | None]] = field(default_factory=set)
     """added: (key, operator, value, effect)"""
     grace: int | None = None
+    deadline: int | None = None
     probes: int = 0
     """how many probes get the former grace"""
     marks: dict[str, str] = field(default_factory=dict)
@@ -141,8 +142,21 @@ class Case:
     def words(self) -> list[float]:
         """Seconds: the annotation where it is one above zero, then the deadline."""
         expected = pods.duration(self.annotations.get("berth.dev/expected-duration"))
-        deadline = self.pod["spec"].get("activeDeadlineSeconds")
+        deadline = self.pod["spec"].get("activeDeadlineSeconds", self.end() if self.request.phase == "mutate" else None)
         return [w for w in (expected, deadline) if w is not None and (w > 0 or w is deadline)]
+
+    def end(self) -> int | None:
+        """The deadline that a pod without one is given: by default not before its author expects it to end, and never after the longest."""
+        if "activeDeadlineSeconds" in self.pod["spec"]:
+            return None
+        longest = self.least(lambda p: p.require.max_runtime) if self.row.floor != "no" else None
+        acting = [p for p in self.acting(self.row.grace) if p.default.max_runtime is not None]
+        own = [p for p in acting if p.namespace is not None]
+        default = max((p.default.max_runtime or 0 for p in own or acting), default=None)
+        expected = pods.duration(self.annotations.get("berth.dev/expected-duration")) or 0
+        if default is None or expected > default:
+            return longest
+        return default if longest is None else min(default, longest)
 
     def is_long(self, runs: LongRuns | None, *, longest: bool = True) -> bool:
         """By the longer word; by the first one, for a default."""

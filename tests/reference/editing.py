@@ -23,6 +23,7 @@ class Editing(Choosing):
     def edit(self) -> None:
         self.add_tolerations()
         self.raise_grace()
+        self.out.deadline = self.end()
         self.mark()
         self.set_resources()
         if self.row.affinity == "write" and self.world.placed:

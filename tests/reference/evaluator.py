@@ -91,6 +91,7 @@ class Judged(Editing):
         codes |= self.walked_past()
         codes |= self.too_long()
         codes |= self.too_short()
+        codes |= self.endless()
         codes |= self.placement()
         codes |= self.shared()
         codes -= PLACED - JUDGED[self.row.placement]

@@ -110,6 +110,13 @@ class Refusals(Case):
         short = self.request.phase == "validate" and self.pod["spec"].get("terminationGracePeriodSeconds", 30) < least
         return {"BERTH-133"} if short else set()
 
+    def endless(self) -> set[str]:
+        """A pod that runs longer than it may; on validate one without an end too."""
+        most, seconds = self.least(lambda p: p.require.max_runtime), self.pod["spec"].get("activeDeadlineSeconds")
+        if most is None or self.row.floor == "no" or (seconds is None and self.request.phase == "mutate"):
+            return set()
+        return {"BERTH-143"} if seconds is None or seconds > most else set()
+
     def too_long(self) -> set[str]:
         out = set()
         grace, most = self.pod["spec"].get("terminationGracePeriodSeconds", 30), self.least(lambda p: p.require.grace_max)

@@ -84,6 +84,7 @@ def _catalog(top: Fields) -> Catalog:
         retired_families=_column(top, "retiredFamilies", "name"),
         prices=top.named("prices", lambda _, entry: entry.text("where")),
         label_aliases=_pairs(top, "labelAliases", "old", "key"),
+        workload_labels=_column(top, "workloadLabels", "label"),
         other_platforms=top.named("otherPlatforms", lambda _, entry: entry.labels("labels")),
     )
 

@@ -43,6 +43,7 @@ LISTS: Mapping[str, Key | None] = {
     "labelAliases": _field("old"),
     "otherDrivers": _field("driver"),
     "schedulers": _field("name"),
+    "workloadLabels": _field("label"),
 }
 """Sections that are lists of records -> the key that distinguishes records; None: the whole record."""
 MAPS = ("prices", "clouds", "vendors", "migSets", "platforms", "otherPlatforms", "schemes")

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from policies import policy
 from policies.objects import parts as part
 from policies.objects import validation as between
+from policies.objects.definition import running_spec as running
 from policies.objects.field_types import Choice, Field, Items, Kind, Name, SliceSize, Span, Struct, Template, Text, UsableMemory, Whole
 from policies.verdict import MODES
 
@@ -122,6 +123,7 @@ _REQUIRE = Struct(
                 ),
             ),
         ),
+        *running.REQUIRED,
     ),
 )  # fmt: skip
 
@@ -172,6 +174,7 @@ _DEFAULT = Struct(
             name="repair", merge="union", shape=Items(of=Choice(values=("accelerators",))), example="[accelerators]",
             about="Mends requests that differ from limits: the request becomes the limit, or the limit the request where it is missing.",
         ),
+        *running.DEFAULTS,
     ),
 )  # fmt: skip
 
@@ -186,6 +189,7 @@ _ALLOW = Struct(
             name="tolerations", merge="union", shape=part.TOLERATIONS, example="[{key: team}]",
             about="Tolerations that GPUPolicies may add.",
         ),
+        *running.ALLOWED,
     ),
 )  # fmt: skip
 

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from policies.pods.view import Raw
+from policies.pods.view import DEFAULT_SCHEDULER, Raw
 from policies.scan.finding import Hit, Kind, Obstacle, Reason
 from policies.scan.of_nodes.node_pools import categories, letters, machines_named
 from policies.scan.remedies import Remedies
 from policies.scan.seen import GpuPod, Seen
 from policies.scheduling.blockers import Blocker
 from policies.scheduling.fleet import OUTLOOKS, Fleet, Outlook, best, blockers, outlook
-from policies.scheduling.wants import DEFAULT_SCHEDULER, Wants, wants
+from policies.scheduling.wants import Wants, wants
 from policies.state.platform_detection import Detector
 
 _GROUP_WIDE = ("taint", "resource", "machines")

@@ -17,6 +17,7 @@ from policies.objects.field_types import (
     Items,
     Kind,
     Labels,
+    Memory,
     Name,
     Shape,
     SliceSize,
@@ -47,6 +48,8 @@ KEYS = ("team", "example.com/team", "a.b-c/D_e.f", "x" * 63)
 WRONG_KEYS = ("a b", "-a", "a/b/c", "/a", "A.b/c", "", "team\n", "x\x0b", "ä", "a" * 318)
 VALUES = ("", "research", "A.b_c-9", "x" * 63)
 WRONG_VALUES = ("a b", "-a", "x" * 64, "a\n", "ä", ".")
+NAMES = ("nvidia", "a.b-c", "0")
+WRONG_NAMES = ("NVIDIA", "a b", "-a", "a.", "a_b", "", "a\n", "ä")
 USERS = ("anna", "system:serviceaccount:ci:runner", "ä@example.com")
 WRONG_USERS = ("", "a b", "a\x0b", "a\n", "\t")
 SPANS = ("2h", "90s", "1h30m", "1.5h", "0.5m", "8784h", "1s", "0002h", "1h0m0s")
@@ -136,7 +139,7 @@ class Drawing:
                 return self.text(shape.values, tuple(value.swapcase() for value in shape.values))
         return self.word(shape)
 
-    def word(self, shape: Text | Name | Template | Span | SliceSize | UsableMemory) -> str:
+    def word(self, shape: Text | Name | Template | Span | SliceSize | UsableMemory | Memory) -> str:
         match shape:
             case Name():
                 return self.random.choice(KNOWN[shape.known])
@@ -148,9 +151,13 @@ class Drawing:
                 return self.text(("10gb", "20gb"), WRONG_SIZES)
             case UsableMemory():
                 return self.text(("9Gi", "4.5Gi", "5000M"), WRONG_AMOUNTS)
+            case Memory():
+                return self.text(("8Gi", "1.5Gi", "64000M"), (*WRONG_AMOUNTS, "1k", "2Ti"))
         right, wrong = {
             "a user name": (USERS, WRONG_USERS),
             "a label value": (VALUES, WRONG_VALUES),
+            "the name of a class": (NAMES, WRONG_NAMES),
+            "the name of a scheduler": (NAMES, WRONG_NAMES),
         }.get(shape.wanted, (KEYS, WRONG_KEYS))
         return self.text(right, wrong)
 

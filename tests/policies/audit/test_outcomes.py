@@ -15,6 +15,7 @@ from policies.audit.outcomes import outcomes
 from policies.audit.stored_pod import stored
 from policies.audit.workload_report import MOST_PATCH
 from policies.patch.applied import APPLIED
+from policies.pods.view import OF_NO_CLASS
 from policies.policy import Default, Policy, PolicySet
 from tests.policies.audit.created import WIDE, Raw, as_stored, created
 from tests.support.generators.random_cluster import CLUSTER
@@ -26,10 +27,11 @@ LIBRARY = {one.name: one for one in read_policies(["policies/library"], catalog(
 
 
 def without_record(pod: Raw) -> Raw:
-    """The pod without ``berth.dev/applied``; a map of annotations that has nothing else is none."""
+    """The pod without ``berth.dev/applied``, a map of annotations that has nothing else, and what the API server works out of its class."""
     annotations = {key: one for key, one in pod["metadata"].get("annotations", {}).items() if key != APPLIED}
     metadata = {key: one for key, one in pod["metadata"].items() if key != "annotations"}
-    return {**pod, "metadata": {**metadata, **({"annotations": annotations} if annotations else {})}}
+    spec = {key: one for key, one in pod["spec"].items() if key not in OF_NO_CLASS}
+    return {**pod, "spec": spec, "metadata": {**metadata, **({"annotations": annotations} if annotations else {})}}
 
 
 @given(audited())

@@ -33,6 +33,7 @@ from tests.policies.findings.found import found, message_of, namespace, own, pol
             {"gracePeriod": {"min": "10m"}},
             "spec.default.gracePeriod 2m is raised to 10m, which is required by ClusterGPUPolicy/guard",
         ),
+        ({"maxRuntime": "24h"}, {"maxRuntime": "2h"}, "spec.default.maxRuntime 24h is clipped to 2h by ClusterGPUPolicy/guard"),
         (
             {"protectFor": "Always"},
             {"protection": {"max": "24h"}},
@@ -123,3 +124,11 @@ def test_a_team_clips_its_own_defaults_and_not_the_clusters() -> None:
     )
     assert not message_of(both["p"], "Clipped")
     assert "GPUPolicy/ml/own" in message_of(both["own"], "Clipped")
+
+
+def test_a_priority_class_that_nobody_allows() -> None:
+    """A namespace's own default needs a grant of the cluster's policies."""
+    mine = own("mine", "ml", default={"priorityClass": "urgent"})
+    wanted = "spec.default.priorityClass urgent does not act: no ClusterGPUPolicy allows it here (allow.priorityClasses)"
+    assert wanted in str(found(mine)["mine"])
+    assert wanted not in str(found(mine, policy("grant", allow={"priorityClasses": ["urgent"]}))["mine"])

@@ -19,6 +19,10 @@ SPOT, OTHER = {"capacity": ["spot"]}, {"capacity": ["on-demand"]}
         ({"mig": {"slice": "10gb"}}, {"mig": {"slice": "20gb"}}, "spec.default.mig"),
         ({"models": {"in": ["T4"]}}, {"models": {"in": ["L4"]}}, "spec.default.models"),
         (SPOT, OTHER, "spec.default.capacity"),
+        ({"runtimeClass": "a"}, {"runtimeClass": "b"}, "spec.default.runtimeClass"),
+        ({"priorityClass": "a"}, {"priorityClass": "b"}, "spec.default.priorityClass"),
+        ({"schedulerName": "a"}, {"schedulerName": "b"}, "spec.default.schedulerName"),
+        ({"topology": "rack"}, {"topology": "zone"}, "spec.default.topology"),
         (
             {"longRuns": {"over": "2h", "capacity": ["on-demand"]}},
             {"longRuns": {"over": "2h", "capacity": ["spot"]}},

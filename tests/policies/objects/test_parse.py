@@ -70,7 +70,7 @@ REQUIRE = {
     "families: [hopper]": "families: wants a map, found a list; write families: {in: [hopper]}",
     "family: {in: [hopper]}": 'family: unknown field "family"; did you mean "families"?',
     "zzz: 1": 'zzz: unknown field "zzz"; known: capacity, families, gpuMemory, gpusPerPod, gracePeriod, instanceFamilies, longRuns, '
-    "models, protection, requestsEqualLimits, sharing, tolerations",
+    "maxRuntime, models, protection, requestsEqualLimits, sharing, tolerations",
     "nodeTemplate: x": 'nodeTemplate: unknown field "nodeTemplate" here; it belongs in spec.default',
     "mode: Enforce": 'mode: unknown field "mode" here; it belongs in spec',
     "workloads: [Job]": 'workloads: unknown field "workloads" here; it belongs in spec.match',
@@ -125,6 +125,11 @@ DEFAULT = {
     "repair: [cpu]": 'repair[0]: wants accelerators, found the text "cpu"',
     "nodeTemplate: [a]": "nodeTemplate: wants text, found a list; write nodeTemplate: a100-training",
     "nodeTemplate: big": 'nodeTemplate: unknown node template "big"; none is defined: add a GPUNodeTemplate of that name',
+    "sharedMemory: 8": "sharedMemory: wants text, found the number 8; write sharedMemory: 8Gi",
+    "sharedMemory: much": 'sharedMemory: wants an amount of memory, found the text "much"; write 8Gi',
+    "sharedMemory: 8Ti": 'sharedMemory: wants an amount of memory from 1Mi to 1Ti, found "8Ti"',
+    "runtimeClass: NVIDIA": 'runtimeClass: the text "NVIDIA" is not the name of a class',
+    "maxRuntime: 2d": 'maxRuntime: wants a duration; "2d" has no unit that Go knows; write 48h',
     "sharing: [MIG]": 'sharing: unknown field "sharing" here; it belongs in spec.require',
 }
 SPEC = {

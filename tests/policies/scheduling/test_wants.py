@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.scheduling.wants import DEFAULT_SCHEDULER, wants
+from policies.pods.view import DEFAULT_SCHEDULER
+from policies.scheduling.wants import wants
 
 KEYS = st.sampled_from(
     [

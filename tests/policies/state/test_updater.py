@@ -282,9 +282,9 @@ def test_what_is_read_of_a_pod_is_what_some_policy_reads() -> None:
     selecting = {"match": {"podSelector": {"matchLabels": {"tier": "x"}}}, "default": {"gracePeriod": "1h"}}
     excluding = {**SPOT, "match": {"exclude": {"users": ["anna"]}}, "require": {"requestsEqualLimits": ["cpuAndMemory"]}}
     one = followed.apply(cluster_policy(selecting)).snapshot.reads
-    assert (one.labels - nothing.labels, one.ordinary) == (frozenset({"tier"}), False)
+    assert (one.labels - nothing.labels, one.parts) == (frozenset({"tier"}), frozenset())
     two = followed.apply(cluster_policy(excluding)).snapshot.reads
-    assert (two.labels, two.ordinary, sorted(two.users)) == (nothing.labels, True, ["anna"])
+    assert (two.labels, two.parts, sorted(two.users)) == (nothing.labels, frozenset({"ordinary"}), ["anna"])
     assert followed.apply(cluster_policy(SPOT)).snapshot.reads == nothing
 
 
@@ -330,7 +330,7 @@ def test_what_a_tenant_reads_is_read_in_its_namespace_alone() -> None:
     assert after.facts_for("b").reads is after.reads
     assert (after.reads, after.merged) == (before.reads, before.merged)
     read = after.facts_for("a").reads
-    assert (read.labels - after.reads.labels, read.ordinary) == (frozenset({"tier"}), True)
+    assert (read.labels - after.reads.labels, read.parts) == (frozenset({"tier"}), frozenset({"ordinary"}))
     assert followed.apply({("GPUPolicy", "a", "own"): None}).snapshot.facts_for("a").reads == before.reads
 
 

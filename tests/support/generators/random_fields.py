@@ -144,10 +144,34 @@ def require(random: Random, part: float) -> Require:
         protection_max=random.choice((3600, 86400)) if chance(random, part * 0.6) else None,
         forbid_tolerations=patterns(random, part * 0.6),
     )
-    return floored(found, part * 0.6)
+    return with_runtime(floored(found, part * 0.6), part * 0.4)
+
+
+def with_runtime(require: Require, part: float) -> Require:
+    """With a longest time, drawn from what else is required, as ``floored`` does."""
+    random = Random(f"runtime {require!r}")
+    return replace(require, max_runtime=random.choice((3600, 86400)) if chance(random, part) else None)
+
+
+def running(default: Default, part: float) -> Default:
+    """With defaults about how pods run, drawn from what else is given: a seed that once found something gives the same of all else."""
+    random = Random(repr(default))
+    return replace(
+        default,
+        max_runtime=random.choice((600, 7200, 86400)) if chance(random, part) else None,
+        shared_memory=random.choice((2**30, 2**33)) if chance(random, part) else None,
+        runtime_class=random.choice(("nvidia", "nvidia", "kata")) if chance(random, part) else None,
+        priority_class=random.choice(("gpu", "low")) if chance(random, part) else None,
+        scheduler_name=random.choice(("packing", "packing", "default-scheduler")) if chance(random, part) else None,
+        topology=random.choice(("rack", "topology.kubernetes.io/zone")) if chance(random, part) else None,
+    )
 
 
 def default(random: Random, part: float, templates: Sequence[str]) -> Default:
+    return running(_default(random, part, templates), part * 0.5)
+
+
+def _default(random: Random, part: float, templates: Sequence[str]) -> Default:
     return Default(
         accelerator_taints=chance(random, 0.5),
         node_template=random.choice(templates) if templates and chance(random, part * 0.6) else None,

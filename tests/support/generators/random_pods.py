@@ -255,7 +255,39 @@ def pod(random: Random, world: World) -> Raw:
         **({"x-top": [1]} if chance(random, 0.2) else {}),
     }
     _worded(Random(repr(out)), out)
+    _running(Random(f"running {out!r}"), out)
     return out
+
+
+def _running(random: Random, pod: Raw) -> None:
+    """Put in what says how a pod runs, as authors and the API server write it: a seed that once found something gives the same of all
+    else."""
+    spec, metadata = pod["spec"], pod["metadata"]
+    if chance(random, 0.1):
+        spec["priorityClassName"] = "system-node-critical"  # which every cluster has
+    elif chance(random, 0.3):
+        spec |= {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"}
+    if chance(random, 0.02):
+        spec["runtimeClassName"] = "own"
+    if chance(random, 0.2):
+        metadata.setdefault("labels", {})["batch.kubernetes.io/job-name"] = random.choice(("a", "b"))
+    if chance(random, 0.1) and spec.get("affinity", {}) is not None:
+        spec.setdefault("affinity", {})["podAffinity"] = random.choice(({}, {_REQUIRED: []}, _BESIDE))
+    if chance(random, 0.4):
+        token = f"kube-api-access-{random.randrange(10**5)}"
+        spec["volumes"] = [{"name": token, "emptyDir": {}}, _DATA, *some(random, _VOLUMES, 0, 1)]
+        for container in spec["containers"]:
+            container["volumeMounts"] = [{"name": token, "mountPath": "/var/run/secrets"}, *some(random, _MOUNTS, 0, 1)]
+
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_BESIDE = {_REQUIRED: [{"topologyKey": "rack", "labelSelector": {}}]}
+_DATA = {"name": "data", "emptyDir": {}}
+_VOLUMES = (
+    {"name": "berth-shared-memory", "emptyDir": {"medium": "Memory"}},
+    {"name": "berth-shared-memory", "hostPath": {"path": "/"}},
+)
+_MOUNTS = ({"name": "data", "mountPath": "/dev/shm"}, {"name": "data", "mountPath": "//dev//shm/x"}, {"name": "data", "mountPath": "/data"})
 
 
 _WORDS: tuple[tuple[str, str], ...] = (

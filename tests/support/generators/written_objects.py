@@ -132,6 +132,7 @@ def _require(require: Require) -> Raw:
         gracePeriod=_unless_empty(_given(min=_span(require.grace_min), max=_span(require.grace_max))),
         protection=_at_most(require.protection_max),
         tolerations={"forbid": _tolerations(require.forbid_tolerations)} if require.forbid_tolerations else None,
+        maxRuntime=_span(require.max_runtime),
     )
 
 
@@ -148,6 +149,12 @@ def _default(default: Default) -> Raw:
         protectFor=span(protect) if isinstance(protect, int) else protect,
         tolerate=_tolerations(default.tolerate),
         repair=[*default.repair],
+        maxRuntime=_span(default.max_runtime),
+        sharedMemory=None if default.shared_memory is None else str(default.shared_memory),
+        runtimeClass=default.runtime_class,
+        priorityClass=default.priority_class,
+        schedulerName=default.scheduler_name,
+        topology=default.topology,
     )
 
 
@@ -158,7 +165,9 @@ def _mig(mig: MigDefault | None) -> Raw | None:
 
 
 def _allow(allow: Allow) -> Raw:
-    return _given(nodeTemplates=[*allow.node_templates], tolerations=_tolerations(allow.tolerations))
+    return _given(
+        nodeTemplates=[*allow.node_templates], tolerations=_tolerations(allow.tolerations), priorityClasses=[*allow.priority_classes]
+    )
 
 
 def _template(one: NodeTemplate) -> Raw:

@@ -1,0 +1,60 @@
+"""What a pod mounts at the shared memory of its containers: the one part of its volumes that a decision reads.
+
+Volumes and mounts are many, and some have a name that is unique to each pod (the service account's token), so the
+projection has an empty map in place of each that is not read: its index stays.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from typing import Any
+
+from policies.pods.view import Container, Raw, list_at
+
+SHARED_MEMORY = "/dev/shm"
+VOLUME = "berth-shared-memory"
+"""The name of the volume that Berth adds."""
+
+
+def projected(spec: Raw, out: Raw) -> None:
+    """Put into ``out``, the projection of a pod's spec, what is read of its volumes."""
+    items = spec.get("volumes")
+    if items is not None:
+        out["volumes"] = [_volume(item) for item in items] if isinstance(items, list) else items
+
+
+def projected_mounts(container: Raw, out: Raw) -> None:
+    """Put into ``out``, the projection of a container, what is read of its mounts."""
+    items = container.get("volumeMounts")
+    if items is not None:
+        out["volumeMounts"] = [_mount(item) for item in items] if isinstance(items, list) else items
+
+
+def _volume(item: Any) -> Any:
+    return item if not isinstance(item, dict) or item.get("name") == VOLUME else {}
+
+
+def _mount(item: Any) -> Any:
+    if not isinstance(item, dict):
+        return item
+    return item if item.get("name") == VOLUME or _at_shared_memory(item) else {}
+
+
+def _at_shared_memory(mount: Raw) -> bool:
+    """Return whether a mount is at /dev/shm, below it, or above it where it hides it."""
+    at = mount.get("mountPath")
+    if not isinstance(at, str) or "dev" not in at:
+        return False
+    path = posixpath.normpath(f"/{at.lstrip('/')}")
+    return path in ("/dev", SHARED_MEMORY) or path.startswith(f"{SHARED_MEMORY}/")
+
+
+def volumes(spec: Raw) -> list[Raw]:
+    """Return the volumes of a pod's spec. Raises PodError."""
+    return list_at(spec, "volumes", ("spec",))
+
+
+def mounts(container: Container) -> Iterator[Raw]:
+    """Yield the mounts of a container at its shared memory. Raises PodError."""
+    return (mount for mount in list_at(container.raw, "volumeMounts", container.path) if _at_shared_memory(mount))

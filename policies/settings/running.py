@@ -1,0 +1,97 @@
+"""What policies give and require of how a pod runs: its longest time, shared memory, classes, scheduler and
+neighbours, merged.
+
+Amounts are merged, so that the order of policies never matters. Of a name the namespace's own policies decide
+before the cluster's, and those of one scope must agree: otherwise none of them acts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from policies.messages import phrase
+from policies.offers.constraints import Compiled
+from policies.pods.permissions import Actor
+from policies.pods.view import DEADLINE, Pod
+from policies.policy import Default
+from policies.settings.limits import Limit, least, most
+from policies.verdict import Remark
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The name that the policies of the first scope that speaks give to a field."""
+
+    value: str | None
+    """None: they differ, so none of them acts."""
+    policies: tuple[str, ...]
+
+    def differs(self, field: str, rule: str) -> Remark:
+        """Return the remark that the policies differ on ``default.FIELD``, so that none of them acts."""
+        on = tuple((policy, f"spec.default.{field}") for policy in self.policies)
+        return Remark(
+            code="BERTH-202", found=phrase("text", policies=self.policies, axis=field), rule=rule, policies=self.policies, fields=on
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    longest: Limit | None
+    """``require.maxRuntime``, the shortest, in seconds."""
+    max_runtime: Limit | None
+    """``default.maxRuntime`` of the first scope that gives one, the longest in it, in seconds."""
+    shared_memory: Limit | None
+    """``default.sharedMemory``, the largest, in bytes."""
+    runtime_class: Named | None
+    priority_class: Named | None
+    scheduler: Named | None
+    topology: Named | None
+    priority_classes: frozenset[str]
+    """``allow.priorityClasses`` of the cluster's policies."""
+
+
+def read(policies: Sequence[Compiled], certain: Sequence[Compiled], calm: Sequence[Compiled]) -> Running:
+    """Merge the settings of these policies. ``certain``: those whose defaults act; ``calm``: those of them whose
+    defaults on how long a pod runs and ends act on the pod's actor."""
+    scopes = [c for c in certain if c.policy.namespace is not None], [c for c in certain if c.policy.namespace is None]
+    given = ([(c.policy.default.max_runtime, c.policy.id) for c in scope if c in calm] for scope in scopes)
+    return Running(
+        longest=least((c.policy.require.max_runtime, c.policy.id) for c in policies),
+        max_runtime=next((limit for values in given if (limit := most(values)) is not None), None),
+        shared_memory=most((c.policy.default.shared_memory, c.policy.id) for c in certain),
+        runtime_class=_named(scopes, lambda default: default.runtime_class),
+        priority_class=_named(scopes, lambda default: default.priority_class),
+        scheduler=_named(scopes, lambda default: default.scheduler_name),
+        topology=_named(scopes, lambda default: default.topology),
+        priority_classes=frozenset(name for c in certain if c.policy.namespace is None for name in c.policy.allow.priority_classes),
+    )
+
+
+def _named(scopes: Iterable[Sequence[Compiled]], name: Callable[[Default], str | None]) -> Named | None:
+    for scope in scopes:
+        given = [(value, c.policy.id) for c in scope if (value := name(c.policy.default)) is not None]
+        if given:
+            values = {value for value, _ in given}
+            return Named(values.pop() if len(values) == 1 else None, tuple(policy for _, policy in given))
+    return None
+
+
+def seconds_of(pod: Pod) -> int | None:
+    """Return the pod's ``activeDeadlineSeconds``; None if it has none, or no whole number."""
+    value = pod.spec.get(DEADLINE)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def deadline(running: Running, expected: Fraction | None, actor: Actor) -> Limit | None:
+    """Return the ``activeDeadlineSeconds`` that a pod without one gets, in seconds; None: it stays without.
+
+    ``expected``: how long its author expects it to run, in seconds. A default that is shorter does not act; what is
+    required does.
+    """
+    longest = running.longest if actor.floor != "no" else None
+    default = running.max_runtime
+    if default is None or (expected is not None and default.value < expected):
+        return longest
+    return longest if longest is not None and longest.value <= default.value else default
