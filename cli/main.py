@@ -26,6 +26,7 @@ SUBCOMMANDS = {
     "replay": ("cli.inspect.replay", "what policies decide otherwise of recorded pods"),
     "crds": ("cli.crds", "Berth's kinds of object for a cluster, as YAML"),
     "webhooks": ("cli.webhooks", "the webhook configurations for a cluster, as YAML"),
+    "export": ("cli.inspect.export", "configuration of other programs that fits the policies"),
     "certs": ("cli.certs", "the certificates of an installation"),
     "completion": ("cli.about.completion", "shell completion for bash, zsh and fish"),
     "version": ("cli.about.version", "the version, and what it knows"),
