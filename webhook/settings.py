@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from certs.rotation import Lives
-from policies import duration
+from policies.values import duration
 from webhook.reload.shared_certificate import CertificateSecret
 from webhook.reload.sources import ClusterSource, Sources
 from webhook.server.limits import BOUNDS, Limits, read

@@ -18,15 +18,15 @@ from cli.options import add_cluster_options, add_snapshot_options, as_of_a_clust
 from cli.output import effective_output, stderr, yaml_writer
 from cli.terminal import screen
 from cli.terminal.printable import json_text
-from policies import duration
 from policies.catalog import Catalog
 from policies.document import InputError
-from policies.duration import DurationError
 from policies.explain.effective import effective
 from policies.explain.effective_probe import Kind, known_as, workload_named
 from policies.nearest import hint
 from policies.state.objects import Entry
 from policies.state.snapshot import Snapshot
+from policies.values import duration
+from policies.values.duration import DurationError
 from webhook.reload.sources import options
 
 _KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")

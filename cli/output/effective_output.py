@@ -10,13 +10,13 @@ from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen, Style
 from cli.terminal.widths import padded, wrapped
 from cli.terminal.widths import width as columns
-from policies import duration
 from policies.explain.effective import Effective, Layer, Standing
 from policies.explain.effective_probe import Kind
 from policies.explain.effective_rows import Row
 from policies.findings.words import acting_instead
 from policies.objects.wording import condition, place
 from policies.state.objects import Entry, id_of
+from policies.values import duration
 
 SECTIONS = ("require", "default", "allow")
 

@@ -1,6 +1,6 @@
 """``make wheel``: the wheel of this tree, the same bytes each time.
 
-It is built in a folder of its own, of the packages that pyproject.toml names, by the setuptools of ``requirements.txt``: what an older
+It is built in a folder of its own, of the folders that pyproject.toml names, by the setuptools of ``requirements.txt``: what an older
 build left in the tree, a file's own time and rights, and who builds it leave no trace.
 """
 
@@ -35,8 +35,8 @@ def build(folder: Path) -> Path:
 
 def packages() -> set[str]:
     """Return the top folders of the packages."""
-    listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]
-    return {name.partition(".")[0] for name in listed}
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]["find"]
+    return {pattern.removesuffix("*") for pattern in listed["include"]}
 
 
 def _copy(target: Path) -> None:

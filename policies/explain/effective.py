@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from policies import duration
 from policies.engine import judge
 from policies.explain import effective_probe
 from policies.explain.effective_defaults import default_rows
@@ -26,6 +25,7 @@ from policies.pods.projection import extract
 from policies.pods.view import Pod
 from policies.policy import LongRuns, Policy
 from policies.state.snapshot import Facts
+from policies.values import duration
 from policies.verdict import Mode, Violation
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from policies import duration
 from policies.catalog import Catalog, Workload
 from policies.objects import wording
 from policies.offers.constraints import Compiled
@@ -20,9 +19,11 @@ from policies.pods.annotations import DURATION
 from policies.pods.permissions import workloads_of
 from policies.pods.projection import extract
 from policies.pods.view import Pod
-from policies.policy import Bounds, LabelSelector, Match
+from policies.policy import Bounds, Match
 from policies.request import Request
 from policies.state.snapshot import Facts
+from policies.values import duration
+from policies.values.label_selector import LabelSelector
 from policies.workloads.controllers import bare_pod, made_by, pod_of
 
 RESOURCE = "nvidia.com/gpu"

@@ -16,7 +16,7 @@ from policies.findings.reach import Reach
 from policies.findings.sets import Demand, emptied_by, excluding
 from policies.findings.words import MOST_NAMED, named
 from policies.offers.constraints import Compiled
-from policies.policy import LabelSelector
+from policies.values.label_selector import LabelSelector
 
 MOST_BLOCKS = 20_000
 """Groups of namespaces with the same requirements that are examined: in the largest cluster, one per

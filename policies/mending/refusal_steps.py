@@ -19,10 +19,10 @@ from policies.patch.json_tree import value_at
 from policies.pods.annotations import OPT_OUT, SLICE
 from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS
 from policies.pods.view import DEADLINE, GRACE
-from policies.quantity import QuantityError, parse
 from policies.scheduling.blockers import TOLERATIONS
 from policies.scheduling.wants import SELECTOR, TERMS, wants
 from policies.state.untyped import maps_in
+from policies.values.quantity import QuantityError, parse
 from policies.verdict import Edit, Path, Violation
 
 Raw = Mapping[str, Any]

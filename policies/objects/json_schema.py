@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies import duration
 from policies.objects import definition
 from policies.objects import parts as part
 from policies.objects.field_types import (
@@ -32,6 +31,7 @@ from policies.objects.field_types import (
     Whole,
 )
 from policies.policy import API_VERSION
+from policies.values import duration
 
 Schema = dict[str, Any]
 _NAME_LENGTH = 253

@@ -8,6 +8,7 @@ from typing import Any
 from policies import policy
 from policies.objects import validation as between
 from policies.objects.field_types import Choice, Field, Flag, Items, Labels, Name, Span, Struct, Text, Whole
+from policies.values import label_selector
 
 _DNS = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 DNS_LABEL = rf"^{_DNS}$"
@@ -25,7 +26,7 @@ SHARING = Choice(values=("Exclusive", "MIG", "TimeSliced"))
 
 
 _EXPRESSION = Struct(
-    build=policy.LabelExpression,
+    build=label_selector.LabelExpression,
     rules=(between.values_fit_operator,),
     fields=(
         Field(name="key", shape=KEY, about="The label.", example="team", required=True),
@@ -40,7 +41,7 @@ _EXPRESSION = Struct(
     ),
 )
 SELECTOR = Struct(
-    build=policy.LabelSelector,
+    build=label_selector.LabelSelector,
     text=str,
     fields=(
         Field(name="matchLabels", store="match_labels", shape=Labels(), about="Labels that must be so.", example="{team: research}"),

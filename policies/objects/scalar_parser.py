@@ -8,11 +8,11 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from policies import duration, quantity
 from policies.catalog.names import Names
 from policies.document import kind_of
 from policies.nearest import hint, nearest
 from policies.objects.field_types import Choice, Flag, Memory, Name, SliceSize, Span, Template, Text, UsableMemory, Whole
+from policies.values import duration, quantity
 
 Leaf = Text | Name | Template | Choice | Flag | Whole | Span | SliceSize | UsableMemory | Memory
 

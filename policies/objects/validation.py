@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from policies import duration, policy
+from policies import policy
 from policies.objects.field_types import Cel, Kind, Rule
+from policies.values import duration
 from policies.verdict import Path
 
 Given = Mapping[str, Any]

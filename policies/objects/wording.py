@@ -13,7 +13,6 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
-from policies import duration, quantity
 from policies.objects import definition
 from policies.objects.field_types import (
     Choice,
@@ -29,7 +28,9 @@ from policies.objects.field_types import (
     Struct,
     UsableMemory,
 )
-from policies.policy import LabelSelector, NodeTemplate, Policy
+from policies.policy import NodeTemplate, Policy
+from policies.values import duration, quantity
+from policies.values.label_selector import LabelSelector
 
 
 def cut(text: str, most: int) -> str:

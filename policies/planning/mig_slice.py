@@ -21,7 +21,7 @@ from policies.planning.precedence import neither_acts, speaks_of_sharing, spoken
 from policies.pods.annotations import SLICE
 from policies.pods.view import Container
 from policies.policy import MigDefault
-from policies.quantity import whole as whole_number
+from policies.values.quantity import whole as whole_number
 from policies.verdict import Path, Violation
 
 ANNOTATION: Path = ("metadata", "annotations", SLICE)

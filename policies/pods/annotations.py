@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from policies import duration
 from policies.catalog import Catalog
 from policies.messages import At, Phrase, phrase
 from policies.pods.view import DEADLINE, Pod
 from policies.policy import GROUP, LongRuns
+from policies.values import duration
 from policies.verdict import Path, Violation
 
 TEMPLATE = f"{GROUP}/node-template"

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from policies.quantity import QuantityError, parse
+from policies.values.quantity import QuantityError, parse
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from policies.pods.view import Pod
-from policies.quantity import QuantityError, parse
+from policies.values.quantity import QuantityError, parse
 from policies.verdict import Path
 
 COMPUTE = ("cpu", "memory")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from policies.pods.interval import NONE, Count, of_amounts
-from policies.quantity import QuantityError, parse
+from policies.values.quantity import QuantityError, parse
 from policies.verdict import Path, dotted
 
 Raw = dict[str, Any]

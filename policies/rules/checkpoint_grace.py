@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from policies import duration
 from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut
 from policies.planning.plan import Plan
@@ -27,6 +26,7 @@ from policies.reasons import refusal_messages
 from policies.reasons.choice_messages import FLOOR, MOST_TEXT
 from policies.request import Request
 from policies.settings.limits import Limit
+from policies.values import duration
 from policies.verdict import Edit, Path, Remark, Violation, at_field
 
 NAME = "checkpoint_grace"

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from policies import duration
 from policies.catalog import Protection
 from policies.messages import At, phrase
 from policies.objects.wording import cut
@@ -23,6 +22,7 @@ from policies.planning.plan import Plan
 from policies.pods.view import Pod
 from policies.request import Request
 from policies.settings.limits import Limit
+from policies.values import duration
 from policies.verdict import Edit, Remark, Violation, at_field
 
 NAME = "disruption"

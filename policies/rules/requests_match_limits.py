@@ -20,9 +20,9 @@ from policies.objects.wording import cut
 from policies.planning.plan import Plan
 from policies.pods.qos import POD_LEVEL, Shortfall, shortfalls
 from policies.pods.view import Container, Pod
-from policies.quantity import QuantityError, parse
 from policies.request import Request
 from policies.state.snapshot import Snapshot
+from policies.values.quantity import QuantityError, parse
 from policies.verdict import Edit, Path, Violation, at_field
 
 NAME = "requests_match_limits"

@@ -18,13 +18,13 @@ from policies.planning import devices
 from policies.pods.projection import extract
 from policies.pods.view import Pod, PodError, Raw
 from policies.policy import Taint
-from policies.quantity import QuantityError, parse
 from policies.scan.machines import Machines
 from policies.scan.objects_read import Cluster
 from policies.scheduling.fleet import Fleet, fleet_of
 from policies.state.platform_detection import home, newer
 from policies.state.snapshot import Snapshot
 from policies.state.untyped import map_at
+from policies.values.quantity import QuantityError, parse
 from policies.workloads.controllers import group_of
 
 Role = Literal["run", "notebook", ""]

@@ -9,10 +9,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple
 
-from policies import duration
 from policies.policy import Taint
 from policies.state.places import NodePlace, node_place, offered, pool_spec
 from policies.state.untyped import LARGEST, map_at, maps_in, text_of
+from policies.values import duration
 
 
 class Choice(NamedTuple):

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from policies.pods.permissions import FRACTIONS
-from policies.quantity import QuantityError, parse
 from policies.state.snapshot import Snapshot
+from policies.values.quantity import QuantityError, parse
 from policies.verdict import Path
 
 _NOT_AMOUNTS = frozenset(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from policies.policy import LabelExpression, LabelSelector, Policy
+from policies.policy import Policy
+from policies.values.label_selector import LabelExpression, LabelSelector
 
 LABELS = {"team": "research", "tier": ""}
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from policies.catalog import Catalog
 from policies.policy import Match
-from policies.quantity import QuantityError, parse
+from policies.values.quantity import QuantityError, parse
 
 Raw = dict[str, Any]
 SIDES = ("limits", "requests")

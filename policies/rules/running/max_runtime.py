@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from policies import duration
 from policies.messages import At, Phrase, phrase
 from policies.planning.plan import Plan
 from policies.pods.annotations import DURATION
@@ -20,6 +19,7 @@ from policies.reasons import refusal_messages
 from policies.request import Request
 from policies.settings.limits import Limit
 from policies.settings.running import deadline, seconds_of
+from policies.values import duration
 from policies.verdict import Edit, Path, Remark, Violation, at_field
 
 NAME = "max_runtime"

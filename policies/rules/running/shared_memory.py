@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from policies import quantity
 from policies.messages import phrase
 from policies.objects.wording import cut
 from policies.planning.plan import Plan
@@ -21,6 +20,7 @@ from policies.pods.interval import NONE
 from policies.pods.mounts import SHARED_MEMORY, VOLUME, mounts, volumes
 from policies.pods.view import Container, Raw, asks, list_at, mapping_at
 from policies.request import Request
+from policies.values import quantity
 from policies.verdict import Edit, Remark, at_field
 
 NAME = "shared_memory"

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from policies import duration
 from policies.catalog import Catalog, Platform
 from policies.pods.view import GRACE, Raw
 from policies.scan.finding import Finding, Value, Where
@@ -14,6 +13,7 @@ from policies.scan.seen import GpuPod, Seen
 from policies.state.cluster_facts import NodePool
 from policies.state.platform_detection import Detector
 from policies.state.untyped import map_at, maps_in, text_of
+from policies.values import duration
 
 POOL_LABEL = "karpenter.sh/nodepool"
 NEVER = "Never"

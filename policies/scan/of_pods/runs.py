@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from policies import duration
 from policies.catalog import Catalog
 from policies.pods.annotations import DURATION
 from policies.pods.view import GRACE, Pod, PodError, Raw
@@ -16,6 +15,7 @@ from policies.scan.of_pods.node_selection import admits
 from policies.scan.remedies import Remedies
 from policies.scan.seen import GpuNode, GpuPod, Seen
 from policies.state.untyped import map_at
+from policies.values import duration
 from policies.workloads.controllers import GRACE_SECONDS
 
 LONG = 2 * 3600

@@ -9,7 +9,6 @@ from typing import Any
 
 from hypothesis import given
 
-from policies.duration import text
 from policies.engine import evaluate
 from policies.explain.effective import Effective, Layer, effective
 from policies.explain.effective_probe import Kind
@@ -34,6 +33,7 @@ from policies.policy import (
 from policies.request import Request
 from policies.rules.tolerations import covers, toleration_of
 from policies.state.snapshot import Facts
+from policies.values.duration import text
 from policies.verdict import MODES, Edit, Verdict
 from tests.support.generators.random_cluster import CLUSTER, NAMESPACES
 from tests.support.generators.random_worlds import catalog, world

@@ -16,7 +16,8 @@ from policies.objects import definition, validation
 from policies.objects.crd import NAMES, crd
 from policies.objects.crd_schema import described, plain, rules, spec_schema
 from policies.objects.field_types import Field, Items, Kind, Shape, Struct
-from policies.policy import LabelSelector, Match, Policy, Require
+from policies.policy import Match, Policy, Require
+from policies.values.label_selector import LabelSelector
 
 Raw = dict[str, Any]
 HERE = Path(__file__).parent

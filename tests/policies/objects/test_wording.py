@@ -27,19 +27,8 @@ from policies.objects.json_schema import json_schema
 from policies.objects.reference import reference_markdown
 from policies.planning.plan import make, subject
 from policies.pods.view import Pod
-from policies.policy import (
-    Bounds,
-    InNotIn,
-    LabelExpression,
-    LabelSelector,
-    LongRuns,
-    Match,
-    MigDefault,
-    NodeTemplate,
-    Policy,
-    Taint,
-    TolerationPattern,
-)
+from policies.policy import Bounds, InNotIn, LongRuns, Match, MigDefault, NodeTemplate, Policy, Taint, TolerationPattern
+from policies.values.label_selector import LabelExpression, LabelSelector
 from tests.policies.findings import found as objects
 from tests.policies.findings.found import found
 from tests.support.generators.random_cluster import NAMESPACES

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.quantity import parse
 from policies.scheduling.amounts import Port, amounts, host_ports, requests
+from policies.values.quantity import parse
 
 CPU = st.sampled_from(["0", "1", "250m", "1500m", "0.3", "2e0", "100u"])
 CONTAINERS = st.lists(

@@ -1,4 +1,4 @@
-"""policies.duration: Go's grammar, in whole seconds where a policy says it and exactly where others do."""
+"""policies.values.duration: Go's grammar, in whole seconds where a policy says it and exactly where others do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies import duration
+from policies.values import duration
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.quantity import QuantityError, binary, parse, whole
+from policies.values.quantity import QuantityError, binary, parse, whole
 
 ONE = ["1", 1, 1.0, "1000m", "1e0", "1E0", "+1", "1.", "0.001k", "1000000u", "1000000000n", ".1e1", " 1 ", "0" * 99 + "1", "1e4294967296"]
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from policies.duration import text as span
 from policies.objects.parse import Understood
 from policies.policy import (
     API_VERSION,
@@ -17,7 +16,6 @@ from policies.policy import (
     Bounds,
     Default,
     InNotIn,
-    LabelSelector,
     LongRuns,
     Machine,
     Match,
@@ -27,6 +25,8 @@ from policies.policy import (
     Require,
     TolerationPattern,
 )
+from policies.values.duration import text as span
+from policies.values.label_selector import LabelSelector
 
 Raw = dict[str, Any]
 
