@@ -137,6 +137,7 @@ class Default:
     scheduler_name: str | None = None
     topology: str | None = None
     """The node label whose value pods of one workload should share."""
+    network_devices: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

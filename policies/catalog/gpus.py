@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,3 +71,5 @@ class MachineType:
     """The indicative on-demand price of the whole machine; Catalog.prices has the place and date."""
     not_on: tuple[str, ...] = ()
     """Platforms of this cloud that never make it."""
+    network: Mapping[str, int] = field(default_factory=dict)
+    """The network devices that pods may ask for, by extended resource (vpc.amazonaws.com/efa), all of them; empty: none are known."""

@@ -44,6 +44,17 @@ REMARKS = (
             " does not act",
         },
     ),
+    Row(  # a machine's network stays idle, or the pod asks for what its machine does not have
+        code="BERTH-229",
+        title="network devices that are not asked for",
+        kind="warning",
+        audience="author",
+        word="skipped",
+        templates={
+            "text": "the pod takes every GPU of its machine but no network device: machines that it may run on differ in them ({kinds});"
+            " name one instance type (default of {policies:and})",
+        },
+    ),
     Row(  # Kubernetes ends the author's run at a time that the author has not written
         code="BERTH-226",
         title="a run that was given an end",

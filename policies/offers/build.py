@@ -13,7 +13,7 @@ from policies.offers.hosts import hosts_of, unknown_host, unlisted
 from policies.offers.label_matching import ABSENT, ANY, NEW
 from policies.offers.label_readings import other_names
 from policies.offers.machine_fields import in_machine
-from policies.offers.table import Host, Offer, Table
+from policies.offers.table import Host, Network, Offer, Table
 from policies.policy import NodeTemplate
 
 MOST_LABEL = 63
@@ -61,6 +61,7 @@ def index(platform: Platform, offers: tuple[Offer, ...], catalog: Catalog, first
     groups: dict[str, dict[str, int]] = {"resource": {}, "vendor": {}, "capacity": {}, "sharing": {}, "template": {}}
     profiles: dict[tuple[str, str], MigProfile] = {}
     sliced: dict[tuple[str, str], int] = {}
+    networks: dict[Network, int] = {}
     unknown = 0
     for i, offer in enumerate(offers):
         bit = 1 << i
@@ -70,6 +71,9 @@ def index(platform: Platform, offers: tuple[Offer, ...], catalog: Catalog, first
         unknown |= bit if offer.host.gpu is None else 0
         for group, name in _group_names(offer):
             groups[group][name] = groups[group].get(name, 0) | bit
+        if offer.sharing == "Exclusive" and offer.host.network:
+            network = offer.host.count, tuple(sorted(offer.host.network.items()))
+            networks[network] = networks.get(network, 0) | bit
         if offer.sharing == "MIG" and offer.profile is not None:
             of_slice = offer.profile, offer.resource
             sliced[of_slice] = sliced.get(of_slice, 0) | bit << first
@@ -86,6 +90,7 @@ def index(platform: Platform, offers: tuple[Offer, ...], catalog: Catalog, first
         by_vendor=by["vendor"],
         by_capacity=by["capacity"],
         by_sharing=by["sharing"],
+        by_network={network: rows << first for network, rows in networks.items()},
         templated=by["template"],
         unknown=unknown << first,
         slices={of_slice: (profile, sliced[of_slice]) for of_slice, profile in profiles.items()},

@@ -36,6 +36,7 @@ def hosts_of(platform: Platform, catalog: Catalog, families: frozenset[str]) -> 
             resource=machine.resource,
             attributes=attributes,
             name=name,
+            network=machine.network,
         )
     for vendor, resource in vendors.items():
         yield unknown_host(vendor, resource, None)

@@ -27,6 +27,8 @@ from policies.policy import Capacity, Sharing
 Axis = Literal["machine", "capacity", "sharing"]
 AXES: tuple[Axis, ...] = ("machine", "capacity", "sharing")
 CAPACITIES: tuple[Capacity, ...] = ("spot", "on-demand", "reserved")
+Network = tuple[int | None, tuple[tuple[str, int], ...]]
+"""The number of a machine's GPUs, and all its network devices by extended resource."""
 _MOST_MEMO = 4 * 2**20
 """bytes of each memo of a table: enough for thousands of expressions of some values, far more than a
 cluster's authors write; a hostile author writes ten thousand values in each"""
@@ -53,6 +55,8 @@ class Host:
     attributes: Mapping[str, Possible]
     name: str
     """for messages: ``p4d.24xlarge``, ``NVIDIA-L4``, ``unknown``"""
+    network: Mapping[str, int] = field(default_factory=dict)
+    """all of its network devices by extended resource, where they are known"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +93,8 @@ class Table:
     by_sharing: Mapping[str, int]
     unknown: int
     """the rows of unknown models"""
+    by_network: Mapping[Network, int]
+    """whole GPUs of machines whose network devices are known"""
     templated: Mapping[str, int]
     """template -> the rows that exist only on its nodes"""
     slices: Mapping[tuple[str, str], tuple[MigProfile, int]]

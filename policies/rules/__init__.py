@@ -43,7 +43,7 @@ from policies.rules import (
     requests_match_limits,
     tolerations,
 )
-from policies.rules.running import max_runtime, priority_class, runtime_class, scheduler, shared_memory, topology
+from policies.rules.running import max_runtime, network_devices, priority_class, runtime_class, scheduler, shared_memory, topology
 from policies.verdict import Edit, Remark, Violation
 
 
@@ -71,4 +71,5 @@ RULES = (
     Rule("priority_class", priority_class.mutate),
     Rule("scheduler", scheduler.mutate),
     Rule("topology", topology.mutate),
+    Rule("network_devices", network_devices.mutate),
 )

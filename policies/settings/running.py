@@ -48,6 +48,8 @@ class Running:
     priority_class: Named | None
     scheduler: Named | None
     topology: Named | None
+    network: tuple[str, ...]
+    """The policies that ask for network devices."""
     priority_classes: frozenset[str]
     """``allow.priorityClasses`` of the cluster's policies."""
 
@@ -65,6 +67,7 @@ def read(policies: Sequence[Compiled], certain: Sequence[Compiled], calm: Sequen
         priority_class=_named(scopes, lambda default: default.priority_class),
         scheduler=_named(scopes, lambda default: default.scheduler_name),
         topology=_named(scopes, lambda default: default.topology),
+        network=tuple(c.policy.id for c in certain if c.policy.default.network_devices),
         priority_classes=frozenset(name for c in certain if c.policy.namespace is None for name in c.policy.allow.priority_classes),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -91,7 +92,8 @@ def _edits(request: Request, verdict: Verdict, expected: Expected, reference: Re
         "protection": ({e.path[-1]: e.value for e in verdict.edits if e.rule == "disruption"}, expected.marks),
     }
     if expected.resources:
-        parts["resources"] = (_resources(final), expected.resources)
+        network = {str(e.path[-1]) for e in verdict.edits if e.rule == "network_devices"}  # no pod that is drawn names one itself
+        parts["resources"] = (_resources(final, without=network), expected.resources)
     for part, (got, wanted) in parts.items():
         if got != wanted:
             yield Difference("mutate", part, got, wanted)
@@ -105,9 +107,9 @@ def _added_tolerations(before: Raw, after: Raw) -> set[tuple[str, str, str | Non
     return {(t["key"], t["operator"], t.get("value"), t.get("effect")) for t in new}
 
 
-def _resources(pod: Raw) -> dict[tuple[str, int, str], Raw]:
+def _resources(pod: Raw, without: AbstractSet[str]) -> dict[tuple[str, int, str], Raw]:
     return {
-        (field, i, side): pods.Container(raw=container, init=False, sidecar=False).side(side)
+        (field, i, side): {n: v for n, v in pods.Container(raw=container, init=False, sidecar=False).side(side).items() if n not in without}
         for field in ("initContainers", "containers")
         for i, container in enumerate(pod["spec"].get(field) or ())
         for side in pods.SIDES

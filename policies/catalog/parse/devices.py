@@ -117,6 +117,7 @@ def _machine(entry: Fields, clouds: Mapping[str, re.Pattern[str]], vendors: Mapp
         attributes={"manufacturer": vendor, **by_name, **_attributes(entry)},
         usd_per_hour=entry.number("usdPerHour"),
         not_on=entry.texts("notOn"),
+        network=dict(_numbers(entry, "network")),
     )
 
 

@@ -3,8 +3,10 @@ and neighbours."""
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 from policies.objects import parts as part
-from policies.objects.field_types import Field, Items, Memory, Span, Text
+from policies.objects.field_types import Choice, Field, Items, Memory, Span, Text
 
 _CLASS = Text(wanted="the name of a class", pattern=part.DNS_SUBDOMAIN)
 _SCHEDULER = Text(wanted="the name of a scheduler", pattern=part.DNS_SUBDOMAIN)
@@ -45,6 +47,13 @@ DEFAULTS = (
         name="topology", shape=part.KEY, example="topology.kubernetes.io/zone",
         about="The node label of which pods of one workload prefer the same value, such as the platform's block or rack: written as"
         " preferred pod affinity, where the pod has none.",
+    ),
+    Field(
+        name="networkDevices", store="network_devices", example="All",
+        shape=Choice(values=("All",), means=MappingProxyType({"All": True})),
+        about="A container that takes every GPU of its machine asks for all network devices of that machine too"
+        " (`vpc.amazonaws.com/efa: 32` of a p5.48xlarge), where each machine that the pod may run on has as many. Their device plugin"
+        " must run there.",
     ),
 )  # fmt: skip
 ALLOWED = (

@@ -164,6 +164,7 @@ def running(default: Default, part: float) -> Default:
         priority_class=random.choice(("gpu", "low")) if chance(random, part) else None,
         scheduler_name=random.choice(("packing", "packing", "default-scheduler")) if chance(random, part) else None,
         topology=random.choice(("rack", "topology.kubernetes.io/zone")) if chance(random, part) else None,
+        network_devices=chance(random, part),
     )
 
 

@@ -155,6 +155,7 @@ def _default(default: Default) -> Raw:
         priorityClass=default.priority_class,
         schedulerName=default.scheduler_name,
         topology=default.topology,
+        networkDevices="All" if default.network_devices else None,
     )
 
 
