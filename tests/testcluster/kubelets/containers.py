@@ -30,6 +30,16 @@ def kill(machine: Machine, uid: str, name: str) -> None:
     raise LookupError(f"no container {name} of the pod {uid} runs on {machine.name}")
 
 
+def mounts(machine: Machine, uid: str, name: str) -> dict[str, str]:
+    """Mount point -> type and options, as a pod's running container sees them. Raises LookupError where none runs."""
+    listed = ctr(machine, "tasks", "list")
+    for container in _of_pod(machine, uid, name):
+        if found := re.search(rf"^{container}\s+(\d+)\s+RUNNING", listed, re.MULTILINE):
+            lines = machine.run("cat", f"/proc/{found[1]}/mounts").splitlines()
+            return {at: f"{kind} {options}" for _, at, kind, options, *_ in map(str.split, lines)}
+    raise LookupError(f"no container {name} of the pod {uid} runs on {machine.name}")
+
+
 def _of_pod(machine: Machine, uid: str, name: str) -> Iterator[str]:
     labels = {"pod.uid": uid, "container.name": name}
     wanted = ",".join(f'labels."{LABEL}.{key}"=="{value}"' for key, value in labels.items())
