@@ -48,7 +48,7 @@ def built(module: Path, package: str, name: str, *, tags: str = "", ldflags: str
         return program
     with alone(program):
         if not program.exists():
-            _build(program, module, package, tags, ldflags, progress or (lambda _: None))
+            build(program, module, package, tags, ldflags, progress or (lambda _: None))
     return program
 
 
@@ -82,10 +82,10 @@ def _source(module: Path, dependency: str) -> Path:
     return Path(json.loads(done.stdout)["Dir"])
 
 
-def _build(program: Path, module: Path, package: str, tags: str, ldflags: str, progress: Progress) -> None:
-    """Raises BuildFailed; leaves nothing half built."""
+def build(program: Path, module: Path, package: str, tags: str, ldflags: str, progress: Progress, *, mod: str = "readonly") -> None:
+    """Raises NoGo and BuildFailed; leaves nothing half built. ``mod``: vendor, where the module brings its dependencies along."""
     beside = program.with_name(f".{program.name}.{os.getpid()}")
-    flags = ["-v", "-mod=readonly", "-trimpath", "-ldflags", f"-s -w {ldflags}".strip(), "-tags", tags]
+    flags = ["-v", f"-mod={mod}", "-trimpath", "-ldflags", f"-s -w {ldflags}".strip(), "-tags", tags]
     try:
         with _naming_failure(f"go build of {package}"), tempfile.TemporaryFile("w+") as output:
             command = [_go(), "build", *flags, "-o", str(beside), package]

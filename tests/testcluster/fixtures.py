@@ -12,12 +12,13 @@ from typing import NoReturn
 import pytest
 
 from tests.support.generators.random_worlds import catalog
-from tests.testcluster import programs
+from tests.testcluster import programs, thirdparty
 from tests.testcluster.addons import nodes
 from tests.testcluster.addons.berth import create_namespace
 from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.controlplane.starting import running
 from tests.testcluster.programs import NoProgram
+from tests.testcluster.thirdparty import Sources
 
 MISSED = pytest.StashKey[list[str]]()
 NewNamespace = Callable[..., str]
@@ -43,6 +44,13 @@ def needs_programs(config: pytest.Config, names: Iterable[str] = CONTROL_PLANE, 
             programs.path(name, release=release)
     except NoProgram as error:
         not_tried(config, f"this test runs a real control plane, or tools of one. {error}")
+
+
+def needs_sources(config: pytest.Config, sources: Sources) -> None:
+    """Where the archive is not there the test is skipped, and the run says so; on a build machine too, for no registry serves it."""
+    if reason := thirdparty.missing(sources):
+        config.stash.setdefault(MISSED, []).append(reason)
+        pytest.skip(reason)
 
 
 def not_tried(config: pytest.Config, reason: str) -> NoReturn:

@@ -19,6 +19,7 @@ from pathlib import Path
 from tests.support import go_build
 from tests.support.counts import PROVE
 from tests.support.go_build import BuildFailed, NoGo, Progress
+from tests.testcluster import thirdparty
 from tests.testcluster.kubelets import possible
 
 MODULES = Path(__file__).parent / "modules"
@@ -172,6 +173,7 @@ def main() -> int:
             prefix = f"{program.name}{f' of {program.module}' if program.module in OLDER else ''} ({number} of {len(missing)})"
             release = program.module if program.name in OF_A_RELEASE else CURRENT
             path(program.name, progress=lambda text, prefix=prefix: print(f"{prefix}: {text}", flush=True), release=release)  # type: ignore[misc]
+        thirdparty.build_all(lambda text: print(text, flush=True))
     except (NoGo, NoProgram) as error:
         print(f"no control plane for tests: {error}", file=sys.stderr)
     except BuildFailed as error:

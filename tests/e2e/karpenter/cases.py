@@ -30,6 +30,7 @@ POLICIES: Mapping[str, Raw] = {
     "excluding": {"require": {"instanceFamilies": {"notIn": ["g4dn", "g6"]}}},
     "graceful": {"default": {"gracePeriod": "30m"}},
     "protected": {"default": {"protectFor": "Always"}},
+    "networked": {"require": {"instanceFamilies": {"in": ["p4d"]}}, "default": {"networkDevices": "All"}},
 }
 """Namespace -> the spec of its policy, beside the shipped berth-default"""
 BERTHS = {"karpenter": "karpenter-aws", "both": "karpenter-aws,gfd", "library": "karpenter-aws"}
@@ -123,6 +124,7 @@ CASES = (
     Case(name="none-reserved", namespace="runs", gpus=8, expects="6h"),
     Case(name="reserved-missed", gpus=8, capacity=EVERY, spec=BY_HAND | {"nodeSelector": {CAPACITY: "on-demand"}}),
     *(Case(name=f"excluding-{gpus}", namespace="excluding", gpus=gpus) for gpus in SIZES),
+    Case(name="whole-machine", namespace="networked", gpus=8),
     Case(name="gfd-alone", spec=BY_HAND | requiring([A10G]), waits=True),
     Case(name="gfd-alone-judged", namespace="ampere", spec=requiring([A10G]), waits=True),
     Case(name="gfd-or-family", namespace="ampere", spec=requiring([A10G], [G5])),

@@ -93,6 +93,14 @@ def test_an_excluded_instance_family_is_never_bought(scenario: Scenario, gpus: i
     assert cheapest(gpus, "spot") != cheapest(gpus, "spot", allowed)
 
 
+def test_a_whole_machine_is_bought_with_its_network(scenario: Scenario) -> None:
+    """The pod asks for the four EFA interfaces of a p4d beside its eight GPUs, and such a machine is bought and runs it."""
+    assert scenario.bought("whole-machine") == cheapest(8, "spot", lambda machine: machine.family == "p4d")
+    (container,) = scenario.pod("whole-machine")["spec"]["containers"]
+    efa = {side: container["resources"][side]["vpc.amazonaws.com/efa"] for side in ("limits", "requests")}
+    assert efa == {"limits": "4", "requests": "4"}
+
+
 def test_nothing_is_bought_for_gfd_labels_alone(scenario: Scenario) -> None:
     """The trap: a node that does not run yet has no product label, so a pod that requires one waits for ever."""
     assert LATE in scenario.refused("gfd-alone")

@@ -145,7 +145,8 @@ def _gpu_type(machine: MachineType, labels: Mapping[str, str]) -> Raw:
     vendor = machine.resource.partition(".")[0]
     known = {**machine.attributes, "family": machine.family, "count": str(machine.count), "manufacturer": vendor}
     architecture = "arm64" if machine.family in ARM else "amd64"
-    resources = {**_size(machine.type), machine.resource: str(machine.count)}
+    network = {name: str(count) for name, count in machine.network.items()}
+    resources = {**_size(machine.type), **network, machine.resource: str(machine.count)}
     return _type(machine.type, architecture, resources, prices(machine), _labelled(labels, known))
 
 
