@@ -21,7 +21,7 @@ from documents.files import read_catalog, read_policies
 
 PAGE = Path(__file__).parents[2] / "docs" / "recipes.md"
 SWITCH = "BERTH_WRITE_RECIPES"
-COUNT = 16
+COUNT = 17
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 NAME = re.compile(r"# ([a-z0-9-]+\.yaml)\n")
 COMMAND = re.compile(r"^```sh\n(?P<command>berth try .*?)\n```\n(?P<shown>(?:\n```(?:text|diff)\n.*?^```\n)*)", re.MULTILINE | re.DOTALL)
