@@ -1,7 +1,7 @@
 """Programs built from sources that no registry serves: archives in a folder ``thirdparty`` beside the checkout's own parent.
 
-An archive has the sources of one release with their dependencies (``vendor/``). Where it is not there, the tests that need it skip and
-say so; ``BERTH_THIRDPARTY`` names another folder. What is built, and what of the sources tests read, is kept in the cache.
+An archive has the sources of one release, mostly with their dependencies (``vendor/``). Where it is not there, the tests that need it
+skip and say so; ``BERTH_THIRDPARTY`` names another folder. What is built, and what of the sources tests read, is kept in the cache.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ class Sources:
     version: str
     programs: tuple[str, ...]
     """Names, each of the package ``./cmd/NAME``."""
-    kept: tuple[str, ...]
+    kept: tuple[str, ...] = ()
     """Folders that tests read."""
+    vendored: bool = True
+    """False: the module proxy has its dependencies."""
 
 
 KUEUE = Sources(archive="kueue-0.19.2.tar.xz", version="v0.19.2", programs=("kueue",), kept=("config/components",))
@@ -41,7 +43,10 @@ KAI = Sources(
     programs=("scheduler", "podgrouper", "binder"),
     kept=("deployments/kai-scheduler/crds", "deployments/kai-scheduler/templates/priorityclasses"),
 )
-ALL = (KUEUE, KAI)
+EXAMPLE_DRIVER = Sources(
+    archive="dra-example-driver-0.4.0.tar.xz", version="v0.4.0", programs=("dra-example-kubeletplugin",), vendored=False
+)
+ALL = (KUEUE, KAI, EXAMPLE_DRIVER)
 
 
 def missing(sources: Sources) -> str:
@@ -64,7 +69,8 @@ def program(sources: Sources, name: str, progress: Progress | None = None) -> Pa
             source = _home(sources) / f".source.{os.getpid()}"
             try:
                 _extract(sources, source)
-                go_build.build(made, source, f"./cmd/{name}", "", "", progress or (lambda _: None), mod="vendor")
+                mod = "vendor" if sources.vendored else "readonly"
+                go_build.build(made, source, f"./cmd/{name}", "", "", progress or (lambda _: None), mod=mod)
             finally:
                 shutil.rmtree(source, ignore_errors=True)
     return made

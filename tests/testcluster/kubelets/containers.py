@@ -32,11 +32,22 @@ def kill(machine: Machine, uid: str, name: str) -> None:
 
 def mounts(machine: Machine, uid: str, name: str) -> dict[str, str]:
     """Mount point -> type and options, as a pod's running container sees them. Raises LookupError where none runs."""
+    lines = machine.run("cat", f"/proc/{_first_process(machine, uid, name)}/mounts").splitlines()
+    return {at: f"{kind} {options}" for _, at, kind, options, *_ in map(str.split, lines)}
+
+
+def environment(machine: Machine, uid: str, name: str) -> dict[str, str]:
+    """The environment of a pod's running container. Raises LookupError where none runs."""
+    text = machine.run("cat", f"/proc/{_first_process(machine, uid, name)}/environ")
+    return dict(word.partition("=")[::2] for word in text.split("\0") if word)
+
+
+def _first_process(machine: Machine, uid: str, name: str) -> str:
+    """The PID, on the machine."""
     listed = ctr(machine, "tasks", "list")
     for container in _of_pod(machine, uid, name):
         if found := re.search(rf"^{container}\s+(\d+)\s+RUNNING", listed, re.MULTILINE):
-            lines = machine.run("cat", f"/proc/{found[1]}/mounts").splitlines()
-            return {at: f"{kind} {options}" for _, at, kind, options, *_ in map(str.split, lines)}
+            return found[1]
     raise LookupError(f"no container {name} of the pod {uid} runs on {machine.name}")
 
 
