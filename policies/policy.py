@@ -17,6 +17,7 @@ API_VERSION = f"{GROUP}/v1alpha1"
 
 Capacity = Literal["spot", "on-demand", "reserved"]
 Sharing = Literal["Exclusive", "MIG", "TimeSliced"]
+QueueSystem = Literal["kueue", "kai", "volcano", "slurm"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +95,28 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """A queue of one queue system; exactly one is set."""
+
+    kueue: str | None = None
+    """A LocalQueue of Kueue's."""
+    kai: str | None = None
+    volcano: str | None = None
+    slurm: str | None = None
+    """A partition, by Slurm bridge."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queues:
+    """The queues of each system in one of which a pod must be; ``*`` stands for any queue of that system."""
+
+    kueue: tuple[str, ...] = ()
+    kai: tuple[str, ...] = ()
+    volcano: tuple[str, ...] = ()
+    slurm: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Require:
     machine: Machine = Machine()
     capacity: tuple[Capacity, ...] = ()
@@ -112,6 +135,7 @@ class Require:
     max_runtime: int | None = None
     """In seconds."""
     forbid_tolerations: tuple[TolerationPattern, ...] = ()
+    queue: Queues | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +162,7 @@ class Default:
     topology: str | None = None
     """The node label whose value pods of one workload should share."""
     network_devices: bool = False
+    queue: Queue | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,6 +72,9 @@ class Catalog:
     known by name alone."""
     workload_labels: tuple[str, ...] = ()
     """Labels whose value all pods of one workload share, the outermost first."""
+    pod_makers: frozenset[str] = frozenset()
+    """Users by which controllers make the pods of workloads: where a queue is a workload's, its pods are believed
+    if one of these made them."""
     prices: Mapping[str, str] = field(default_factory=dict)
     """Cloud -> where and when its MachineType.usd_per_hour hold: ``AWS us-east-1, on demand, 2026-07-20``."""
     other_platforms: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -82,6 +85,8 @@ class Catalog:
     """The bounded cache of ``workloads_signed``."""
     signatures: frozenset[str] = field(default=frozenset(), init=False, repr=False, compare=False)
     """The keys of the labels that identify a workload."""
+    held_owners: frozenset[tuple[str, str]] = field(default=frozenset(), init=False, repr=False, compare=False)
+    """(API group, kind) of the owners of pods that are not made until Kueue admits their workload."""
     codes: frozenset[str] = field(default=frozenset(), init=False, repr=False, compare=False)
     """Words that distinguish one model or instance family from another: ``h100``, ``p5``.
     ``policies.nearest`` never takes a name that has one for that of another."""
@@ -92,6 +97,7 @@ class Catalog:
     def __post_init__(self) -> None:
         keys = frozenset(label.partition("=")[0] for workload in self.workloads for label in workload.labels)
         object.__setattr__(self, "signatures", keys)
+        object.__setattr__(self, "held_owners", frozenset(owner for w in self.workloads if w.kueue == "suspends" for owner in w.owners))
         object.__setattr__(self, "codes", codes_of(self.model_names, self.machine_families()))
         object.__setattr__(self, "slice_shares", slice_shares(self.gpus))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 FIELDS = (
     "nodeSelector",
@@ -132,6 +133,9 @@ class Workload:
     finished: tuple[str, ...] = ()
     """``PATH=TEXT``, or ``PATH`` alone for any value: it makes no pods any more, besides what conditions say of all
     kinds (``policies.audit.templates``)."""
+    kueue: Literal["suspends", "gates"] | None = None
+    """How Kueue holds it back: its pods are not made before (``suspends``), or made with a gate; None: Kueue does not
+    manage the kind."""
 
     @property
     def describes_pods(self) -> bool:

@@ -60,6 +60,7 @@ AXES = (
     _Axis("runtimeClass", lambda c: c.policy.default.runtime_class, lambda c: "spec.default.runtimeClass"),
     _Axis("priorityClass", lambda c: c.policy.default.priority_class, lambda c: "spec.default.priorityClass"),
     _Axis("schedulerName", lambda c: c.policy.default.scheduler_name, lambda c: "spec.default.schedulerName"),
+    _Axis("queue", lambda c: c.policy.default.queue, lambda c: "spec.default.queue"),
     _Axis("topology", lambda c: c.policy.default.topology, lambda c: "spec.default.topology"),
 )
 

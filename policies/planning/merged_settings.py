@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from policies.offers.constraints import Compiled
 from policies.pods.permissions import Calm
 from policies.policy import TolerationPattern
-from policies.settings import running
+from policies.settings import queues, running
 from policies.settings.limits import Limit, least, most
+from policies.settings.queues import MergedQueues
 from policies.settings.running import Running
 
 
@@ -44,6 +45,7 @@ class MergedSettings:
     forbid: tuple[tuple[TolerationPattern, str], ...]
     allowed_templates: frozenset[str]
     running: Running
+    queues: MergedQueues
 
 
 FORBID = "spec.require.tolerations.forbid"
@@ -83,6 +85,7 @@ def read(policies: Sequence[Compiled], certain: Sequence[Compiled], grace: Calm,
         forbid=tuple((pattern, c.policy.id) for c in policies for pattern in c.policy.require.forbid_tolerations),
         allowed_templates=frozenset(name for allow in allows for name in allow.node_templates),
         running=running.read(policies, certain, _for(grace, certain)),
+        queues=queues.read(policies, certain),
     )
 
 

@@ -21,10 +21,12 @@ from policies.planning.feasibility import AuthorExpression, Space, Term, read, t
 from policies.planning.merged_settings import MergedSettings
 from policies.planning.requirements import Demands, demands
 from policies.pods import annotations as author
+from policies.pods import permissions
 from policies.pods.annotations import Author
 from policies.pods.permissions import Actor, actor_of, workloads_of
 from policies.pods.view import Pod
 from policies.policy import Policy
+from policies.queues.joining import Idle, Joined, joining
 from policies.request import Request
 from policies.settings.running import deadline, seconds_of
 from policies.state.snapshot import Facts, Snapshot
@@ -106,6 +108,8 @@ class Plan(NamedTuple):
     """Remarks about defaults, in order."""
     violations: tuple[Violation, ...] = ()
     """Violations about the author's annotations, found while choosing."""
+    joined: Joined | Idle | None = None
+    """What ``default.queue`` does, on mutate."""
 
     @property
     def asked(self) -> tuple[Asked, ...]:
@@ -210,12 +214,16 @@ def make(facts: Facts, about: Subject, policies: tuple[Compiled, ...]) -> Plan:
     if about.request.phase == "mutate" and seconds_of(about.pod) is None and (limit := deadline(wanted.running, own.expected, about.actor)):
         own = author.ended(own, limit.value)  # as it reads on the next call
         together, wanted = demands(facts.snapshot, policies, certain, own.longest, about.actor)
+    joined = joining(about.pod, about.actor, wanted.queues) if about.request.phase == "mutate" else None
+    actor = about.actor
+    if isinstance(joined, Joined) and joined.moves:  # as it reads on the next call
+        actor = permissions.joined(actor, joined.system.scheduler, facts.snapshot.queues)
     asked_for = about.space.wanted
     return Plan(
         pod=about.pod,
         facts=facts,
         snapshot=facts.snapshot,
-        actor=about.actor,
+        actor=actor,
         policies=policies,
         devices=about.devices,
         author=own,
@@ -227,4 +235,5 @@ def make(facts: Facts, about: Subject, policies: tuple[Compiled, ...]) -> Plan:
         space=about.space,
         inside=together.required,
         violations=about.author.violations,
+        joined=joined,
     )

@@ -60,6 +60,7 @@ ADMITTED = ("kueue.x-k8s.io/podset", QUEUE_NAME)
 """Labels of a Job's pods that Kueue admitted: its podset webhook writes the first."""
 KUEUE_LABELS = (POD_GROUP, MANAGED, *ADMITTED)
 
+_SLURM = "slurm-bridge-scheduler"
 _DAEMON_CONTROLLERS = frozenset({"system:serviceaccount:kube-system:daemon-set-controller", "system:kube-controller-manager"})
 """The users that create the pods of DaemonSets; the second where controllers share one account
 (--use-service-account-credentials=false)."""
@@ -185,6 +186,13 @@ def _rows(
     ]
 
 
+def joined(actor: Actor, scheduler: str, queues: tuple[str, ...]) -> Actor:
+    """Return the actor of a pod that a default gives to the scheduler of a queue system, as it will read once it names it."""
+    if scheduler != _SLURM:
+        return meet(actor, QUEUED)
+    return meet(actor, _FLAVORED["slurm-bridge"]) if "slurm-bridge" in queues else actor
+
+
 def annotated_fraction(pod: Pod) -> bool:
     """Return whether the pod asks KAI or Run:ai for a part of a GPU."""
     return not _FRACTIONS.isdisjoint(pod.annotations)
@@ -209,13 +217,13 @@ def _flavored(pod: Pod) -> str:
     labels = pod.labels
     if labels.get(POD_GROUP) and labels.get(QUEUE_NAME) and labels.get(MANAGED) == "true":
         return "kueue"
-    return "slurm-bridge" if pod.scheduler == "slurm-bridge-scheduler" else ""
+    return "slurm-bridge" if pod.scheduler == _SLURM else ""
 
 
 def _queued(pod: Pod, catalog: Catalog) -> bool:
     """Return whether a queue system manages the pod: KAI, Volcano, Run:ai by scheduler name; a Job that
     Kueue admitted by the label its podset webhook writes."""
-    if pod.scheduler in catalog.foreign_schedulers and pod.scheduler != "slurm-bridge-scheduler":
+    if pod.scheduler in catalog.foreign_schedulers and pod.scheduler != _SLURM:
         return True
     return bool(pod.owner) and any(label in pod.labels for label in ADMITTED)
 

@@ -17,6 +17,8 @@ from policies.pods import mounts
 from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS, KUEUE_LABELS, SHARING_WORDS
 from policies.pods.view import DEADLINE, GRACE, MIRROR, PROBES, Raw
 from policies.policy import GROUP, Policy
+from policies.queues.systems import ANNOTATIONS as QUEUE_ANNOTATIONS
+from policies.queues.systems import LABELS as QUEUE_LABELS
 
 SPEC = (
     "nodeName",
@@ -44,9 +46,9 @@ ORDINARY = ("cpu", "memory", "ephemeral-storage")
 ``spec.resources``."""
 
 
-Part = Literal["ordinary", "mounts", "neighbours"]
+Part = Literal["ordinary", "mounts", "neighbours", "queues"]
 """``ordinary``: cpu and memory, which a policy compares. ``mounts``: what is mounted at shared memory, and memory
-limits. ``neighbours``: pod affinity, and the labels of one workload's pods."""
+limits. ``neighbours``: pod affinity, and the labels of one workload's pods. ``queues``: what queue systems read."""
 PARTS: frozenset[Part] = frozenset(get_args(Part))
 
 
@@ -61,15 +63,17 @@ class Reads:
     parts: frozenset[Part]
     """What is read of pods for few policies alone."""
     users: frozenset[str]
-    """The users that some policy excludes."""
+    """The users that some policy excludes, and with the part ``queues`` those of ``makers``."""
     workload_labels: frozenset[str]
     """The labels that pods of one workload share, which are read with the part ``neighbours``."""
+    makers: frozenset[str]
+    """The users that make the pods of workloads."""
 
     def wider(self, policies: Sequence[Policy]) -> Reads:
         """Return these reads with those of the policies added: this very object if nothing is added."""
         labels = self.labels.union(*(_labels(policy) for policy in policies))
-        users = self.users.union(*(policy.exclude_users for policy in policies))
         parts = self.parts.union(*(_parts(policy) for policy in policies))
+        users = self.users.union(*(policy.exclude_users for policy in policies), self.makers if "queues" in parts else ())
         if (labels, users, parts) == (self.labels, self.users, self.parts):
             return self
         return replace(self, labels=labels, users=users, parts=parts)
@@ -96,6 +100,8 @@ def _parts(policy: Policy) -> Iterator[Part]:
         yield "mounts"
     if policy.default.topology is not None:
         yield "neighbours"
+    if policy.default.queue is not None or policy.require.queue is not None:
+        yield "queues"
 
 
 class Readers:
@@ -120,14 +126,15 @@ class Readers:
     def reads(self) -> Reads:
         """Return what all counted policies read together."""
         self._labels, self._users, self._parts = +self._labels, +self._users, +self._parts
-        protections = self._catalog.protections
+        protections, makers = self._catalog.protections, self._catalog.pod_makers
         labels = {p.key for p in protections if p.where == "labels"}
         return Reads(
             labels=frozenset({*labels, *self._catalog.signatures, *KUEUE_LABELS, *self._labels}),
             annotations=frozenset({*(p.key for p in protections if p.where == "annotations"), *FRACTIONS, FRACTION_DEVICES, MIRROR}),
             parts=frozenset(self._parts),
-            users=frozenset(self._users),
+            users=frozenset(self._users) | (makers if "queues" in self._parts else frozenset()),
             workload_labels=frozenset(self._catalog.workload_labels),
+            makers=makers,
         )
 
 
@@ -148,9 +155,11 @@ def _metadata(metadata: Raw, read: Reads) -> Raw:
     labels, annotations = metadata.get("labels"), metadata.get("annotations")
     if labels is not None:
         wanted = read.labels | read.workload_labels if "neighbours" in read.parts else read.labels
+        wanted = wanted | QUEUE_LABELS if "queues" in read.parts else wanted
         out["labels"] = {key: labels[key] for key in labels if key in wanted} if isinstance(labels, dict) else labels
     if annotations is not None:
-        out["annotations"] = _annotations(annotations, read.annotations) if isinstance(annotations, dict) else annotations
+        keys = read.annotations | QUEUE_ANNOTATIONS if "queues" in read.parts else read.annotations
+        out["annotations"] = _annotations(annotations, keys) if isinstance(annotations, dict) else annotations
     owners = metadata.get("ownerReferences")
     if owners is not None:
         out["ownerReferences"] = [_taken(owner, OWNER) for owner in owners] if isinstance(owners, list) else owners
@@ -166,6 +175,8 @@ def _spec(spec: Raw, read: Reads) -> Raw:
     if "mounts" in read.parts:
         out |= _taken(spec, ("hostIPC", "os"))
         mounts.projected(spec, out)
+    if "queues" in read.parts:
+        out |= _taken(spec, ("schedulingGroup",))
     own = spec.get("resources")
     if own is not None and "ordinary" in read.parts:
         out["resources"] = _resources(own, read) if isinstance(own, dict) else own

@@ -10,7 +10,7 @@ plan)``: what may not be created may not be added by an update either; what the 
 is removed or shortened, passes. An update may change these fields of a pod (ValidatePodUpdate and
 ValidatePodResize in k8s.io/kubernetes pkg/apis/core/validation/validation.go, 1.36):
 
-annotations, labels         ``disruption`` checks protections. The others that Berth reads decide where and
+annotations, labels         ``disruption`` checks protections, ``queue`` what queue systems read. The others that Berth reads decide where and
                             how a pod is placed, which has happened by then; a label that takes the pod out of
                             a policy's podSelector could have been left out at creation too.
 tolerations                 can only be added, or changed in tolerationSeconds: checked by ``tolerations``.
@@ -43,6 +43,7 @@ from policies.rules import (
     requests_match_limits,
     tolerations,
 )
+from policies.rules.queues import default_queue, required_queue
 from policies.rules.running import max_runtime, network_devices, priority_class, runtime_class, scheduler, shared_memory, topology
 from policies.verdict import Edit, Remark, Violation
 
@@ -69,6 +70,7 @@ RULES = (
     Rule("shared_memory", shared_memory.mutate),
     Rule("runtime_class", runtime_class.mutate),
     Rule("priority_class", priority_class.mutate),
+    Rule("queue", default_queue.mutate, required_queue.check, required_queue.check_update),
     Rule("scheduler", scheduler.mutate),
     Rule("topology", topology.mutate),
     Rule("network_devices", network_devices.mutate),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Generic, TypeVar
 
 from policies.messages import phrase
 from policies.offers.constraints import Compiled
@@ -19,12 +20,14 @@ from policies.policy import Default
 from policies.settings.limits import Limit, least, most
 from policies.verdict import Remark
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class Named(Generic[T]):
     """The name that the policies of the first scope that speaks give to a field."""
 
-    value: str | None
+    value: T | None
     """None: they differ, so none of them acts."""
     policies: tuple[str, ...]
 
@@ -44,10 +47,10 @@ class Running:
     """``default.maxRuntime`` of the first scope that gives one, the longest in it, in seconds."""
     shared_memory: Limit | None
     """``default.sharedMemory``, the largest, in bytes."""
-    runtime_class: Named | None
-    priority_class: Named | None
-    scheduler: Named | None
-    topology: Named | None
+    runtime_class: Named[str] | None
+    priority_class: Named[str] | None
+    scheduler: Named[str] | None
+    topology: Named[str] | None
     network: tuple[str, ...]
     """The policies that ask for network devices."""
     priority_classes: frozenset[str]
@@ -63,16 +66,17 @@ def read(policies: Sequence[Compiled], certain: Sequence[Compiled], calm: Sequen
         longest=least((c.policy.require.max_runtime, c.policy.id) for c in policies),
         max_runtime=next((limit for values in given if (limit := most(values)) is not None), None),
         shared_memory=most((c.policy.default.shared_memory, c.policy.id) for c in certain),
-        runtime_class=_named(scopes, lambda default: default.runtime_class),
-        priority_class=_named(scopes, lambda default: default.priority_class),
-        scheduler=_named(scopes, lambda default: default.scheduler_name),
-        topology=_named(scopes, lambda default: default.topology),
+        runtime_class=named(scopes, lambda default: default.runtime_class),
+        priority_class=named(scopes, lambda default: default.priority_class),
+        scheduler=named(scopes, lambda default: default.scheduler_name),
+        topology=named(scopes, lambda default: default.topology),
         network=tuple(c.policy.id for c in certain if c.policy.default.network_devices),
         priority_classes=frozenset(name for c in certain if c.policy.namespace is None for name in c.policy.allow.priority_classes),
     )
 
 
-def _named(scopes: Iterable[Sequence[Compiled]], name: Callable[[Default], str | None]) -> Named | None:
+def named(scopes: Iterable[Sequence[Compiled]], name: Callable[[Default], T | None]) -> Named[T] | None:
+    """Return what the policies of the first of these scopes that gives any give; None: none does."""
     for scope in scopes:
         given = [(value, c.policy.id) for c in scope if (value := name(c.policy.default)) is not None]
         if given:

@@ -85,6 +85,7 @@ def _catalog(top: Fields) -> Catalog:
         prices=top.named("prices", lambda _, entry: entry.text("where")),
         label_aliases=_pairs(top, "labelAliases", "old", "key"),
         workload_labels=_column(top, "workloadLabels", "label"),
+        pod_makers=frozenset(_column(top, "podMakers", "user")),
         other_platforms=top.named("otherPlatforms", lambda _, entry: entry.labels("labels")),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Literal
 
 from policies.catalog.parse.reader import Fields, Notes, shown
 from policies.catalog.workload import FIELDS, Base, Between, Devices, Patch, Place, Workload, joined
@@ -16,6 +17,7 @@ _PATH = re.compile(rf"{_STEPS}(?:(?:\[\*\]|\.\*)(?:\.{_STEPS}|$)){{0,2}}", re.AS
 known to need as many."""
 _END = re.compile(rf"{_STEPS}(?:=.+)?", re.ASCII)
 _SIDES = ("limits", "requests")
+_KUEUE: tuple[Literal["suspends", "gates"], ...] = ("suspends", "gates")
 
 
 def workload(entry: Fields) -> Workload:
@@ -35,6 +37,7 @@ def workload(entry: Fields) -> Workload:
         places=entry.records("pods", _place),
         refers=entry.records("refers", _base),
         finished=entry.texts("finished"),
+        kueue=entry.maybe_choice("kueue", _KUEUE),
     )
 
 

@@ -44,6 +44,7 @@ LISTS: Mapping[str, Key | None] = {
     "otherDrivers": _field("driver"),
     "schedulers": _field("name"),
     "workloadLabels": _field("label"),
+    "podMakers": _field("user"),
 }
 """Sections that are lists of records -> the key that distinguishes records; None: the whole record."""
 MAPS = ("prices", "clouds", "vendors", "migSets", "platforms", "otherPlatforms", "schemes")

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from policies import policy
 from policies.objects import parts as part
 from policies.objects import validation as between
+from policies.objects.definition import queue_spec as queue
 from policies.objects.definition import running_spec as running
 from policies.objects.field_types import Choice, Field, Items, Kind, Name, SliceSize, Span, Struct, Template, Text, UsableMemory, Whole
 from policies.verdict import MODES
@@ -124,6 +125,7 @@ _REQUIRE = Struct(
             ),
         ),
         *running.REQUIRED,
+        queue.REQUIRED,
     ),
 )  # fmt: skip
 
@@ -175,6 +177,7 @@ _DEFAULT = Struct(
             about="Mends requests that differ from limits: the request becomes the limit, or the limit the request where it is missing.",
         ),
         *running.DEFAULTS,
+        queue.DEFAULT,
     ),
 )  # fmt: skip
 

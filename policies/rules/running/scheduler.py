@@ -3,7 +3,8 @@
 Reads   spec.schedulerName
 Writes  spec.schedulerName, where it is Kubernetes' own default: ``default.schedulerName``
 Judges  nothing
-Never   moves a pod that names another scheduler, belongs to a queue, has a node, or is a DaemonSet's
+Never   moves a pod that names another scheduler, belongs to a queue, has a node, or is a DaemonSet's; acts beside a
+        ``default.queue`` whose system has a scheduler of its own
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 
 from policies.planning.plan import Plan
 from policies.pods.view import DEFAULT_SCHEDULER
+from policies.queues.joining import Joined
 from policies.request import Request
 from policies.verdict import Edit, Path, Remark
 
@@ -22,6 +24,8 @@ _PATH: Path = ("spec", "schedulerName")
 def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     """Write the name, or tell the platform team that its policies differ."""
     default = plan.settings.running.scheduler
+    if isinstance(plan.joined, Joined) and plan.joined.moves:
+        return
     if default is None or not plan.actor.moves or plan.pod.scheduler not in ("", DEFAULT_SCHEDULER) or default.value == DEFAULT_SCHEDULER:
         return
     if default.value is None:

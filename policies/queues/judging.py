@@ -1,0 +1,112 @@
+"""Whether a pod is in a queue that is required, as its queue system will read it.
+
+What an author can write about a pod's queue without its system honouring it counts for nothing: an owner of the
+author's own, a group of pods, a gate that nobody but its author lifts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from policies.catalog import Catalog
+from policies.pods.permissions import MANAGED
+from policies.pods.view import DEFAULT_SCHEDULER, Pod, list_at
+from policies.queues.joining import Joined, grouped, scheduler_of
+from policies.queues.systems import (
+    ANY,
+    KUEUE,
+    KUEUE_GATE,
+    KUEUE_PARENT,
+    SLURM,
+    VOLCANO,
+    VOLCANO_JOB,
+    VOLCANO_JOB_QUEUE,
+    System,
+    value_of,
+)
+from policies.settings.queues import Required
+from policies.verdict import Path
+
+How = Literal["queues differ", "node", "scheduler", "no queue", "queue", "group", "owner", "kueue", "kueue queue", "removed"]
+"""Why a pod is past the queue: a name of a phrase of BERTH-144."""
+NODE: Path = ("spec", "nodeName")
+SCHEDULER: Path = ("spec", "schedulerName")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """How a pod is past the queues that are required."""
+
+    how: How
+    system: System
+    """The system whose queue it would best be in."""
+    about: Path = ()
+    value: str = ""
+    """What stands there."""
+
+
+def past(pod: Pod, user: str, required: Required, catalog: Catalog, *, pods_in_kueue: bool, joined: Joined | None = None) -> Past | None:
+    """Return how the pod is past the required queues, or None if it is in one of them.
+
+    ``pods_in_kueue``: whether Kueue manages pods in this cluster; ``joined``: what a default is about to write.
+    """
+    if not required.admitted:
+        return Past(how="queues differ", system=KUEUE)
+    scheduler = joined.system.scheduler if joined is not None else pod.scheduler
+    named, made = scheduler_of(scheduler), user in catalog.pod_makers
+    first = required.admitted[0][0]
+    best = named if named is not None and required.of(named) else first
+    if pod.node_name:
+        return Past(how="node", system=best, about=NODE, value=pod.node_name)
+    if required.of(KUEUE) and _in_kueue(pod, required, catalog, made=made, pods_in_kueue=pods_in_kueue):
+        return None
+    if named is not None and required.of(named):
+        return _past(pod, named, required, made=made, joined=joined)
+    if best is KUEUE:
+        value = value_of(pod, KUEUE)
+        wrong = isinstance(value, str) and not required.admits(KUEUE, value)
+        return Past(how="kueue queue" if wrong else "kueue", system=KUEUE, about=KUEUE.path, value=str(value or ""))
+    return Past(how="scheduler", system=best, about=SCHEDULER, value=scheduler or DEFAULT_SCHEDULER)
+
+
+def _past(pod: Pod, system: System, required: Required, *, made: bool, joined: Joined | None) -> Past | None:
+    """Return how a pod of a system's scheduler is past its queues."""
+    if required.admits(system, ANY):
+        return None
+    value = joined.queue if joined is not None and joined.on_pod else value_of(pod, system)
+    if made and system is VOLCANO and _kind(pod) == VOLCANO_JOB:  # its controller writes both
+        value = pod.annotations.get(VOLCANO_JOB_QUEUE)
+    elif there := next(iter(grouped(pod, system)), None):
+        return Past(how="group", system=system, about=there)
+    if pod.metadata.get("ownerReferences"):
+        if not made:
+            return Past(how="owner", system=system, about=("metadata", "ownerReferences"))
+        if system is SLURM:  # it reads the workload's alone, which is judged itself
+            return None
+    if value is None:
+        return Past(how="no queue", system=system, about=system.path)
+    if not isinstance(value, str) or not required.admits(system, value):
+        return Past(how="queue", system=system, about=system.path, value=str(value))
+    return None
+
+
+def _in_kueue(pod: Pod, required: Required, catalog: Catalog, *, made: bool, pods_in_kueue: bool) -> bool:
+    """Return whether Kueue holds the pod, or the workload that it is of, until a queue admits it.
+
+    A controller makes no pod of a workload that Kueue has suspended; the workload is judged itself. Other pods are held
+    by a gate, which only Kueue lifts: it ends a pod of its own that runs without (kueue pkg/controller/jobs/pod).
+    """
+    if made and _kind(pod) in catalog.held_owners:
+        return True
+    gates = list_at(pod.spec, "schedulingGates", ("spec",))
+    if not pods_in_kueue or not any(gate.get("name") == KUEUE_GATE for gate in gates):
+        return False
+    queue = value_of(pod, KUEUE)
+    right = required.admits(KUEUE, queue) if isinstance(queue, str) and queue else made
+    return right and (pod.labels.get(MANAGED) == "true" or (made and KUEUE_PARENT in pod.annotations))
+
+
+def _kind(pod: Pod) -> tuple[str, str]:
+    """Return (API group, kind) of the pod's controlling owner."""
+    return str(pod.owner.get("apiVersion", "")).rpartition("/")[0], str(pod.owner.get("kind", ""))

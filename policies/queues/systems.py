@@ -1,0 +1,96 @@
+"""The queue systems: who places the pods of each, and where a pod says its queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from policies.pods.permissions import MANAGED, QUEUE_NAME
+from policies.pods.view import Pod
+from policies.policy import Queue, Queues, QueueSystem
+from policies.verdict import Path
+
+ANY = "*"
+"""In ``require.queue``: any queue of the system."""
+KUEUE_GATE = "kueue.x-k8s.io/admission"
+"""The scheduling gate that Kueue's webhook puts on the pods that it manages (kueue pkg/controller/jobs/pod/constants)."""
+KUEUE_PARENT = "kueue.x-k8s.io/pod-suspending-parent"
+"""Annotation of the pods of workloads that Kueue holds back by gates: StatefulSet, LeaderWorkerSet, Deployment."""
+VOLCANO_JOB_QUEUE = "volcano.sh/queue-name"
+"""Annotation that Volcano's job controller writes over what a template says (volcano pkg/controllers/job)."""
+VOLCANO_JOB = ("batch.volcano.sh", "Job")
+SLURM_TIME = "slurmjob.slinky.slurm.net/timelimit"
+"""Annotation of Slurm bridge: whole minutes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class System:
+    """One queue system."""
+
+    name: QueueSystem
+    title: str
+    """The name in messages."""
+    where: Literal["labels", "annotations"]
+    key: str
+    """The key under which a pod, or a workload of Kueue's, says its queue."""
+    scheduler: str = ""
+    """The ``schedulerName`` of its pods; "" if any scheduler may place them."""
+    grouped: tuple[Path, ...] = ()
+    """What puts a pod into a group that somebody has made, whose queue then counts in place of the pod's."""
+
+    @property
+    def path(self) -> Path:
+        return ("metadata", self.where, self.key)
+
+
+_ANNOTATIONS: Path = ("metadata", "annotations")
+KAI_SKIPS: Path = (*_ANNOTATIONS, "kai.scheduler/skip-podgrouper")
+KUEUE = System(name="kueue", title="Kueue", where="labels", key=QUEUE_NAME)
+KAI = System(
+    name="kai", title="KAI", where="labels", key="kai.scheduler/queue", scheduler="kai-scheduler",
+    grouped=((*_ANNOTATIONS, "pod-group-name"), KAI_SKIPS),
+)  # fmt: skip
+"""kai-scheduler 0.17.0: pkg/common/constants, pkg/podgrouper/pod_controller.go (isOrphanPodWithPodGroup,
+shouldSkipPodGrouper), plugins/defaultgrouper (CalcPodGroupQueue: the topmost owner's label counts before the pod's)."""
+VOLCANO = System(
+    name="volcano", title="Volcano", where="annotations", key="scheduling.volcano.sh/queue-name", scheduler="volcano",
+    grouped=((*_ANNOTATIONS, "scheduling.k8s.io/group-name"), (*_ANNOTATIONS, "scheduling.volcano.sh/group-name")),
+)  # fmt: skip
+"""volcano.sh/apis scheduling/v1beta1/labels.go, volcano pkg/controllers/podgroup/pg_controller_handler.go
+(buildPodGroupFromPod: the pod's annotation counts before its owner's)."""
+SLURM = System(
+    name="slurm", title="Slurm bridge", where="annotations", key="slurmjob.slinky.slurm.net/partition",
+    scheduler="slurm-bridge-scheduler",
+    grouped=(("metadata", "labels", "scheduling.x-k8s.io/pod-group"), ("spec", "schedulingGroup")),
+)  # fmt: skip
+"""slurm-bridge docs/workload.md: annotations count on the workload that owns a pod, and on the pod where none does."""
+
+SYSTEMS = (KUEUE, KAI, VOLCANO, SLURM)
+BY_NAME: Mapping[QueueSystem, System] = MappingProxyType({system.name: system for system in SYSTEMS})
+LABELS = frozenset((*(s.key for s in SYSTEMS if s.where == "labels"), MANAGED, "scheduling.x-k8s.io/pod-group"))
+ANNOTATIONS = frozenset(
+    str(key)
+    for key in (
+        *(s.key for s in SYSTEMS if s.where == "annotations"),
+        *(path[2] for s in SYSTEMS for path in s.grouped if path[:2] == _ANNOTATIONS),
+        *(KUEUE_PARENT, VOLCANO_JOB_QUEUE, SLURM_TIME),
+    )
+)
+"""The labels and annotations that are read where a policy speaks of queues."""
+
+
+def given(queue: Queue) -> tuple[System, str]:
+    """Return the system and the queue that a default names."""
+    return next((system, name) for system in SYSTEMS if (name := getattr(queue, system.name)) is not None)
+
+
+def admitted(queues: Queues) -> Iterator[tuple[System, str]]:
+    """Yield the systems and queues that a requirement admits, in the order of ``SYSTEMS``."""
+    return ((system, name) for system in SYSTEMS for name in getattr(queues, system.name))
+
+
+def value_of(pod: Pod, system: System) -> object:
+    """Return what the pod says its queue of this system is; None if it says nothing."""
+    return (pod.labels if system.where == "labels" else pod.annotations).get(system.key)

@@ -1,0 +1,133 @@
+"""Required queue: no GPU pod runs past the queue that its platform requires, whoever makes it.
+
+Reads   spec.nodeName, spec.schedulerName, scheduling gates, what queue systems read of labels and annotations, owners,
+        the user who makes the pod
+Writes  nothing
+Judges  ``require.queue``: on mutate the pod as ``default.queue`` leaves it, on validate as it is. On an update that it
+        stays in its queue
+Never   believes an owner, a pod group or a gate that an author may have written; judges where a pod may run
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.messages import At, Phrase, phrase
+from policies.objects.wording import cut
+from policies.planning.plan import Plan
+from policies.pods.permissions import MANAGED, QUEUE_NAME
+from policies.pods.view import Pod
+from policies.queues.joining import Joined, grouped, scheduler_of
+from policies.queues.judging import SCHEDULER, Past, past
+from policies.queues.systems import ANY, KAI, KAI_SKIPS, KUEUE, System, value_of
+from policies.request import Request
+from policies.rules.queues.default_queue import NAME
+from policies.settings.queues import Required
+from policies.verdict import Path, Violation, at_field
+
+FIELD = "spec.require.queue"
+_KUEUE_LABEL: Path = ("metadata", "labels", MANAGED)
+_SHOWN = 30
+_MOST = 5
+"""queues that a message names"""
+
+
+def check(request: Request, plan: Plan) -> Iterator[Violation]:
+    """Yield a violation if the pod is past every queue that is required."""
+    required = plan.settings.queues.required
+    if required is None:
+        return
+    joined = plan.joined if isinstance(plan.joined, Joined) else None
+    kueue = "kueue" in plan.snapshot.queues
+    found = past(plan.pod, request.user, required, plan.snapshot.catalog, pods_in_kueue=kueue, joined=joined)
+    if found is not None:
+        yield violation(found, required)
+
+
+def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
+    """Yield a violation if an update takes the pod out of its queue, or into a group of its author's."""
+    required = plan.settings.queues.required
+    if required is not None:
+        old = Pod(request.old_pod or {})
+        yield from (violation(one, required) for one in _left(plan, old, required, made=request.user in plan.snapshot.catalog.pod_makers))
+
+
+def _left(plan: Plan, old: Pod, required: Required, *, made: bool) -> Iterator[Past]:
+    pod = plan.pod
+    if required.of(KUEUE) and old.labels.get(MANAGED) == "true":
+        if pod.labels.get(MANAGED) != "true":
+            yield Past(how="removed", system=KUEUE, about=_KUEUE_LABEL)
+        yield from _changed(pod, old, KUEUE, required)
+    system = scheduler_of(pod.scheduler)
+    if system is None or not required.of(system) or required.admits(system, ANY):
+        return
+    yield from _changed(pod, old, system, required)
+    before = {path: _at(old, path) for path in grouped(old, system)}
+    for path in grouped(pod, system):
+        written_by_system = system is KAI and path != KAI_SKIPS  # its pod grouper writes the other, and again if an author changes it
+        if _at(pod, path) != before.get(path) and not made and not written_by_system:
+            yield Past(how="group", system=system, about=path)
+
+
+def _at(pod: Pod, path: Path) -> object:
+    there = pod.spec if path[0] == "spec" else pod.labels if path[1] == "labels" else pod.annotations
+    return there.get(str(path[-1]))
+
+
+def _changed(pod: Pod, old: Pod, system: System, required: Required) -> Iterator[Past]:
+    before, now = value_of(old, system), value_of(pod, system)
+    if now == before:
+        return
+    if now is None:
+        yield Past(how="removed", system=system, about=system.path)
+    elif not isinstance(now, str) or not required.admits(system, now):
+        yield Past(how="queue", system=system, about=system.path, value=str(now))
+
+
+def violation(found: Past, required: Required) -> Violation:
+    """Return the violation of a pod, or of a workload, that is past the queues that are required."""
+    values = {"path": At(found.about), "system": found.system.title, "value": cut(found.value, _SHOWN), "policies": required.policies}
+    return Violation(
+        code="BERTH-144",
+        found=phrase(found.how, **values),
+        advice=_advice(found, required),
+        more=tuple(_more(found, required)),
+        rule=NAME,
+        policies=required.policies,
+        about=found.about,
+        fields=at_field(FIELD, required.policies),
+    )
+
+
+def _advice(found: Past, required: Required) -> Phrase:
+    queues, anywhere = _queues(found.system, required), required.admits(found.system, ANY)
+    match found.how:
+        case "queues differ":
+            return phrase("mend the policies")
+        case "node" | "group" | "owner":
+            return phrase("remove it", path=At(found.about))
+        case "removed":
+            return phrase("leave it")
+        case "kueue":
+            return phrase("label workload any", label=QUEUE_NAME) if anywhere else phrase("label workload", label=QUEUE_NAME, queues=queues)
+        case "scheduler":
+            scheduler = {"path": At(SCHEDULER), "scheduler": found.system.scheduler}
+            if anywhere:
+                return phrase("to scheduler alone", **scheduler)
+            return phrase("to scheduler", **scheduler, key=At(found.system.path), queues=queues)
+    if anywhere:
+        return phrase("to any queue", path=At(found.about), system=found.system.title)
+    return phrase("to queue", path=At(found.about), queues=queues)
+
+
+def _more(found: Past, required: Required) -> Iterator[Phrase]:
+    if found.how == "owner":
+        yield phrase("maker")
+    elif found.how == "kueue":
+        yield phrase("pods in kueue")
+    elif found.how == "node" and not required.admits(found.system, ANY):
+        yield phrase("allowed", queues=_queues(found.system, required))
+
+
+def _queues(system: System, required: Required) -> tuple[str, ...]:
+    return required.of(system)[:_MOST]
