@@ -42,8 +42,8 @@ Raw = dict[str, Any]
 _TERM = r"/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms"
 GOLDEN = (
     r"/metadata/annotations(/(berth\.dev~1applied|karpenter\.sh~1do-not-disrupt|cluster-autoscaler\.kubernetes\.io~1safe-to-evict"
-    r"|autoscaling\.cast\.ai~1removal-disabled))?",
-    r"/metadata/labels(/nvidia\.com~1gpu-driver-upgrade-drain\.skip)?",
+    r"|autoscaling\.cast\.ai~1removal-disabled|scheduling\.volcano\.sh~1queue-name|slurmjob\.slinky\.slurm\.net~1(partition|timelimit)))?",
+    r"/metadata/labels(/(nvidia\.com~1gpu-driver-upgrade-drain\.skip|kai\.scheduler~1queue))?",
     r"/spec/tolerations(/-)?",
     r"/spec/affinity(/nodeAffinity(/requiredDuringSchedulingIgnoredDuringExecution)?)?",
     r"/spec/affinity/podAffinity(/preferredDuringSchedulingIgnoredDuringExecution(/-)?)?",

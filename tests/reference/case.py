@@ -39,6 +39,8 @@ class Expected:
     """added: (key, operator, value, effect)"""
     grace: int | None = None
     deadline: int | None = None
+    queue: dict[str, str] = field(default_factory=dict)
+    """what a default queue writes: "scheduler", or a key of labels or annotations -> value"""
     probes: int = 0
     """how many probes get the former grace"""
     marks: dict[str, str] = field(default_factory=dict)

@@ -87,6 +87,10 @@ def _edits(request: Request, verdict: Verdict, expected: Expected, reference: Re
     parts: dict[str, tuple[object, object]] = {
         "tolerations": (_added_tolerations(request.pod, final), expected.tolerations),
         "deadline": (next((e.value for e in verdict.edits if e.rule == "max_runtime"), None), expected.deadline),
+        "queue": (
+            {"scheduler" if e.path[-1] == "schedulerName" else e.path[-1]: e.value for e in verdict.edits if e.rule == "queue"},
+            expected.queue,
+        ),
         "grace": (graces[0] if graces else None, expected.grace),
         "probes": (sum(e.rule == "checkpoint_grace" and len(e.path) > 2 for e in verdict.edits), expected.probes),
         "protection": ({e.path[-1]: e.value for e in verdict.edits if e.rule == "disruption"}, expected.marks),

@@ -16,6 +16,7 @@ from tests.reference.asking import by_annotation
 from tests.reference.case import JUDGED, PLACED, PLACEMENT, Expected, World
 from tests.reference.editing import Editing
 from tests.reference.nodes import Atlas, Node, tables, terms_of
+from tests.reference.queues import Queued
 
 
 class Reference:
@@ -64,7 +65,7 @@ def _machines(policy_set: PolicySet) -> list[Machine]:
     return [m for p in of_cluster for m in (p.require.machine, p.default.machine)] + [t.machine for t in policy_set.templates]
 
 
-class Judged(Editing):
+class Judged(Editing, Queued):
     """The whole decision about one pod, step by step."""
 
     def decide(self) -> Expected:
@@ -82,6 +83,7 @@ class Judged(Editing):
 
     def judge(self) -> None:
         codes: set[str] = set()
+        self.moved()
         codes |= self.unreadable()
         codes |= self.mismatches()
         codes |= self.counts()
@@ -92,12 +94,14 @@ class Judged(Editing):
         codes |= self.too_long()
         codes |= self.too_short()
         codes |= self.endless()
+        codes |= self.past_the_queue()
         codes |= self.placement()
         codes |= self.shared()
         codes -= PLACED - JUDGED[self.row.placement]
         self.out.codes = codes
         if self.request.phase == "mutate" and not codes:
             self.edit()
+            self.out.queue = self.queue()
 
     def placement(self) -> set[str]:
         names = self.now = self.wanted()

@@ -39,7 +39,7 @@ _ONE = Struct(
 
 
 def _several(name: str, shape: Shape, example: str, about: str) -> Field:
-    return Field(name=name, shape=Items(of=shape), example=example, about=about)
+    return Field(name=name, shape=Items(of=shape, most=64), example=example, about=about)
 
 
 _SOME = Struct(

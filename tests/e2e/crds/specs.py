@@ -158,6 +158,10 @@ class Drawing:
             "a label value": (VALUES, WRONG_VALUES),
             "the name of a class": (NAMES, WRONG_NAMES),
             "the name of a scheduler": (NAMES, WRONG_NAMES),
+            "the name of a queue": (NAMES, WRONG_NAMES),
+            "the name of a queue, or *": ((*NAMES, "*"), (*WRONG_NAMES, "**")),
+            "the name of a partition": (("gpu", "Long_Runs.1", "0"), WRONG_VALUES),
+            "the name of a partition, or *": (("gpu", "*"), WRONG_VALUES),
         }.get(shape.wanted, (KEYS, WRONG_KEYS))
         return self.text(right, wrong)
 

@@ -70,7 +70,7 @@ REQUIRE = {
     "families: [hopper]": "families: wants a map, found a list; write families: {in: [hopper]}",
     "family: {in: [hopper]}": 'family: unknown field "family"; did you mean "families"?',
     "zzz: 1": 'zzz: unknown field "zzz"; known: capacity, families, gpuMemory, gpusPerPod, gracePeriod, instanceFamilies, longRuns, '
-    "maxRuntime, models, protection, requestsEqualLimits, sharing, tolerations",
+    "maxRuntime, models, protection, queue, requestsEqualLimits, sharing, tolerations",
     "nodeTemplate: x": 'nodeTemplate: unknown field "nodeTemplate" here; it belongs in spec.default',
     "mode: Enforce": 'mode: unknown field "mode" here; it belongs in spec',
     "workloads: [Job]": 'workloads: unknown field "workloads" here; it belongs in spec.match',

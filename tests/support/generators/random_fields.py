@@ -16,6 +16,8 @@ from policies.policy import (
     LongRuns,
     Machine,
     MigDefault,
+    Queue,
+    Queues,
     Require,
     Sharing,
     TolerationPattern,
@@ -144,13 +146,26 @@ def require(random: Random, part: float) -> Require:
         protection_max=random.choice((3600, 86400)) if chance(random, part * 0.6) else None,
         forbid_tolerations=patterns(random, part * 0.6),
     )
-    return with_runtime(floored(found, part * 0.6), part * 0.4)
+    return with_queues(with_runtime(floored(found, part * 0.6), part * 0.4), part * 0.15)
 
 
 def with_runtime(require: Require, part: float) -> Require:
     """With a longest time, drawn from what else is required, as ``floored`` does."""
     random = Random(f"runtime {require!r}")
     return replace(require, max_runtime=random.choice((3600, 86400)) if chance(random, part) else None)
+
+
+def with_queues(require: Require, part: float) -> Require:
+    """With queues in which a pod must be, drawn from what else is required, as ``floored`` does."""
+    random = Random(f"queues {require!r}")
+    if not chance(random, part):
+        return require
+    systems = some(random, ("kueue", "kai", "volcano", "slurm"), 1, 3)
+    return replace(require, queue=Queues(**{system: random.choice((("a",), ("a", "b"), ("b",), ("*",))) for system in systems}))
+
+
+def queue(random: Random) -> Queue:
+    return Queue(**{random.choice(("kueue", "kai", "kai", "volcano", "slurm")): random.choice(("a", "a", "b"))})
 
 
 def running(default: Default, part: float) -> Default:
@@ -165,6 +180,7 @@ def running(default: Default, part: float) -> Default:
         scheduler_name=random.choice(("packing", "packing", "default-scheduler")) if chance(random, part) else None,
         topology=random.choice(("rack", "topology.kubernetes.io/zone")) if chance(random, part) else None,
         network_devices=chance(random, part),
+        queue=queue(random) if chance(random, part) else None,
     )
 
 

@@ -256,7 +256,35 @@ def pod(random: Random, world: World) -> Raw:
     }
     _worded(Random(repr(out)), out)
     _running(Random(f"running {out!r}"), out)
+    _queued(Random(f"queued {out!r}"), out)
     return out
+
+
+def _queued(random: Random, pod: Raw) -> None:
+    """Put in what queue systems read, as ``_running`` does."""
+    metadata, spec = pod["metadata"], pod["spec"]
+    if chance(random, 0.1):
+        part, key, value = random.choice(_QUEUES)
+        metadata.setdefault(part, {})[key] = value
+    if chance(random, 0.1):
+        metadata.setdefault("labels", {}).update({"kueue.x-k8s.io/managed": "true", "kueue.x-k8s.io/queue-name": random.choice("ab")})
+        if chance(random, 0.8):
+            spec["schedulingGates"] = [{"name": "kueue.x-k8s.io/admission"}]
+            spec.pop("nodeName", None)
+
+
+_QUEUES = (
+    ("labels", "kai.scheduler/queue", "a"),
+    ("labels", "kai.scheduler/queue", "b"),
+    ("annotations", "scheduling.volcano.sh/queue-name", "a"),
+    ("annotations", "slurmjob.slinky.slurm.net/partition", "a"),
+    ("annotations", "pod-group-name", "own"),
+    ("annotations", "kai.scheduler/skip-podgrouper", "true"),
+    ("annotations", "scheduling.k8s.io/group-name", "own"),
+    ("labels", "scheduling.x-k8s.io/pod-group", "own"),
+    ("annotations", "kueue.x-k8s.io/pod-suspending-parent", "statefulset"),
+    ("annotations", "volcano.sh/queue-name", "a"),
+)
 
 
 def _running(random: Random, pod: Raw) -> None:
@@ -329,7 +357,13 @@ def request(random: Random, world: World) -> Request:
     """Of a pod that somebody makes: mostly a user, now and then what makes pods of DaemonSets, or a kubelet."""
     asked = pod(random, world)
     user, groups = random.choice(_CALLERS) if chance(random, 0.15) else (random.choice(USERS), _ANYBODY)
-    return Request(namespace=random.choice(NAMESPACES), user=user, groups=groups, pod=asked)
+    namespace, maker = random.choice(NAMESPACES), Random(f"maker {asked!r}")
+    if user in USERS and chance(maker, 0.15):
+        user = maker.choice(_MAKERS)
+    return Request(namespace=namespace, user=user, groups=groups, pod=asked)
+
+
+_MAKERS = ("system:serviceaccount:kube-system:job-controller", "system:serviceaccount:volcano-system:volcano-controllers")
 
 
 def authored(random: Random, world: World) -> Request:

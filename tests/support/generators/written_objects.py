@@ -6,7 +6,7 @@ Only what differs from the default is written, so that nothing stands there whic
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from policies.objects.parse import Understood
@@ -133,6 +133,7 @@ def _require(require: Require) -> Raw:
         protection=_at_most(require.protection_max),
         tolerations={"forbid": _tolerations(require.forbid_tolerations)} if require.forbid_tolerations else None,
         maxRuntime=_span(require.max_runtime),
+        queue=None if require.queue is None else _given(**{name: [*names] for name, names in asdict(require.queue).items()}),
     )
 
 
@@ -156,6 +157,7 @@ def _default(default: Default) -> Raw:
         schedulerName=default.scheduler_name,
         topology=default.topology,
         networkDevices="All" if default.network_devices else None,
+        queue=None if default.queue is None else _given(**asdict(default.queue)),
     )
 
 
