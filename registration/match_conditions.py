@@ -26,6 +26,7 @@ from policies.catalog import Catalog, Workload
 from policies.catalog.parse.kinds import paths_of
 from policies.pods.permissions import FRACTIONS
 from policies.pods.view import MIRROR
+from policies.queues.systems import KEPT_ANNOTATIONS, KEPT_LABELS
 from registration.re2 import prefix, re2
 
 NODES = "system:nodes"
@@ -158,10 +159,10 @@ def made_claims(catalog: Catalog) -> str:
 
 def updated(catalog: Catalog) -> str:
     """Return the test that an update changes what is judged: tolerations, a mark of the catalog's
-    ``protections``, amounts."""
+    ``protections``, what keeps a pod in its queue, amounts."""
     tests = [TOLERATIONS_CHANGED]
-    for where in ("annotations", "labels"):
-        if keys := [text(p.key) for p in catalog.protections if p.where == where]:
+    for where, of_queues in (("annotations", KEPT_ANNOTATIONS), ("labels", KEPT_LABELS)):
+        if keys := [text(key) for key in (*(p.key for p in catalog.protections if p.where == where), *of_queues)]:
             now, before = (f"{one}.?metadata.?{where}[?key].orValue(null)" for one in ("object", "oldObject"))
             tests.append(f"{_list(keys)}.exists(key,\n  {now} !=\n  {before})")
     return " ||\n".join([*tests, RESIZED])

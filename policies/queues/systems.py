@@ -79,6 +79,10 @@ ANNOTATIONS = frozenset(
     )
 )
 """The labels and annotations that are read where a policy speaks of queues."""
+KEPT_LABELS = tuple(sorted(LABELS))
+KEPT_ANNOTATIONS = tuple(sorted(ANNOTATIONS - {"pod-group-name", KUEUE_PARENT, VOLCANO_JOB_QUEUE, SLURM_TIME}))
+"""Those of them by whose change a pod may leave its queue, which updates are judged for. KAI's pod grouper writes the
+first of the others on each pod, and again if an author changes it."""
 
 
 def given(queue: Queue) -> tuple[System, str]:
