@@ -52,9 +52,9 @@ def start(cluster: Cluster) -> Kai:
         podgrouper=_started(cluster, "podgrouper", "--metrics-bind-address=0", f"{probes}{at[1]}"),
         binder=_started(cluster, "binder", "--metrics-bind-address=0", f"{probes}{at[2]}"),
     )
-    cluster.wait_for(lambda: http_ok(f"http://{at[0]}/healthz"), f"KAI's scheduler to answer; its log is {started.scheduler.log}")
-    for process, address in ((started.podgrouper, at[1]), (started.binder, at[2])):
-        cluster.wait_for(lambda address=address: http_ok(f"http://{address}/readyz"), f"KAI to be ready; its log is {process.log}")  # type: ignore[misc]
+    cluster.wait_for(lambda: http_ok(f"http://{at[0]}/metrics"), f"KAI's scheduler to answer; its log is {started.scheduler.log}")
+    grouping = f"KAI's podgrouper to be ready; its log is {started.podgrouper.log}"
+    cluster.wait_for(lambda: http_ok(f"http://{at[1]}/readyz"), grouping)  # the binder has no such check: what it does is waited for
     return started
 
 
