@@ -19,6 +19,7 @@ from policies.patch.json_tree import value_at
 from policies.pods.annotations import OPT_OUT, SLICE
 from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS
 from policies.pods.view import DEADLINE, GRACE
+from policies.queues.systems import SYSTEMS
 from policies.scheduling.blockers import TOLERATIONS
 from policies.scheduling.wants import SELECTOR, TERMS, wants
 from policies.state.untyped import maps_in
@@ -29,6 +30,8 @@ Raw = Mapping[str, Any]
 _ANNOTATIONS: Path = ("metadata", "annotations")
 _METADATA = (_ANNOTATIONS, ("metadata", "labels"))
 _NODE_NAME: Path = ("spec", "nodeName")
+_SCHEDULER: Path = ("spec", "schedulerName")
+_OWNERS: Path = ("metadata", "ownerReferences")
 _SIDES = ("limits", "requests")
 MOST_OFFERED = 6
 """Values of one fix that are tried: a label may have hundreds."""
@@ -115,6 +118,11 @@ def _at(path: Path, texts: list[str], numbers: list[int], advised: Iterable[Path
             yield _step(
                 "unwrite", [remove((*side, name)) for side, held in lowering.holders(name, pod) if side[:-1] == path and name in held]
             )
+    elif path == _SCHEDULER or (_names_a_queue(path) and not present):
+        for text in texts:
+            yield _step("write", [_put(pod, path, text)])
+    elif path == _OWNERS and present:
+        yield _step("unwrite", [remove(path)])
     elif path[:2] in _METADATA and len(path) == 3 and present:
         known = [*texts, *(f"{number}gb" for number in numbers if path[2] == SLICE), *(["grace"] if path[2] == OPT_OUT else [])]
         for text in known:
@@ -135,6 +143,10 @@ def _at(path: Path, texts: list[str], numbers: list[int], advised: Iterable[Path
             yield _step("write", [_put(pod, path, number)])
         if len(path) > 2 and present:
             yield _step("unwrite", [remove(path)])
+
+
+def _names_a_queue(path: Path) -> bool:
+    return any(path == system.path for system in SYSTEMS if system.scheduler)
 
 
 def _is_amount(path: Path) -> bool:

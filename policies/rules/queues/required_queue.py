@@ -18,7 +18,7 @@ from policies.planning.plan import Plan
 from policies.pods.permissions import MANAGED, QUEUE_NAME
 from policies.pods.view import Pod
 from policies.queues.joining import Joined, grouped, scheduler_of
-from policies.queues.judging import SCHEDULER, Past, past
+from policies.queues.judging import Past, past
 from policies.queues.systems import ANY, KAI, KAI_SKIPS, KUEUE, System, value_of
 from policies.request import Request
 from policies.rules.queues.default_queue import NAME
@@ -28,8 +28,9 @@ from policies.verdict import Path, Violation, at_field
 FIELD = "spec.require.queue"
 _KUEUE_LABEL: Path = ("metadata", "labels", MANAGED)
 _SHOWN = 30
-_MOST = 5
-"""queues that a message names"""
+"""characters of a value that a message shows"""
+_FIRST, _MOST = 2, 10
+"""queues that a fix names, and those that a message names"""
 
 
 def check(request: Request, plan: Plan) -> Iterator[Violation]:
@@ -86,10 +87,9 @@ def _changed(pod: Pod, old: Pod, system: System, required: Required) -> Iterator
 
 def violation(found: Past, required: Required) -> Violation:
     """Return the violation of a pod, or of a workload, that is past the queues that are required."""
-    values = {"path": At(found.about), "system": found.system.title, "value": cut(found.value, _SHOWN), "policies": required.policies}
     return Violation(
         code="BERTH-144",
-        found=phrase(found.how, **values),
+        found=_fact(found, required),
         advice=_advice(found, required),
         more=tuple(_more(found, required)),
         rule=NAME,
@@ -99,35 +99,45 @@ def violation(found: Past, required: Required) -> Violation:
     )
 
 
+def _fact(found: Past, required: Required) -> Phrase:
+    path, system = At(found.about), found.system.title
+    match found.how:
+        case "queues differ":
+            return phrase(found.how, policies=required.policies)
+        case "kueue":
+            return phrase(found.how)
+        case "scheduler":
+            return phrase(found.how, path=path, value=cut(found.value, _SHOWN), system=system)
+        case "queue" | "kueue queue":
+            return phrase(found.how, path=path, value=cut(found.value, _SHOWN))
+        case "group" | "removed":
+            return phrase(found.how, path=path)
+    return phrase(found.how, path=path, system=system)
+
+
 def _advice(found: Past, required: Required) -> Phrase:
-    queues, anywhere = _queues(found.system, required), required.admits(found.system, ANY)
+    queues, anywhere = required.of(found.system)[:_FIRST], required.admits(found.system, ANY)
     match found.how:
         case "queues differ":
             return phrase("mend the policies")
         case "node" | "group" | "owner":
-            return phrase("remove it", path=At(found.about))
+            return phrase("remove")
         case "removed":
             return phrase("leave it")
         case "kueue":
             return phrase("label workload any", label=QUEUE_NAME) if anywhere else phrase("label workload", label=QUEUE_NAME, queues=queues)
+        case "scheduler" if anywhere:
+            return phrase("to scheduler alone", scheduler=found.system.scheduler)
         case "scheduler":
-            scheduler = {"path": At(SCHEDULER), "scheduler": found.system.scheduler}
-            if anywhere:
-                return phrase("to scheduler alone", **scheduler)
-            return phrase("to scheduler", **scheduler, key=At(found.system.path), queues=queues)
-    if anywhere:
-        return phrase("to any queue", path=At(found.about), system=found.system.title)
-    return phrase("to queue", path=At(found.about), queues=queues)
+            return phrase("to scheduler", scheduler=found.system.scheduler, key=At(found.system.path), queues=queues)
+    return phrase("to any queue", system=found.system.title) if anywhere else phrase("to queue", queues=queues)
 
 
 def _more(found: Past, required: Required) -> Iterator[Phrase]:
+    queues = required.of(found.system)
     if found.how == "owner":
         yield phrase("maker")
     elif found.how == "kueue":
         yield phrase("pods in kueue")
-    elif found.how == "node" and not required.admits(found.system, ANY):
-        yield phrase("allowed", queues=_queues(found.system, required))
-
-
-def _queues(system: System, required: Required) -> tuple[str, ...]:
-    return required.of(system)[:_MOST]
+    if len(queues) > _FIRST and found.how in ("scheduler", "no queue", "queue", "kueue", "kueue queue") and ANY not in queues:
+        yield phrase("allowed", queues=queues[:_MOST])

@@ -41,8 +41,11 @@ NOT_OF_FIELDS = (
     "actors/forged-claim-refusals",
     "device_counts/a-fraction-by-hami-under-whole-gpus-only",
     "device_counts/a-fraction-of-many-gpus-counts-each",
+    "queue/required-of-kueue",
+    "queue/required-of-kueue-and-a-gate-that-nobody-lifts",
+    "queue/required-of-kueue-and-a-label-of-the-authors",
 )
-"""Cases that something beside the fields of the pod decides: a claim of its own, or words of another scheduler."""
+"""Cases that something beside the fields of the pod decides: a claim of its own, words of another scheduler, its workload's queue."""
 OF_CLAIMS = "dra/"
 NO_NUMBER = ("$GPUS", "-1")
 """Amounts of which nobody knows what their author meant."""

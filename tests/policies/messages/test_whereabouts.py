@@ -35,6 +35,7 @@ NO_VALUE_SOMETIMES = {
     "BERTH-126": "a claim's class has no path in a pod, and a device outside what is required may be in several containers",
     "BERTH-131": "a claim's toleration has no path in a pod",
     "BERTH-133": "the policies contradict one another, not the pod",
+    "BERTH-144": "the policies contradict one another, not the pod",
 }
 
 
