@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from documents.files import read_catalog
 from policies.catalog import Catalog
 from policies.catalog.parse.reader import shown
 from policies.document import InputError
-from registration.configurations import Manifest, Service, Url, manifests
+from registration.configurations import Manifest, Service, Url, first, manifests
 from registration.entries import CLAIMS, Chosen
 from registration.re2 import PatternError
 
@@ -66,6 +67,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--resource-name", action="append", default=[], metavar="NAME", help=help_)
     help_ = "a namespace whose pods are not judged, whether it exists or not; may be repeated"
     parser.add_argument("--exclude-namespace", action="append", default=[], metavar="NAME", help=help_)
+    help_ = "for policies about queues: workloads are labelled with Kueue's by default, before Kueue is called, and judged"
+    parser.add_argument("--queues", action="store_true", help=help_)
     group = parser.add_argument_group("cluster", "read once: which namespaces exist, which resources stand on nodes and DeviceClasses")
     group.add_argument("--kubeconfig", metavar="FILE", help="how the API server is reached")
     group.add_argument("--context", metavar="NAME", help="of that file; default: its current one")
@@ -73,14 +76,14 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print both manifests. Raises InputError and CatalogFilesError, which the command turns into exit code
+    """Print the manifests. Raises InputError and CatalogFilesError, which the command turns into exit code
     2."""
     target = _url(args.url) if args.url is not None else _service(args.service) if args.service is not None else Service()
     ca = None if args.ca is None else certificates(args.ca, datetime.now(UTC))
     catalog = read_catalog([args.catalog] if args.catalog else [])
     chosen, found = _chosen(args, catalog)
     try:
-        made = manifests(catalog, target, ca, chosen)
+        made = [*manifests(catalog, target, ca, chosen), *filter(None, [first(catalog, target, ca, chosen)])]
     except PatternError as error:
         raise InputError(file=args.catalog or "catalog", message=str(error)) from None
     for sentence in found.unread if found is not None else ():
@@ -97,7 +100,8 @@ def _chosen(args: argparse.Namespace, catalog: Catalog) -> tuple[Chosen, Found |
     by_flag = scope.namespaces(args.exclude_namespace)
     found = _found(args, catalog)
     excluded = scope.excluded(catalog, by_flag, own=args.catalog is not None, found=found)
-    return Chosen(claims=claims, excluded=excluded, names=tuple(sorted({*named, *(found.names if found else ())}))), found
+    names = tuple(sorted({*named, *(found.names if found else ())}))
+    return Chosen(claims=claims, excluded=excluded, names=names, queues=args.queues), found
 
 
 def _found(args: argparse.Namespace, catalog: Catalog) -> Found | None:
@@ -112,8 +116,8 @@ def _found(args: argparse.Namespace, catalog: Catalog) -> Found | None:
     return read(args.kubeconfig, args.context, catalog)
 
 
-def document(found: tuple[Manifest, Manifest], *, without_ca: bool, head: str = "") -> str:
-    """Return both manifests as one YAML file, with instructions at the top."""
+def document(found: Sequence[Manifest], *, without_ca: bool, head: str = "") -> str:
+    """Return the manifests as one YAML file, with instructions at the top."""
     return HEAD + (NO_CA if without_ca else "") + head + "".join(f"---\n{yaml_writer.text(manifest)}" for manifest in found)
 
 

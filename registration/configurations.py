@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from policies.catalog import Catalog
-from registration.entries import DEFAULT, Chosen, Entries, Entry, entries
+from registration.entries import DEFAULT, Chosen, Entries, Entry, entries, labelling
 
 Manifest = dict[str, Any]
 API_VERSION = "admissionregistration.k8s.io/v1"
@@ -35,7 +35,11 @@ DOMAIN = "berth.dev"
 audit annotations."""
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """The label that every namespace has and nobody can change."""
+FIRST_NAME = "berth-queues"
+"""The name of the configuration with the entries that label workloads, which is called before Kueue's own,
+kueue-mutating-webhook-configuration: Kueue holds back what has a queue by then, and is not called again."""
 MADE_OF, CLAIMS_CHOSEN, NAMES_CHOSEN = f"{DOMAIN}/made-of", f"{DOMAIN}/claims", f"{DOMAIN}/resource-names"
+QUEUES_CHOSEN = f"{DOMAIN}/queues"
 """Annotations of both configurations: a digest of what their conditions are made from, and the choices, so
 that a server can tell whether they match its own catalog (``registered``)."""
 
@@ -82,6 +86,20 @@ def manifests(catalog: Catalog, target: Service | Url, ca: bytes | None = None, 
     )
 
 
+def first(catalog: Catalog, target: Service | Url, ca: bytes | None = None, chosen: Chosen = DEFAULT) -> Manifest | None:
+    """Return the MutatingWebhookConfiguration that is called first, as ``manifests`` makes the others; None if the
+    operator does not ask for it. Raises re2.PatternError."""
+    if not chosen.queues:
+        return None
+    metadata = {
+        "name": FIRST_NAME,
+        "labels": {"app.kubernetes.io/name": "berth"},
+        "annotations": _annotations(entries(catalog, chosen), chosen),
+    }
+    shared = _Shared({} if ca is None else {"caBundle": base64.b64encode(ca).decode("ascii")}, target, _outside(target, chosen))
+    return _configuration("MutatingWebhookConfiguration", metadata, [shared.webhook(entry) for entry in labelling(catalog, chosen)])
+
+
 def made_of(catalog: Catalog, chosen: Chosen) -> str:
     """Return a digest of the rules and conditions under which the API server calls Berth, for this catalog
     and these choices.
@@ -98,7 +116,8 @@ def _digest(entries: Entries) -> str:
 
 def _annotations(entries: Entries, chosen: Chosen) -> dict[str, str]:
     names = {NAMES_CHOSEN: ",".join(chosen.names)} if chosen.names else {}
-    return {MADE_OF: _digest(entries), CLAIMS_CHOSEN: chosen.claims, **names}
+    queues = {QUEUES_CHOSEN: "true"} if chosen.queues else {}
+    return {MADE_OF: _digest(entries), CLAIMS_CHOSEN: chosen.claims, **names, **queues}
 
 
 def _configuration(kind: str, metadata: Manifest, webhooks: list[Manifest]) -> Manifest:

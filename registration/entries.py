@@ -8,6 +8,9 @@
 - ``validate.updates``: pods of either kind of which tolerations, protection or amounts are changed. Ignore:
   at Fail on updates no finished Job completes, no finalizer is removed and no gate is lifted while Berth is
   down.
+- with ``Chosen.queues`` ``label.workloads``, ``label.operators``: new workloads of the kinds that Kueue holds back, without
+  a queue. They are in a configuration of their own, which is called before Kueue's. ``validate.workloads``,
+  ``validate.operators``: workloads that are new, or of which a template or a queue changed. Ignore: a queue may wait.
 - ``advise.workloads``: new workloads with a template of such a pod, and those whose spec changed. Ignore,
   after 2 s: it only ever warns. ``advise.operators``: the same for kinds that describe their pods in other
   fields.
@@ -57,6 +60,9 @@ class Chosen:
     names: tuple[str, ...] = ()
     """Extended resources for which Berth is called besides those of the catalog."""
 
+    queues: bool = False
+    """True where policies are about queues: workloads are then labelled and judged too."""
+
     @property
     def with_claims(self) -> bool:
         return self.claims != "Off"
@@ -87,7 +93,39 @@ def entries(catalog: Catalog, chosen: Chosen) -> Entries:
     named = _with_names(catalog, chosen.names)
     made = [_made_claims(named, chosen.claims)] if chosen.claims != "Off" else []
     validating = [*_new_pods(named, "validate", chosen), *made, _updates(named, chosen), *_workloads(named, chosen)]
+    if chosen.queues:
+        validating += _of_kinds("validate", "/validate", ["CREATE", "UPDATE"], _queued(named), named, chosen)
     return _new_pods(named, "mutate", chosen), validating
+
+
+def labelling(catalog: Catalog, chosen: Chosen) -> list[Entry]:
+    """Return the entries of the mutating configuration that is called before Kueue's."""
+    named = _with_names(catalog, chosen.names)
+    return _of_kinds("label", "/label", ["CREATE"], [w for w in _queued(named) if w.kueue is not None], named, chosen)
+
+
+def _queued(catalog: Catalog) -> list[Workload]:
+    return [workload for workload in catalog.workloads if workload.describes_pods and not workload.cluster and workload.name != "Pod"]
+
+
+def _of_kinds(
+    verb: str, path: str, operations: list[Operation], workloads: Sequence[Workload], catalog: Catalog, chosen: Chosen
+) -> list[Entry]:
+    """Return an entry for kinds that have nothing but templates, and one for the others, as ``_workloads`` does."""
+    found = []
+    for name, kinds in (("workloads", [w for w in workloads if not w.places]), ("operators", [w for w in workloads if w.places])):
+        described = match_places.described(catalog, kinds, with_claims=chosen.with_claims)
+        asked = match_conditions.asked_in(catalog, [*match_places.templates(kinds), *described], with_claims=chosen.with_claims)
+        first = match_conditions.UNLABELLED if verb == "label" else match_conditions.requeued(kinds)
+        if kinds:
+            entry = Entry(
+                name=f"{verb}.{name}",
+                path=path,
+                rules=_rules(operations, kinds),
+                conditions={"its-pods-ask-for-an-accelerator": match_conditions.in_turn(first, asked)},
+            )
+            found.append(entry)
+    return found
 
 
 def _with_names(catalog: Catalog, names: Sequence[str]) -> Catalog:
@@ -172,11 +210,6 @@ def _workloads(catalog: Catalog, chosen: Chosen) -> list[Entry]:
 
 def _advice(name: str, condition: str, workloads: list[Workload], found: list[str], catalog: Catalog, chosen: Chosen) -> Entry:
     """Return an entry with one rule for the workloads of the same API group and versions."""
-    resources: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
-    for workload in workloads:
-        for group in dict.fromkeys(version.rpartition("/")[0] for version in workload.api_version):
-            versions = tuple(v.rpartition("/")[2] for v in workload.api_version if v.rpartition("/")[0] == group)
-            resources.setdefault((group, versions), {})[workload.resource] = None
     asking = match_conditions.in_turn(
         match_conditions.MADE_BY_NO_CONTROLLER,
         match_conditions.changed(workloads),
@@ -185,7 +218,17 @@ def _advice(name: str, condition: str, workloads: list[Workload], found: list[st
     return Entry(
         name=name,
         path="/advise",
-        rules=[_rule(["CREATE", "UPDATE"], group, versions, names) for (group, versions), names in resources.items()],
+        rules=_rules(["CREATE", "UPDATE"], workloads),
         conditions={condition: asking},
         timeout=ADVICE_TIMEOUT,
     )
+
+
+def _rules(operations: list[Operation], workloads: Iterable[Workload]) -> list[Manifest]:
+    """Return one rule for the workloads of the same API group and versions."""
+    resources: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
+    for workload in workloads:
+        for group in dict.fromkeys(version.rpartition("/")[0] for version in workload.api_version):
+            versions = tuple(v.rpartition("/")[2] for v in workload.api_version if v.rpartition("/")[0] == group)
+            resources.setdefault((group, versions), {})[workload.resource] = None
+    return [_rule(operations, group, versions, names) for (group, versions), names in resources.items()]

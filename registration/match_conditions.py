@@ -24,9 +24,9 @@ from textwrap import indent
 
 from policies.catalog import Catalog, Workload
 from policies.catalog.parse.kinds import paths_of
-from policies.pods.permissions import FRACTIONS
+from policies.pods.permissions import FRACTIONS, QUEUE_NAME
 from policies.pods.view import MIRROR
-from policies.queues.systems import KEPT_ANNOTATIONS, KEPT_LABELS
+from policies.queues.systems import KEPT_ANNOTATIONS, KEPT_LABELS, SYSTEMS
 from registration.re2 import prefix, re2
 
 NODES = "system:nodes"
@@ -180,6 +180,19 @@ def changed(workloads: Iterable[Workload]) -> str:
     roots = dict.fromkeys(path.partition(".")[0].removesuffix("[*]") for path in paths)
     tests = [f"object.?{root}.orValue(null) != oldObject.?{root}.orValue(null)" for root in roots if root != "metadata"]
     return " ||\n".join(["oldObject == null", *tests])
+
+
+UNLABELLED = f"!object.?metadata.?labels[?'{QUEUE_NAME}'].hasValue()"
+
+
+def requeued(workloads: Iterable[Workload]) -> str:
+    """Return the test that a workload is new, or that what tells its pods or its queue changed."""
+    tests = [changed(workloads)]
+    for where in ("labels", "annotations"):
+        keys = _list([text(system.key) for system in SYSTEMS if system.where == where])
+        now, before = (f"{one}.?metadata.?{where}[?key].orValue(null)" for one in ("object", "oldObject"))
+        tests.append(f"{keys}.exists(key,\n  {now} !=\n  {before})")
+    return " ||\n".join(tests)
 
 
 def asked_in(catalog: Catalog, found: Sequence[str], *, with_claims: bool = True) -> str:

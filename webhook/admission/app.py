@@ -71,9 +71,10 @@ ROUTES: Mapping[bytes, Route] = {
     b"/mutate": Route("mutate", functools.partial(handlers.pod, "mutate")),
     b"/validate": Route("validate", handlers.validated),
     b"/advise": Route("advise", handlers.workload),
+    b"/label": Route("mutate", handlers.labelled),
 }
 OK_JSON = start(200, JSON)
-NOT_FOUND = text_answer(404, "nothing is here: the API server posts to /mutate, /validate and /advise")
+NOT_FOUND = text_answer(404, "nothing is here: the API server posts to /mutate, /validate, /advise and /label")
 NOT_ALLOWED = text_answer(405, "send a review by POST", b"allow: POST\r\n")
 NOT_JSON = Refusal("rejected", text_answer(415, "send the review as application/json"))
 COMPRESSED = Refusal("rejected", text_answer(415, "send the review uncompressed, as the API server does"))

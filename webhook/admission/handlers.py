@@ -17,6 +17,7 @@ from webhook.admission.awaited_claims import AwaitedClaims, Claim
 from webhook.admission.claim_review import ClaimReview
 from webhook.admission.decision_cache import Decisions, StoredDecision
 from webhook.admission.decoding import MOST_READ, encoded
+from webhook.admission.queues import workload_review
 from webhook.admission.review import Review, Unreadable
 from webhook.server.limits import UID_BYTES
 from webhook.telemetry import log, log_fields
@@ -50,14 +51,40 @@ def pod(
 def validated(
     body: bytes, snapshot: Snapshot, metrics: Metrics, awaited: AwaitedClaims | None = None, decisions: Decisions | None = None
 ) -> tuple[str, bytes]:
-    """Judge a review sent to /validate: a pod's, a claim's or a template's. Raises ReviewError and NotYet."""
+    """Judge a review sent to /validate: a pod's, a claim's or its template's, or a workload's. Raises ReviewError and NotYet."""
     try:
         document = review.load(body)
         if claim_review.is_about(document):
             return _claim(document, snapshot, metrics)
+        if workload_review.is_about(document):
+            return _queued("validate", document, snapshot, metrics)
         return _pod("validate", document, snapshot, metrics, awaited, decisions)
     except Unreadable as error:
         return _unreadable("validate", body, snapshot, error)
+
+
+def labelled(
+    body: bytes, snapshot: Snapshot, metrics: Metrics, awaited: AwaitedClaims | None = None, decisions: Decisions | None = None
+) -> tuple[str, bytes]:
+    """Answer a review of a new workload with the label of its queue, if a default gives one. Raises ReviewError and
+    NotYet."""
+    try:
+        return _queued("mutate", review.load(body), snapshot, metrics)
+    except Unreadable as error:
+        return "passed", _unreadable("advise", body, snapshot, error)[1]
+
+
+def _queued(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
+    """Judge a workload for its queue."""
+    asked = workload_review.from_document(document)
+    if not snapshot.knows(asked.asked.namespace):
+        raise NotYet
+    verdict = workload_review.labelled(asked, snapshot) if phase == "mutate" else workload_review.judged(asked, snapshot)
+    word = log_fields.decision(verdict, phase)
+    if verdict.judged and not asked.asked.dry_run:
+        metrics.count(of_claim(verdict))
+        log.write("decision", "info", log_fields.of_decision(verdict, phase, word), **log_fields.whose_workload(asked.asked, phase))
+    return word, orjson.dumps(workload_review.answer(asked, verdict, snapshot.console_url))
 
 
 def _claim(document: object, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:

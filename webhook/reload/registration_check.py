@@ -21,7 +21,7 @@ from cluster.client.errors import Garbled, Unreachable
 from policies.pods.unlisted_accelerators import overlooked
 from policies.state.cluster_facts import ClusterFacts
 from policies.state.snapshot import Snapshot
-from registration.configurations import CLAIMS_CHOSEN, MADE_OF, NAME, NAMES_CHOSEN, made_of
+from registration.configurations import CLAIMS_CHOSEN, MADE_OF, NAME, NAMES_CHOSEN, QUEUES_CHOSEN, made_of
 from registration.entries import CLAIMS, Chosen
 from registration.re2 import PatternError
 from webhook.telemetry import log
@@ -108,7 +108,7 @@ class RegistrationCheck:
     def _differs(self, annotations: dict[str, str], snapshot: Snapshot) -> bool:
         """Return whether the registration was made from another catalog; one without a digest was."""
         claims = next((one for one in CLAIMS if one == annotations.get(CLAIMS_CHOSEN)), CLAIMS[1])
-        chosen = Chosen(claims=claims, names=_names(annotations))
+        chosen = Chosen(claims=claims, names=_names(annotations), queues=annotations.get(QUEUES_CHOSEN) == "true")
         if chosen not in self._own:
             self._own.clear()
             try:

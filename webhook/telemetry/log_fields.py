@@ -48,6 +48,19 @@ def whose_claim(review: ClaimReview) -> dict[str, Any]:
     }
 
 
+def whose_workload(asked: Advised, phase: Phase) -> dict[str, Any]:
+    """Return the same fields for a workload, with its kind."""
+    return {
+        "phase": phase,
+        "operation": asked.operation,
+        "uid": cut(asked.uid),
+        "namespace": cut(asked.namespace),
+        "kind": cut(asked.kind),
+        "name": cut(asked.name),
+        "user": cut(asked.user),
+    }
+
+
 def of_decision(verdict: Verdict, phase: Phase, decided: str) -> bytes:
     """Return the other fields, as a JSON object: the decision, its policies, and what others would have done."""
     written = verdict.edits if verdict.patch and phase == "mutate" else ()

@@ -31,7 +31,7 @@ def mutate(request: Request, plan: Plan) -> Iterator[Edit | Remark]:
     if default is not None and default.value is None and silent(plan.pod, plan.actor):
         yield default.differs("queue", NAME)
     if isinstance(joined, Idle):
-        yield _idle(joined.why, joined)
+        yield idle(joined.why, joined)
     elif isinstance(joined, Joined):
         yield from _written(plan, joined)
 
@@ -41,7 +41,7 @@ def _written(plan: Plan, joined: Joined) -> Iterator[Edit | Remark]:
     if joined.moves:
         yield Edit(op="add", path=_SCHEDULER, value=system.scheduler, rule=NAME, policies=joined.policies)
     if not joined.on_pod:
-        yield _idle("of the workload", joined)
+        yield idle("of the workload", joined)
         return
     yield Edit(op="add", path=system.path, value=joined.queue, rule=NAME, policies=joined.policies)
     seconds = plan.author.seconds
@@ -50,6 +50,7 @@ def _written(plan: Plan, joined: Joined) -> Iterator[Edit | Remark]:
         yield Edit(op="add", path=("metadata", "annotations", SLURM_TIME), value=minutes, rule=NAME, policies=joined.policies)
 
 
-def _idle(why: str, default: Joined | Idle) -> Remark:
+def idle(why: str, default: Joined | Idle) -> Remark:
+    """Return the remark that a default does not act as given. ``why``: a phrase of BERTH-227."""
     found = phrase(why, queue=default.queue, system=default.system.title, key=At(default.system.path))
     return Remark(code="BERTH-227", found=found, rule=NAME, policies=default.policies, fields=at_field(FIELD, default.policies))

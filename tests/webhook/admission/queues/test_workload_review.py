@@ -1,0 +1,173 @@
+"""Workloads and their queues: what a default labels, what is refused, through the handlers as they are called."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from policies.state.snapshot import Snapshot
+from tests.support import snapshots
+from tests.support.cases import golden
+from webhook.admission import handlers
+from webhook.telemetry.metrics import Metrics
+
+Raw = dict[str, Any]
+CATALOG = golden.catalog_with()
+LABEL, KAI, SLURM = "kueue.x-k8s.io/queue-name", "kai.scheduler/queue", "slurmjob.slinky.slurm.net/partition"
+GIVES: Raw = {"default": {"queue": {"kueue": "team-a"}}}
+REQUIRES: Raw = {"require": {"queue": {"kueue": ["team-a"]}}}
+JOB = ("batch/v1", "Job", "jobs")
+
+
+def world(*specs: Raw) -> Snapshot:
+    named = ({"kind": "ClusterGPUPolicy", "metadata": {"name": f"p{i}"}, "spec": {"mode": "Enforce", **one}} for i, one in enumerate(specs))
+    return snapshots.build(golden.policies_of(list(named), CATALOG), CATALOG, platforms=("karpenter-aws",))
+
+
+def template(gpus: int = 1, **spec: Any) -> Raw:
+    limits = {"nvidia.com/gpu": gpus} if gpus else {"cpu": 1}
+    return {"metadata": {}, "spec": {"containers": [{"name": "main", "resources": {"limits": limits}}], "restartPolicy": "Never", **spec}}
+
+
+def job(
+    labels: Raw | None = None, *, gpus: int = 1, owner: tuple[str, str] | None = None, annotations: Raw | None = None, **spec: Any
+) -> Raw:
+    metadata: Raw = {"name": "train", **({"labels": labels} if labels else {}), **({"annotations": annotations} if annotations else {})}
+    if owner is not None:
+        metadata["ownerReferences"] = [{"apiVersion": owner[0], "kind": owner[1], "name": "o", "uid": "u", "controller": True}]
+    return {"metadata": metadata, "spec": {"template": template(gpus, **spec)}}
+
+
+def review(value: Raw, kind: tuple[str, str, str] = JOB, *, old: Raw | None = None, user: str = "alice") -> bytes:
+    version, name, resource = kind
+    group, _, number = version.rpartition("/")
+    request = {
+        "uid": "1",
+        "kind": {"group": group, "version": number, "kind": name},
+        "resource": {"group": group, "version": number, "resource": resource},
+        "namespace": "ml",
+        "operation": "CREATE" if old is None else "UPDATE",
+        "userInfo": {"username": user},
+        "object": {"apiVersion": version, "kind": name, **value},
+        "oldObject": old and {"apiVersion": version, "kind": name, **old},
+    }
+    return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
+
+
+def labelled(value: Raw, *specs: Raw, kind: tuple[str, str, str] = JOB, **asked: Any) -> list[Raw]:
+    word, answer = handlers.labelled(review(value, kind, **asked), world(*specs), Metrics("0"))
+    response = json.loads(answer)["response"]
+    assert response["allowed"]
+    assert (word == "patched") == ("patch" in response)
+    found: list[Raw] = json.loads(base64.b64decode(response.get("patch", ""))) if "patch" in response else []
+    return found
+
+
+def refused(value: Raw, *specs: Raw, kind: tuple[str, str, str] = JOB, **asked: Any) -> str:
+    """The refusal, "" if there is none."""
+    _, answer = handlers.validated(review(value, kind, **asked), world(*specs), Metrics("0"))
+    response = json.loads(answer)["response"]
+    assert response["allowed"] == ("status" not in response)
+    return str(response.get("status", {}).get("message", ""))
+
+
+ADDED = [{"op": "add", "path": "/metadata/labels", "value": {LABEL: "team-a"}}]
+
+
+def test_a_gpu_job_without_a_queue_gets_the_default() -> None:
+    """One label, and nothing of suspend: that is Kueue's."""
+    assert labelled(job(), GIVES) == ADDED
+    beside = labelled(job({"team": "a"}), GIVES)
+    assert beside == [{"op": "add", "path": "/metadata/labels/kueue.x-k8s.io~1queue-name", "value": "team-a"}]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        job(gpus=0),
+        job({LABEL: "mine"}),
+        job({LABEL: ""}),
+        job(owner=("jobset.x-k8s.io/v1alpha2", "JobSet")),
+        job(schedulerName="volcano"),
+        job(nodeName="gpu-7"),
+    ],
+    ids=["no GPU", "a queue", "an empty queue", "a managed parent", "another scheduler", "a node"],
+)
+def test_other_jobs_are_left_alone(value: Raw) -> None:
+    """What asks for no GPU, and whatever somebody has chosen a queue, a scheduler or a node for."""
+    assert labelled(value, GIVES) == []
+
+
+def test_a_job_of_a_cron_job_is_labelled() -> None:
+    """Kueue holds back the Jobs of a CronJob, and not the CronJob."""
+    assert labelled(job(owner=("batch/v1", "CronJob")), GIVES, user="system:serviceaccount:kube-system:cronjob-controller") == ADDED
+
+
+def test_kinds_that_kueue_holds_back() -> None:
+    """Each by the places in which it describes its pods; a kind that Kueue does not know is left alone."""
+    cluster = {
+        "metadata": {"name": "r"},
+        "spec": {"headGroupSpec": {"template": template(0)}, "workerGroupSpecs": [{"template": template()}]},
+    }
+    assert labelled(cluster, GIVES, kind=("ray.io/v1", "RayCluster", "rayclusters")) == ADDED
+    assert labelled(job(), GIVES, kind=("apps/v1", "StatefulSet", "statefulsets")) == ADDED
+    assert labelled(job(), GIVES, kind=("apps/v1", "DaemonSet", "daemonsets")) == []
+
+
+def test_defaults_that_differ_or_are_not_of_kueues() -> None:
+    """Neither acts; KAI's queue is the pods' own."""
+    other = {"default": {"queue": {"kueue": "team-b"}}}
+    assert labelled(job(), GIVES, other) == []
+    assert labelled(job(), {"default": {"queue": {"kai": "team-a"}}}) == []
+    assert labelled(job(), other, REQUIRES) == []
+
+
+def test_a_workload_without_the_queue_that_is_required_is_refused() -> None:
+    """With the label to type; what asks for no GPU, and what has it, is not."""
+    assert refused(job(), REQUIRES).startswith(
+        'BERTH-144: metadata.labels["kueue.x-k8s.io/queue-name"] is not set, and a queue of Kueue is required here; set it to team-a.'
+    )
+    assert "BERTH-144" in refused(job({LABEL: "other"}), REQUIRES)
+    assert refused(job({LABEL: "team-a"}), REQUIRES) == ""
+    assert refused(job(gpus=0), REQUIRES) == ""
+    assert refused(job(), GIVES) == ""
+
+
+def test_an_update_that_leaves_the_queue_is_refused() -> None:
+    """To take the label away or change it, or to ask for GPUs only then; what it had before the policy stays."""
+    inside, outside = job({LABEL: "team-a"}), job({LABEL: "other"})
+    assert "BERTH-144" in refused(job(), REQUIRES, old=inside)
+    assert "BERTH-144" in refused(outside, REQUIRES, old=inside)
+    assert "BERTH-144" in refused(job(), REQUIRES, old=job(gpus=0))
+    assert refused(outside, REQUIRES, old=outside) == ""
+    assert refused(job(gpus=0), REQUIRES, old=outside) == ""
+
+
+def test_a_parent_is_believed_of_a_controller_alone() -> None:
+    """An owner reference is a thing that anybody can write."""
+    of_a_set = job(owner=("jobset.x-k8s.io/v1alpha2", "JobSet"))
+    assert refused(of_a_set, REQUIRES, user="system:serviceaccount:jobset-system:jobset-controller-manager") == ""
+    assert "BERTH-144" in refused(of_a_set, REQUIRES)
+
+
+def test_queues_that_a_workload_says_for_its_pods() -> None:
+    """KAI reads the topmost owner's label before the pod's, Slurm bridge the owner's annotation alone."""
+    kai, slurm = {"require": {"queue": {"kai": ["a"]}}}, {"require": {"queue": {"slurm": ["a"]}}}
+    assert refused(job(schedulerName="kai-scheduler"), kai) == ""
+    assert "BERTH-144" in refused(job({KAI: "b"}, schedulerName="kai-scheduler"), kai)
+    assert "BERTH-144" in refused(job(owner=("v1", "ConfigMap"), schedulerName="kai-scheduler"), kai)
+    assert "BERTH-144" in refused(job(schedulerName="slurm-bridge-scheduler"), slurm)
+    assert "BERTH-144" in refused(job(), slurm)
+    assert refused(job(annotations={SLURM: "a"}, schedulerName="slurm-bridge-scheduler"), slurm) == ""
+    assert "BERTH-144" in refused(job(annotations={SLURM: "b"}, schedulerName="slurm-bridge-scheduler"), slurm)
+
+
+def test_a_template_that_cannot_be_read_is_refused_where_a_queue_is_required() -> None:
+    """Else whoever writes one would be past the queue; a label is then not given, and nothing else is refused."""
+    odd: Raw = {"metadata": {"name": "r"}, "spec": {"template": 1}}
+    assert "BERTH-005" in refused(odd, REQUIRES)
+    assert refused(odd, GIVES) == ""
+    assert labelled(odd, GIVES) == []

@@ -1,0 +1,138 @@
+"""Reviews of workloads: read, judged for their queues, answered."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import orjson
+
+from policies.document import Document, InputError
+from policies.patch.json_patch import Patch
+from policies.pods.permissions import QUEUE_NAME
+from policies.pods.view import PodError, Raw
+from policies.queues import workloads
+from policies.queues.joining import Idle
+from policies.queues.workloads import Label, Made
+from policies.rules.queues import default_queue, required_queue
+from policies.settings.running import Named
+from policies.state.snapshot import Facts, Snapshot
+from policies.verdict import Edit, Path, Remark, Verdict
+from policies.workloads.pods import Owner, pods_of
+from policies.workloads.templates import workload_of
+from webhook.admission import review, workload_advice
+from webhook.admission.decoding import Unreadable
+from webhook.admission.workload_advice import AROUND, Advised
+
+MOST_TEMPLATES = 256
+"""The most templates whose pods are read: one with more is not judged, and refused where a queue is required."""
+_LABEL: Path = ("metadata", "labels", QUEUE_NAME)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadReview:
+    """The fields that are read of an AdmissionReview of a workload."""
+
+    asked: Advised
+    old: Raw | None
+    """The object before an update."""
+
+
+def is_about(document: object) -> bool:
+    """Return whether an AdmissionReview is of another object than a pod."""
+    request = document.get("request") if isinstance(document, dict) else None
+    resource = request.get("resource") if isinstance(request, dict) else None
+    return isinstance(resource, dict) and (resource.get("group", ""), resource.get("resource")) != ("", "pods")
+
+
+def from_document(document: object) -> WorkloadReview:
+    """Return the review of a document for which ``is_about`` holds. Raises ReviewError(400) and Unreadable."""
+    asked = workload_advice.from_document(document)
+    old = review.request_in(document).get("oldObject")
+    return WorkloadReview(asked=asked, old=old if asked.operation == "UPDATE" and isinstance(old, dict) else None)
+
+
+def judged(one: WorkloadReview, snapshot: Snapshot) -> Verdict:
+    """Judge a workload that is made or changed: what an update leaves as it was passes. Raises Unreadable."""
+    facts = snapshot.facts_for(one.asked.namespace)
+    if not workloads.asks(facts):
+        return Verdict(judged=False)
+    now = _past(one.asked, one.asked.workload, facts)
+    before = {violation.key for violation in _past(one.asked, one.old, facts).violations} if one.old is not None else set()
+    violations = tuple(violation for violation in now.violations if violation.key not in before)
+    return Verdict(violations=violations, matched=tuple(sorted({policy for v in violations for policy in v.policies})), judged=now.judged)
+
+
+def _past(asked: Advised, workload: Raw, facts: Facts) -> Verdict:
+    made = _made(asked, workload, facts)
+    if made is None:
+        return Verdict(judged=False)
+    try:
+        return Verdict(violations=tuple(required_queue.violation(*found) for found in workloads.past(made, facts)))
+    except PodError as error:
+        raise Unreadable(f"a template of request.object is not shaped like a pod's: {error}", f"write {error.wanted} there") from None
+
+
+def labelled(one: WorkloadReview, snapshot: Snapshot) -> Verdict:
+    """Return what a default makes of a new workload. One that can't be read is left as it is."""
+    facts = snapshot.facts_for(one.asked.namespace)
+    if one.asked.operation != "CREATE" or not workloads.gives(facts):
+        return Verdict(judged=False)
+    try:
+        made = _made(one.asked, one.asked.workload, facts)
+        found = workloads.label(made, facts) if made is not None else None
+    except (PodError, Unreadable):
+        return Verdict(judged=False)
+    return _verdict(found, one.asked.workload)
+
+
+def _verdict(found: Label | Idle | Named[Any] | None, workload: Raw) -> Verdict:
+    match found:
+        case Label():
+            edit = Edit(op="add", path=_LABEL, value=found.queue, rule=default_queue.NAME, policies=found.policies)
+            patch = Patch(workload)
+            patch.apply(edit)
+            return Verdict(edits=(edit,), matched=found.policies, patch=tuple(patch.operations))
+        case Idle() | Named():
+            remark = default_queue.idle(found.why, found) if isinstance(found, Idle) else found.differs("queue", default_queue.NAME)
+            return Verdict(remarks=(remark,), matched=found.policies)
+    return Verdict(judged=False)
+
+
+def _made(asked: Advised, workload: Raw, facts: Facts) -> Made | None:
+    """Return the workload with its pods; None for a kind that describes none. Raises Unreadable."""
+    catalog = facts.snapshot.catalog
+    known = workload_of(catalog, asked.api_version, asked.kind)
+    if known is None or not known.describes_pods:
+        return None
+    owner = Owner(api_version=asked.api_version, kind=asked.kind, name=asked.name, namespace=asked.namespace, workload=known)
+    pods = list(islice(_pods(Document(file="", value=workload), owner, facts), MOST_TEMPLATES + 1))
+    if len(pods) > MOST_TEMPLATES:
+        raise Unreadable(f"request.object has more than {MOST_TEMPLATES} pod templates", "write fewer of them")
+    return Made(namespace=asked.namespace, user=asked.user, value=workload, catalog=catalog, known=known, pods=pods)
+
+
+def _pods(document: Document, owner: Owner, facts: Facts) -> Iterator[Raw]:
+    for one in pods_of(document, owner, facts.snapshot.catalog, AROUND):
+        if isinstance(one, InputError):
+            raise Unreadable(f"request.object: {one.message}", "write it as its kind wants it")
+        yield one.pod
+
+
+def answer(one: WorkloadReview, verdict: Verdict, console_url: str = "") -> dict[str, Any]:
+    """Return the AdmissionReview to send back: allowed, with the label if there is one, or refused."""
+    response: dict[str, Any] = {"uid": one.asked.uid, "allowed": not verdict.violations}
+    if verdict.violations:
+        message = review.refusal(verdict.violations, console_url)
+        response["status"] = {"status": "Failure", "code": 403, "reason": "Forbidden", "message": message}
+    elif verdict.patch:
+        response["patchType"] = "JSONPatch"
+        response["patch"] = base64.b64encode(orjson.dumps(verdict.patch)).decode("ascii")
+    return review.sent(response, (str(remark) for remark in verdict.remarks if _for_author(remark)))
+
+
+def _for_author(remark: Remark) -> bool:
+    return remark.code == "BERTH-202"
