@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from policies.catalog import Catalog
+from registration import configurations
 from registration.configurations import Service, Url, manifests
 from registration.entries import Chosen
 from tests.support.generators.random_worlds import catalog
@@ -90,7 +91,10 @@ def judge(
     namespaces: Sequence[str] = (NAMESPACE,),
 ) -> tuple[list[str], list[Dispatch]]:
     """Why the manifests would be refused, and what would be called for each request."""
-    mutating, validating = manifests(laid or catalog(), target or Service(), ca, chosen or Chosen())
+    given = laid or catalog(), target or Service(), ca, chosen or Chosen()
+    mutating, validating = manifests(*given)
+    if (before := configurations.first(*given)) is not None:
+        mutating = {**mutating, "webhooks": [*before["webhooks"], *mutating["webhooks"]]}
     first = json.dumps({"mutating": mutating, "validating": validating, "namespaces": list(namespaces)})
     lines = "\n".join([first, *(one.line() for one in asked)])
     done = subprocess.run([program()], input=lines, capture_output=True, text=True, timeout=PATIENCE, check=False)
