@@ -7,6 +7,7 @@ from typing import Any
 
 from cli.given.manifests import Manifest, Subject
 from cli.judging.patch_applier import apply_patch
+from cli.judging.queue import of_workload
 from cli.judging.template_edits import project
 from policies import claims
 from policies.explain import admission_preview
@@ -55,23 +56,29 @@ class Outcome:
     """Every accelerator that the object names anywhere."""
     unjudged: tuple[Held, ...] = ()
     """Those of ``held`` that none of the judged pods requests."""
+    queue: Verdict | None = None
+    """The verdict on the queue of a workload; None if policies say nothing of it."""
     after: Any = None
     """The object as admitted; the same object as ``manifest.value`` if nothing changed."""
 
     @property
     def refused(self) -> bool:
-        return any(pod.violations for pod in self.pods) or bool(self.claim and self.claim.violations)
+        others = (verdict.violations for verdict in (self.claim, self.queue) if verdict is not None)
+        return any(pod.violations for pod in self.pods) or any(others)
 
     @property
     def edits(self) -> int:
-        return 0 if self.refused else sum(len(pod.edits) for pod in self.pods)
+        own = len(self.queue.edits) if self.queue is not None else 0
+        return 0 if self.refused else own + sum(len(pod.edits) for pod in self.pods)
 
 
 def judge(manifest: Manifest, snapshot: Snapshot) -> Outcome:
     """Judge every pod of ``manifest``. If one pod is refused, ``after`` is the unchanged object."""
     facts = snapshot.facts_for(manifest.namespace)
     pods = tuple(judge_pod(subject, facts) for subject in manifest.subjects)
-    refused, edited = any(pod.violations for pod in pods), any(pod.edits for pod in pods)
+    queue = of_workload(manifest, snapshot)
+    refused = any(pod.violations for pod in pods) or bool(queue and queue.violations)
+    edited, own = any(pod.edits for pod in pods), queue.patch if queue is not None else ()
     found = () if manifest.fact else held(manifest.value, snapshot)
     return Outcome(
         manifest=manifest,
@@ -79,7 +86,8 @@ def judge(manifest: Manifest, snapshot: Snapshot) -> Outcome:
         claim=None if manifest.claim is None else claims.judge(manifest.claim, facts),
         held=found,
         unjudged=tuple(one for one in found if not any(_reads(subject, one.path) for subject in manifest.subjects)),
-        after=_edited(manifest.value, pods) if edited and not refused else manifest.value,
+        queue=queue,
+        after=_edited(apply_patch(manifest.value, own), pods) if (edited or own) and not refused else manifest.value,
     )
 
 

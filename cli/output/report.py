@@ -56,6 +56,9 @@ def _style(outcome: Outcome) -> Style | None:
 def _reasons(outcome: Outcome) -> Iterator[str]:
     if outcome.claim is not None:
         yield from (f"  {line}" for line in _of_claim(outcome.claim))
+    if outcome.queue is not None:
+        yield from (f"  {violation}" for violation in outcome.queue.violations)
+        yield from (f"  warning: {remark}" for remark in warnings.warned(outcome.queue.remarks, outcome.queue.violations, {}))
     for pod in outcome.pods:
         where = path_text(pod.subject.template)
         prefix = f"  in {where}: " if where else "  "
@@ -69,6 +72,8 @@ def of_platform(outcome: Outcome) -> Iterator[str]:
 
 
 def _of_platform(outcome: Outcome) -> Iterator[str]:
+    if outcome.queue is not None:
+        yield from (f"for the platform team: {remark}" for remark in warnings.of_platform(outcome.queue.remarks, {}))
     for pod in outcome.pods:
         raw = pod.subject.review.pod
         yield from (f"for the platform team: {remark}" for remark in warnings.of_platform(pod.remarks, raw))

@@ -28,6 +28,7 @@ KINDS = {
     "MutatingWebhookConfiguration": "mutatingwebhookconfigurations",
     "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
 }
+FIRST_KIND = "MutatingWebhookConfiguration"
 INJECTED = "cert-manager.io/inject-"
 """The start of the annotations by which cert-manager's cainjector writes bundles (cert-manager.io/docs,
 concepts/ca-injector)."""
@@ -49,6 +50,10 @@ class Configuration:
 
     kind: str
     value: Raw
+
+    @property
+    def name(self) -> str:
+        return str(map_of(self.value.get("metadata")).get("name"))
 
     @property
     def entries(self) -> list[Raw]:
@@ -90,18 +95,22 @@ def trusted_by(entry: Raw) -> frozenset[str]:
 
 
 class Registrations:
-    """The two configurations of one name. All calls raise Refused and Unreachable."""
+    """The two configurations of one name, and a mutating one that is called before others, if there is one. All calls
+    raise Refused and Unreachable."""
 
-    def __init__(self, client: Client, name: str, tell: Tell) -> None:
+    def __init__(self, client: Client, name: str, tell: Tell, *, first: str = "") -> None:
         self._client = client
         self._tell = tell
-        self._corrected: dict[str, deque[float]] = {kind: deque(maxlen=OFTEN) for kind in KINDS}
+        self._corrected: dict[str, deque[float]] = {}
         self._contested: dict[str, float] = {}
+        self._first = first
         self.name = name
 
     async def read(self) -> list[Configuration]:
-        """Return those that there are."""
-        return [Configuration(kind=kind, value=value) for kind in KINDS if (value := await self._read(kind)) is not None]
+        """Return those that there are. The first, which few have, may be out of reach too."""
+        found = [Configuration(kind=kind, value=value) for kind in KINDS if (value := await self._read(kind, self.name)) is not None]
+        value = await self._read(FIRST_KIND, self._first, forbidden=True) if self._first else None
+        return found if value is None else [*found, Configuration(kind=FIRST_KIND, value=value)]
 
     async def publish(self, found: list[Configuration], trust: Trust, now: float) -> None:
         """Write the bundle wherever it is not what callers are to trust. ``now``: monotonic seconds."""
@@ -116,23 +125,24 @@ class Registrations:
 
     def _is_contested(self, one: Configuration, now: float) -> bool:
         """Count a correction; return whether it has to wait."""
-        times = self._corrected[one.kind]
+        place = f"{one.kind}/{one.name}"
+        times = self._corrected.setdefault(place, deque(maxlen=OFTEN))
         often = len(times) == OFTEN and now - times[0] < WINDOW
-        if often and now - self._contested.get(one.kind, -WINDOW) >= WINDOW:
-            self._contested[one.kind] = now
+        if often and now - self._contested.get(place, -WINDOW) >= WINDOW:
+            self._contested[place] = now
             error = (
                 f"another program writes its caBundle again and again ({', '.join(one.others()) or 'its name is not known'}): end that one"
             )
-            self._tell("ca_bundle_contested", configuration=f"{one.kind}/{self.name}", error=error)
+            self._tell("ca_bundle_contested", configuration=place, error=error)
         if often and now - times[-1] < RARELY:
             return True
         times.append(now)
         return False
 
-    async def _read(self, kind: str) -> Raw | None:
-        path = f"{GROUP}/{KINDS[kind]}/{self.name}"
+    async def _read(self, kind: str, name: str, *, forbidden: bool = False) -> Raw | None:
+        path = f"{GROUP}/{KINDS[kind]}/{name}"
         reply = await self._client.call("GET", path)
-        if reply.status == 404:
+        if reply.status == 404 or (forbidden and reply.status == 403):
             return None
         if not reply.ok or not isinstance(reply.body, dict):
             raise Refused(f"GET {path}", reply)
@@ -140,18 +150,18 @@ class Registrations:
 
     async def _apply(self, one: Configuration, trust: Trust) -> None:
         bundle = base64.b64encode(trust.pem).decode()
-        path = f"{GROUP}/{KINDS[one.kind]}/{self.name}"
+        path = f"{GROUP}/{KINDS[one.kind]}/{one.name}"
         body = {
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": one.kind,
-            "metadata": {"name": self.name},
+            "metadata": {"name": one.name},
             "webhooks": [{"name": entry.get("name"), "clientConfig": {"caBundle": bundle}} for entry in one.entries],
         }
         query = {"fieldManager": MANAGER, "force": "true"}
         reply = await self._client.call("PATCH", path, body=body, content="application/apply-patch+yaml", query=query)
         if not reply.ok:
             raise Refused(f"PATCH {path}", reply)
-        self._tell("ca_bundle_written", configuration=f"{one.kind}/{self.name}", authorities=len(trust.fingerprints))
+        self._tell("ca_bundle_written", configuration=f"{one.kind}/{one.name}", authorities=len(trust.fingerprints))
 
 
 def _owns(fields: object, name: str) -> bool:

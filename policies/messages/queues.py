@@ -25,7 +25,6 @@ REFUSALS = (
             "to any queue": "set it to a queue of {system}",
             "to scheduler": "set it to {scheduler}, and {key} to {queues:or}",
             "to scheduler alone": "set it to {scheduler}",
-            "remove it": "remove it",
             "label workload": "label the workload {label}: {queues:or}",
             "label workload any": "label the workload {label} with a queue",
             "leave it": "leave it as it is",

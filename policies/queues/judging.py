@@ -49,12 +49,13 @@ class Past:
 def past(pod: Pod, user: str, required: Required, catalog: Catalog, *, pods_in_kueue: bool, joined: Joined | None = None) -> Past | None:
     """Return how the pod is past the required queues, or None if it is in one of them.
 
+    ``user``: who makes it; "" where that is its workload's controller, whose name nobody knows beforehand.
     ``pods_in_kueue``: whether Kueue manages pods in this cluster; ``joined``: what a default is about to write.
     """
     if not required.admitted:
         return Past(how="queues differ", system=KUEUE)
     scheduler = joined.system.scheduler if joined is not None else pod.scheduler
-    named, made = scheduler_of(scheduler), user in catalog.pod_makers
+    named, made = scheduler_of(scheduler), not user or user in catalog.pod_makers
     first = required.admitted[0][0]
     best = named if named is not None and required.of(named) else first
     if pod.node_name:

@@ -69,6 +69,17 @@ def test_the_head_says_how_to_apply_it(capsys: pytest.CaptureFixture[str], tmp_p
     assert "--ca FILE" not in with_ca.partition("---")[0]
 
 
+def test_queues_have_a_configuration_that_is_called_first(capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside the two, and all three say so, for a server to see."""
+    found = list(yaml.safe_load_all(printed(capsys, "--queues")))
+    assert [(one["kind"], one["metadata"]["name"]) for one in found] == [
+        ("MutatingWebhookConfiguration", "zz-berth"),
+        ("ValidatingWebhookConfiguration", "zz-berth"),
+        ("MutatingWebhookConfiguration", "berth-queues"),
+    ]
+    assert {one["metadata"]["annotations"]["berth.dev/queues"] for one in found} == {"true"}
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [

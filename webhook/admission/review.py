@@ -29,6 +29,8 @@ API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"
 Operation = Literal["CREATE", "UPDATE"]
 
+ANYBODY = "system:anonymous"
+"""k8s.io/apiserver pkg/authentication/user Anonymous"""
 WARNING_LENGTH = 256
 """The most characters of a warning: the API server cuts every warning to this length once all of them exceed
 the total, so none is longer."""
@@ -206,10 +208,10 @@ def _subresource_in(request: dict[str, Any]) -> str:
 
 
 def user_in(request: dict[str, Any]) -> str:
-    """Return the name of the requesting user; "" if it cannot be read, which no policy exempts."""
+    """Return the name of the requesting user; anybody's if it cannot be read, whom no policy exempts and nothing believes."""
     info = request.get("userInfo")
     name = info.get("username", "") if isinstance(info, dict) else ""
-    return name if isinstance(name, str) else ""
+    return name if isinstance(name, str) and name else ANYBODY
 
 
 def _groups_in(request: dict[str, Any]) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from certs.authority import issue, make_ca
 from certs.rotation import Lives
 from certs.serving import Serving, serving_of, serving_of_pem
 from cluster.client.errors import AccessError
-from registration.configurations import NAME
+from registration.configurations import FIRST_NAME, NAME
 from webhook.reload.sources import ClusterSource
 from webhook.telemetry import log
 
@@ -154,7 +154,10 @@ class SharedCertificate:
         from cluster.certificates.registrations import Registrations
         from cluster.certificates.secret_store import SecretStore
 
-        store, registrations = SecretStore(client, self._secret.namespace, self._secret.name), Registrations(client, NAME, _log)
+        store, registrations = (
+            SecretStore(client, self._secret.namespace, self._secret.name),
+            Registrations(client, NAME, _log, first=FIRST_NAME),
+        )
         if self._secret.source == "theirs":
             return Reader(client, store, registrations, _log, overlap=self._secret.lives.overlap)
         return Keeper(client, store, registrations, _log, names=self._names, lives=self._secret.lives)

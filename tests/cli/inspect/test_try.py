@@ -469,3 +469,18 @@ def test_a_runtime_of_another_file_is_found(tmp_path: Path, policy: Path, capsys
     err = capsys.readouterr().err
     assert 'TrainJob "w": refused\n  in spec: BERTH-101' in err
     assert 'ClusterTrainingRuntime "torch": refused' in err
+
+
+def test_a_workload_is_shown_with_its_queue(run: Any, policy: Path) -> None:
+    """Kueue's label on the workload itself, and none on its pods; where a queue is required, one without it is refused."""
+    rules = {"default": {"queue": {"kueue": "team-a"}}, "require": {"queue": {"kueue": ["team-a"]}}}
+    policy.write_text(yaml_text({**POLICY, "spec": {"mode": "Enforce", **rules}}))
+    ran = run(JOB)
+    (job,) = ran.documents
+    assert (ran.code, job["metadata"]["labels"]) == (0, {"kueue.x-k8s.io/queue-name": "team-a"})
+    assert "labels" not in job["spec"]["template"].get("metadata", {})
+    policy.write_text(yaml_text({**POLICY, "spec": {"mode": "Enforce", "require": rules["require"]}}))
+    ran = run(JOB)
+    assert ran.code == 1
+    assert 'BERTH-144: metadata.labels["kueue.x-k8s.io/queue-name"] is not set' in ran.err
+    assert ran.documents == [JOB]

@@ -20,10 +20,10 @@ from policies.queues.workloads import Label, Made
 from policies.rules.queues import default_queue, required_queue
 from policies.settings.running import Named
 from policies.state.snapshot import Facts, Snapshot
-from policies.verdict import Edit, Path, Remark, Verdict
+from policies.verdict import Edit, Path, Verdict
 from policies.workloads.pods import Owner, pods_of
 from policies.workloads.templates import workload_of
-from webhook.admission import review, workload_advice
+from webhook.admission import review, warnings, workload_advice
 from webhook.admission.decoding import Unreadable
 from webhook.admission.workload_advice import AROUND, Advised
 
@@ -131,8 +131,4 @@ def answer(one: WorkloadReview, verdict: Verdict, console_url: str = "") -> dict
     elif verdict.patch:
         response["patchType"] = "JSONPatch"
         response["patch"] = base64.b64encode(orjson.dumps(verdict.patch)).decode("ascii")
-    return review.sent(response, (str(remark) for remark in verdict.remarks if _for_author(remark)))
-
-
-def _for_author(remark: Remark) -> bool:
-    return remark.code == "BERTH-202"
+    return review.sent(response, map(str, warnings.warned(verdict.remarks, verdict.violations, {})))
