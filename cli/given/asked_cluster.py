@@ -17,7 +17,7 @@ from cluster.client.api_client import AccessError, Client, Unreachable
 from cluster.survey.neighbours import Neighbours, controller
 from cluster.survey.scanned import offering, with_status
 from cluster.survey.survey import Progress, survey
-from cluster.watch.kinds import KINDS, Watched, key_of
+from cluster.watch.kinds import DECISIVE, Watched, key_of
 from policies.catalog import Catalog, Workload
 from policies.document import Document, InputError
 from policies.nearest import hint
@@ -27,7 +27,7 @@ from policies.state.objects import Change, Key
 Raw = dict[str, Any]
 SHORT = {"po": "Pod", "deploy": "Deployment", "rs": "ReplicaSet", "sts": "StatefulSet", "ds": "DaemonSet", "cj": "CronJob"}
 """As kubectl has them."""
-_OURS = tuple(kind for kind in KINDS if kind.ours)
+_OURS = tuple(kind for kind in DECISIVE if kind.ours)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +183,7 @@ async def _pods_of(near: Neighbours, value: Raw) -> tuple[list[Raw], list[Raw]]:
 
 async def _with_places(client: Client, near: Neighbours, found: Asked, progress: Progress) -> Asked:
     namespaces = await client.call("GET", f"/api/v1/namespaces/{near.namespace}")
-    kinds = {kind.kind: kind for kind in KINDS if kind.kind != "Namespace"}
+    kinds = {kind.kind: kind for kind in DECISIVE if kind.kind != "Namespace"}
     kinds["Node"] = replace(kinds["Node"], trim=offering)
     kinds["NodePool"] = replace(kinds["NodePool"], trim=with_status)
     surveyed = await survey(client, (*kinds.values(), _PODS), near.namespace, progress)

@@ -12,6 +12,7 @@ from cli.given import embedded
 from policies.catalog import Catalog
 from policies.claims import ClaimRequest
 from policies.document import Document, InputError, kind_of
+from policies.modes.readings import OPERATOR, STACKS
 from policies.patch.json_tree import value_at
 from policies.verdict import Path
 from policies.workloads import parts, pod_schema
@@ -26,9 +27,8 @@ from webhook.admission.review import Review, ReviewError
 Raw = dict[str, Any]
 REVIEWED: Path = ("request", "object")
 _CLAIMS = ("ResourceClaim", "ResourceClaimTemplate")
-_FACTS = {"Namespace": "", "Node": "", "NodePool": "karpenter.sh", "DeviceClass": claim_review.GROUP} | dict.fromkeys(
-    _CLAIMS, claim_review.GROUP
-)
+_FACTS = {"Namespace": "", "Node": "", "NodePool": "karpenter.sh"} | dict.fromkeys(STACKS, OPERATOR)
+_FACTS |= dict.fromkeys(("DeviceClass", "ResourceSlice", *_CLAIMS), claim_review.GROUP)
 """The kinds whose objects are facts about the cluster, and their API groups (``cluster_facts.KINDS``)."""
 _UNREAD_VERSIONS = (f"{claim_review.GROUP}/v1alpha1", f"{claim_review.GROUP}/v1alpha2", f"{claim_review.GROUP}/v1alpha3")
 """API versions of claims whose devices are in other objects, or in fields that no served version has."""

@@ -16,11 +16,10 @@ from documents.files import read_objects
 from policies.audit.stored_pod import Controller, widest
 from policies.catalog import Catalog
 from policies.document import InputError
+from policies.modes.advertised import published
 from policies.scan.objects_read import Cluster
 from policies.scan.of_nodes.node_pools import POOL_LABEL
-from policies.state.cluster_facts import ClusterFacts
-
-_FACTS = ("Namespace", "Node", "NodePool", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
+from policies.state.cluster_facts import KINDS, ClusterFacts
 
 
 def read(kubeconfig: str | None, context: str | None, namespace: str | None, catalog: Catalog, progress: Progress) -> Cluster:
@@ -92,12 +91,12 @@ def _named(value: Raw, kind: Watched) -> bool:
 def cluster_of(found: Mapping[str, Sequence[Raw]], unread: Mapping[str, str], everything: bool) -> Cluster:
     """Return the cluster of trimmed objects by kind, of ``cluster.survey.scanned.kinds`` and ``OWNERS``. ``everything``: pods of all
     namespaces are among them."""
-    facts = ClusterFacts.from_objects([one for kind in _FACTS for one in found.get(kind, ())])
+    facts = ClusterFacts.from_objects([one for kind in KINDS for one in found.get(kind, ())])
     return Cluster(
         nodes=found["Node"],
         nodepools=found["NodePool"],
         node_classes=found["EC2NodeClass"],
-        slices=_slices(found["ResourceSlice"]),
+        slices=published(facts),
         facts=facts,
         pods=[one["pod"] for one in found["Pod"] if "pod" in one],
         waiting={(one["pod"].namespace, one["pod"].name): one["waiting"] for one in found["Pod"] if "waiting" in one},
@@ -108,14 +107,6 @@ def cluster_of(found: Mapping[str, Sequence[Raw]], unread: Mapping[str, str], ev
         unread=unread,
         age=age,
     )
-
-
-def _slices(found: Iterable[Raw]) -> dict[tuple[str, str], int]:
-    devices: Counter[tuple[str, str]] = Counter()
-    for one in found:
-        if isinstance(one["node"], str) and isinstance(one["driver"], str):
-            devices[one["node"], one["driver"]] += one["devices"]
-    return dict(devices)
 
 
 def _owners(found: Iterable[Raw]) -> dict[str, Controller]:

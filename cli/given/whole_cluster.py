@@ -15,14 +15,14 @@ from cluster.client.api_client import AccessError, Client, Unreachable
 from cluster.survey.owners import OWNERS
 from cluster.survey.pods import pods
 from cluster.survey.survey import Progress, Survey, survey
-from cluster.watch.kinds import KINDS, Watched, key_of
+from cluster.watch.kinds import DECISIVE, Watched, key_of
 from policies.audit.stored_pod import Controller, StoredPod, widest
 from policies.catalog import Catalog
 from policies.document import InputError
 from policies.state.objects import Change, Key
 
-OURS = tuple(kind for kind in KINDS if kind.ours)
-FACTS = tuple(kind for kind in KINDS if not kind.ours)
+OURS = tuple(kind for kind in DECISIVE if kind.ours)
+FACTS = tuple(kind for kind in DECISIVE if not kind.ours)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class WholeCluster:
     policies: Mapping[Key, Change]
     """Berth's own objects; none where its definitions are not installed."""
     facts: Sequence[dict[str, Any]]
-    """Namespaces, nodes, NodePools, DeviceClasses and claims, trimmed."""
+    """Namespaces, nodes, NodePools, DeviceClasses, claims, and what the GPU Operator is told to run, trimmed."""
     pods: Sequence[StoredPod]
     """Those that may hold devices."""
     owners: Mapping[str, Controller]

@@ -15,18 +15,15 @@ from policies.pods.projection import Reads
 from policies.scan.objects_read import PlainPods
 from policies.scheduling.nodes import Occupant, occupant
 
-DRA = next(kind for kind in KINDS if kind.kind == "DeviceClass").versions
-
 
 def kinds(catalog: Catalog, wide: Reads) -> tuple[Watched, ...]:
-    """Return the kinds: facts, nodes whole in what they offer, node classes, slices of DRA drivers, and pods."""
+    """Return the kinds: facts, nodes whole in what they offer, node classes, and pods."""
     facts = tuple(kind for kind in KINDS if not kind.ours and kind.kind not in ("Node", "NodePool"))
     return (
         *facts,
         replace(next(kind for kind in KINDS if kind.kind == "NodePool"), trim=with_status),
         Watched(kind="Node", plural="nodes", group="", versions=("v1",), page=100, trim=offering),
         Watched(kind="EC2NodeClass", plural="ec2nodeclasses", group="karpenter.k8s.aws", versions=("v1", "v1beta1"), trim=spec_alone),
-        Watched(kind="ResourceSlice", plural="resourceslices", group="resource.k8s.io", versions=DRA, page=100, trim=published),
         Watched(kind="Pod", plural="pods", group="", versions=("v1",), namespaced=True, required=True, trim=_pods(catalog, wide)),
     )
 
@@ -54,13 +51,6 @@ def with_status(value: Raw, api_version: str, kind: str) -> Raw:
 
 def _shared(value: Any) -> Any:
     return sys.intern(value) if isinstance(value, str) else value
-
-
-def published(value: Raw, api_version: str, kind: str) -> Raw:
-    """Trim a ResourceSlice to its node, its driver and the number of its devices."""
-    spec, devices = map_of(value.get("spec")), map_of(value.get("spec")).get("devices")
-    count = len(devices) if isinstance(devices, list) else 0
-    return {"metadata": {"name": value["metadata"]["name"]}, "node": spec.get("nodeName"), "driver": spec.get("driver"), "devices": count}
 
 
 def _pods(catalog: Catalog, wide: Reads) -> Any:

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from policies.modes.readings import OPERATOR, slimmed
 from policies.policy import API_VERSION, GROUP
 from policies.state.objects import Key
 
 Raw = dict[str, Any]
 METADATA = ("name", "namespace", "uid", "generation", "resourceVersion", "creationTimestamp", "deletionTimestamp")
 """The metadata fields that are cached; managedFields alone is often as large as the rest of an object."""
+AMOUNTS = ("capacity", "allocatable")
+"""The parts of a node's status that have amounts of resources."""
 PARTIAL = "PartialObjectMetadata"
 PARTIAL_ACCEPT = "application/json;as={};g=meta.k8s.io;v=v1"
 """Accept header with which the API server sends metadata only (k8s.io/apimachinery, meta/v1
@@ -130,16 +133,14 @@ def node(value: Raw, api_version: str, kind: str) -> Raw:
     """
     spec, status = (value.get(part) for part in ("spec", "status"))
     taints, provider = (spec.get("taints"), spec.get("providerID")) if isinstance(spec, dict) else (None, None)
-    capacity = status.get("capacity") if isinstance(status, dict) else None
-    amounts = capacity if isinstance(capacity, dict) else {}
-    names = {name for part in ("capacity", "allocatable") for name in _keys(status, part) if "/" in name}
+    names = {name for part in AMOUNTS for name in _keys(status, part) if "/" in name}
     kept = labels_alone(value, api_version, kind)
     if isinstance(taints, list) and taints:
         kept["spec"] = {"taints": [_taint(taint) for taint in taints if isinstance(taint, dict)]}
     if isinstance(provider, str) and provider:
         kept.setdefault("spec", {})["providerID"] = sys.intern(provider[: provider.find("://") + 3])
     if names:
-        kept["status"] = {"capacity": {sys.intern(name): sys.intern(str(amounts.get(name, ""))) for name in sorted(names)}}
+        kept["status"] = {part: {sys.intern(name): sys.intern(_text(status, part, name)) for name in sorted(names)} for part in AMOUNTS}
     return kept
 
 
@@ -151,6 +152,21 @@ def _taint(taint: Raw) -> Raw:
 def _keys(status: Any, part: str) -> list[str]:
     amounts = status.get(part) if isinstance(status, dict) else None
     return [name for name in amounts if isinstance(name, str)] if isinstance(amounts, dict) else []
+
+
+def _text(status: Any, part: str, name: str) -> str:
+    return str(map_of(map_of(status).get(part)).get(name, ""))
+
+
+def slice_alone(value: Raw, api_version: str, kind: str) -> Raw:
+    """Trim a ResourceSlice to whose devices it has, and how many."""
+    return spec_alone(value, api_version, kind) | {"spec": slimmed(value)}
+
+
+def discovery_alone(value: Raw, api_version: str, kind: str) -> Raw:
+    """Trim a ClusterPolicy or GPUCluster to whether it runs GPU Feature Discovery."""
+    spec = map_of(value.get("spec"))
+    return spec_alone(value, api_version, kind) | {"spec": {"gfd": {"enabled": map_of(spec.get("gfd")).get("enabled")}}}
 
 
 _VERSION = API_VERSION.removeprefix(f"{GROUP}/")
@@ -166,6 +182,8 @@ def _dra(kind: str, plural: str, *, namespaced: bool = False) -> Watched:
     return Watched(kind=kind, plural=plural, group="resource.k8s.io", versions=_DRA, namespaced=namespaced, trim=spec_alone)
 
 
+SLICES = Watched(kind="ResourceSlice", plural="resourceslices", group="resource.k8s.io", versions=_DRA, page=100, trim=slice_alone)
+"""What DRA drivers publish. No decision rests on it: GPUs that are offered twice are told of it."""
 KINDS = (
     _ours("ClusterGPUPolicy", "clustergpupolicies"),
     _ours("GPUPolicy", "gpupolicies", namespaced=True),
@@ -176,4 +194,9 @@ KINDS = (
     _dra("DeviceClass", "deviceclasses"),
     _dra("ResourceClaim", "resourceclaims", namespaced=True),
     _dra("ResourceClaimTemplate", "resourceclaimtemplates", namespaced=True),
+    SLICES,
+    Watched(kind="ClusterPolicy", plural="clusterpolicies", group=OPERATOR, versions=("v1",), trim=discovery_alone),
+    Watched(kind="GPUCluster", plural="gpuclusters", group=OPERATOR, versions=("v1", "v1beta1", "v1alpha1"), trim=discovery_alone),
 )
+DECISIVE = tuple(kind for kind in KINDS if kind is not SLICES)
+"""The kinds on which decisions rest."""

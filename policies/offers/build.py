@@ -40,15 +40,22 @@ def build(
 
 
 def build_all(
-    names: Iterable[str], catalog: Catalog, *, mig_strategy: str, families: frozenset[str], templates: Sequence[NodeTemplate]
+    names: Iterable[str],
+    catalog: Catalog,
+    *,
+    mig_strategy: str,
+    families: frozenset[str],
+    templates: Sequence[NodeTemplate],
+    unmaintained: frozenset[str] = frozenset(),
 ) -> dict[str, Table]:
     """Return the tables of these platforms by name, side by side in one bit space, each with the values known
-    to any."""
+    to any. ``unmaintained``: the label keys that are not to be written."""
     built: dict[str, Table] = {}
     first = 0
     for name in names:
         platform = catalog.platforms[name]
         built[name] = build(platform, catalog, mig_strategy=mig_strategy, families=families, templates=templates, first=first)
+        built[name].unmaintained = unmaintained
         first += len(built[name].offers)
     share_known(built.values())
     return built

@@ -3,13 +3,13 @@ it.
 
 ``In`` is used if the row of unknown models is not in the set, and ``Exists`` with ``NotIn`` if it is (a
 product label has hundreds of values, and each driver adds some). A key list is usable only if every row in
-the set has its keys. If no list is exact, the largest subset is written; if there is none, the axis is
+the set has its keys, and only if somebody maintains them. If no list is exact, the largest subset is written; if there is none, the axis is
 neither written nor judged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from policies.catalog import Catalog, Expression
@@ -57,11 +57,16 @@ def _render(catalog: Catalog, table: Table, axis: Axis, inside: int, universe: i
 
 
 def _by_any_keys(table: Table, axis: Axis, inside: int, universe: int) -> list[Rendering]:
-    lists = table.platform.machine_keys if axis == "machine" else tuple((key,) for key in table.platform.capacity_keys)
+    lists = _kept(table, table.platform.machine_keys if axis == "machine" else [(key,) for key in table.platform.capacity_keys])
     options = [_by_keys(table, keys, inside, universe) for keys in lists]
     if axis == "capacity":
         options += [_by_absence(table, key, inside, universe) for key in table.platform.capacity_keys]
     return [option for option in options if option is not None]
+
+
+def _kept(table: Table, lists: Iterable[Sequence[str]]) -> list[Sequence[str]]:
+    """Return the key lists of which somebody maintains every label."""
+    return [keys for keys in lists if table.unmaintained.isdisjoint(keys)]
 
 
 def _nowhere(catalog: Catalog, table: Table, axis: Axis) -> Rendering:
@@ -71,7 +76,8 @@ def _nowhere(catalog: Catalog, table: Table, axis: Axis) -> Rendering:
         "capacity": table.platform.capacity_keys,
         "sharing": tuple(e.key for sentences in catalog.schemes[table.platform.sharing].exclude.values() for e in sentences),
     }[axis] or table.platform.machine_keys[0]
-    return Rendering((Expression(key=keys[0], operator="Exists"), Expression(key=keys[0], operator="DoesNotExist")), 0, True)
+    key = keys[0] if keys[0] not in table.unmaintained else table.platform.anchor
+    return Rendering((Expression(key=key, operator="Exists"), Expression(key=key, operator="DoesNotExist")), 0, True)
 
 
 # --- machine and capacity: by the values of keys ---------------------------------------------------------------------
@@ -130,11 +136,11 @@ def value_among(table: Table, key: str, rows: int, without: int) -> str | None:
 def by_other_labels(table: Table, keys: Sequence[str], inside: int, universe: int) -> Rendering | None:
     """Return the machine axis without these keys, for a term that names an unknown machine: the largest part
     by the platform's other labels, else the fewest values of a label that a running node shows, else None."""
-    lists = (names for names in table.platform.machine_keys if not set(keys).intersection(names))
+    lists = (names for names in _kept(table, table.platform.machine_keys) if not set(keys).intersection(names))
     before = [option for names in lists if (option := _by_keys(table, names, inside, universe)) is not None]
     if before:
         return max(before, key=lambda option: option.rows.bit_count())
-    booted = (_by_boot_label(table, key, inside, universe) for key in table.platform.after_boot)
+    booted = (_by_boot_label(table, key, inside, universe) for key in table.platform.after_boot if key not in table.unmaintained)
     return min((o for o in booted if o is not None), key=lambda option: len(option.expressions[0].values), default=None)
 
 
@@ -202,10 +208,12 @@ def _sharing(catalog: Catalog, table: Table, inside: int, universe: int) -> list
     if "Exclusive" in kept:
         out = [s for s in scheme.exclude if s not in kept]
         rows = sum(rows for s, rows in by_sharing.items() if s in kept)
-        return [Rendering(tuple(e for s in out for e in scheme.exclude[s]), rows, rows == inside)]
-    if not _known_before_boot(catalog, table):
-        return []
-    return [Rendering(scheme.only[s], by_sharing[s], by_sharing[s] == inside) for s in sorted(kept) if s in scheme.only]
+        found = [Rendering(tuple(e for s in out for e in scheme.exclude[s]), rows, rows == inside)]
+    elif _known_before_boot(catalog, table):
+        found = [Rendering(scheme.only[s], by_sharing[s], by_sharing[s] == inside) for s in sorted(kept) if s in scheme.only]
+    else:
+        found = []
+    return [option for option in found if table.unmaintained.isdisjoint(e.key for e in option.expressions)]
 
 
 def _known_before_boot(catalog: Catalog, table: Table) -> bool:
@@ -225,7 +233,7 @@ def slice_by_label(catalog: Catalog, table: Table, profile: str, machines: int) 
     key = catalog.schemes[table.platform.sharing].slice_key
     if key is None and table.platform.cloud is None:
         key = next((k for k, attribute in table.platform.labels.items() if attribute.rpartition(":")[2] == "product"), None)
-    if not rows or key is None:
+    if not rows or key is None or key in table.unmaintained:
         return None
     values = sorted(set(_single_values(table, key, rows)))
     return Rendering((Expression(key=key, operator="In", values=tuple(values)),), rows, True) if values else None

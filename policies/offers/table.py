@@ -105,6 +105,8 @@ class Table:
     other_names: Names
     listed: frozenset[str] = frozenset()
     """the resource names of which some table in force has offers"""
+    unmaintained: frozenset[str] = frozenset()
+    """the label keys that nobody keeps on nodes now (``policies.modes.maintained``): read where authors write them, never written"""
     stand_ins: LruCache[int] = field(default_factory=lambda: LruCache(_MOST_MEMO))
     memo: LruCache[tuple[int, bool]] = field(default_factory=lambda: LruCache(_MOST_MEMO))
     fitting: dict[tuple[str, int], int] = field(default_factory=dict)

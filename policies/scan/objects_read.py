@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from policies.audit.assessment import Owners
 from policies.audit.stored_pod import Controller, StoredPod
+from policies.modes.advertised import Published
 from policies.pods.view import Raw
 from policies.scheduling.nodes import Occupant
 from policies.state.cluster_facts import ClusterFacts
@@ -30,8 +31,8 @@ class Cluster:
     nodepools: Sequence[Raw] = ()
     device_classes: Sequence[Raw] = ()
     node_classes: Sequence[Raw] = ()
-    slices: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    """(node, DRA driver) -> devices published."""
+    slices: Published = field(default_factory=dict)
+    """What DRA drivers publish."""
     facts: ClusterFacts = field(default_factory=ClusterFacts)
     pods: Sequence[StoredPod] = ()
     plain: Mapping[PlainPods, int] = field(default_factory=Counter)

@@ -115,13 +115,10 @@ class Seen:
 def see(cluster: Cluster, snapshot: Snapshot, prices: Prices) -> Seen:
     """Return the cluster in the terms of the findings. ``snapshot``: of the cluster's facts, for what pods ask for."""
     catalog, machines = snapshot.catalog, Machines(snapshot.catalog)
-    published: dict[str, dict[str, int]] = {}
-    for (node, driver), count in cluster.slices.items():
-        published.setdefault(node, {})[driver] = count
     nodes = {}
     for raw in cluster.nodes:
         name = raw["metadata"]["name"]
-        nodes[name] = _node(name, raw, catalog, machines, prices, cluster.facts.taints.get(name, ()), published.get(name, {}))
+        nodes[name] = _node(name, raw, catalog, machines, prices, cluster.facts.taints.get(name, ()), cluster.slices.get(name, {}))
     places = (*cluster.nodes, *cluster.nodepools, *cluster.device_classes)
     unknown = True if {"Node", "NodePool"} & set(cluster.unread) else None
     fleet = fleet_of(places, catalog=catalog, tables=snapshot.tables, occupants=cluster.occupants, open_ended=unknown)

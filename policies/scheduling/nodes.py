@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from policies.policy import Taint
 from policies.scheduling.amounts import PODS, Amounts, Port, amounts
 from policies.scheduling.wants import wants
-from policies.state.cluster_facts import taints_of
-from policies.state.places import passes
+from policies.state.places import passes, taints_of
 from policies.state.untyped import map_at, maps_in, text_of
 
 HOSTNAME = "kubernetes.io/hostname"

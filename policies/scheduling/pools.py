@@ -16,7 +16,8 @@ from policies.catalog import Catalog
 from policies.offers.table import Table
 from policies.policy import Taint
 from policies.scheduling.requirement import ALIASES, Requirement, requirement
-from policies.state.cluster_facts import NodePool, read, taints_of
+from policies.state.cluster_facts import NodePool, read
+from policies.state.places import taints_of
 from policies.state.platform_detection import Detector
 from policies.state.untyped import map_at, maps_in, text_of
 from policies.values.quantity import QuantityError, parse

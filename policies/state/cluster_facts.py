@@ -9,8 +9,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple
 
+from policies.modes.readings import STACKS, Offering, Slice, Stack, offering, slice_of, stack_of
 from policies.policy import Taint
-from policies.state.places import NodePlace, node_place, offered, pool_spec
+from policies.state.places import NodePlace, node_place, offered, pool_spec, taints_of
 from policies.state.untyped import LARGEST, map_at, maps_in, text_of
 from policies.values import duration
 
@@ -44,11 +45,12 @@ class DeviceClass(NamedTuple):
 
 Requirement = tuple[str, str, tuple[str, ...]]
 """(label key, operator, values) of a NodePool's requirement."""
-Key = str | tuple[str, str, str]
+Key = str | tuple[str, ...]
 Part = Literal[
-    "namespaces", "nodes", "taints", "resources", "places", "nodepool_grace", "nodepools", "pool_specs", "device_classes", "claims"
+    "namespaces", "nodes", "taints", "resources", "places", "offerings", "nodepool_grace", "nodepools", "pool_specs", "device_classes",
+    "claims", "slices", "stacks",
 ]  # fmt: skip
-KINDS = ("Namespace", "Node", "NodePool", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
+KINDS = ("Namespace", "Node", "NodePool", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", *STACKS)
 
 
 class NodePool(NamedTuple):
@@ -79,6 +81,8 @@ class ClusterFacts:
     """Name of a node -> the extended resources that it offers, sorted."""
     places: Mapping[str, NodePlace] = field(default_factory=dict)
     """Name of a node -> its kind."""
+    offerings: Mapping[str, Offering] = field(default_factory=dict)
+    """Name of a node -> what it shows of its devices."""
     nodepool_grace: Mapping[str, int | None] = field(default_factory=dict)
     """NodePool -> terminationGracePeriod in seconds; None if it has none."""
     nodepools: Mapping[str, NodePool] = field(default_factory=dict)
@@ -89,6 +93,10 @@ class ClusterFacts:
     """DeviceClasses by name."""
     claims: Mapping[tuple[str, str, str], Claim] = field(default_factory=dict)
     """(ResourceClaim or ResourceClaimTemplate, namespace, name) -> its requests."""
+    slices: Mapping[str, Slice] = field(default_factory=dict)
+    """ResourceSlices by name."""
+    stacks: Mapping[tuple[str, str], Stack] = field(default_factory=dict)
+    """(ClusterPolicy or GPUCluster, name) -> what the GPU Operator is told to run."""
 
     def driver(self, device_class: str) -> str:
         """Return the driver of a class; if unknown, the class's own name, as published ones are named after theirs."""
@@ -153,12 +161,9 @@ def read(kind: Any, thing: Any, node_keys: AbstractSet[str] | None = None) -> tu
             return (Entry("namespaces", name, _labels(thing)),)
         case "Node":
             labels, taints = _labels(thing, node_keys), tuple(taints_of(thing))
-            return (
-                Entry("nodes", name, labels),
-                Entry("taints", name, taints),
-                Entry("resources", name, offered(thing)),
-                Entry("places", name, node_place(thing, labels, taints)),
-            )
+            place = Entry("places", name, node_place(thing, labels, taints))
+            shown = Entry("resources", name, offered(thing)), Entry("offerings", name, offering(thing))
+            return Entry("nodes", name, labels), Entry("taints", name, taints), place, *shown
         case "NodePool":
             grace = duration.read(map_at(thing, "spec", "template", "spec").get("terminationGracePeriod"))
             seconds = None if grace is None else int(grace)
@@ -169,6 +174,10 @@ def read(kind: Any, thing: Any, node_keys: AbstractSet[str] | None = None) -> tu
         case "ResourceClaim" | "ResourceClaimTemplate":
             namespace = text_of(map_at(thing, "metadata").get("namespace")) or "default"
             return (Entry("claims", (kind, namespace, name), _claim(kind, thing)),)
+        case "ResourceSlice":
+            return (Entry("slices", name, slice_of(thing)),)
+        case "ClusterPolicy" | "GPUCluster" if (stack := stack_of(kind, thing)) is not None:
+            return (Entry("stacks", (kind, name), stack),)
     return ()
 
 
@@ -196,17 +205,6 @@ def _requirement(item: Mapping[Any, Any]) -> Requirement:
     values = item.get("values")
     texts = tuple(text_of(value) for value in values) if isinstance(values, list) else ()
     return text_of(item.get("key")), text_of(item.get("operator")), texts
-
-
-_EFFECTS: tuple[Literal["NoSchedule", "PreferNoSchedule", "NoExecute"], ...] = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-
-
-def taints_of(thing: Any) -> Iterator[Taint]:
-    """Yield the taints of a node that have a key and a known effect."""
-    for item in maps_in(map_at(thing, "spec").get("taints")):
-        effect = next((effect for effect in _EFFECTS if effect == item.get("effect")), None)
-        if effect is not None and (key := text_of(item.get("key"))):
-            yield Taint(key=key, value=text_of(item.get("value")), effect=effect)
 
 
 _DRIVER = re.compile(r"""(?:^|&&)\s*\(?\s*device\.driver\s*==\s*["']([^"']+)["']\s*\)?\s*(?:&&|$)""")

@@ -58,6 +58,7 @@ class _Base:
     costs: DeviceCosts
     slicing: tuple[NodeTemplate, ...]
     """templates that name slices or sharing, so that the tables rest on them"""
+    unmaintained: frozenset[str]
 
 
 class Compilation:
@@ -79,9 +80,11 @@ class Compilation:
         self._prices = prices(catalog)
         self._base: _Base | None = None
 
-    def change(self, acting: Mapping[Key, Acting | None], platforms: tuple[str, ...], mig_strategy: str) -> Recompiled:
+    def change(
+        self, acting: Mapping[Key, Acting | None], platforms: tuple[str, ...], mig_strategy: str, unmaintained: frozenset[str] = frozenset()
+    ) -> Recompiled:
         """Apply a change: ``acting`` has what is in force from now on under each key, or None; other keys do
-        not change."""
+        not change. ``unmaintained``: the label keys on which no term may be written."""
         changed = {key: now for key, now in acting.items() if self.acting.get(key) != now}
         added = {key for key in changed if key not in self.acting}
         removed = {key for key, now in changed.items() if now is None}
@@ -89,7 +92,7 @@ class Compilation:
             self._replace(key, now)
         self._families = +self._families
         templates = any(kind == "GPUNodeTemplate" for kind, _, _ in changed)
-        tables = self._new_base(platforms, mig_strategy, templates)
+        tables = self._new_base(platforms, mig_strategy, templates, unmaintained)
         if tables:
             self._compile_all()
         else:
@@ -145,15 +148,16 @@ class Compilation:
         assert self._base is not None, "the first change makes it"
         return self._base.compiler
 
-    def _new_base(self, platforms: tuple[str, ...], mig_strategy: str, templates: bool) -> bool:
+    def _new_base(self, platforms: tuple[str, ...], mig_strategy: str, templates: bool, unmaintained: frozenset[str]) -> bool:
         """Update the base against which everything is compiled; return whether it has changed."""
         old = self._base
         families = _unknown_families(self._families, self._known_families)
         slicing = old.slicing if old is not None and not templates else self._slicing()
-        if old is not None and (old.platforms, old.mig_strategy, old.families, old.slicing) == (platforms, mig_strategy, families, slicing):
+        wanted = platforms, mig_strategy, families, slicing, unmaintained
+        if old is not None and (old.platforms, old.mig_strategy, old.families, old.slicing, old.unmaintained) == wanted:
             return False
-        tables = tables_of(self._catalog, platforms, mig_strategy, families, slicing)
-        self._base = _Base(Compiler(self._catalog, tables), platforms, mig_strategy, families, DeviceCosts(self._prices), slicing)
+        compiler = Compiler(self._catalog, tables_of(self._catalog, *wanted))
+        self._base = _Base(compiler, platforms, mig_strategy, families, DeviceCosts(self._prices), slicing, unmaintained)
         return True
 
     def _slicing(self) -> tuple[NodeTemplate, ...]:
@@ -196,11 +200,18 @@ def _ids(keys: Iterable[Key]) -> tuple[str, ...]:
 
 
 def tables_of(
-    catalog: Catalog, platforms: Sequence[str], mig_strategy: str, families: frozenset[str], templates: Sequence[NodeTemplate]
+    catalog: Catalog,
+    platforms: Sequence[str],
+    mig_strategy: str,
+    families: frozenset[str],
+    templates: Sequence[NodeTemplate],
+    unmaintained: frozenset[str],
 ) -> dict[str, Table]:
     """Return the tables of these platforms, or of all if none are given, in the catalog's order."""
     names = [name for name in catalog.platforms if not platforms or name in platforms]
-    return offer_tables.build_all(names, catalog, mig_strategy=mig_strategy, families=families, templates=templates)
+    return offer_tables.build_all(
+        names, catalog, mig_strategy=mig_strategy, families=families, templates=templates, unmaintained=unmaintained
+    )
 
 
 def _unknown_families(named: Iterable[str], known: AbstractSet[str]) -> frozenset[str]:

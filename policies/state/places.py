@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
 
 from policies.policy import Taint
 from policies.state.untyped import LARGEST, map_at, maps_in, text_of
@@ -80,20 +80,31 @@ def node_place(thing: Any, labels: Mapping[str, str], taints: Iterable[Taint]) -
     )
 
 
+_EFFECTS: tuple[Literal["NoSchedule", "PreferNoSchedule", "NoExecute"], ...] = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+def taints_of(thing: Any) -> Iterator[Taint]:
+    """Yield the taints of a node that have a key and a known effect."""
+    for item in maps_in(map_at(thing, "spec").get("taints")):
+        effect = next((effect for effect in _EFFECTS if effect == item.get("effect")), None)
+        if effect is not None and (key := text_of(item.get("key"))):
+            yield Taint(key=key, value=text_of(item.get("value")), effect=effect)
+
+
 def offered(thing: Any) -> tuple[str, ...]:
-    """Return the extended resources of a node: those with a domain of their own (k8s.io/kubernetes
-    pkg/apis/core/v1/helper IsExtendedResourceName)."""
+    """Return the extended resources of a node."""
     names = {*map_at(thing, "status", "capacity"), *map_at(thing, "status", "allocatable")}
-    return tuple(sorted(name for name in names if _is_extended(name)))
+    return tuple(sorted(name for name in names if is_extended(name)))
 
 
-def _is_extended(name: object) -> bool:
+def is_extended(name: object) -> bool:
+    """Return whether a resource has a domain of its own (k8s.io/kubernetes pkg/apis/core/v1/helper IsExtendedResourceName)."""
     return isinstance(name, str) and "/" in name and "kubernetes.io/" not in name
 
 
 def _devices(capacity: Mapping[Any, Any]) -> Iterable[tuple[str, int]]:
     for name, amount in capacity.items():
-        if _is_extended(name):
+        if is_extended(name):
             try:
                 number = parse(amount)
             except QuantityError:

@@ -10,6 +10,7 @@ from typing import Any
 
 from policies.catalog import Catalog, Resource
 from policies.lru import LruCache
+from policies.modes.advertised import NOT_KNOWN, Advertised
 from policies.offers.constraints import Compiled, CompiledTemplate
 from policies.offers.device_costs import DeviceCosts
 from policies.offers.table import Table
@@ -24,7 +25,6 @@ from policies.verdict import Mode
 
 NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 """the one label that every namespace has (KEP-2161)"""
-
 
 _MOST_NAMESPACES = 10_000
 """cached per snapshot: as many as in the largest cluster that SIG Scalability tests with; bounds what a caller can fill"""
@@ -42,8 +42,7 @@ def no_merged() -> LruCache[Any]:
 
 
 class Scope:
-    """The policies of a namespace as a part of keys: hashed once, equal if they are the very same compiled
-    policies."""
+    """The policies of a namespace as a part of keys: hashed once, equal if they are the very same compiled policies."""
 
     __slots__ = ("_hash", "_policies")
 
@@ -79,6 +78,8 @@ class Snapshot:
     """each namespace's own policies, as many as are in force; the others are the cluster's"""
     templates: Mapping[str, CompiledTemplate]
     cluster: ClusterFacts
+    advertised: Advertised = NOT_KNOWN
+    """how nodes offer their devices: no decision depends on it"""
     pools_without_gpus: frozenset[str]
     """the NodePools on which no GPU pod lands"""
     vocabulary: Vocabulary

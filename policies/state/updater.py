@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from policies.catalog import Catalog
+from policies.modes.following import Following
 from policies.objects import definition
 from policies.offers.constraints import Compiled
 from policies.policy import PolicySet
@@ -31,8 +32,7 @@ from policies.verdict import Mode
 AUTO = "auto"
 """stands for the platforms or the MIG strategy that nodes and NodePools show"""
 MOST_SELECTED = 10_000
-"""namespaces whose selected policies the next snapshot takes over: as many as one caches; bounds what a
-caller can fill"""
+"""namespaces whose selected policies the next snapshot takes over: as many as one caches; bounds what a caller can fill"""
 _DECISIVE = ("nodepool_grace", "nodepools", "device_classes")
 """Facts on which any decision may rest: with others, nothing decided before holds. (Claims are in the key of
 what rests on them.)"""
@@ -76,8 +76,7 @@ class Update:
 
 
 class Updater:
-    """All that is known, under one catalog. One at a time may call ``apply`` or ``replace_all``, from any
-    thread."""
+    """All that is known, under one catalog. One at a time may call ``apply`` or ``replace_all``, from any thread."""
 
     def __init__(self, catalog: Catalog, options: Options) -> None:
         self.catalog = catalog
@@ -88,6 +87,7 @@ class Updater:
         self._facts = ClusterFacts()
         self._node_keys = platform_detection.node_keys(catalog)
         self._detected = DetectedPlatforms(catalog)
+        self._modes = Following(catalog)
         self._compilation = Compilation(catalog, options.max_mode)
         self._snapshot: Snapshot | None = None
         self._detector = platform_detection.Detector(catalog)
@@ -134,8 +134,7 @@ class Updater:
     # --- our own objects, as a cluster stores them ---
 
     def _store(self, changes: Mapping[Key, Change]) -> Iterator[Entry]:
-        """Store the objects and yield those whose newest form has errors that the form before did not
-        have."""
+        """Store the objects and yield those whose newest form has errors that the form before did not have."""
         for key, value in changes.items():
             before = self._entries.get(key)
             if value is None:
@@ -163,7 +162,8 @@ class Updater:
         options, (platforms, strategy) = self.options, batch.detected
         platforms = platforms if options.platforms == (AUTO,) else options.platforms
         strategy = strategy if options.mig_strategy == AUTO else options.mig_strategy
-        recompiled = self._compilation.change(batch.acting, platforms, strategy)
+        advertised, unmaintained = self._modes.update(facts)
+        recompiled = self._compilation.change(batch.acting, platforms, strategy, unmaintained)
         if before is not None and facts is before.cluster and not recompiled.any and batch.all_nodes == self._all_nodes:
             return Update(snapshot=before, changed=False)
         same_facts = before is not None and not any(getattr(facts, part) is not getattr(before.cluster, part) for part in _DECISIVE)
@@ -185,6 +185,7 @@ class Updater:
             own=compiled.own,
             templates=compiled.templates,
             cluster=facts,
+            advertised=advertised,
             pools_without_gpus=before.pools_without_gpus
             if before and same_facts
             else platform_detection.pools_without_gpus(self.catalog, facts),
@@ -243,8 +244,7 @@ class _Batch:
 
 
 def _selected(before: Snapshot | None, of_cluster: tuple[Compiled, ...], namespaces: AbstractSet[str]) -> dict[str, tuple[Compiled, ...]]:
-    """Return the policies selected per namespace that the previous snapshot has cached, as far as they still
-    hold."""
+    """Return the policies selected per namespace that the previous snapshot has cached, as far as they still hold."""
     if before is None or before.of_cluster != of_cluster or len(before.selected) >= MOST_SELECTED:
         return {}
     return {namespace: found for namespace, found in list(before.selected.items()) if namespace not in namespaces}

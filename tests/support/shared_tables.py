@@ -36,13 +36,23 @@ def share() -> None:
 
     @lru_cache(_MOST)
     def made(
-        catalog: _Same, platforms: tuple[str, ...], mig_strategy: str, families: frozenset[str], templates: tuple[NodeTemplate, ...]
+        catalog: _Same,
+        platforms: tuple[str, ...],
+        mig_strategy: str,
+        families: frozenset[str],
+        templates: tuple[NodeTemplate, ...],
+        unmaintained: frozenset[str],
     ) -> dict[str, Table]:
-        return make(catalog.catalog, platforms, mig_strategy, families, templates)
+        return make(catalog.catalog, platforms, mig_strategy, families, templates, unmaintained)
 
     def tables_of(
-        catalog: Catalog, platforms: Sequence[str], mig_strategy: str, families: frozenset[str], templates: Sequence[NodeTemplate]
+        catalog: Catalog,
+        platforms: Sequence[str],
+        mig_strategy: str,
+        families: frozenset[str],
+        templates: Sequence[NodeTemplate],
+        unmaintained: frozenset[str],
     ) -> dict[str, Table]:
-        return dict(made(_Same(catalog), tuple(platforms), mig_strategy, families, tuple(templates)))
+        return dict(made(_Same(catalog), tuple(platforms), mig_strategy, families, tuple(templates), unmaintained))
 
     compilation.tables_of = tables_of

@@ -24,7 +24,7 @@ from cluster.survey.pods import pods
 from cluster.survey.workloads import workloads
 from cluster.watch.connectivity import Connectivity
 from cluster.watch.delta_queue import DeltaQueue
-from cluster.watch.kinds import KINDS, Watched
+from cluster.watch.kinds import DECISIVE, Watched
 from cluster.watch.reflector import Reflector
 from cluster.watch.store import Store
 from policies.audit.inventory import Inventory
@@ -60,7 +60,7 @@ class Auditor:
         self._facts.filled = self._changed
         self._gate = Connectivity(client)
         self._watch = float(source.watch)
-        self._reflectors = [self._following(kind, self._facts) for kind in KINDS]
+        self._reflectors = [self._following(kind, self._facts) for kind in DECISIVE]
         wide = widest(catalog)
         self._reflectors.append(self._following(pods(catalog, wide), self._pods))
         self._reflectors.append(self._following(REPLICA_SETS, self._owners))
