@@ -27,6 +27,7 @@ from webhook.server.answers import TOO_LONG
 from webhook.server.http import JSON, Answer, start, text_answer
 from webhook.server.limits import NO_PAGE_READS
 from webhook.server.routes import response_of, starlette
+from webhook.telemetry import device_modes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +82,8 @@ def checks(condition: Condition, now: float) -> Iterator[Check]:
     yield from _cluster(condition)
     if problems := "; ".join(condition.registered.sentences()):
         yield Check(name="registration", ready=True, text=problems)
+    if condition.replica.snapshot is not None and (told := "; ".join(device_modes.sentences(condition.replica.snapshot))):
+        yield Check(name="nodes", ready=True, text=told)
     yield _certificate(condition, now)
     if condition.replica.draining:
         yield Check(name="stopping", ready=False, text="calls are still answered; new ones should go elsewhere")

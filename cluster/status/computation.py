@@ -55,6 +55,7 @@ class _Basis:
     tables: list[int]
     placed: bool
     namespaces: object
+    advertised: object
     quotas: object
     forms: object
     snapshot: Snapshot = field(compare=False)
@@ -69,6 +70,7 @@ class _Basis:
             tables=[id(table) for table in snapshot.tables.values()],
             placed=snapshot.placed,
             namespaces=snapshot.cluster.namespaces,
+            advertised=snapshot.advertised.twice,
             quotas=quotas,
             forms={key: (e.uid, e.generation, e.understood, e.acting) for key, e in known.entries.items()},
             snapshot=snapshot,

@@ -196,7 +196,7 @@ KINDS = (
     _dra("ResourceClaimTemplate", "resourceclaimtemplates", namespaced=True),
     SLICES,
     Watched(kind="ClusterPolicy", plural="clusterpolicies", group=OPERATOR, versions=("v1",), trim=discovery_alone),
-    Watched(kind="GPUCluster", plural="gpuclusters", group=OPERATOR, versions=("v1", "v1beta1", "v1alpha1"), trim=discovery_alone),
+    Watched(kind="GPUCluster", plural="gpuclusters", group=OPERATOR, versions=("v1alpha1",), trim=discovery_alone),
 )
 DECISIVE = tuple(kind for kind in KINDS if kind is not SLICES)
 """The kinds on which decisions rest."""

@@ -7,6 +7,7 @@
 - Clipped: only while defaults are outside what others require or allow.
 - Inexpressible: only while a platform in force cannot express a field.
 - QuotaNotCovered: only while a slice is not limited by a ResourceQuota.
+- AdvertisedTwice: only while nodes offer devices by a device plugin and by DRA at once, on the cluster's policies.
 - Ready: always, True while Accepted is, for who waits for objects to be in force (``kubectl wait``, Helm, Flux).
 - Stalled: True only while the object is ``Invalid``, which only a change of the object mends, so that who waits by
   the rules of kstatus (sigs.k8s.io/cli-utils/pkg/kstatus) gives up at once. What other objects mend, such as a
@@ -26,6 +27,7 @@ from typing import Any
 from policies.findings.clips import Clips
 from policies.findings.conditions import INVALID, Condition, for_waits, not_conflicted, only_true, too_many
 from policies.findings.covered import Covered, Quotas
+from policies.findings.devices import advertised_twice
 from policies.findings.differences import Differences
 from policies.findings.exclusions import Exclusions
 from policies.findings.platforms import inexpressible
@@ -141,6 +143,7 @@ class _Compared:
             only_true("Clipped", "OutsideRequirements", self._clips.sentences(compiled, self._limiting(compiled))),
             only_true("Inexpressible", "NoSuchLabels", inexpressible(self._snapshot, constraints, defaults)),
             only_true("QuotaNotCovered", "SliceNotLimited", self._covered.sentences(compiled)),
+            only_true("AdvertisedTwice", "DevicePluginAndDRA", advertised_twice(self._snapshot, entry.namespace)),
         )
         picked = self._reach.of[compiled].bit_count()
         return _finding(entry, accepted, *others, where=where(compiled, picked), what=what(compiled))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from policies.modes.wording import nobody_writes
 from policies.offers.constraints import Constraint
 from policies.offers.selectors import renderings
 from policies.offers.table import AXES, Table
@@ -45,7 +46,8 @@ def _inexpressible(snapshot: Snapshot, table: Table, axis: str, rows: int) -> st
     for universe in table.by_vendor.values():
         found = renderings(snapshot.catalog, table, next(a for a in AXES if a == axis), rows, universe)
         if not found:
-            return "has no labels that say it: neither written nor judged there"
+            why = f"; {nobody_writes(table.unmaintained)}" if table.unmaintained else ""
+            return f"has no labels that say it: neither written nor judged there{why}"
         if not found[0].exact:
             worst = "has labels for a part of it only: that part is written"
     return worst

@@ -11,7 +11,7 @@ from policies.offers.constraints import Compiled
 from policies.state.updater import Update
 from webhook.admission.decision_cache import none_decided
 from webhook.reload.condition import Condition
-from webhook.telemetry import log
+from webhook.telemetry import device_modes, log
 
 AT_ONCE = 100
 """Policies that are released in one turn of the event loop: 0.1 ms."""
@@ -58,6 +58,7 @@ def _swap(condition: Condition, update: Update) -> list[Compiled]:
     """
     replica = condition.replica
     old, replica.snapshot = replica.snapshot, update.snapshot
+    device_modes.tell(old, update.snapshot)
     if not update.decisions_hold:
         replica.decisions = none_decided()
     if old is None or old is update.snapshot:

@@ -32,6 +32,7 @@ from webhook.reload.followed_kinds import ended, knows_all_nodes, log_event, ref
 from webhook.reload.registration_check import RegisteredCollector, RegistrationCheck
 from webhook.reload.sources import ClusterSource, Sources, of_a_cluster, options
 from webhook.telemetry import log
+from webhook.telemetry.device_modes import DeviceModes
 from webhook.telemetry.watch_metrics import WatchCollector, Watching, Writes
 
 SETTLES = 0.01
@@ -82,6 +83,7 @@ class ClusterWatcher:
         self._reflectors = [Reflector(self.client, one, self.inbox, gate, log_event, float(self.source.watch)) for one in KINDS]
         self.condition.watching = self._watching
         self.condition.replica.metrics.also(WatchCollector(self._watching, self._refused, self._writes))
+        self.condition.replica.metrics.also(DeviceModes(lambda: self.condition.replica.snapshot))
         self._tasks = [asyncio.create_task(one.run(), name=f"watch {one.kind}") for one in self._reflectors]
         await synced(self._reflectors)
         await self._take()

@@ -1,0 +1,56 @@
+"""How the nodes of a cluster offer their devices, and whether somebody maintains their labels, for the metrics, ``/readyz`` and the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from policies.modes.wording import nobody_writes, offered_twice
+from policies.state.snapshot import Snapshot
+from webhook.telemetry import log
+
+
+class DeviceModes(Collector):
+    """The metrics of the snapshot in force, computed at each scrape."""
+
+    def __init__(self, snapshot: Callable[[], Snapshot | None]) -> None:
+        self._snapshot = snapshot
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics; none before the first snapshot."""
+        snapshot = self._snapshot()
+        if snapshot is None:
+            return
+        nodes = GaugeMetricFamily(
+            "berth_gpu_nodes",
+            "Nodes with devices of a vendor, by what offers them: a device plugin, DRA, or both.",
+            labels=["vendor", "mode"],
+        )
+        for vendor, mode, count in snapshot.advertised.nodes:
+            nodes.add_metric([vendor, mode], count)
+        keys = GaugeMetricFamily("berth_labels_unmaintained", "Label keys on which no term is written, since nobody maintains them.")
+        keys.add_metric([], len(unmaintained(snapshot)))
+        yield from (nodes, keys)
+
+
+def unmaintained(snapshot: Snapshot) -> frozenset[str]:
+    """Return the label keys that nobody maintains: the same for every table."""
+    return next((table.unmaintained for table in snapshot.tables.values()), frozenset())
+
+
+def sentences(snapshot: Snapshot) -> Iterator[str]:
+    """Yield what the platform team has to know of nodes, with what to type next."""
+    yield from (offered_twice(one) for one in snapshot.advertised.twice)
+    if keys := unmaintained(snapshot):
+        yield nobody_writes(keys)
+
+
+def tell(before: Snapshot | None, now: Snapshot) -> None:
+    """Log what is new of it."""
+    known = set(sentences(before)) if before is not None else set[str]()
+    for text in sentences(now):
+        if text not in known:
+            log.write("gpu_nodes", "warning", text=text)
