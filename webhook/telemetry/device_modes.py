@@ -49,8 +49,11 @@ def sentences(snapshot: Snapshot) -> Iterator[str]:
 
 
 def tell(before: Snapshot | None, now: Snapshot) -> None:
-    """Log what is new of it."""
-    known = set(sentences(before)) if before is not None else set[str]()
-    for text in sentences(now):
-        if text not in known:
+    """Log what is new of it: another first node is nothing new."""
+    if before is None or _known(before) != _known(now):
+        for text in sentences(now):
             log.write("gpu_nodes", "warning", text=text)
+
+
+def _known(snapshot: Snapshot) -> tuple[list[tuple[str, tuple[str, ...]]], frozenset[str]]:
+    return [(one.driver, one.resources) for one in snapshot.advertised.twice], unmaintained(snapshot)

@@ -56,7 +56,7 @@ def differs(case: Case, number: int, path: tuple[str, ...]) -> bool | None:
 def test_a_field_is_exercised_where_the_case_differs_without_it() -> None:
     """Of cases drawn at random, field by field: what counts as exercised is what makes a difference, no more and no less."""
     random, exercised, idle = Random(18), 0, 0
-    for case in random.sample(INLINE, count(25, 400)):
+    for case in random.sample(INLINE, count(50, 400)):
         coverage, question = Coverage(), asked(case.read, Worlds())
         coverage.add(question, question.decide())
         numbers = {f"{one['kind']}/{id_of(one)}": number for number, one in enumerate(case.given["policies"])}

@@ -38,7 +38,7 @@ def test_paths_of_the_core_group_and_of_others() -> None:
 
 
 def test_of_nodes_little_is_kept() -> None:
-    """Labels, taints and the names of extended resources; no amounts, images or annotations. Equal texts are one object in memory."""
+    """Labels, taints and the amounts of extended resources; no images or annotations. Equal texts are one object in memory."""
     metadata = {
         "name": "n",
         "resourceVersion": "5",
@@ -60,7 +60,7 @@ def test_of_nodes_little_is_kept() -> None:
         "kind": "Node",
         "metadata": {"name": "n", "resourceVersion": "5", "labels": {"a.b": "xy"}},
         "spec": {"taints": [{"key": "nvidia.com/gpu", "value": "true", "effect": "NoSchedule"}], "providerID": "aws://"},
-        "status": {"capacity": {"nvidia.com/gpu": "4", "x.io/y": ""}},
+        "status": {"capacity": {"nvidia.com/gpu": "4", "x.io/y": ""}, "allocatable": {"nvidia.com/gpu": "4", "x.io/y": "1"}},
     }
     assert kept[0]["metadata"]["labels"]["a.b"] is kept[1]["metadata"]["labels"]["a.b"]
     assert kept[0]["spec"]["taints"][0]["value"] is kept[1]["spec"]["taints"][0]["value"]
@@ -87,6 +87,30 @@ def test_of_ours_every_field_is_kept_but_managed_fields() -> None:
         "metadata": {"name": "p", "namespace": "ns", "generation": 2},
     }
     assert key_of("GPUPolicy", kept) == ("GPUPolicy", "ns", "p")
+
+
+def test_of_a_resource_slice_the_number_of_its_devices_is_kept() -> None:
+    """With whose they are: a device has up to 32 attributes. Read again, the facts are the same."""
+    devices = [{"name": f"gpu-{n}", "attributes": {"productName": {"string": "NVIDIA L4"}}} for n in range(8)]
+    pool = {"name": "n", "generation": 3, "resourceSliceCount": 1}
+    spec = {"driver": "gpu.nvidia.com", "nodeName": "n", "pool": pool, "devices": devices}
+    value = {"metadata": {"name": "n-gpu.nvidia.com-x7", "resourceVersion": "5", "managedFields": []}, "spec": spec}
+    kept = BY_KIND["ResourceSlice"].trim(value, "resource.k8s.io/v1", "ResourceSlice")
+    assert kept["spec"] == {"driver": "gpu.nvidia.com", "nodeName": "n", "pool": {"name": "n", "generation": 3}, "devices": 8}
+    assert key_of("ResourceSlice", kept) == ("ResourceSlice", "", "n-gpu.nvidia.com-x7")
+    assert cluster_facts.read("ResourceSlice", kept) == cluster_facts.read("ResourceSlice", value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"), [("ClusterPolicy", {"gfd": {"enabled": False, "image": "x"}, "driver": {}}), ("GPUCluster", None), ("GPUCluster", [])]
+)
+def test_of_the_gpu_operators_objects_one_setting_is_kept(kind: str, spec: object) -> None:
+    """Whether GPU Feature Discovery runs, and since when; the specs are hundreds of lines. Read again, the facts are the same."""
+    metadata = {"name": "x", "creationTimestamp": "2026-11-01T00:00:00Z", "managedFields": []}
+    value = {"apiVersion": "nvidia.com/v1", "metadata": metadata, "spec": spec}
+    kept = BY_KIND[kind].trim(value, "nvidia.com/v1", kind)
+    assert kept["spec"] == {"gfd": {"enabled": False if kind == "ClusterPolicy" else None}}
+    assert cluster_facts.read(kind, kept) == cluster_facts.read(kind, value) != ()
 
 
 def test_of_other_kinds_the_spec_is_kept() -> None:

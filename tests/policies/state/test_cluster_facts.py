@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from policies.modes.readings import Offering, Slice, Stack
 from policies.policy import Taint
 from policies.state import cluster_facts as facts
 from policies.state.cluster_facts import KINDS, Choice, ClusterFacts, DeviceClass, Entry, NodePool
@@ -152,11 +153,11 @@ def test_a_claims_count_is_one_that_a_request_can_have(written: object, counted:
 def test_an_item_of_a_list_does_not_say_its_kind() -> None:
     """Whoever asked for the list knows it."""
     node = {"metadata": {"name": "n", "labels": {"zone": "b", "rack": "1"}}}
-    others = (Entry("taints", "n", ()), Entry("resources", "n", ()))
-    place = Entry("places", "n", NodePlace(labels=(("rack", "1"), ("zone", "b"))))
-    assert facts.read("Node", node) == (Entry("nodes", "n", {"zone": "b", "rack": "1"}), *others, place)
+    taints, place = Entry("taints", "n", ()), Entry("places", "n", NodePlace(labels=(("rack", "1"), ("zone", "b"))))
+    shown = Entry("resources", "n", ()), Entry("offerings", "n", Offering())
+    assert facts.read("Node", node) == (Entry("nodes", "n", {"zone": "b", "rack": "1"}), taints, place, *shown)
     place = Entry("places", "n", NodePlace(labels=(("zone", "b"),)))
-    assert facts.read("Node", node, frozenset({"zone", "other"})) == (Entry("nodes", "n", {"zone": "b"}), *others, place)
+    assert facts.read("Node", node, frozenset({"zone", "other"})) == (Entry("nodes", "n", {"zone": "b"}), taints, place, *shown)
     assert facts.read("Pod", node) == ()
 
 
@@ -180,7 +181,11 @@ def test_what_differs_is_copied_and_nothing_else() -> None:
     assert before.nodes == {"a": {"x": "1"}, "b": {}}
     assert after.nodepools is before.nodepools
     assert after.changed((), facts.read("NodePool", SOME_POOL)) == ClusterFacts(
-        nodes={"a": {"x": "2"}}, taints={"a": ()}, resources={"a": ()}, places={"a": NodePlace(labels=(("x", "2"),))}
+        nodes={"a": {"x": "2"}},
+        taints={"a": ()},
+        resources={"a": ()},
+        places={"a": NodePlace(labels=(("x", "2"),))},
+        offerings={"a": Offering()},
     )
 
 
@@ -200,7 +205,8 @@ FIELDS = (
     "metadata", "name", "namespace", "labels", "spec", "template", "terminationGracePeriod", "nodeClassRef", "group", "apiVersion",
     "requirements", "key", "operator", "values", "selectors", "cel", "expression", "devices", "requests", "exactly", "firstAvailable",
     "deviceClassName", "count", "allocationMode", "adminAccess", "tolerations", "taints", "effect", "value", "status", "capacity",
-    "allocatable", "extendedResourceName",
+    "allocatable", "extendedResourceName", "driver", "nodeName", "pool", "generation", "basic", "gfd", "enabled", "creationTimestamp",
+    "nvidia.com/gpu.present", "nvidia.com/gpu.product", "nvidia.com/gfd.timestamp",
 )  # fmt: skip
 """what is read of any kind"""
 LEAVES = (None, True, False, 0, 1, -1, 2**200, -(2**63), 0.5, math.nan, "", "x", "30s", "All", "x" * 10_000, "\ud800")
@@ -223,7 +229,13 @@ MADE = {
     "requirements": [{"key": "a", "operator": "In", "values": ["b"]}],
 }
 WHOLE = {
-    "metadata": {"name": "x", "namespace": "ml", "labels": {"a": "b", "labels": "c"}},
+    "apiVersion": "nvidia.com/v1",
+    "metadata": {
+        "name": "x",
+        "namespace": "ml",
+        "labels": {"a": "b", "labels": "c", "nvidia.com/gpu.present": "true", "nvidia.com/gfd.timestamp": "1700000000"},
+        "creationTimestamp": "2026-11-25T08:05:34Z",
+    },
     "spec": {
         "template": {"spec": MADE},
         "selectors": [{"cel": {"expression": "device.driver == 'a'"}}],
@@ -231,6 +243,10 @@ WHOLE = {
         "spec": DEVICES,
         "extendedResourceName": "example.com/x",
         "taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}],
+        "driver": "gpu.nvidia.com",
+        "nodeName": "x",
+        "pool": {"name": "x", "generation": 1},
+        "gfd": {"enabled": True},
     },
     "status": {"capacity": {"example.com/x": "1"}, "allocatable": {"example.com/x": "1"}},
 }
@@ -258,7 +274,7 @@ def test_nothing_in_an_object_is_an_error() -> None:
                 assert of_its_type(entry), (seed, entry)
                 read_of[entry.part] += 1
             ClusterFacts.from_objects([one, {"kind": kind}, 3, None])
-    assert len(read_of) == 10
+    assert len(read_of) == 13
 
 
 def of_its_type(entry: Entry) -> bool:
@@ -283,6 +299,12 @@ def of_its_type(entry: Entry) -> bool:
             return isinstance(hash(entry.value), int)
         case "nodepool_grace":
             return entry.value is None or isinstance(entry.value, int)
+        case "offerings":
+            return isinstance(entry.value, Offering) and all(isinstance(name, str) for name in entry.value.resources)
+        case "slices":
+            return isinstance(entry.value, Slice) and 0 <= entry.value.devices < 2**63 and isinstance(hash(entry.value), int)
+        case "stacks":
+            return isinstance(entry.value, Stack) and isinstance(entry.value.created, int | None)
     raise AssertionError(entry.part)
 
 

@@ -101,7 +101,8 @@ def test_every_step_decides_as_made_anew(random: Random) -> None:
 def plain(snapshot: Snapshot) -> dict[str, Any]:
     """All that is decided by, as values that compare."""
     return {
-        "tables": {name: (table.offers, table.known, table.values) for name, table in snapshot.tables.items()},
+        "tables": {name: (table.offers, table.known, table.values, table.unmaintained) for name, table in snapshot.tables.items()},
+        "advertised": snapshot.advertised,
         "policies": [(c.policy, c.mode, c.require, c.require_long, c.machine, c.capacity, c.capacity_long) for c in snapshot.policies],
         "of_cluster": [c.policy for c in snapshot.of_cluster],
         "own": {namespace: [c.policy for c in own] for namespace, own in snapshot.own.items()},

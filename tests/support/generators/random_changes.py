@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from policies.modes.readings import STACKS, STARTED
 from policies.policy import NodeTemplate, Policy, PolicySet
 from policies.request import Request
 from policies.state import platform_detection
@@ -36,6 +37,8 @@ FACTS: tuple[Key, ...] = (
     ("ResourceClaim", "team-a", "pair"),
     ("ResourceClaim", "team-b", "odd"),
     ("ResourceClaimTemplate", "dev", "every"),
+    *(("ResourceSlice", "", name) for name in ("s0", "s1")),
+    *((kind, "", "operator") for kind in STACKS),
 )
 WRONG: tuple[Any, ...] = (
     {"mode": "Enforec"},
@@ -192,7 +195,12 @@ def _fact(random: Random, key: Key) -> Raw:
             return {"metadata": {**metadata, "labels": labels}}
         case "Node":
             labels = NODES[random.choice((name, name, *NODES))]
-            return {"metadata": {**metadata, "labels": {**labels, "zone": random.choice("ab")}}}
+            started = random.choice(({}, {STARTED: "1790000000"}, {STARTED: "1800000000"}))
+            plugged = random.choice(({}, {"nvidia.com/gpu": "0"}, {"nvidia.com/gpu": "8"}, {"amd.com/gpu": "1", "x.io/y": "2"}))
+            return {
+                "metadata": {**metadata, "labels": {**labels, **started, "zone": random.choice("ab")}},
+                "status": {"allocatable": plugged},
+            }
         case "NodePool":
             grace = random.choice((None, "20m", "1h"))
             group = random.choice(("karpenter.k8s.aws", "karpenter.azure.com", "other.example.com"))
@@ -203,6 +211,17 @@ def _fact(random: Random, key: Key) -> Raw:
         case "DeviceClass":
             driver = random.choice(("gpu.nvidia.com", "other.example.com"))
             return {"metadata": metadata, "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{driver}"'}}]}}
+        case "ResourceSlice":
+            pool = {"name": random.choice("pq"), "generation": random.choice((1, 2))}
+            driver = random.choice(("gpu.nvidia.com", "gpu.amd.com", "dra.net"))
+            return {
+                "metadata": metadata,
+                "spec": {"driver": driver, "nodeName": random.choice((*NODES, "")), "pool": pool, "devices": [{}]},
+            }
+        case "ClusterPolicy" | "GPUCluster":
+            metadata["creationTimestamp"] = random.choice(("2026-10-01T00:00:00Z", None))
+            group = random.choice(("nvidia.com", "nvidia.com", "kyverno.io"))
+            return {"apiVersion": f"{group}/v1", "metadata": metadata, "spec": {"gfd": {"enabled": random.choice((True, False, None))}}}
     count = random.choice(({"count": 1}, {"count": 4}, {"allocationMode": "All"}))
     spec: Raw = {"devices": {"requests": [{"exactly": {"deviceClassName": random.choice(("gpu.nvidia.com", "odd")), **count}}]}}
     return {"metadata": metadata, "spec": {"spec": spec} if kind == "ResourceClaimTemplate" else spec}
