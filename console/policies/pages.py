@@ -25,7 +25,7 @@ from policies.policy import API_VERSION
 from policies.state.objects import Entry, id_of
 from policies.state.snapshot import Snapshot
 
-TOLD = ("Conflicted", "Clipped", "Inexpressible", "QuotaNotCovered", "Stalled")
+TOLD = ("Conflicted", "Clipped", "Inexpressible", "QuotaNotCovered", "AdvertisedTwice", "Stalled")
 """Conditions that say something is amiss while they are True."""
 MOST_GPUS = 4096
 BYTES = 64 * 2**10

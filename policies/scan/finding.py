@@ -26,6 +26,7 @@ Kind = Literal[
     "pool-unknown-machine",
     "node-class-latest-image",
     "advertised-twice",
+    "labels-unmaintained",
     "labels-without-devices",
     "labels-disagree",
     "mig-not-configured",

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from policies.modes.readings import STACKS
 from policies.scan.finding import Finding, Hit, grouped
 from policies.scan.node_price import NodePrices
 from policies.scan.of_nodes import device_labels, gpu_nodes, node_classes, node_pools, pool_values
@@ -84,6 +85,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "pool-unknown-machine": ("NodePool",),
     "node-class-latest-image": ("EC2NodeClass", "NodePool"),
     "advertised-twice": ("Node", "ResourceSlice"),
+    "labels-unmaintained": ("Node", *STACKS),
     "labels-without-devices": ("Node", "ResourceSlice"),
     "labels-disagree": ("Node",),
     "mig-not-configured": ("Node",),

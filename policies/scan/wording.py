@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from policies.modes.wording import DISCOVER, keep_one
 from policies.scan import obstacles
 from policies.scan.finding import Finding, Kind, Value
 
@@ -63,8 +64,7 @@ ROWS: Mapping[Kind, Row] = {
         "GPU nodes that keep no other pods off",
         "no taint; {plain_text} without a device on them{owners_text}",
         "taint the group where its nodes are made (nvidia.com/gpu=present:NoSchedule), with ClusterGPUPolicy "
-        "berth-default in Enforce first, "
-        "so that GPU pods tolerate it",
+        "berth-default in Enforce first, so that GPU pods tolerate it",
         "Pods without a GPU take the CPU and memory that GPU pods need beside theirs, and keep the node from being scaled down.",
     ),
     "pool-consolidates": Row(
@@ -125,8 +125,14 @@ ROWS: Mapping[Kind, Row] = {
     "advertised-twice": Row(
         "GPUs that are offered twice",
         "{resources_text} {offered} by the device plugin, and {published} devices of {driver} in ResourceSlices",
-        "keep one of the two on these nodes: turn the device plugin off where the DRA driver runs, or the driver's GPUs off",
+        "{keep_text}",
         "Each gives the same GPU away without the other: two pods get it, and one of them fails when it starts.",
+    ),
+    "labels-unmaintained": Row(
+        "Labels that nobody maintains",
+        "{labels_text}, and the GPU Operator runs no GPU Feature Discovery",
+        DISCOVER + "; where labels are left behind without it: kubectl label node {pod} nvidia.com/gpu.product- nvidia.com/gpu.family-",
+        "Selectors by them pick nodes by what was there before, or none; Berth writes no term on them unless some node shows living ones.",
     ),
     "labels-without-devices": Row(
         "Labels of GPUs that are not there",
@@ -145,8 +151,7 @@ ROWS: Mapping[Kind, Row] = {
     "mig-not-configured": Row(
         "MIG that is not set up",
         "nvidia.com/mig.config.state is {state}{config_text}",
-        "read the MIG manager's log: kubectl logs -n gpu-operator -l app=nvidia-mig-manager; no pod may hold a "
-        "GPU of the node while it works",
+        "read the MIG manager's log: kubectl logs -n gpu-operator -l app=nvidia-mig-manager; no pod may hold a GPU there while it works",
         "The slices that the configuration names are not there, and pods that ask for them wait.",
     ),
     "unlisted-name": Row(
@@ -181,13 +186,13 @@ def advice(finding: Finding) -> str:
 
 
 def _places(finding: Finding) -> dict[str, object]:
-    values = finding.values
-    where = finding.where
+    values, where = finding.values, finding.where
     pod = finding.names[0] if finding.names else where.name
     out: dict[str, object] = {"pods": finding.pods, "nodes": finding.nodes, "name": where.name, "namespace": where.namespace, "pod": pod}
     out |= {key: _listed(value) if isinstance(value, tuple) and key != "reasons" else value for key, value in values.items()}
     out |= {f"{key}_text": text(values) for key, text in _TEXTS.items()}
-    out |= {"nodes_text": _count(finding.nodes, "node"), "pods_text": _count(finding.pods, "pod")}
+    kept = keep_one(str(values.get("driver")), pod)
+    out |= {"nodes_text": _count(finding.nodes, "node"), "pods_text": _count(finding.pods, "pod"), "keep_text": kept}
     return out
 
 
@@ -196,13 +201,11 @@ def _listed(value: Value) -> str:
 
 
 def _owners(values: Mapping[str, Value]) -> str:
-    owners = _listed(values.get("owners", ()))
-    return f": {owners}" if owners else ""
+    return f": {_listed(owners)}" if (owners := values.get("owners", ())) else ""
 
 
 def _limits(values: Mapping[str, Value]) -> str:
-    limits = _listed(values.get("limits", ()))
-    return f", only {limits}" if limits else ", nor anything else"
+    return f", only {_listed(limits)}" if (limits := values.get("limits", ())) else ", nor anything else"
 
 
 _TEXTS: Mapping[str, Callable[[Mapping[str, Value]], str]] = {
@@ -225,6 +228,7 @@ _TEXTS: Mapping[str, Callable[[Mapping[str, Value]], str]] = {
     "alias_family": lambda values: str(values.get("alias", "")).partition("@")[0],
     "resources": lambda values: _listed(values.get("resources", ())),
     "published": lambda values: f"; a DRA driver publishes {values['published']} devices instead" if values.get("published") else "",
+    "labels": lambda values: f"labels of an earlier run ({values['product']})" if values.get("product") else "no labels of a GPU's model",
     "config": lambda values: f", for the configuration {values['config']}" if values.get("config") else "",
     "classes": lambda values: f", of DeviceClasses {_listed(values['classes'])}" if values.get("classes") else "",
 }

@@ -137,6 +137,7 @@ def test_every_condition_is_explained() -> None:
         "Clipped",
         "Inexpressible",
         "QuotaNotCovered",
+        "AdvertisedTwice",
         "Ready",
         "Stalled",
     ]

@@ -6,9 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from policies.catalog import Catalog
+from policies.modes.advertised import offered_beside
+from policies.modes.maintained import is_stale, stale_since, undiscovered
+from policies.modes.readings import STACKS, Offering
 from policies.scan.finding import MOST_NAMED, Finding, Kind, Value, Where
 from policies.scan.machines import Machines
 from policies.scan.seen import GpuNode, Seen
+from policies.state.cluster_facts import ClusterFacts
 
 COUNT, REPLICAS, PRODUCT = "nvidia.com/gpu.count", "nvidia.com/gpu.replicas", "nvidia.com/gpu.product"
 WHOLE, SHARED, SLICE = "nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-"
@@ -21,10 +25,11 @@ _Judge = Callable[[GpuNode], _Values | None]
 
 def find(seen: Seen) -> Iterator[Finding]:
     """Yield the findings on nodes; those of a group that are alike are one."""
-    machines = Machines(seen.catalog)
+    machines, unmaintained = Machines(seen.catalog), _Unmaintained(seen.cluster.facts)
     judges: tuple[tuple[Kind, tuple[str, ...], _Judge], ...] = (
         ("advertised-twice", ("ResourceSlice",), lambda node: _twice(node, seen.catalog)),
-        ("labels-without-devices", (), _without_devices),
+        ("labels-unmaintained", STACKS, unmaintained.judge),
+        ("labels-without-devices", (), lambda node: _without_devices(node) if unmaintained.judge(node) is None else None),
         ("labels-disagree", (), lambda node: _disagreeing(node, machines)),
         ("mig-not-configured", (), _mig),
     )
@@ -50,15 +55,30 @@ def find(seen: Seen) -> Iterator[Finding]:
 
 def _twice(node: GpuNode, catalog: Catalog) -> _Values | None:
     """A device plugin offers devices of a vendor whose DRA driver publishes some for the same node: each knows nothing of what the other
-    has given away (NVIDIA/k8s-dra-driver-gpu, gpu resources beside the device plugin)."""
+    has given away (``policies.modes.advertised``)."""
+    plugged = [name for name, amount in node.allocatable.items() if amount]
     for driver, count in sorted(node.slices.items()):
-        vendor = catalog.dra_drivers.get(driver, "")
-        known = ((name, catalog.resource(name)) for name, amount in node.allocatable.items() if amount)
-        offered = [name for name, one in known if one is not None and one.vendor == vendor]
-        if vendor and count and offered:
+        offered = offered_beside(driver, plugged, catalog)
+        if count and offered:
             amount = sum(node.allocatable[name] for name in offered)
-            return ("driver", driver), ("published", count), ("resources", tuple(sorted(offered))), ("offered", amount)
+            return ("driver", driver), ("published", count), ("resources", offered), ("offered", amount)
     return None
+
+
+class _Unmaintained:
+    """Labels of GPU Feature Discovery that were left behind, or are not there although the node has GPUs, where the GPU Operator runs
+    none and no node shows that somebody else does."""
+
+    def __init__(self, facts: ClusterFacts) -> None:
+        self._facts = facts
+        self._since = stale_since(facts)
+        self._undiscovered = undiscovered(facts)
+
+    def judge(self, node: GpuNode) -> _Values | None:
+        offering = self._facts.offerings.get(node.name, Offering())
+        if is_stale(offering, self._since) or (self._undiscovered and (offering.gpus or offering.labelled)):
+            return (("product", node.labels.get(PRODUCT, "")),)
+        return None
 
 
 def _without_devices(node: GpuNode) -> _Values | None:

@@ -28,6 +28,9 @@ def _of_replica(labels: str, *, holds: bool) -> dict[str, str]:
         f"berth_ca_trusted{{{labels}}}": f"1{HOUR}",
         f"berth_registration_current{{{labels}}}": f"1{HOUR}",
         f"berth_resources_overlooked{{{labels}}}": f"0{HOUR}",
+        f'berth_gpu_nodes{{{labels}, vendor="nvidia", mode="device-plugin"}}': f"4{HOUR}",
+        f'berth_gpu_nodes{{{labels}, vendor="nvidia", mode="dra"}}': f"2{HOUR}",
+        f"berth_labels_unmaintained{{{labels}}}": f"4{HOUR}",
         f"berth_lease_held{{{labels}}}": f"{int(holds)}{HOUR}",
         f'berth_status_writes_total{{{labels}, result="failed"}}': f"3{HOUR}",
         f'berth_watch_silent_seconds{{{labels}, kind="Node"}}': f"50{HOUR}",
@@ -152,6 +155,9 @@ CASES: dict[str, Case] = {
     "BerthStatusesNotWritten": Case(series={f'berth_status_writes_total{{{A}, result="failed"}}': f"0+1{HOUR}"}),
     "BerthRegistrationOutdated": Case(series={f"berth_registration_current{{{A}}}": "1x30 0x40"}),
     "BerthAcceleratorsOverlooked": Case(series={f"berth_resources_overlooked{{{A}}}": "0x30 1x40"}),
+    "BerthGPUsOfferedTwice": Case(
+        series={f'berth_gpu_nodes{{{A}, vendor="nvidia", mode="both"}}': "0x30 3x40"}, labels={"vendor": "nvidia"}
+    ),
     "BerthPodsHaveNoPlace": Case(
         series={f'berth_pods_waiting{{{AUDIT}, reason="taint"}}': "0x20 4x50"}, labels={"reason": "taint"}, without=("job",)
     ),

@@ -237,6 +237,21 @@ CLUSTER = (
         width=8,
         steps=((None, "green"), (1, "red")),
     ),
+    Panel(
+        title="Nodes with GPUs, by what offers them",
+        description="A device plugin, DRA, or both, which gives a GPU to two pods.",
+        unit="short",
+        queries=((f"max by (vendor, mode) (berth_gpu_nodes{{{OURS}}})", "{{vendor}}: {{mode}}"),),
+        width=16,
+    ),
+    Panel(
+        title="Labels that nobody maintains",
+        description="Label keys on which no term is written, since no GPU Feature Discovery runs.",
+        unit="short",
+        queries=((f"max by (instance) (berth_labels_unmaintained{{{OURS}}})", "{{instance}}"),),
+        width=8,
+        steps=((None, "green"), (1, "yellow")),
+    ),
 )
 AUDIT = (
     Panel(
