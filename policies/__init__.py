@@ -12,6 +12,6 @@ does the same for a claim.
 Where its facts come from: ``catalog``, ``policy`` and ``document``, parsed by ``objects``. In which queue a pod waits: ``queues``. What
 else it answers: ``findings`` (the status of an object), ``explain`` (what policies make of a namespace, or of one pod in both phases),
 ``audit`` (what they say of pods that exist) and ``workloads`` (templates as the pods they will make). ``messages`` has every sentence,
-``nearest`` the right name for a wrong one; ``values`` reads amounts as Kubernetes and Go do; ``lru`` bounds what is remembered,
-``work_budget`` what is judged.
+``nearest`` the right name for a wrong one; ``values`` reads amounts as Kubernetes and Go do; ``modes`` tells how nodes
+offer their devices; ``lru`` bounds what is remembered, ``work_budget`` what is judged.
 """

@@ -149,8 +149,8 @@ def _properties_of_status(audit: Raw) -> Raw:
         what=_word("What it does, in one line."),
         conditions={
             "type": "array",
-            "description": "Accepted, Conflicted, Clipped, Inexpressible, QuotaNotCovered, AdvertisedTwice; Ready and Stalled for who waits:"
-            " kubectl wait --for=condition=Ready gpup/NAME",
+            "description": "Accepted, Conflicted, Clipped, Inexpressible, QuotaNotCovered, AdvertisedTwice; Ready and Stalled for"
+            " who waits: kubectl wait --for=condition=Ready gpup/NAME",
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["type"],
             "items": _condition_schema(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from policies.modes.advertised import Advertised, Twice
 from policies.state.snapshot import Snapshot
 from tests.support.calls.in_process import ask
 from webhook.admission.app import Replica
@@ -32,6 +33,15 @@ def test_ready_says_what_acts_and_for_how_long() -> None:
         "[+] policies: 1 in force, Enforce at most, loaded 34 s ago",
         "[+] certificate: valid until 2027-01-15 09:00:00Z",
     ]
+
+
+def test_what_is_wrong_with_nodes_is_said_but_ready() -> None:
+    """A GPU that is offered twice is no reason to answer no calls."""
+    twice = Advertised(twice=(Twice("gpu.nvidia.com", ("nvidia.com/gpu",), "node-7"),))
+    said = lines(condition(replace(SNAPSHOT, advertised=twice)))[1]
+    assert said.startswith(
+        "[+] nodes: GPUs are offered twice, as nvidia.com/gpu and by gpu.nvidia.com in ResourceSlices (first on node node-7)"
+    )
 
 
 def test_without_policies_it_is_not_ready() -> None:

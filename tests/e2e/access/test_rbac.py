@@ -22,8 +22,9 @@ ROLES = "rbac.authorization.k8s.io/v1"
 EVERYONE = "system:authenticated"
 BERTH = "system:serviceaccount:berth-system:berth"
 OURS = ("clustergpupolicies.berth.dev", "gpupolicies.berth.dev", "gpunodetemplates.berth.dev")
-DRA = ("deviceclasses.resource.k8s.io", "resourceclaims.resource.k8s.io", "resourceclaimtemplates.resource.k8s.io")
-READ = (*OURS, "namespaces", "nodes", "nodepools.karpenter.sh", *DRA)
+DRA = ("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices")
+STACKS = ("clusterpolicies.nvidia.com", "gpuclusters.nvidia.com")
+READ = (*OURS, "namespaces", "nodes", "nodepools.karpenter.sh", *(f"{plural}.resource.k8s.io" for plural in DRA), *STACKS)
 WATCHED = tuple(f"{verb} {kind}" for kind in READ for verb in ("get", "list", "watch"))
 STATUS = tuple(f"{verb} {kind}/status" for kind in OURS for verb in ("patch", "update"))
 CRDS = tuple(f"get customresourcedefinitions.apiextensions.k8s.io {kind}" for kind in OURS)
@@ -34,7 +35,7 @@ LEASE = ("create leases.coordination.k8s.io", "get leases.coordination.k8s.io be
 EVENTS = ("create events.events.k8s.io", "patch events.events.k8s.io")
 CHANGES = ("create", "update", "patch", "delete", "deletecollection")
 FORBIDDEN = (
-    *(f"{verb} {kind}" for kind in (*OURS, "nodes", "namespaces", "nodepools.karpenter.sh") for verb in CHANGES),
+    *(f"{verb} {kind}" for kind in (*OURS, "nodes", "namespaces", "nodepools.karpenter.sh", *STACKS) for verb in CHANGES),
     *(f"{verb} {kind}" for kind in ("pods", "configmaps", "serviceaccounts") for verb in ("get", "list", "create", "update")),
     *(f"{verb} secrets" for verb in ("get", "list", "watch", "update", "patch", "delete")),
     *(f"{verb} secrets another" for verb in ("get", "watch", "update", "patch", "delete")),

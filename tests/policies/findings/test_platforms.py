@@ -37,3 +37,17 @@ def test_a_part_that_can_be_said_is_told_apart() -> None:
 def test_without_platforms_nothing_is_written_and_nothing_said() -> None:
     """--platforms is missing, which the server says once."""
     assert not message_of(found(policy("p", require={"instanceFamilies": {"notIn": ["p2"]}}), platforms=[])["p"], "Inexpressible")
+
+
+def test_labels_that_nobody_maintains_are_named_with_what_to_type() -> None:
+    """A GPUCluster runs no GPU Feature Discovery, and no node shows that somebody else does."""
+    since, labels = {"creationTimestamp": "2026-11-01T00:00:00Z"}, {"nvidia.com/gpu.present": "true"}
+    stack = {"apiVersion": "nvidia.com/v1alpha1", "kind": "GPUCluster", "metadata": {"name": "c", **since}}
+    bare = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": labels}}
+    wanted = policy("p", require={"families": {"in": ["ampere"]}})
+    assert not message_of(found(wanted, bare, platforms=["gfd"])["p"], "Inexpressible")
+    text = message_of(found(wanted, bare, stack, platforms=["gfd"])["p"], "Inexpressible")
+    assert text.startswith(
+        "gfd: spec.require.families (families in [ampere]) has no labels that say it: neither written nor judged there; nobody"
+    )
+    assert text.endswith("run it: helm install gfd nvdp/nvidia-device-plugin --set devicePlugin.enabled=false,gfd.enabled=true")

@@ -12,6 +12,7 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from policies.engine import evaluate
+from policies.modes.advertised import Advertised
 from policies.request import Phase
 from policies.state.snapshot import Snapshot
 from policies.verdict import Edit, Verdict
@@ -19,6 +20,7 @@ from webhook.admission.review import from_document
 from webhook.reload.registration_check import Registered, RegisteredCollector
 from webhook.reload.shared_certificate import CaCollector
 from webhook.reload.sources import Sources, load
+from webhook.telemetry.device_modes import DeviceModes
 from webhook.telemetry.metrics import ANSWERS, Metrics
 from webhook.telemetry.watch_metrics import WatchCollector, Watching, Writes
 
@@ -89,6 +91,7 @@ def lively() -> Metrics:
     made.also(WatchCollector(lambda: iter(FOLLOWED), lambda: (1, 2), lambda: Writes(held=True, written=3)))
     made.also(RegisteredCollector(Registered(differs=True, overlooked=("acme.example/gpu",))))
     made.also(CaCollector(lambda: (NOW + 86_400, True)))
+    made.also(DeviceModes(lambda: replace(library(), advertised=Advertised(nodes=(("nvidia", "both", 2),)))))
     return made
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from policies.scan.wording import advice, fact
 from tests.support.recorded.parts import GPU, TAINT, node
 from tests.support.recorded.scanned import scanned
 
@@ -71,3 +72,49 @@ def test_slices_of_another_node_say_nothing_of_this_one() -> None:
     other, none = slices("gpu.nvidia.com", "m"), slices("gpu.nvidia.com")
     del none["spec"]["nodeName"]
     assert kinds({}, {GPU: 8}, other, none) == []
+
+
+def test_slices_of_an_older_generation_say_nothing() -> None:
+    """A driver that publishes no GPUs any more has a newer one without devices."""
+    old, new = slices("gpu.nvidia.com"), slices("gpu.nvidia.com", devices=0)
+    new["metadata"] = {"name": "newer"}
+    for generation, one in ((1, old), (2, new)):
+        one["spec"]["pool"] = {"name": "n", "generation": generation}
+    assert kinds({}, {GPU: 8}, old) == ["advertised-twice"]
+    assert kinds({}, {GPU: 8}, old, new) == []
+
+
+def test_what_to_type_names_the_node() -> None:
+    """The device plugin goes by a label of the node, NVIDIA's DRA driver by its chart."""
+    (one,) = scanned([node("n", {}, {GPU: 8}, TAINT), slices("gpu.nvidia.com")]).report.findings
+    assert advice(one).startswith(
+        "keep one: kubectl label node n nvidia.com/gpu.deploy.device-plugin=false --overwrite (GPU Operator), or "
+    )
+
+
+STACK = {"apiVersion": "nvidia.com/v1alpha1", "kind": "GPUCluster", "metadata": {"name": "c", "creationTimestamp": "2026-11-01T00:00:00Z"}}
+OLD, YOUNG = ({**A100, "nvidia.com/gfd.timestamp": time} for time in ("1730000000", "1795000000"))
+
+
+@pytest.mark.parametrize(
+    ("labels", "devices", "found"),
+    [
+        (OLD, {}, ["labels-unmaintained"]),
+        (OLD, {GPU: 8}, ["labels-unmaintained"]),
+        (YOUNG, {}, ["labels-without-devices"]),
+        (A100, {GPU: 8}, []),
+        ({"nvidia.com/gpu.present": "true"}, {}, ["labels-unmaintained"]),
+        ({}, {}, []),
+    ],
+)
+def test_labels_older_than_a_gpucluster_are_left_behind(labels: dict[str, str], devices: dict[str, int], found: list[str]) -> None:
+    """It runs no GPU Feature Discovery, so nodes have old labels or none; young ones, and those without a time, are somebody's."""
+    assert kinds(labels, devices, STACK) == found
+
+
+def test_nodes_beside_one_with_living_labels_may_get_theirs() -> None:
+    """Old labels are told all the same, a node without any is not."""
+    more = [STACK, node("old", OLD, {GPU: 8}, TAINT), node("bare", {"nvidia.com/gpu.present": "true"}, {GPU: 8}, TAINT)]
+    (one,) = scanned([node("n", YOUNG, {GPU: 8}, TAINT), *more]).report.findings
+    assert (one.kind, one.names) == ("labels-unmaintained", ("old",))
+    assert fact(one) == "labels of an earlier run (NVIDIA-A100-SXM4-80GB), and the GPU Operator runs no GPU Feature Discovery"
