@@ -114,7 +114,7 @@ def test_kinds_are_asked_for_in_a_few_bytes(plane: Cluster) -> None:
 
 
 def test_a_killed_server_costs_nothing_but_time(plane: Cluster, tmp_path: Path) -> None:
-    """While it is down what was known stays, and all nine kinds together try less than once a second; afterwards nothing is missing."""
+    """While it is down what was known stays, and all kinds together try less than once a second; afterwards nothing is missing."""
 
     async def work() -> None:
         async with through(plane, tmp_path) as (proxy, kept, reflectors, gate, _):
