@@ -155,7 +155,7 @@ CASES: dict[str, Case] = {
     "BerthStatusesNotWritten": Case(series={f'berth_status_writes_total{{{A}, result="failed"}}': f"0+1{HOUR}"}),
     "BerthRegistrationOutdated": Case(series={f"berth_registration_current{{{A}}}": "1x30 0x40"}),
     "BerthAcceleratorsOverlooked": Case(series={f"berth_resources_overlooked{{{A}}}": "0x30 1x40"}),
-    "BerthGPUsOfferedTwice": Case(
+    "BerthGpusOfferedTwice": Case(
         series={f'berth_gpu_nodes{{{A}, vendor="nvidia", mode="both"}}': "0x30 3x40"}, labels={"vendor": "nvidia"}
     ),
     "BerthPodsHaveNoPlace": Case(
