@@ -21,6 +21,7 @@ from policies.planning import feasibility
 from policies.planning.expressible import clash, sayable
 from policies.planning.feasibility import AuthorExpression, Cell, Term
 from policies.planning.plan import Plan
+from policies.planning.precedence import unread
 from policies.planning.requirements import Sayable
 from policies.verdict import Remark
 
@@ -86,7 +87,7 @@ def _term_plan(plan: Plan, term: Term, known: _Cells) -> TermPlan:
     options = [option for table in plan.snapshot.tables.values() if (option := _alternative(plan, table, term, known)) is not None]
     remarks = tuple(remark for option in options for remark in option.remarks)
     possible = [o for o in options if o.cell.possible] or sorted(options, key=lambda o: -len(o.cell.positive))[:1]
-    alive = [o for o in possible if o.alive] or [_closed(plan, o) for o in possible[:1]]
+    alive = _best_checked(plan, [o for o in possible if o.alive]) or [_closed(plan, o) for o in possible[:1]]
     nothing_to_say = all(not o.added for o in alive) and len(alive) == len(possible)
     if nothing_to_say and (len(possible) > 1 or not plan.constraints):
         return TermPlan(term.index, (), remarks)
@@ -94,6 +95,24 @@ def _term_plan(plan: Plan, term: Term, known: _Cells) -> TermPlan:
     if len(possible) > 1 or plan.constraints:
         alive = [o._replace(added=(*o.added, *more)) if (more := held(plan, o.cell, o.added)) else o for o in alive]
     return TermPlan(term.index, tuple(alive) if any(o.added for o in alive) else (), remarks)
+
+
+def _best_checked(plan: Plan, alive: list[Alternative]) -> list[Alternative]:
+    """Return the alternatives without those that leave out more of what is required than another does, for want of a label that somebody
+    maintains: a pod would go where nothing is checked. One whose author says something of nodes that is not understood may mean just
+    those, and would wait for ever elsewhere."""
+    if not any(o.cell.table.unmaintained for o in alive) or unread(plan) is not None:
+        return alive
+    left_out = [_left_out(plan, option.cell) for option in alive]
+    return [o for o, mine in zip(alive, left_out, strict=True) if not any(other < mine for other in left_out)]
+
+
+def _left_out(plan: Plan, cell: Cell) -> frozenset[tuple[tuple[str, ...], str]]:
+    """Return the requirements that are neither written nor implied in a term, as (policies, field)."""
+    if not cell.table.unmaintained:
+        return frozenset()
+    by_axis = ((axis, [c for c in sayable(plan, cell, axis).unexpressed if c.field.startswith("spec.require")]) for axis in AXES)
+    return frozenset((c.by, c.field) for axis, left in by_axis for c in left if not _implied(plan, cell, axis, meet(cell.table.all, left)))
 
 
 def _closed(plan: Plan, option: Alternative) -> Alternative:
