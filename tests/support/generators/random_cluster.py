@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from policies.modes.readings import Offering, Stack
 from policies.policy import Taint
 from policies.state.cluster_facts import Choice, Claim, ClusterFacts, DeviceClass
 
@@ -106,3 +109,5 @@ CLUSTER = ClusterFacts(
     device_classes=CLASSES,
     claims={(kind, namespace, name): claim for kind, named in CLAIMS.items() for namespace in NAMESPACES for name, claim in named.items()},
 )
+DEAD_LABELS = replace(CLUSTER, stacks={("GPUCluster", "c"): Stack(100, False)}, offerings={"node-gfd": Offering((), True, True, 99)})
+"""The same where labels of GPU Feature Discovery were left behind."""
