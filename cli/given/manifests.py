@@ -10,7 +10,7 @@ from typing import Any
 
 from cli.given import embedded
 from policies.catalog import Catalog
-from policies.claims import ClaimRequest
+from policies.claims.claim_request import ClaimRequest
 from policies.document import Document, InputError, kind_of
 from policies.modes.readings import OPERATOR, STACKS
 from policies.patch.json_tree import value_at

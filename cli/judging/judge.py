@@ -9,7 +9,7 @@ from cli.given.manifests import Manifest, Subject
 from cli.judging.patch_applier import apply_patch
 from cli.judging.queue import of_workload
 from cli.judging.template_edits import project
-from policies import claims
+from policies.claims import judging
 from policies.explain import admission_preview
 from policies.explain.admission_preview import Judgement
 from policies.patch.json_tree import set_at, value_at
@@ -83,7 +83,7 @@ def judge(manifest: Manifest, snapshot: Snapshot) -> Outcome:
     return Outcome(
         manifest=manifest,
         pods=pods,
-        claim=None if manifest.claim is None else claims.judge(manifest.claim, facts),
+        claim=None if manifest.claim is None else judging.judge(manifest.claim, facts),
         held=found,
         unjudged=tuple(one for one in found if not any(_reads(subject, one.path) for subject in manifest.subjects)),
         queue=queue,

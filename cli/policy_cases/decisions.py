@@ -10,7 +10,7 @@ from cli.policy_cases.case import Case
 from cli.policy_cases.outcome import Decision
 from cli.policy_cases.worlds import CaseError, World, Worlds
 from documents.files import read_documents
-from policies.claims import ClaimRequest
+from policies.claims.claim_request import ClaimRequest
 from policies.document import InputError
 from policies.request import Request
 from policies.state.snapshot import Snapshot

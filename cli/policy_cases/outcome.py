@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from cli.judging.patch_applier import apply_patch
-from policies import claims
-from policies.claims import ClaimRequest
+from policies.claims import judging
+from policies.claims.claim_request import ClaimRequest
 from policies.engine import evaluate
 from policies.patch.json_patch import pointer
 from policies.request import Request
@@ -65,10 +65,15 @@ def of_pod(request: Request, facts: Facts, whole_patch: bool = False) -> Decisio
 
 
 def of_claim(request: ClaimRequest, facts: Facts) -> Decision:
-    """Return what comes of the creation of a claim."""
-    verdict = claims.judge(request, facts)
-    verdict = replace(verdict, would=tuple(would for would in verdict.would if would.violations))
-    return Decision(outcome=plain(verdict), matched=frozenset(verdict.matched), judged=verdict.judged)
+    """Return what comes of the creation of a claim at /mutate and, if it is admitted there, at /validate."""
+    verdict = judging.judge(request, facts)
+    shown = replace(verdict, would=tuple(would for would in verdict.would if would.violations or would.edits or would.remarks))
+    found = plain(shown)
+    if request.phase == "mutate" and verdict.judged and not verdict.violations:
+        edited = apply_patch(dict(request.made), verdict.patch)
+        if refused := judging.judge(replace(request, made=edited, phase="validate"), facts).violations:
+            found["validate"] = [Sentence(v) for v in refused]
+    return Decision(outcome=found, matched=frozenset(verdict.matched), judged=verdict.judged)
 
 
 def plain(verdict: Verdict) -> dict[str, Any]:

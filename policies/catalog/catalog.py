@@ -11,6 +11,7 @@ from fractions import Fraction
 from policies.catalog.gpus import Gpu, MachineType
 from policies.catalog.model_codes import codes_of
 from policies.catalog.platforms import AcceleratorTaint, GraceCap, Platform, Protection, SharingScheme
+from policies.catalog.published_devices import PublishedDevices
 from policies.catalog.resources import Measure, Resource, ResourcePattern
 from policies.catalog.slice_shares import slice_shares
 from policies.catalog.workload import Between, Workload
@@ -52,6 +53,8 @@ class Catalog:
     excluded_namespaces: tuple[str, ...]
     dra_drivers: Mapping[str, str]
     """DRA driver -> vendor: gpu.nvidia.com -> nvidia."""
+    published: Mapping[str, PublishedDevices]
+    """DRA driver -> what it publishes of its devices."""
     foreign_schedulers: Mapping[str, str]
     """schedulerName -> system: kai-scheduler -> KAI."""
 
@@ -136,6 +139,10 @@ class Catalog:
     def measure(self, name: str) -> Measure | None:
         """Return the measure that a resource of this name is, or None if it is a device or no accelerator."""
         return next((one for one in self.measures if fnmatchcase(name, one.name)), None)
+
+    def driver(self, name: str) -> str:
+        """Return the DRA driver of the class of this name that a driver's chart brings; else the name itself, which may be a driver's."""
+        return next((driver for driver, devices in self.published.items() if name in devices.classes), name)
 
     def is_accelerator_driver(self, driver: str) -> bool:
         """Return whether the devices of this DRA driver count as accelerators: those of an unlisted driver

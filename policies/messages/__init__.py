@@ -3,21 +3,22 @@
 To reword a message is to edit its template here, and changes nothing else: its audience, the outcome that it
 counts as and the actors that it refuses are columns, and its values travel as data. ``row`` defines the
 columns, ``refusals`` (BERTH-1xx), ``remarks`` (BERTH-2xx) and ``notices`` (BERTH-00x) are the rows, ``running`` has
-those about how a pod runs, ``queues`` those about where it waits, ``shared`` the templates that several rows use.
+those about how a pod runs, ``queues`` those about where it waits, ``claims`` those about a
+claim's selectors, ``shared`` the templates that several rows use.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from policies.messages import notices, queues, refusals, remarks, running
+from policies.messages import claims, notices, queues, refusals, remarks, running
 from policies.messages.row import SHORTER, At, Audience, Kind, Path, Phrase, Place, Placement, Row, Word, phrase, rendered
 from policies.messages.shared import SHARED
 
 __all__ = ["SHARED", "At", "Audience", "Kind", "Path", "Phrase", "Place", "Placement", "Row", "Word", "phrase"]
 
-_REFUSALS = sorted((*refusals.ROWS, *running.REFUSALS, *queues.REFUSALS), key=lambda row: row.code)
-_REMARKS = sorted((*remarks.ROWS, *running.REMARKS, *queues.REMARKS), key=lambda row: row.code)
+_REFUSALS = sorted((*refusals.ROWS, *running.REFUSALS, *queues.REFUSALS, *claims.REFUSALS), key=lambda row: row.code)
+_REMARKS = sorted((*remarks.ROWS, *running.REMARKS, *queues.REMARKS, *claims.REMARKS), key=lambda row: row.code)
 TABLE: dict[str, Row] = {row.code: row for row in (*_REFUSALS, *notices.ROWS, *_REMARKS)}
 """The rows by code, in the order of docs/codes.md."""
 OF_EDITS = frozenset(code for code, row in TABLE.items() if row.of_edits)

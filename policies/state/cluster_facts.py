@@ -3,45 +3,20 @@ an object makes it raise."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple
 
+from policies.claims import requests
+from policies.claims.requests import Choice as Choice
+from policies.claims.requests import Claim as Claim
+from policies.claims.requests import DeviceClass as DeviceClass
 from policies.modes.readings import STACKS, Offering, Slice, Stack, offering, slice_of, stack_of
 from policies.policy import Taint
 from policies.state.places import NodePlace, node_place, offered, pool_spec, taints_of
-from policies.state.untyped import LARGEST, map_at, maps_in, text_of
+from policies.state.untyped import map_at, maps_in, text_of
 from policies.values import duration
-
-
-class Choice(NamedTuple):
-    """One way to satisfy a request for devices (k8s.io/api/resource/v1 ExactDeviceRequest,
-    DeviceSubRequest)."""
-
-    device_class: str
-    least: int = 1
-    most: int | None = 1
-    """The most devices; None if unknown (``allocationMode: All``, or a count that cannot be read)."""
-    admin: bool = False
-    """``adminAccess``: the request gets devices that are in use by others."""
-    tolerations: tuple[Mapping[str, Any], ...] = ()
-    """Tolerations of device taints, as written."""
-
-
-Claim = tuple[tuple[Choice, ...], ...]
-"""The ways to satisfy each request: one, or as many as ``firstAvailable`` lists."""
-
-
-class DeviceClass(NamedTuple):
-    """The fields of a DeviceClass that are read."""
-
-    driver: str = ""
-    """The only driver that the selectors admit; "" if they do not name one."""
-    extended: str = ""
-    """``extendedResourceName``, by which pods may ask for its devices instead of by a claim (KEP-5004)."""
-
 
 Requirement = tuple[str, str, tuple[str, ...]]
 """(label key, operator, values) of a NodePool's requirement."""
@@ -170,10 +145,10 @@ def read(kind: Any, thing: Any, node_keys: AbstractSet[str] | None = None) -> tu
             pool = Entry("nodepools", name, _nodepool(thing)), Entry("pool_specs", name, pool_spec(thing))
             return Entry("nodepool_grace", name, seconds), *pool
         case "DeviceClass":
-            return (Entry("device_classes", name, DeviceClass(_driver(thing), text_of(map_at(thing, "spec").get("extendedResourceName")))),)
+            return (Entry("device_classes", name, requests.device_class(thing)),)
         case "ResourceClaim" | "ResourceClaimTemplate":
             namespace = text_of(map_at(thing, "metadata").get("namespace")) or "default"
-            return (Entry("claims", (kind, namespace, name), _claim(kind, thing)),)
+            return (Entry("claims", (kind, namespace, name), requests.claim(kind, thing)),)
         case "ResourceSlice":
             return (Entry("slices", name, slice_of(thing)),)
         case "ClusterPolicy" | "GPUCluster" if (stack := stack_of(kind, thing)) is not None:
@@ -205,43 +180,3 @@ def _requirement(item: Mapping[Any, Any]) -> Requirement:
     values = item.get("values")
     texts = tuple(text_of(value) for value in values) if isinstance(values, list) else ()
     return text_of(item.get("key")), text_of(item.get("operator")), texts
-
-
-_DRIVER = re.compile(r"""(?:^|&&)\s*\(?\s*device\.driver\s*==\s*["']([^"']+)["']\s*\)?\s*(?:&&|$)""")
-"""The CEL by which every published DeviceClass names its driver (k8s.io/api/resource/v1 DeviceSelector); all
-conditions must hold."""
-
-
-def _driver(thing: Any) -> str:
-    """Return the only driver that the selectors admit, or "". Selectors are ANDed, so one that admits a single driver
-    is enough; an OR, a conditional or a negation is not evaluated."""
-    selectors = maps_in(map_at(thing, "spec").get("selectors"))
-    expressions = (text_of(map_at(selector, "cel").get("expression")) for selector in selectors)
-    plain = (text.strip() for text in expressions if not any(mark in text for mark in ("||", "?", "!")))
-    return next((found[1] for text in plain if (found := _DRIVER.search(text))), "")
-
-
-def _claim(kind: str, thing: Any) -> Claim:
-    spec = map_at(thing, "spec", "spec") if kind == "ResourceClaimTemplate" else map_at(thing, "spec")
-    return tuple(tuple(_choices(request)) for request in maps_in(map_at(spec, "devices").get("requests")))
-
-
-def _choices(request: Mapping[Any, Any]) -> Iterator[Choice]:
-    """Yield the ways to satisfy a request. v1beta1 has the fields of ``exactly`` in place; ``firstAvailable``
-    lists alternatives, the preferred one first."""
-    choices = list(maps_in(request.get("firstAvailable")))
-    for exact in choices or [map_at(request, "exactly") or request]:
-        least, most = (1, None) if exact.get("allocationMode") == "All" else _count(exact.get("count"))
-        tolerations = tuple(maps_in(exact.get("tolerations")))
-        yield Choice(text_of(exact.get("deviceClassName")), least, most, exact.get("adminAccess") is True, tolerations)
-
-
-def _count(value: Any) -> tuple[int, int | None]:
-    """Return (least, most) of a count. Absent and 0 mean 1 (k8s.io/kubernetes
-    pkg/apis/resource/v1/defaults.go); a value that is no valid count is at least 1, with no known upper
-    bound."""
-    if value is None:
-        return 1, 1
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < LARGEST:
-        return 1, None
-    return value or 1, value or 1

@@ -152,7 +152,7 @@ class Snapshot:
 
     def class_vendor(self, device_class: str) -> str:
         """Return the vendor of the devices of a DeviceClass, or "" if it is not known."""
-        return self.catalog.dra_drivers.get(self.cluster.driver(device_class), "")
+        return self.catalog.dra_drivers.get(self.catalog.driver(self.cluster.driver(device_class)), "")
 
     def with_policies(self, policies: Iterable[Compiled]) -> Snapshot:
         """Return this snapshot with these policies instead, without anything cached."""

@@ -170,7 +170,9 @@ def is_accelerator(device_class: str, catalog: Catalog, cluster: ClusterFacts) -
 
 def vendor_of_class(device_class: str, catalog: Catalog, cluster: ClusterFacts) -> str:
     """ "" where nobody knows."""
-    return catalog.dra_drivers.get(driver(device_class, cluster), "")
+    name = driver(device_class, cluster)
+    brought = [one for one, devices in catalog.published.items() if name in devices.classes]
+    return catalog.dra_drivers.get(brought[0] if brought else name, "")
 
 
 # --- a part of a GPU ---------------------------------------------------------------------------------------------------

@@ -68,8 +68,8 @@ class Route(NamedTuple):
 
 
 ROUTES: Mapping[bytes, Route] = {
-    b"/mutate": Route("mutate", functools.partial(handlers.pod, "mutate")),
-    b"/validate": Route("validate", handlers.validated),
+    b"/mutate": Route("mutate", functools.partial(handlers.judged, "mutate")),
+    b"/validate": Route("validate", functools.partial(handlers.judged, "validate")),
     b"/advise": Route("advise", handlers.workload),
     b"/label": Route("mutate", handlers.labelled),
 }

@@ -8,16 +8,19 @@ written.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from policies.claims import ClaimRequest
-from policies.state.cluster_facts import Claim, read
+from policies.claims import requests
+from policies.claims.claim_request import ClaimRequest
+from policies.request import Phase
 from policies.verdict import Verdict
 from webhook.admission import review
+from webhook.admission import warnings as audience
 from webhook.admission.audit_annotations import audit_annotations
 from webhook.admission.decoding import MOST_READ
 from webhook.admission.review import Operation, ReviewError
@@ -38,28 +41,26 @@ class ClaimReview:
     kind: str
     name: str
     """The name, else the generateName, else ""."""
-    claim: Claim
+    made: dict[str, Any]
+    """The object as received."""
     dry_run: bool
 
-    def request(self) -> ClaimRequest:
+    def request(self, phase: Phase) -> ClaimRequest:
         """Return the request that is judged."""
-        return ClaimRequest(user=self.user, claim=self.claim, path=_path(self.kind))
+        return ClaimRequest(user=self.user, kind=self.kind, made=self.made, phase=phase)
 
     def size(self) -> int:
         """Return the bytes of what is judged, for the bound ``decoding.MOST_READ``."""
+        read = ((tuple(requests.choice(one.value)), requests.expressions(one.value)) for one in requests.written(self.kind, self.made))
         try:
-            return len(orjson.dumps([[tuple(choice) for choice in choices] for choices in self.claim]))
+            return len(orjson.dumps(list(read)))
         except orjson.JSONEncodeError:  # it reads deeper nests and larger numbers than it writes
             return MOST_READ + 1
 
 
 def asked_by(kind: str, claim: dict[str, Any]) -> ClaimRequest:
     """Return the request of the manifest of a claim or template, for any user."""
-    return ClaimRequest(claim=_read(kind, claim), path=_path(kind))
-
-
-def _path(kind: str) -> str:
-    return f"spec.{'spec.' if kind == 'ResourceClaimTemplate' else ''}devices.requests"
+    return ClaimRequest(kind=kind, made=claim)
 
 
 def is_about(document: object) -> bool:
@@ -85,7 +86,7 @@ def from_document(document: object) -> ClaimReview:
         user=review.user_in(request),
         kind=kind,
         name=_name(request, claim),
-        claim=_read(kind, claim),
+        made=claim,
         dry_run=request.get("dryRun") is True,
     )
 
@@ -97,28 +98,22 @@ def _name(request: dict[str, Any], claim: dict[str, Any]) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _read(kind: str, claim: dict[str, Any]) -> Claim:
-    """Read the requests of a claim, as for the facts about claims.
-
-    Its name does not matter, and a generated one does not exist yet.
-    """
-    (entry,) = read(kind, {**claim, "metadata": {"name": "made", "namespace": "here"}})
-    found: Claim = entry.value
-    return found
-
-
-def answer(asked: ClaimReview, verdict: Verdict, console_url: str = "") -> dict[str, Any]:
-    """Return the AdmissionReview to send back: allowed, or denied with every reason, with warnings of
-    policies in Warn."""
+def answer(asked: ClaimReview, verdict: Verdict, *, phase: Phase, console_url: str = "") -> dict[str, Any]:
+    """Return the AdmissionReview to send back: allowed unchanged, allowed with a patch, or denied with every reason, with warnings for
+    whoever makes the claim."""
     response: dict[str, Any] = {"uid": asked.uid, "allowed": not verdict.violations}
     if verdict.violations:
         message = review.refusal(verdict.violations, console_url)
         response["status"] = {"status": "Failure", "code": 403, "reason": "Forbidden", "message": message}
+    elif verdict.patch and phase == "mutate":
+        response["patchType"] = "JSONPatch"
+        response["patch"] = base64.b64encode(orjson.dumps(verdict.patch)).decode("ascii")
     if annotations := {} if asked.dry_run else audit_annotations(verdict):
         response["auditAnnotations"] = annotations
-    return review.sent(response, _warnings(verdict))
+    return review.sent(response, _warnings(asked, verdict))
 
 
-def _warnings(verdict: Verdict) -> Iterator[str]:
+def _warnings(asked: ClaimReview, verdict: Verdict) -> Iterator[str]:
+    yield from map(str, audience.warned(verdict.remarks, verdict.violations, asked.made))
     for would in (w for w in verdict.would if w.mode == "Warn"):
         yield from (f"{v.code} ({review.would_be(would)}): {v.fact}; {v.fix}" for v in would.violations)

@@ -6,7 +6,8 @@ from time import monotonic
 
 import orjson
 
-from policies import claims, work_budget
+from policies import work_budget
+from policies.claims import judging
 from policies.engine import evaluate
 from policies.pods.projection import extract
 from policies.pods.view import PodError, Raw
@@ -29,6 +30,30 @@ class NotYet(Exception):
     """Something that the decision depends on is about to arrive: the call is to be sent again."""
 
 
+def judged(
+    phase: Phase,
+    body: bytes,
+    snapshot: Snapshot,
+    metrics: Metrics,
+    awaited: AwaitedClaims | None = None,
+    decisions: Decisions | None = None,
+) -> tuple[str, bytes]:
+    """Judge a review of a pod, a claim or its template, or a workload. A dry run is neither logged nor counted.
+
+    ``awaited``: claims that are waited for; None: no claim is waited for. ``decisions``: those made under
+    this snapshot; None: each is made anew. Raises ReviewError and NotYet.
+    """
+    try:
+        document = review.load(body)
+        if claim_review.is_about(document):
+            return _claim(phase, document, snapshot, metrics)
+        if workload_review.is_about(document):
+            return _queued(phase, document, snapshot, metrics)
+        return _pod(phase, document, snapshot, metrics, awaited, decisions)
+    except Unreadable as error:
+        return _unreadable(phase, body, snapshot, error)
+
+
 def pod(
     phase: Phase,
     body: bytes,
@@ -37,30 +62,11 @@ def pod(
     awaited: AwaitedClaims | None = None,
     decisions: Decisions | None = None,
 ) -> tuple[str, bytes]:
-    """Judge a review of a pod. A dry run is neither logged nor counted.
-
-    ``awaited``: claims that are waited for; None: no claim is waited for. ``decisions``: those made under
-    this snapshot; None: each is made anew. Raises ReviewError and NotYet.
-    """
+    """Judge a review of a pod, as ``judged`` does."""
     try:
         return _pod(phase, review.load(body), snapshot, metrics, awaited, decisions)
     except Unreadable as error:
         return _unreadable(phase, body, snapshot, error)
-
-
-def validated(
-    body: bytes, snapshot: Snapshot, metrics: Metrics, awaited: AwaitedClaims | None = None, decisions: Decisions | None = None
-) -> tuple[str, bytes]:
-    """Judge a review sent to /validate: a pod's, a claim's or its template's, or a workload's. Raises ReviewError and NotYet."""
-    try:
-        document = review.load(body)
-        if claim_review.is_about(document):
-            return _claim(document, snapshot, metrics)
-        if workload_review.is_about(document):
-            return _queued("validate", document, snapshot, metrics)
-        return _pod("validate", document, snapshot, metrics, awaited, decisions)
-    except Unreadable as error:
-        return _unreadable("validate", body, snapshot, error)
 
 
 def labelled(
@@ -87,19 +93,19 @@ def _queued(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics
     return word, orjson.dumps(workload_review.answer(asked, verdict, snapshot.console_url))
 
 
-def _claim(document: object, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
+def _claim(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
     asked = claim_review.from_document(document)
     size = asked.size()
     if size > MOST_READ:
-        return _overgrown("validate", asked, size, snapshot)
+        return _overgrown(phase, asked, size, snapshot)
     if not snapshot.knows(asked.namespace):
         raise NotYet
-    verdict = claims.judge(asked.request(), snapshot.facts_for(asked.namespace))
-    word = log_fields.decision(verdict, "validate")
+    verdict = judging.judge(asked.request(phase), snapshot.facts_for(asked.namespace))
+    word = log_fields.decision(verdict, phase)
     if not asked.dry_run:
         metrics.count(of_claim(verdict))
-        log.write("decision", "info", log_fields.of_decision(verdict, "validate", word), **log_fields.whose_claim(asked))
-    return word, orjson.dumps(claim_review.answer(asked, verdict, snapshot.console_url))
+        log.write("decision", "info", log_fields.of_decision(verdict, phase, word), **log_fields.whose_claim(asked, phase))
+    return word, orjson.dumps(claim_review.answer(asked, verdict, phase=phase, console_url=snapshot.console_url))
 
 
 def _pod(

@@ -35,10 +35,10 @@ def whose(review: Review, phase: Phase) -> dict[str, Any]:
     }
 
 
-def whose_claim(review: ClaimReview) -> dict[str, Any]:
+def whose_claim(review: ClaimReview, phase: Phase) -> dict[str, Any]:
     """Return the same fields for a claim or template, with its kind."""
     return {
-        "phase": "validate",
+        "phase": phase,
         "operation": review.operation,
         "uid": cut(review.uid),
         "namespace": cut(review.namespace),

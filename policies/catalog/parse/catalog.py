@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 from policies.catalog.catalog import Catalog
 from policies.catalog.parse.check import checked
 from policies.catalog.parse.devices import gpus, machines
+from policies.catalog.parse.drivers import published
 from policies.catalog.parse.kinds import between, workload
 from policies.catalog.parse.merge import layered
 from policies.catalog.parse.platforms import platform, scheme
@@ -57,7 +58,7 @@ def from_mappings(base: Mapping[str, Any], *overlays: Mapping[str, Any], names: 
 def _catalog(top: Fields) -> Catalog:
     whole = top.named("vendors", lambda _, entry: entry.text("whole"))
     devices = gpus(top)
-    resources = top.records("resources", _resource)
+    resources, drivers = top.records("resources", _resource), top.records("draDrivers", published)
     return Catalog(
         gpus=devices,
         machines=machines(top, devices, whole),
@@ -77,7 +78,8 @@ def _catalog(top: Fields) -> Catalog:
         between=top.records("between", between),
         podless_groups=frozenset(_column(top, "podlessGroups", "group")),
         excluded_namespaces=_column(top, "excludedNamespaces", "name"),
-        dra_drivers=_pairs(top, "draDrivers", "driver", "vendor"),
+        dra_drivers={one.driver: one.vendor for one in drivers},
+        published={one.driver: one for one in drivers},
         accelerator_domains=_column(top, "acceleratorDomains", "domain"),
         other_drivers=frozenset(_column(top, "otherDrivers", "driver")),
         foreign_schedulers=_pairs(top, "schedulers", "name", "system"),

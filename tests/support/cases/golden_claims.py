@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from policies import claims
+from policies.claims import judging
 from policies.verdict import Verdict
 from tests.support.cases import golden
 from tests.support.cases.golden import Case
@@ -29,7 +29,7 @@ def verdict(case: Case) -> Verdict:
     """What comes of the review that the API server would send."""
     given = case.given
     asked = claim_review.from_document(review_of(given["claim"], namespace=given["namespace"], user=given["user"]))
-    return claims.judge(asked.request(), case.facts(given["namespace"]))
+    return judging.judge(asked.request("mutate"), case.facts(given["namespace"]))
 
 
 def outcome(case: Case) -> dict[str, Any]:

@@ -1,0 +1,180 @@
+"""What a claim may not ask for under some policies: counts, ``adminAccess``, tolerations of device taints, classes whose devices are
+outside of what is required."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from policies.catalog import Catalog
+from policies.claims.claim_request import Part
+from policies.claims.confinement import FIELDS, device_fields, hosts, types_of
+from policies.messages import phrase
+from policies.objects.wording import cut
+from policies.offers.constraints import Compiled, Constraint, fields, who
+from policies.offers.machine_fields import in_machine
+from policies.planning.merged_settings import FORBID
+from policies.policy import Machine, TolerationPattern
+from policies.rules.tolerations import tolerates
+from policies.verdict import Violation, at_field
+
+COUNTS, NODES, TOLERATIONS = "device_counts", "node_affinity", "tolerations"
+"""The rules under which the same is found of pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The parts of the claim that are judged."""
+
+    parts: tuple[Part, ...]
+    most: int | None
+    several: bool
+    """True if a request has several alternatives."""
+    catalog: Catalog
+
+
+def violations(asked: Asked, policies: Sequence[Compiled]) -> Iterator[Violation]:
+    """Yield the violations under these policies together."""
+    if not policies:
+        return
+    yield from _too_many(asked, policies)
+    yield from _admins(asked, policies)
+    yield from _classes(asked, policies)
+    yield from _tolerations(asked, policies)
+
+
+def _too_many(asked: Asked, policies: Sequence[Compiled]) -> Iterator[Violation]:
+    limits = [(limit.max, c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod) and limit.max is not None]
+    lists = [(set(limit.one_of), c.policy.id) for c in policies if (limit := c.policy.require.gpus_per_pod) and limit.one_of]
+    most = min((value for value, _ in limits), default=None)
+    allowed = [n for n in set.intersection(*(values for values, _ in lists)) if most is None or n <= most] if lists else []
+    if most is not None and (asked.most is None or asked.most > most):
+        yield from _more_than(asked, most, "BERTH-111", tuple(sorted(name for value, name in limits if value == most)))
+    elif lists and (asked.most is None or asked.most > max(allowed, default=0)):
+        yield from _more_than(asked, max(allowed, default=0), "BERTH-112", tuple(sorted(name for _, name in lists)))
+
+
+def _more_than(asked: Asked, most: int, code: str, policies: tuple[str, ...]) -> Iterator[Violation]:
+    on = at_field(f"spec.require.gpusPerPod.{'max' if code == 'BERTH-111' else 'oneOf'}", policies)
+    if asked.most is not None:
+        found = phrase("claim has more", count=asked.most, most=most)
+        advice = phrase("ask for fewer", most=most) if most else phrase("ask for allowed")
+        more = (phrase("any way"),) if asked.several else ()
+        yield Violation(code=code, found=found, advice=advice, more=more, rule=COUNTS, policies=policies, fields=on)
+        return
+    for part in asked.parts:
+        if part.choice.most is None:
+            found, advice = phrase("claim asks for all", request=part.where, most=most), phrase("write a count", most=most)
+            yield Violation(code=code, found=found, advice=advice, rule=COUNTS, policies=policies, fields=on)
+
+
+def _admins(asked: Asked, policies: Sequence[Compiled]) -> Iterator[Violation]:
+    """Yield a violation per request with ``adminAccess``: devices that others hold are in no count, and
+    break exclusive use of a GPU."""
+    by = tuple(sorted(c.policy.id for c in policies if c.policy.require.gpus_per_pod or c.policy.require.sharing))
+    on = (
+        *((c.policy.id, "spec.require.gpusPerPod") for c in policies if c.policy.require.gpus_per_pod),
+        *((c.policy.id, "spec.require.sharing") for c in policies if c.policy.require.sharing),
+    )
+    for part in asked.parts if by else ():
+        if part.choice.admin:
+            found, advice = phrase("fact", request=part.where), phrase("fix", request=part.where)
+            yield Violation(code="BERTH-116", found=found, advice=advice, rule=COUNTS, policies=by, fields=on)
+
+
+def _classes(asked: Asked, policies: Sequence[Compiled]) -> Iterator[Violation]:
+    """Yield one violation for each class and policy if the class's known devices are outside of what is
+    required, or nothing is known of them; and one for each class of which the policies together leave nothing."""
+    judged = [one for compiled in policies for one in (_machine(compiled), _sharing(compiled)) if one]
+    outside: set[str] = set()
+    for demands, compiled in judged:
+        wrong = {part.choice.device_class: part for part in reversed(asked.parts) if not _inside(part, [compiled], demands, asked.catalog)}
+        outside.update(wrong)
+        for device_class, part in sorted(wrong.items()):
+            yield _outside(part, device_class, demands)
+    for axis in ("machine", "sharing"):
+        together = [one for one in judged if one[0][0].axis == axis]
+        for part in asked.parts:
+            if together and part.choice.device_class not in outside and not _left(part, together, asked.catalog):
+                yield _conflict([d for demands, _ in _smallest(part, together, asked.catalog) for d in demands])
+                break
+
+
+_Judged = tuple[list[Constraint], Compiled]
+
+
+def _machine(compiled: Compiled) -> _Judged | None:
+    demands = [c for c in compiled.require if c.axis == "machine" and c.field.rpartition(".")[2] in FIELDS]
+    return (demands, compiled) if demands else None
+
+
+def _sharing(compiled: Compiled) -> _Judged | None:
+    demands = [c for c in compiled.require if c.axis == "sharing"]
+    return (demands, compiled) if demands else None
+
+
+def _inside(part: Part, policies: Sequence[Compiled], demands: Sequence[Constraint], catalog: Catalog) -> bool:
+    """Return whether any device of the part's class meets what all these policies demand on one axis, including one that
+    the catalog lacks. Of a driver that does not tell how devices are shared, any may."""
+    if not part.vendor:
+        return False
+    if demands[0].axis == "machine":
+        machines: list[Machine] = [device_fields(c.policy.require.machine) for c in policies]
+        return any(all(in_machine(host, machine, catalog) for machine in machines) for host in hosts(part.vendor, catalog))
+    if part.devices is None or part.devices.type is None:
+        return True
+    allowed = types_of(
+        part.devices, set(policies[0].policy.require.sharing).intersection(*(c.policy.require.sharing for c in policies[1:]))
+    )
+    return part.type in allowed if part.type else bool(allowed)
+
+
+def _left(part: Part, judged: Sequence[_Judged], catalog: Catalog) -> bool:
+    return _inside(part, [compiled for _, compiled in judged], judged[0][0], catalog)
+
+
+def _smallest(part: Part, judged: Sequence[_Judged], catalog: Catalog) -> Sequence[_Judged]:
+    """Return policies that leave nothing together, and something without any one of them."""
+    for one in judged:
+        if len(judged) > 1 and not _left(part, rest := [other for other in judged if other is not one], catalog):
+            return _smallest(part, rest, catalog)
+    return judged
+
+
+def _conflict(demands: Sequence[Constraint]) -> Violation:
+    named = tuple(cut(f"{c.by[0].rpartition('/')[2]} ({c.text})", max(16, 98 // len(demands) - 5)) for c in demands)
+    found, by, on = phrase("one" if len(named) == 1 else "several", demands=named), who(demands), fields(demands)
+    more = (phrase("required", constraints=tuple(phrase("constraint", policy=c.by[0], field=c.field, text=c.text) for c in demands)),)
+    return Violation(code="BERTH-122", found=found, advice=phrase("mend the policies"), more=more, rule=NODES, policies=by, fields=on)
+
+
+def _outside(part: Part, device_class: str, demands: Sequence[Constraint]) -> Violation:
+    text = " and ".join(c.text for c in demands)
+    wanted, more = cut(text, 48), [phrase("wanted", wanted=text)]
+    if part.vendor:
+        found = phrase("class outside", request=part.where, device_class=cut(device_class, 48), wanted=wanted)
+    else:
+        found = phrase("class unknown", request=part.where, device_class=cut(device_class, 40), wanted=wanted)
+        more.append(phrase("nobody knows"))
+    by, on = who(demands), fields(demands)
+    return Violation(code="BERTH-126", found=found, advice=phrase("ask for class"), more=tuple(more), rule=NODES, policies=by, fields=on)
+
+
+def _tolerations(asked: Asked, policies: Sequence[Compiled]) -> Iterator[Violation]:
+    """Yield one violation for each toleration and pattern, as on pods. Taints of devices have the grammar
+    of those of nodes (k8s.io/api/resource/v1)."""
+    forbidden = [(pattern, c.policy.id) for c in policies for pattern in c.policy.require.forbid_tolerations]
+    for part in asked.parts:
+        for i, toleration in enumerate(map(dict, part.choice.tolerations if forbidden else ())):
+            yield from (_forbidden(part, i, pattern, policy) for pattern, policy in forbidden if tolerates(toleration, pattern))
+
+
+def _forbidden(part: Part, i: int, pattern: TolerationPattern, policy: str) -> Violation:
+    return Violation(
+        code="BERTH-131",
+        found=phrase("of claim", index=i, request=part.where, taint=str(pattern)),
+        advice=phrase("remove that"),
+        rule=TOLERATIONS,
+        policies=(policy,),
+        fields=at_field(FORBID, (policy,)),
+    )

@@ -1,0 +1,74 @@
+"""What is judged of a claim: each way to satisfy each of its requests that may be met by accelerators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from policies.catalog.published_devices import PublishedDevices
+from policies.claims import requests
+from policies.claims.requests import Choice, Claim
+from policies.request import Phase
+from policies.state.snapshot import Facts, Snapshot
+from policies.verdict import Path, dotted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimRequest:
+    """One claim or template that is being created. ``made`` is the object as decoded; it is never changed."""
+
+    user: str = ""
+    kind: str = "ResourceClaim"
+    made: Mapping[str, Any] = field(default_factory=dict)
+    phase: Phase = "mutate"
+
+    @property
+    def claim(self) -> Claim:
+        """The requests."""
+        return requests.claim(self.kind, self.made)
+
+
+class Part(NamedTuple):
+    """One way to satisfy one request, of an accelerator."""
+
+    path: Path
+    """The path of the map that has its selectors."""
+    choice: Choice
+    vendor: str
+    """"" if the class is unknown."""
+    devices: PublishedDevices | None
+    """What the class's driver publishes; None if its driver is unknown."""
+    type: str
+    """The type of the class's devices, as its driver calls it; "" if it is unknown or any."""
+    plain: bool
+    """True if the class is known and selects nothing but a driver and a type: it says nothing of models."""
+    texts: tuple[str, ...]
+    """The CEL of its selectors."""
+
+    @property
+    def where(self) -> str:
+        """``spec.devices.requests[0]``, or ``spec.devices.requests[0].firstAvailable[1]``."""
+        return dotted(self.path[:-1] if self.path[-1] == "exactly" else self.path)
+
+
+def parts(request: ClaimRequest, facts: Facts) -> Iterator[Part]:
+    """Yield every way to satisfy every request, except those by devices that are no accelerators."""
+    for one in requests.written(request.kind, request.made):
+        choice = requests.choice(one.value)
+        if facts.snapshot.counts(choice.device_class):
+            yield _part(one.path, choice, requests.expressions(one.value), facts.snapshot)
+
+
+def _part(path: Path, choice: Choice, texts: tuple[str, ...], snapshot: Snapshot) -> Part:
+    name, vendor = choice.device_class, snapshot.class_vendor(choice.device_class)
+    devices = snapshot.catalog.published.get(snapshot.catalog.driver(snapshot.cluster.driver(name)))
+    known = snapshot.cluster.device_classes.get(name)
+    if devices is None:
+        return Part(path, choice, vendor, None, "", False, texts)
+    if known is None:
+        return Part(path, choice, vendor, devices, devices.classes.get(name, ""), False, texts)
+    key = None if devices.type is None else "/".join(devices.qualified(devices.type))
+    demanded = dict(known.equal)
+    type_ = demanded.pop(key, "") if key is not None else ""
+    return Part(path, choice, vendor, devices, type_, known.plain and not demanded, texts)

@@ -1,0 +1,176 @@
+"""What policies' defaults demand of a device where the claim says nothing of it.
+
+The first scope that has a default decides, the namespace's own policies before the cluster's; those of one scope must agree. A claim
+speaks as soon as it has a selector that Berth can't read, or a class that selects more than a driver and a type; a class that is not
+known is not known to be silent. So only what is certain gets a default, and only one that leaves something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from policies.catalog import Catalog, Gpu, MigProfile
+from policies.catalog.published_devices import PublishedDevices
+from policies.claims import cel
+from policies.claims.cel import AtLeast, Demand, OneOf
+from policies.claims.claim_request import Part
+from policies.claims.confinement import Confinement, Lacking, Wanted, device_fields, hosts, of_machines, types_of
+from policies.messages import Phrase, phrase
+from policies.objects.wording import phrase as field_text
+from policies.offers.constraints import Compiled, Constraint
+from policies.offers.machine_fields import in_machine
+from policies.policy import Machine, Policy
+from policies.verdict import Remark, at_field
+
+RULE = "device_selectors"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The defaults for one part."""
+
+    wanted: tuple[Wanted, ...] = ()
+    lacking: tuple[Lacking, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+
+
+def certain(policy: Policy, least: int) -> bool:
+    """Return whether every pod with a claim for so many devices matches the policy, whatever else it asks for."""
+    match = policy.match
+    if match.pod_selector is not None or match.workloads:
+        return False
+    return match.gpus is None or (match.gpus.max is None and (match.gpus.min or 0) <= least)
+
+
+def chosen(part: Part, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled], required: Confinement) -> Chosen:
+    """Return the defaults of the policies ``defaulting``, which match for certain, inside of what ``policies`` require."""
+    if part.devices is None or not part.plain or any(cel.read(text) is None for text in part.texts):
+        return Chosen()
+    machine = _machine(part, part.devices, catalog, policies, defaulting)
+    mig = _mig(part, part.devices, catalog, policies, defaulting)
+    ours = [one.demand for one in (*required.wanted, *machine.wanted, *mig.wanted)]
+    found = [one for one in (machine, mig) if not _speaks(part, one.wanted, ours)]
+    return Chosen(
+        tuple(wanted for one in found for wanted in one.wanted),
+        tuple(lacking for one in found for lacking in one.lacking),
+        tuple(remark for one in found for remark in one.remarks),
+    )
+
+
+def _speaks(part: Part, wanted: Iterable[Wanted], ours: Sequence[Demand]) -> bool:
+    """Return whether a selector is about the same as the default, or about the model where the default is, and not one that
+    policies write."""
+    subjects = {one.demand.subject[0:3] for one in wanted}
+    given = [demand for text in part.texts if (demand := cel.read(text)) is not None and demand not in ours]
+    return any(demand.subject[0:3] in subjects and not _of_type(demand, part) for demand in given)
+
+
+def _of_type(demand: Demand, part: Part) -> bool:
+    devices = part.devices
+    return devices is not None and devices.type is not None and isinstance(demand, OneOf) and demand.attribute == devices.type
+
+
+# --- machine -----------------------------------------------------------------------------------------------------------
+
+
+def _machine(
+    part: Part, devices: PublishedDevices, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled]
+) -> Chosen:
+    given = _spoken(defaulting, lambda c: _alike(c.policy.default.machine))
+    if not given:
+        return Chosen()
+    if len({value for _, value in given}) > 1:
+        return Chosen(remarks=(_differ(given, "machine"),))
+    machines = [device_fields(given[0][0].policy.default.machine)]
+    constraints = [c for compiled, _ in given for c in compiled.machine]
+    asked = [*machines, *(device_fields(c.policy.require.machine) for c in policies)]
+    if not any(all(in_machine(host, m, catalog) for m in asked) for host in hosts(part.vendor, catalog) if host.gpu is not None):
+        text = phrase("nothing left", constraints=tuple(dict.fromkeys(c.text for c in constraints)))
+        return Chosen(remarks=(_remark("BERTH-204", text, constraints),))
+    found = of_machines(devices, catalog, machines, constraints)
+    return _told(part, found)
+
+
+def _alike(machine: Machine) -> object | None:
+    own = device_fields(machine)
+    if own == Machine():
+        return None
+    lists = [(frozenset(one.in_), frozenset(one.not_in)) if one else None for one in (own.families, own.models)]
+    return (*lists, own.gpu_memory)
+
+
+# --- a MIG slice -------------------------------------------------------------------------------------------------------
+
+
+def _mig(part: Part, devices: PublishedDevices, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled]) -> Chosen:
+    """Return the size of a slice, for a class of slices: a claim for whole GPUs is never made one for slices."""
+    given = _spoken(defaulting, lambda c: c.policy.default.mig)
+    if not given or part.type not in types_of(devices, ("MIG",)):
+        return Chosen()
+    if len({value for _, value in given}) > 1:
+        return Chosen(remarks=(_differ(given, "mig"),))
+    mig, names = given[0][1], tuple(compiled.policy.id for compiled, _ in given)
+    text = field_text("spec.default.mig", mig)
+    own = tuple(_of_mig(name, text) for name in names)
+    if mig.slice_gb is None:
+        if devices.memory is None:
+            return Chosen(lacking=(Lacking(own),))
+        domain, capacity = devices.qualified(devices.memory)
+        least = AtLeast(driver=devices.driver, domain=domain, capacity=capacity, mebibytes=mig.usable_mib or 0)
+        return _told(part, Confinement((Wanted(least, own),)))
+    machines = [device_fields(c.policy.require.machine) for c in policies]
+    inside = [host.gpu for host in hosts(part.vendor, catalog) if host.gpu and all(in_machine(host, m, catalog) for m in machines)]
+    profiles = {profile.name for gpu in inside for profile in _slices(gpu, mig.slice_gb)}
+    if devices.profile is None or not profiles:
+        return Chosen(remarks=(_remark("BERTH-204", phrase("nothing left", constraints=(text,)), own),))
+    domain, attribute = devices.qualified(devices.profile)
+    demand = OneOf(driver=devices.driver, domain=domain, attribute=attribute, values=tuple(sorted(profiles)))
+    return _told(part, Confinement((Wanted(demand, own),)))
+
+
+def _slices(gpu: Gpu, gigabytes: int) -> Iterator[MigProfile]:
+    """Yield the slices of this nominal size without attribute that take the fewest compute slices of the GPU."""
+    found = [p for p in gpu.mig if p.memory_gb == gigabytes and p.attribute is None]
+    fewest = min((p.compute for p in found), default=0)
+    return (p for p in found if p.compute == fewest)
+
+
+def _of_mig(policy: str, text: str) -> Constraint:
+    return Constraint(axis="sharing", by=(policy,), field="spec.default.mig", text=text, rows=0, sure=0)
+
+
+# --- together ----------------------------------------------------------------------------------------------------------
+
+
+def _spoken(policies: Sequence[Compiled], value: Callable[[Compiled], T | None]) -> list[tuple[Compiled, T]]:
+    """Return the policies of the first scope with such a default, and what each says."""
+    for own in (True, False):
+        given = [(c, found) for c in policies if (c.policy.namespace is not None) is own and (found := value(c)) is not None]
+        if given:
+            return given
+    return []
+
+
+def _told(part: Part, found: Confinement) -> Chosen:
+    """Return what a default demands, with a remark for the author, whose claim gets a narrower device."""
+    given = [cel.read(text) for text in part.texts]
+    new = [one for one in found.wanted if not cel.implied(one.demand, [demand for demand in given if demand is not None])]
+    constraints = list(dict.fromkeys(c for one in new for c in one.constraints))
+    texts = tuple(dict.fromkeys(c.text for c in constraints))
+    remarks = (_remark("BERTH-241", phrase("chosen", request=part.where, constraints=texts), constraints),) if new else ()
+    return Chosen(found.wanted, found.lacking, remarks)
+
+
+def _differ(given: Sequence[tuple[Compiled, object]], axis: str) -> Remark:
+    names = tuple(compiled.policy.id for compiled, _ in given)
+    on = at_field(f"spec.default.{axis}", names)
+    return Remark(code="BERTH-202", found=phrase("text", policies=names, axis=axis), rule=RULE, policies=names, fields=on)
+
+
+def _remark(code: str, found: Phrase, constraints: Sequence[Constraint]) -> Remark:
+    names = tuple(sorted({name for c in constraints for name in c.by}))
+    on = tuple((name, c.field) for c in constraints for name in c.by)
+    return Remark(code=code, found=found, rule=RULE, policies=names, fields=on)

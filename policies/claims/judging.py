@@ -1,0 +1,151 @@
+"""The verdict on a claim at its creation: ResourceClaims and ResourceClaimTemplates, apart from the pods that
+will use them.
+
+Whoever may delete a claim and create it anew changes what a waiting pod gets, and no pod is reviewed again.
+So what a pod may not have, a claim may not ask for, whoever creates it: the controller that makes claims from
+templates is judged like everybody else, since a template may be older than the policy. The spec of both kinds is immutable
+(k8s.io/kubernetes pkg/apis/resource/validation, ValidateResourceClaimUpdate), so only creations are judged.
+
+Judged: counts, ``adminAccess``, tolerations of device taints, classes. /mutate writes what is required of devices, and defaults, as
+selectors; /validate refuses a claim without those that are required. Policies that choose pods by labels or
+workload are left to the review of the pod.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from policies.claims import checks, selectors
+from policies.claims.checks import Asked
+from policies.claims.claim_request import ClaimRequest, Part, parts
+from policies.claims.defaults import certain
+from policies.engine import MOST_AUDITED
+from policies.messages import OF_EDITS
+from policies.offers.constraints import Compiled
+from policies.patch import applied
+from policies.patch.applied import APPLIED, digest, digest_at
+from policies.patch.json_patch import pointer
+from policies.patch.standing import recorded
+from policies.planning.devices import of_claim
+from policies.policy import Policy
+from policies.state.snapshot import Facts
+from policies.state.untyped import map_at
+from policies.verdict import Edit, Path, Remark, Verdict, Violation, Would
+
+
+def judge(request: ClaimRequest, facts: Facts) -> Verdict:
+    """Return the verdict on one claim; not judged if all that it asks for is known to be no accelerator."""
+    found = tuple(parts(request, facts))
+    if not found:
+        return Verdict(judged=False)
+    count = of_claim(request.claim, facts.snapshot)
+    matched = tuple(c for c in facts.policies if request.user not in c.policy.exclude_users and _may_match(c.policy, count.least))
+    enforced = [c for c in matched if c.mode == "Enforce"]
+    several = any(part.path[-2] == "firstAvailable" for part in found)
+    asked = _Claim(request, Asked(found, count.most, several, facts.snapshot.catalog), count.least)
+    outcome = asked.under(enforced)
+    softer = [c for c in matched if c.mode != "Enforce"] if request.phase == "mutate" else []
+    return Verdict(
+        edits=outcome.edits,
+        violations=outcome.violations,
+        remarks=outcome.remarks,
+        would=tuple(_would(asked, [c for c in matched if c.mode == "Enforce" or c is one], one, outcome) for one in softer[:MOST_AUDITED]),
+        uncounted=max(0, len(softer) - MOST_AUDITED),
+        matched=tuple(c.policy.id for c in matched),
+        patch=outcome.patch,
+    )
+
+
+def _may_match(policy: Policy, least: int) -> bool:
+    """Return whether a pod with this claim, and with whatever else, can match the policy. Its labels and
+    workload are not known."""
+    match = policy.match
+    if match.pod_selector is not None or match.workloads:
+        return False
+    return match.gpus is None or match.gpus.max is None or match.gpus.max >= least
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What comes of a claim under one set of policies."""
+
+    edits: tuple[Edit, ...] = ()
+    violations: tuple[Violation, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+    patch: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    request: ClaimRequest
+    asked: Asked
+    least: int
+
+    def under(self, policies: Sequence[Compiled]) -> _Outcome:
+        """Return what comes of it under these policies together."""
+        refused = list(checks.violations(self.asked, policies))
+        defaulting = [c for c in policies if certain(c.policy, self.least)]
+        edits: list[Edit] = []
+        remarks: dict[Remark, None] = {}
+        unsaid: dict[Remark, None] = {}
+        theirs: list[tuple[Part, list[str]]] = []
+        for part in self.asked.parts:
+            confinement, default = selectors.of_part(part, self.asked.catalog, policies, defaulting)
+            if self.request.phase == "validate":
+                if not refused:
+                    refused += selectors.unconfined(part, confinement.wanted)
+                continue
+            wanted = (*confinement.wanted, *default.wanted)
+            refused += selectors.without_room(part, wanted)
+            edits += selectors.edits(part, wanted)
+            theirs.append((part, [one.demand.text for one in wanted]))
+            remarks |= dict.fromkeys(default.remarks)
+            unsaid |= dict.fromkeys(selectors.unsaid(part, (*confinement.lacking, *default.lacking)))
+        if refused:
+            return _Outcome((), tuple(refused), tuple(remark for remark in remarks if remark.code not in OF_EDITS))
+        return _Outcome(tuple(edits), (), (*remarks, *unsaid), self._patch(edits, theirs))
+
+    def _patch(self, edits: Sequence[Edit], theirs: Iterable[tuple[Part, list[str]]]) -> tuple[dict[str, Any], ...]:
+        made = self.request.made
+        came = map_at(made, "metadata", "annotations").get(APPLIED)
+        if self.request.phase != "mutate" or (not edits and came is None):
+            return ()
+        return applied.finish(made, edits, came, _standing(made, came, theirs))
+
+
+def _standing(made: Mapping[str, Any], came: Any, theirs: Iterable[tuple[Part, list[str]]]) -> list[applied.Entry]:
+    """Return the entries of ``berth.dev/applied`` that are true: of a selector that stands at their path, and that the policies in
+    force write there."""
+    written = {(pointer((*part.path, "selectors"))): {_digest(text) for text in texts} for part, texts in theirs}
+    return [
+        entry
+        for entry in recorded(came)
+        if entry["is"] in written.get(entry["path"].rpartition("/")[0], ()) and digest_at(made, entry["path"]) == entry["is"]
+    ]
+
+
+def _digest(text: str) -> str:
+    return digest({"cel": {"expression": text}})
+
+
+def _would(asked: _Claim, policies: Sequence[Compiled], one: Compiled, now: _Outcome) -> Would:
+    """Return what one policy in Audit or Warn would add: ``policies`` are those in force and it."""
+    then = asked.under(policies)
+    done, known = {_deed(edit) for edit in now.edits}, {violation.key for violation in now.violations}
+    places = {edit.path for edit in then.edits}
+    return Would(
+        policy=one.policy.id,
+        mode=one.mode,
+        edits=tuple(edit for edit in then.edits if _deed(edit) not in done),
+        dropped=() if then.violations else tuple(edit for edit in now.edits if edit.path not in places),
+        violations=tuple(violation for violation in then.violations if violation.key not in known),
+        remarks=tuple(remark for remark in then.remarks if one.policy.id in remark.policies),
+        patch=then.patch,
+    )
+
+
+def _deed(edit: Edit) -> tuple[Path, str]:
+    return edit.path, json.dumps(edit.value, sort_keys=True)

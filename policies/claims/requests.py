@@ -1,0 +1,138 @@
+"""The requests of a claim and the selectors of a class, as Kubernetes writes them. No content of an object makes these raise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from policies.state.untyped import LARGEST, map_at, maps_in, text_of
+
+TEMPLATE = "ResourceClaimTemplate"
+
+
+class Choice(NamedTuple):
+    """One way to satisfy a request for devices (k8s.io/api/resource/v1 ExactDeviceRequest,
+    DeviceSubRequest)."""
+
+    device_class: str
+    least: int = 1
+    most: int | None = 1
+    """The most devices; None if unknown (``allocationMode: All``, or a count that cannot be read)."""
+    admin: bool = False
+    """``adminAccess``: the request gets devices that are in use by others."""
+    tolerations: tuple[Mapping[str, Any], ...] = ()
+    """Tolerations of device taints, as written."""
+
+
+Claim = tuple[tuple[Choice, ...], ...]
+"""The ways to satisfy each request: one, or as many as ``firstAvailable`` lists."""
+Place = tuple[str | int, ...]
+
+
+class Written(NamedTuple):
+    """One way to satisfy a request, where it stands in the object."""
+
+    path: Place
+    """``("spec", "devices", "requests", 0, "exactly")``: of the map with deviceClassName and selectors."""
+    request: int
+    way: int | None
+    """The index in ``firstAvailable``; None outside of it."""
+    value: Mapping[Any, Any]
+
+
+class DeviceClass(NamedTuple):
+    """The fields of a DeviceClass that are read."""
+
+    driver: str = ""
+    """The only driver that the selectors admit; "" if they do not name one."""
+    extended: str = ""
+    """``extendedResourceName``, by which pods may ask for its devices instead of by a claim (KEP-5004)."""
+    equal: tuple[tuple[str, str], ...] = ()
+    """The values that the selectors demand of attributes, by qualified name: ``("gpu.nvidia.com/type", "mig")``."""
+    plain: bool = False
+    """True if the selectors demand nothing else."""
+
+
+# --- claims ------------------------------------------------------------------------------------------------------------
+
+
+def spec_path(kind: str) -> tuple[str, ...]:
+    """Return the path of the claim's spec in an object of this kind."""
+    return ("spec", "spec") if kind == TEMPLATE else ("spec",)
+
+
+def claim(kind: str, thing: Any) -> Claim:
+    """Return the requests of a claim or template."""
+    ways: dict[int, list[Choice]] = {index: [] for index, _ in _requests(kind, thing)}
+    for one in written(kind, thing):
+        ways[one.request].append(choice(one.value))
+    return tuple(map(tuple, ways.values()))
+
+
+def written(kind: str, thing: Any) -> Iterator[Written]:
+    """Yield the ways to satisfy each request. v1beta1 has the fields of ``exactly`` in place; ``firstAvailable``
+    lists alternatives, the preferred one first."""
+    root = (*spec_path(kind), "devices", "requests")
+    for i, request in _requests(kind, thing):
+        ways = request.get("firstAvailable")
+        several = [(j, way) for j, way in enumerate(ways) if isinstance(way, Mapping)] if isinstance(ways, list) else []
+        for j, way in several:
+            yield Written((*root, i, "firstAvailable", j), i, j, way)
+        if not several:
+            exactly = map_at(request, "exactly")
+            yield Written((*root, i, "exactly") if exactly else (*root, i), i, None, exactly or request)
+
+
+def _requests(kind: str, thing: Any) -> Iterator[tuple[int, Mapping[Any, Any]]]:
+    requests = map_at(thing, *spec_path(kind), "devices").get("requests")
+    return ((i, item) for i, item in enumerate(requests if isinstance(requests, list) else ()) if isinstance(item, Mapping))
+
+
+def choice(value: Mapping[Any, Any]) -> Choice:
+    """Return one way to satisfy a request."""
+    least, most = (1, None) if value.get("allocationMode") == "All" else _count(value.get("count"))
+    tolerations = tuple(maps_in(value.get("tolerations")))
+    return Choice(text_of(value.get("deviceClassName")), least, most, value.get("adminAccess") is True, tolerations)
+
+
+def expressions(value: Mapping[Any, Any]) -> tuple[str, ...]:
+    """Return the CEL of the selectors of a class, or of one way to satisfy a request; "" for one that is no text."""
+    return tuple(text_of(map_at(selector, "cel").get("expression")) for selector in maps_in(value.get("selectors")))
+
+
+def _count(value: Any) -> tuple[int, int | None]:
+    """Return (least, most) of a count. Absent and 0 mean 1 (k8s.io/kubernetes
+    pkg/apis/resource/v1/defaults.go); a value that is no valid count is at least 1, with no known upper
+    bound."""
+    if value is None:
+        return 1, 1
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < LARGEST:
+        return 1, None
+    return value or 1, value or 1
+
+
+# --- classes -----------------------------------------------------------------------------------------------------------
+
+_DRIVER = re.compile(r"""\(?\s*device\.driver\s*==\s*["']([^"']+)["']\s*\)?""")
+"""The CEL by which every published DeviceClass names its driver (k8s.io/api/resource/v1 DeviceSelector)."""
+_PART = re.compile(r"""(?:[^&"']|"[^"]*"|'[^']*'|&(?!&))+""")
+"""What stands between two ``&&``, which may also stand in a string."""
+_ATTRIBUTE = re.compile(r"""\(?\s*device\.attributes\[["']([^"']+)["']\]\.(\w+)\s*==\s*["']([^"']*)["']\s*\)?""")
+
+
+def device_class(thing: Any) -> DeviceClass:
+    """Return what a DeviceClass demands. Selectors, and the parts of one, are ANDed: so one part that names a driver is enough. An
+    OR, a conditional or a negation is not evaluated."""
+    spec = map_at(thing, "spec")
+    driver, equal, plain = "", {}, True
+    for text in expressions(spec):
+        unread = any(mark in text for mark in ("||", "?", "!"))
+        for part in [""] if unread else [part.strip() for part in _PART.findall(text)]:
+            if (found := _DRIVER.fullmatch(part)) is not None:
+                driver = driver or found[1]
+            elif (found := _ATTRIBUTE.fullmatch(part)) is not None:
+                equal[f"{found[1]}/{found[2]}"] = found[3]
+            else:
+                plain = False
+    return DeviceClass(driver, text_of(spec.get("extendedResourceName")), tuple(sorted(equal.items())), plain)

@@ -1,0 +1,89 @@
+"""The selectors that a claim gets, and those that it lacks: appended to the author's own, with which Kubernetes ANDs them
+(k8s.io/api/resource/v1 ExactDeviceRequest), so that they can only narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from policies.catalog import Catalog
+from policies.claims import cel
+from policies.claims.cel import Demand
+from policies.claims.claim_request import Part
+from policies.claims.confinement import Confinement, Lacking, Wanted, required
+from policies.claims.defaults import RULE, Chosen, chosen
+from policies.messages import phrase
+from policies.objects.wording import cut
+from policies.offers.constraints import Compiled, fields, who
+from policies.verdict import Edit, Remark, Violation
+
+
+def of_part(part: Part, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled]) -> tuple[Confinement, Chosen]:
+    """Return what these policies require of a part, and the defaults of ``defaulting`` for it."""
+    if part.devices is None:
+        return Confinement(), Chosen()
+    found = required(part.devices, catalog, policies)
+    return found, chosen(part, catalog, policies, defaulting, found)
+
+
+def missing(part: Part, wanted: Iterable[Wanted]) -> list[Wanted]:
+    """Return what the selectors of a part don't demand yet."""
+    given: list[Demand] = [demand for text in part.texts if (demand := cel.read(text)) is not None]
+    found = []
+    for one in wanted:
+        if not cel.implied(one.demand, given):
+            found.append(one)
+            given.append(one.demand)
+    return found
+
+
+def edits(part: Part, wanted: Iterable[Wanted]) -> Iterator[Edit]:
+    """Yield one edit for each selector that the part lacks."""
+    for one in missing(part, wanted):
+        yield Edit(op="add", path=(*part.path, "selectors", "-"), rule=RULE, policies=who(one.constraints), value=selector(one.demand))
+
+
+def selector(demand: Demand) -> dict[str, Any]:
+    """Return a demand as a DeviceSelector."""
+    return {"cel": {"expression": demand.text}}
+
+
+def unconfined(part: Part, wanted: Iterable[Wanted]) -> Iterator[Violation]:
+    """Yield a violation for each demand that the part of a stored claim lacks."""
+    for one in missing(part, wanted):
+        text = " and ".join(c.text for c in one.constraints)
+        yield Violation(
+            code="BERTH-127",
+            found=phrase("open", request=part.where, wanted=cut(text, 48)),
+            advice=phrase("again"),
+            more=(phrase("wanted", wanted=text), phrase("undone"), phrase("selector", text=one.demand.text)),
+            rule=RULE,
+            policies=who(one.constraints),
+            fields=fields(one.constraints),
+        )
+
+
+def without_room(part: Part, wanted: Sequence[Wanted]) -> Iterator[Violation]:
+    """Yield a violation if more would be written than a request may have."""
+    new, number = missing(part, wanted), len(part.texts)
+    if new and number + len(new) > cel.MOST:
+        constraints = [c for one in new for c in one.constraints]
+        yield Violation(
+            code="BERTH-127",
+            found=phrase("full", request=part.where, number=number, wanted=cut(" and ".join(c.text for c in constraints), 48)),
+            advice=phrase("fewer", most=cel.MOST - len(new)),
+            rule=RULE,
+            policies=who(constraints),
+            fields=fields(constraints),
+        )
+
+
+def unsaid(part: Part, lacking: Iterable[Lacking]) -> Iterator[Remark]:
+    """Yield a remark for what the driver's attributes can't say."""
+    for one in lacking:
+        texts, driver = tuple(dict.fromkeys(c.text for c in one.constraints)), part.devices.driver if part.devices is not None else ""
+        if one.models:
+            found = phrase("models", constraints=texts, driver=driver, models=one.models, request=part.where)
+        else:
+            found = phrase("text", constraints=texts, driver=driver, request=part.where)
+        yield Remark(code="BERTH-242", found=found, rule=RULE, policies=who(one.constraints), fields=fields(one.constraints))

@@ -1,0 +1,48 @@
+"""The rows about what a claim's selectors demand. A comment on each warning gives its audience and the reason for it."""
+
+from __future__ import annotations
+
+from policies.messages.row import Row
+
+REFUSALS = (
+    Row(
+        code="BERTH-127",
+        title="a claim that may be given another device",
+        kind="refusal",
+        templates={
+            "open": "{request} may be given a device outside {wanted}",
+            "again": "create the claim again (controllers do so by themselves)",
+            "wanted": "Required: {wanted}.",
+            "undone": "Likely: another webhook removed the selector that Berth wrote, the policies changed in that moment, or the webhook"
+            " mutate.claims-made is not registered.",
+            "selector": "Berth writes: {text}",
+            "full": "{request} has {number} selectors, so there is no room for one that demands {wanted}",
+            "fewer": "write at most {most}",
+        },
+    ),
+)
+
+REMARKS = (
+    Row(  # the author's claim gets a narrower device than it asks for, and may wait for it
+        code="BERTH-241",
+        title="devices that a default chose",
+        kind="warning",
+        audience="author",
+        of_edits=True,
+        templates={
+            "chosen": "{request} names no device, so it gets {constraints:and} alone; for another write a selector (default of a policy)"
+        },
+    ),
+    Row(  # what it requires is not in force on these devices, and only another driver or a catalog can tell them apart
+        code="BERTH-242",
+        title="something that a driver does not publish",
+        kind="warning",
+        audience="platform",
+        word="inexpressible",
+        templates={
+            "text": "{constraints:and} can't be said of devices of {driver}, which does not publish it: not written into {request}",
+            "models": "{constraints:and} can't be said of {models} to {driver}, whose names for them are not known (draDrivers of"
+            " --catalog): not written into {request}",
+        },
+    ),
+)
