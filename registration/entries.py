@@ -3,8 +3,8 @@
 - ``mutate.pods``, ``validate.pods``: new pods that name an accelerator. Fail: such a pod would land on the
   wrong machine or wait for ever, at the price of a GPU node.
 - ``mutate.claims``, ``validate.claims``: new pods with resource claims or a fraction by annotation, and none
-  of the above. ``validate.claims-made``: new claims and templates for devices that may be accelerators. Their
-  failurePolicy is ``Chosen.claims``.
+  of the above. ``mutate.claims-made``, ``validate.claims-made``: new claims and templates for devices that may be
+  accelerators. Their failurePolicy is ``Chosen.claims``.
 - ``validate.updates``: pods of either kind of which tolerations, protection or amounts are changed. Ignore:
   at Fail on updates no finished Job completes, no finalizer is removed and no gate is lifted while Berth is
   down.
@@ -30,6 +30,7 @@ Manifest = dict[str, Any]
 FailurePolicy = Literal["Fail", "Ignore"]
 Operation = Literal["CREATE", "UPDATE"]
 Claims = Literal["Fail", "Ignore", "Off"]
+Phase = Literal["mutate", "validate"]
 CLAIMS: tuple[Claims, ...] = ("Fail", "Ignore", "Off")
 
 
@@ -91,11 +92,15 @@ Entries = tuple[list[Entry], list[Entry]]
 
 def entries(catalog: Catalog, chosen: Chosen) -> Entries:
     named = _with_names(catalog, chosen.names)
-    made = [_made_claims(named, chosen.claims)] if chosen.claims != "Off" else []
-    validating = [*_new_pods(named, "validate", chosen), *made, _updates(named, chosen), *_workloads(named, chosen)]
+    validating = [*_new_pods_and_claims(named, "validate", chosen), _updates(named, chosen), *_workloads(named, chosen)]
     if chosen.queues:
         validating += _of_kinds("validate", "/validate", ["CREATE", "UPDATE"], _queued(named), named, chosen)
-    return _new_pods(named, "mutate", chosen), validating
+    return _new_pods_and_claims(named, "mutate", chosen), validating
+
+
+def _new_pods_and_claims(catalog: Catalog, phase: Phase, chosen: Chosen) -> list[Entry]:
+    made = [_made_claims(catalog, phase, chosen.claims)] if chosen.claims != "Off" else []
+    return [*_new_pods(catalog, phase, chosen), *made]
 
 
 def labelling(catalog: Catalog, chosen: Chosen) -> list[Entry]:
@@ -147,7 +152,7 @@ def _rule(operations: Iterable[Operation], group: str, versions: Iterable[str], 
     }
 
 
-def _new_pods(catalog: Catalog, phase: Literal["mutate", "validate"], chosen: Chosen) -> list[Entry]:
+def _new_pods(catalog: Catalog, phase: Phase, chosen: Chosen) -> list[Entry]:
     """Return the entries for new pods.
 
     Both phases judge the same pods: what /mutate was not called for, /validate would not be called for
@@ -167,12 +172,12 @@ def _new_pods(catalog: Catalog, phase: Literal["mutate", "validate"], chosen: Ch
     return [pods, Entry(name=f"{phase}.claims", path=f"/{phase}", rules=rules, conditions=others, failure_policy=chosen.claims)]
 
 
-def _made_claims(catalog: Catalog, failure_policy: FailurePolicy) -> Entry:
+def _made_claims(catalog: Catalog, phase: Phase, failure_policy: FailurePolicy) -> Entry:
     """Return the entry for new claims, in every version, since each may be the only one served. Their spec
     can't be changed."""
     return Entry(
-        name="validate.claims-made",
-        path="/validate",
+        name=f"{phase}.claims-made",
+        path=f"/{phase}",
         rules=[_rule(["CREATE"], "resource.k8s.io", ["v1", "v1beta2", "v1beta1"], ["resourceclaims", "resourceclaimtemplates"])],
         conditions={"asks-for-what-may-be-an-accelerator": match_conditions.made_claims(catalog)},
         failure_policy=failure_policy,

@@ -19,6 +19,7 @@ RELEASED = {
     "mutate.claims.berth.dev",
     "validate.pods.berth.dev",
     "validate.claims.berth.dev",
+    "mutate.claims-made.berth.dev",
     "validate.claims-made.berth.dev",
     "validate.updates.berth.dev",
     "advise.workloads.berth.dev",

@@ -31,6 +31,7 @@ def test_when_berth_is_called() -> None:
     ] == [
         ("mutate.pods.berth.dev", "/mutate", ["CREATE"], "Fail", 5),
         ("mutate.claims.berth.dev", "/mutate", ["CREATE"], "Ignore", 5),
+        ("mutate.claims-made.berth.dev", "/mutate", ["CREATE"], "Ignore", 5),
         ("validate.pods.berth.dev", "/validate", ["CREATE"], "Fail", 5),
         ("validate.claims.berth.dev", "/validate", ["CREATE"], "Ignore", 5),
         ("validate.claims-made.berth.dev", "/validate", ["CREATE"], "Ignore", 5),
@@ -65,6 +66,7 @@ def test_pods_are_pods() -> None:
     both = ("mutate.pods", "mutate.claims", "validate.pods", "validate.claims")
     assert {name: found[name] for name in found if "advise" not in name} == {
         **{f"{name}.berth.dev": pods for name in both},
+        "mutate.claims-made.berth.dev": claims,
         "validate.claims-made.berth.dev": claims,
         "validate.updates.berth.dev": ([""], ["v1"], ["pods", "pods/resize"]),
     }

@@ -20,7 +20,7 @@ SNAPSHOT = build(PolicySet(policies=(), templates=()), catalog())
 NAMED = frozenset({"mutate.pods", "validate.pods"})
 OTHERS = frozenset({"mutate.claims", "validate.claims"})
 CHANGED = frozenset({"validate.updates"})
-MADE = frozenset({"validate.claims-made"})
+MADE = frozenset({"mutate.claims-made", "validate.claims-made"})
 NODE = ("system:nodes", "system:authenticated")
 """groups of a kubelet"""
 ADVICE = frozenset({"advise.workloads"})
