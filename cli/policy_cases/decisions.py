@@ -48,7 +48,7 @@ def asked(case: Case, worlds: Worlds) -> Asked:
     """Return what a case asks. Raises CaseError where it can't be asked."""
     world, given = worlds.of(case), case.given
     if given["claim"] is not None:
-        request = replace(claim_review.asked_by(given["claim"]["kind"], given["claim"]), user=given["user"])
+        request = replace(claim_review.asked_by(given["claim"]["kind"], given["claim"]), user=given["user"], phase=given["phase"])
         return Asked(case=case, world=world, subject=request)
     if given["review"] is not None:
         try:

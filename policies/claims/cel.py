@@ -15,6 +15,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from policies.lru import LruCache
+
 LONGEST = 10 * 1024
 """Bytes of an expression (k8s.io/api/resource/v1 CELSelectorExpressionMaxLength)."""
 MOST = 32
@@ -78,6 +80,7 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
+_BEGIN = "device.driver == "
 _DASHES = '.replace(" ", "-")'
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _ONE_OF = re.compile(
@@ -90,10 +93,21 @@ _AT_LEAST = re.compile(
 )
 
 
+_READ: LruCache[Demand | None] = LruCache(2**20)
+"""Texts of demands; a cluster has as many as there are sets of policies and drivers. Authors write the others."""
+
+
 def read(text: str) -> Demand | None:
     """Return the demand whose text this is to the letter; None for any other CEL, which is not understood."""
-    if len(text) > LONGEST:
+    if not text.startswith(_BEGIN) or len(text) > LONGEST:
         return None
+    found = _READ.get(text)
+    if found is None and (found := _read(text)) is not None:
+        _READ.keep(text, found, 4 * len(text) + 512)
+    return found
+
+
+def _read(text: str) -> Demand | None:
     found: Demand | None = None
     try:
         if (one := _ONE_OF.fullmatch(text)) is not None:

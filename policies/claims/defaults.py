@@ -45,14 +45,23 @@ def certain(policy: Policy, least: int) -> bool:
     return match.gpus is None or (match.gpus.max is None and (match.gpus.min or 0) <= least)
 
 
-def chosen(part: Part, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled], required: Confinement) -> Chosen:
-    """Return the defaults of the policies ``defaulting``, which match for certain, inside of what ``policies`` require."""
-    if part.devices is None or not part.plain or any(cel.read(text) is None for text in part.texts):
-        return Chosen()
-    machine = _machine(part, part.devices, catalog, policies, defaulting)
-    mig = _mig(part, part.devices, catalog, policies, defaulting)
-    ours = [one.demand for one in (*required.wanted, *machine.wanted, *mig.wanted)]
-    found = [one for one in (machine, mig) if not _speaks(part, one.wanted, ours)]
+def silent(part: Part) -> bool:
+    """Return whether the part has no word of its author's about devices that can't be read."""
+    return part.plain and all(cel.read(text) is not None for text in part.texts)
+
+
+def offered(
+    devices: PublishedDevices, type_: str, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled]
+) -> tuple[Chosen, ...]:
+    """Return the defaults of the policies ``defaulting`` for devices of this type, one for each axis, inside of what ``policies``
+    require."""
+    return (_machine(devices, catalog, policies, defaulting), _mig(devices, type_, catalog, policies, defaulting))
+
+
+def chosen(part: Part, offers: Sequence[Chosen], required: Confinement) -> Chosen:
+    """Return those of the defaults of which a part says nothing."""
+    ours = [one.demand for one in (*required.wanted, *(wanted for offer in offers for wanted in offer.wanted))]
+    found = [_told(part, one) for one in offers if not _speaks(part, one.wanted, ours)]
     return Chosen(
         tuple(wanted for one in found for wanted in one.wanted),
         tuple(lacking for one in found for lacking in one.lacking),
@@ -76,9 +85,7 @@ def _of_type(demand: Demand, part: Part) -> bool:
 # --- machine -----------------------------------------------------------------------------------------------------------
 
 
-def _machine(
-    part: Part, devices: PublishedDevices, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled]
-) -> Chosen:
+def _machine(devices: PublishedDevices, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled]) -> Chosen:
     given = _spoken(defaulting, lambda c: _alike(c.policy.default.machine))
     if not given:
         return Chosen()
@@ -87,11 +94,11 @@ def _machine(
     machines = [device_fields(given[0][0].policy.default.machine)]
     constraints = [c for compiled, _ in given for c in compiled.machine]
     asked = [*machines, *(device_fields(c.policy.require.machine) for c in policies)]
-    if not any(all(in_machine(host, m, catalog) for m in asked) for host in hosts(part.vendor, catalog) if host.gpu is not None):
+    if not any(all(in_machine(host, m, catalog) for m in asked) for host in hosts(devices.vendor, catalog) if host.gpu is not None):
         text = phrase("nothing left", constraints=tuple(dict.fromkeys(c.text for c in constraints)))
         return Chosen(remarks=(_remark("BERTH-204", text, constraints),))
     found = of_machines(devices, catalog, machines, constraints)
-    return _told(part, found)
+    return Chosen(found.wanted, found.lacking)
 
 
 def _alike(machine: Machine) -> object | None:
@@ -105,10 +112,10 @@ def _alike(machine: Machine) -> object | None:
 # --- a MIG slice -------------------------------------------------------------------------------------------------------
 
 
-def _mig(part: Part, devices: PublishedDevices, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled]) -> Chosen:
+def _mig(devices: PublishedDevices, type_: str, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled]) -> Chosen:
     """Return the size of a slice, for a class of slices: a claim for whole GPUs is never made one for slices."""
     given = _spoken(defaulting, lambda c: c.policy.default.mig)
-    if not given or part.type not in types_of(devices, ("MIG",)):
+    if not given or type_ not in types_of(devices, ("MIG",)):
         return Chosen()
     if len({value for _, value in given}) > 1:
         return Chosen(remarks=(_differ(given, "mig"),))
@@ -120,15 +127,15 @@ def _mig(part: Part, devices: PublishedDevices, catalog: Catalog, policies: Sequ
             return Chosen(lacking=(Lacking(own),))
         domain, capacity = devices.qualified(devices.memory)
         least = AtLeast(driver=devices.driver, domain=domain, capacity=capacity, mebibytes=mig.usable_mib or 0)
-        return _told(part, Confinement((Wanted(least, own),)))
+        return Chosen((Wanted(least, own),))
     machines = [device_fields(c.policy.require.machine) for c in policies]
-    inside = [host.gpu for host in hosts(part.vendor, catalog) if host.gpu and all(in_machine(host, m, catalog) for m in machines)]
+    inside = [host.gpu for host in hosts(devices.vendor, catalog) if host.gpu and all(in_machine(host, m, catalog) for m in machines)]
     profiles = {profile.name for gpu in inside for profile in _slices(gpu, mig.slice_gb)}
     if devices.profile is None or not profiles:
         return Chosen(remarks=(_remark("BERTH-204", phrase("nothing left", constraints=(text,)), own),))
     domain, attribute = devices.qualified(devices.profile)
     demand = OneOf(driver=devices.driver, domain=domain, attribute=attribute, values=tuple(sorted(profiles)))
-    return _told(part, Confinement((Wanted(demand, own),)))
+    return Chosen((Wanted(demand, own),))
 
 
 def _slices(gpu: Gpu, gigabytes: int) -> Iterator[MigProfile]:
@@ -154,14 +161,16 @@ def _spoken(policies: Sequence[Compiled], value: Callable[[Compiled], T | None])
     return []
 
 
-def _told(part: Part, found: Confinement) -> Chosen:
-    """Return what a default demands, with a remark for the author, whose claim gets a narrower device."""
+def _told(part: Part, found: Chosen) -> Chosen:
+    """Return a default with a remark for the author, whose claim gets a narrower device by it."""
     given = [cel.read(text) for text in part.texts]
     new = [one for one in found.wanted if not cel.implied(one.demand, [demand for demand in given if demand is not None])]
     constraints = list(dict.fromkeys(c for one in new for c in one.constraints))
     texts = tuple(dict.fromkeys(c.text for c in constraints))
-    remarks = (_remark("BERTH-241", phrase("chosen", request=part.where, constraints=texts), constraints),) if new else ()
-    return Chosen(found.wanted, found.lacking, remarks)
+    names = tuple(sorted({name for c in constraints for name in c.by}))
+    told = phrase("chosen", request=part.where, constraints=texts, policies=names)
+    remarks = (_remark("BERTH-241", told, constraints),) if new else ()
+    return Chosen(found.wanted, found.lacking, (*found.remarks, *remarks))
 
 
 def _differ(given: Sequence[tuple[Compiled, object]], axis: str) -> Remark:

@@ -92,8 +92,9 @@ class _Claim:
         remarks: dict[Remark, None] = {}
         unsaid: dict[Remark, None] = {}
         theirs: list[tuple[Part, list[str]]] = []
+        together = selectors.Together(self.asked.catalog, policies, defaulting)
         for part in self.asked.parts:
-            confinement, default = selectors.of_part(part, self.asked.catalog, policies, defaulting)
+            confinement, default = together.required(part), together.chosen(part)
             if self.request.phase == "validate":
                 if not refused:
                     refused += selectors.unconfined(part, confinement.wanted)

@@ -116,9 +116,9 @@ def _count(value: Any) -> tuple[int, int | None]:
 
 _DRIVER = re.compile(r"""\(?\s*device\.driver\s*==\s*["']([^"']+)["']\s*\)?""")
 """The CEL by which every published DeviceClass names its driver (k8s.io/api/resource/v1 DeviceSelector)."""
-_PART = re.compile(r"""(?:[^&"']|"[^"]*"|'[^']*'|&(?!&))+""")
+_PART = re.compile(r"""(?:[^&"']|"[^"]*"|'[^']*'|(?<!&)&(?!&))+""")
 """What stands between two ``&&``, which may also stand in a string."""
-_ATTRIBUTE = re.compile(r"""\(?\s*device\.attributes\[["']([^"']+)["']\]\.(\w+)\s*==\s*["']([^"']*)["']\s*\)?""")
+_ATTRIBUTE = re.compile(r"""\(?\s*device\.attributes\[["']([^"']+)["']\]\.(\w+)\s*==\s*("[^"\\]*"|'[^'\\]*')\s*\)?""")
 
 
 def device_class(thing: Any) -> DeviceClass:
@@ -132,7 +132,7 @@ def device_class(thing: Any) -> DeviceClass:
             if (found := _DRIVER.fullmatch(part)) is not None:
                 driver = driver or found[1]
             elif (found := _ATTRIBUTE.fullmatch(part)) is not None:
-                equal[f"{found[1]}/{found[2]}"] = found[3]
+                equal[f"{found[1]}/{found[2]}"] = found[3][1:-1]
             else:
                 plain = False
     return DeviceClass(driver, text_of(spec.get("extendedResourceName")), tuple(sorted(equal.items())), plain)

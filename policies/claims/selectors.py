@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from policies.catalog import Catalog
@@ -11,19 +12,41 @@ from policies.claims import cel
 from policies.claims.cel import Demand
 from policies.claims.claim_request import Part
 from policies.claims.confinement import Confinement, Lacking, Wanted, required
-from policies.claims.defaults import RULE, Chosen, chosen
+from policies.claims.defaults import RULE, Chosen, chosen, offered, silent
 from policies.messages import phrase
 from policies.objects.wording import cut
 from policies.offers.constraints import Compiled, fields, who
 from policies.verdict import Edit, Remark, Violation
 
 
-def of_part(part: Part, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled]) -> tuple[Confinement, Chosen]:
-    """Return what these policies require of a part, and the defaults of ``defaulting`` for it."""
-    if part.devices is None:
-        return Confinement(), Chosen()
-    found = required(part.devices, catalog, policies)
-    return found, chosen(part, catalog, policies, defaulting, found)
+@dataclass(slots=True)
+class Together:
+    """What these policies demand of the parts of one claim: found once for each driver and type of devices."""
+
+    catalog: Catalog
+    policies: Sequence[Compiled]
+    defaulting: Sequence[Compiled]
+    """Those of them that match for certain."""
+    _required: dict[str, Confinement] = field(default_factory=dict)
+    _offered: dict[tuple[str, str], Sequence[Chosen]] = field(default_factory=dict)
+
+    def required(self, part: Part) -> Confinement:
+        """Return what is required of a part."""
+        if part.devices is None:
+            return Confinement()
+        key = part.devices.driver
+        if key not in self._required:
+            self._required[key] = required(part.devices, self.catalog, self.policies)
+        return self._required[key]
+
+    def chosen(self, part: Part) -> Chosen:
+        """Return the defaults for a part."""
+        if part.devices is None or not self.defaulting or not silent(part):
+            return Chosen()
+        key = part.devices.driver, part.type
+        if key not in self._offered:
+            self._offered[key] = offered(part.devices, part.type, self.catalog, self.policies, self.defaulting)
+        return chosen(part, self._offered[key], self.required(part))
 
 
 def missing(part: Part, wanted: Iterable[Wanted]) -> list[Wanted]:
@@ -56,7 +79,7 @@ def unconfined(part: Part, wanted: Iterable[Wanted]) -> Iterator[Violation]:
             code="BERTH-127",
             found=phrase("open", request=part.where, wanted=cut(text, 48)),
             advice=phrase("again"),
-            more=(phrase("wanted", wanted=text), phrase("undone"), phrase("selector", text=one.demand.text)),
+            more=(phrase("wanted", wanted=text), phrase("undone"), phrase("text", text=one.demand.text)),
             rule=RULE,
             policies=who(one.constraints),
             fields=fields(one.constraints),

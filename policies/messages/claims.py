@@ -15,7 +15,7 @@ REFUSALS = (
             "wanted": "Required: {wanted}.",
             "undone": "Likely: another webhook removed the selector that Berth wrote, the policies changed in that moment, or the webhook"
             " mutate.claims-made is not registered.",
-            "selector": "Berth writes: {text}",
+            "text": "Berth writes: {text}",
             "full": "{request} has {number} selectors, so there is no room for one that demands {wanted}",
             "fewer": "write at most {most}",
         },
@@ -30,7 +30,8 @@ REMARKS = (
         audience="author",
         of_edits=True,
         templates={
-            "chosen": "{request} names no device, so it gets {constraints:and} alone; for another write a selector (default of a policy)"
+            "chosen": "{request} names no device, so it gets {constraints:and} alone; for another write a selector (default of"
+            " {policies:and})"
         },
     ),
     Row(  # what it requires is not in force on these devices, and only another driver or a catalog can tell them apart

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from policies.claims import requests
+from policies.claims import cel, requests
 from policies.claims.claim_request import ClaimRequest
 from policies.request import Phase
 from policies.verdict import Verdict
@@ -50,10 +50,14 @@ class ClaimReview:
         return ClaimRequest(user=self.user, kind=self.kind, made=self.made, phase=phase)
 
     def size(self) -> int:
-        """Return the bytes of what is judged, for the bound ``decoding.MOST_READ``."""
-        read = ((tuple(requests.choice(one.value)), requests.expressions(one.value)) for one in requests.written(self.kind, self.made))
+        """Return the bytes of what is judged, for the bound ``decoding.MOST_READ``, without the selectors that policies write: else a
+        claim could be too large for its second call."""
+        read: list[Any] = []
+        for one in requests.written(self.kind, self.made):
+            authors = [text for text in requests.expressions(one.value) if cel.read(text) is None]
+            read.append((tuple(requests.choice(one.value)), authors))
         try:
-            return len(orjson.dumps(list(read)))
+            return len(orjson.dumps(read))
         except orjson.JSONEncodeError:  # it reads deeper nests and larger numbers than it writes
             return MOST_READ + 1
 

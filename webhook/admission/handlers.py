@@ -25,6 +25,9 @@ from webhook.telemetry import log, log_fields
 from webhook.telemetry.metrics import Metrics
 from webhook.telemetry.policy_metrics import of_claim
 
+MOST_WRITTEN = 2**20
+"""Bytes of a claim's patch: etcd takes objects of 1.5 MiB."""
+
 
 class NotYet(Exception):
     """Something that the decision depends on is about to arrive: the call is to be sent again."""
@@ -101,6 +104,9 @@ def _claim(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics)
     if not snapshot.knows(asked.namespace):
         raise NotYet
     verdict = judging.judge(asked.request(phase), snapshot.facts_for(asked.namespace))
+    written = len(orjson.dumps(verdict.patch)) if verdict.patch else 0
+    if written > MOST_WRITTEN:
+        return _overgrown(phase, asked, written, snapshot)
     word = log_fields.decision(verdict, phase)
     if not asked.dry_run:
         metrics.count(of_claim(verdict))

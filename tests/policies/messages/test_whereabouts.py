@@ -32,6 +32,7 @@ NO_VALUE_SOMETIMES = {
     "BERTH-111": "several amounts are added up, or a claim has no path in a pod",
     "BERTH-112": "the same",
     "BERTH-121": "several values contradict what is required together, or a resource's name does",
+    "BERTH-127": "a claim has no path in a pod",
     "BERTH-126": "a claim's class has no path in a pod, and a device outside what is required may be in several containers",
     "BERTH-131": "a claim's toleration has no path in a pod",
     "BERTH-133": "the policies contradict one another, not the pod",

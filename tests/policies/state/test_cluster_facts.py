@@ -65,13 +65,30 @@ def test_a_nodepools_own_grace(text: object, seconds: int | None) -> None:
 )
 def test_a_device_class_names_its_driver(selectors: object, driver: str) -> None:
     """By the CEL that published classes use; "" where it names none, or not it alone."""
-    assert read(thing("DeviceClass", spec={"selectors": selectors})).device_classes == {"x": DeviceClass(driver)}
+    assert read(thing("DeviceClass", spec={"selectors": selectors})).device_classes["x"].driver == driver
+
+
+@pytest.mark.parametrize(
+    ("text", "equal", "plain"),
+    [
+        ("device.driver == 'a' && device.attributes['a'].type == 'mig'", (("a/type", "mig"),), True),
+        ("""(device.attributes["a"].x == "b && device.driver == 'c'")""", (("a/x", "b && device.driver == 'c'"),), True),
+        ("device.driver == 'a' && device.attributes['a'].type != 'mig'", (), False),
+        ("device.driver == 'a' && 'x' in device.attributes['a']", (), False),
+        ("device.driver == 'a'", (), True),
+    ],
+)
+def test_what_else_a_device_class_selects(text: str, equal: tuple[tuple[str, str], ...], plain: bool) -> None:
+    """The values of attributes, and whether these and a driver are all."""
+    found = read(thing("DeviceClass", spec={"selectors": [{"cel": {"expression": text}}]})).device_classes["x"]
+    assert (found.equal, found.plain) == (equal, plain)
+    assert found.driver in ("a", "")
 
 
 def test_a_device_class_names_its_extended_resource() -> None:
     """By which pods ask for its devices in place of a claim."""
     assert read(thing("DeviceClass", spec={"extendedResourceName": "example.com/h100"})).device_classes == {
-        "x": DeviceClass("", "example.com/h100")
+        "x": DeviceClass("", "example.com/h100", (), True)
     }
 
 
@@ -290,7 +307,8 @@ def of_its_type(entry: Entry) -> bool:
         case "pool_specs":
             return isinstance(entry.value, str)
         case "device_classes":
-            return isinstance(entry.value, DeviceClass) and all(isinstance(text, str) for text in entry.value)
+            texts = (*entry.value[:2], *(text for pair in entry.value.equal for text in pair))
+            return isinstance(entry.value, DeviceClass) and all(isinstance(text, str) for text in texts)
         case "taints":
             return all(isinstance(one, Taint) and one.key and isinstance(one.value, str) for one in entry.value)
         case "resources":

@@ -29,7 +29,7 @@ def verdict(case: Case) -> Verdict:
     """What comes of the review that the API server would send."""
     given = case.given
     asked = claim_review.from_document(review_of(given["claim"], namespace=given["namespace"], user=given["user"]))
-    return judging.judge(asked.request("mutate"), case.facts(given["namespace"]))
+    return judging.judge(asked.request(given["phase"]), case.facts(given["namespace"]))
 
 
 def outcome(case: Case) -> dict[str, Any]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
 import orjson
 import pytest
 
+from policies.patch.json_tree import apply_patch
+from policies.request import Phase
 from policies.state.cluster_facts import Choice, ClusterFacts, DeviceClass
 from policies.state.snapshot import Snapshot
 from tests.support import snapshots
@@ -41,9 +44,9 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> list[Raw]:
     return logged
 
 
-def validated(document: Raw, facts: Snapshot = FEW, metrics: Metrics | None = None) -> tuple[str, Raw]:
+def validated(document: Raw, facts: Snapshot = FEW, metrics: Metrics | None = None, phase: Phase = "validate") -> tuple[str, Raw]:
     """The decision, and the response."""
-    word, body = handlers.judged("validate", orjson.dumps(document), facts, metrics or Metrics("test"))
+    word, body = handlers.judged(phase, orjson.dumps(document), facts, metrics or Metrics("test"))
     response: Raw = orjson.loads(body)["response"]
     return word, response
 
@@ -55,8 +58,7 @@ def test_every_version_is_read(api: str, template: bool) -> None:
     one = exactly(count=8, tolerations=[ACCESS], adminAccess=True)
     request = one if api != "v1beta1" else {"name": "gpu", **one["exactly"]}
     asked = claim_review.from_document(review_of(claim(request, api=api, template=template)))
-    assert asked.claim == ((Choice("gpu.nvidia.com", 8, 8, True, (ACCESS,)),),)
-    assert asked.request().path == ("spec.spec.devices.requests" if template else "spec.devices.requests")
+    assert asked.request("mutate").claim == ((Choice("gpu.nvidia.com", 8, 8, True, (ACCESS,)),),)
 
 
 def test_a_claim_without_a_name_yet_is_read() -> None:
@@ -64,7 +66,7 @@ def test_a_claim_without_a_name_yet_is_read() -> None:
     made = claim(exactly(count=8))
     made["metadata"] = {"generateName": "train-gpu-"}
     asked = claim_review.from_document(review_of(made))
-    assert (asked.name, asked.kind, len(asked.claim)) == ("train-gpu-", "ResourceClaim", 1)
+    assert (asked.name, asked.kind, len(asked.request("mutate").claim)) == ("train-gpu-", "ResourceClaim", 1)
 
 
 def test_a_claim_is_refused_in_an_answer(lines: list[Raw]) -> None:
@@ -102,10 +104,36 @@ def test_the_others_are_allowed(made: Raw, word: str) -> None:
 def test_warn_is_told_to_who_makes_it() -> None:
     """As a warning and in the audit log; Audit in the audit log alone."""
     soft = under(of("Warn", gpusPerPod={"max": 4}), of("Audit", gpusPerPod={"max": 2}))
-    word, response = validated(review_of(claim(exactly(count=8))), soft)
+    word, response = validated(review_of(claim(exactly(count=8))), soft, phase="mutate")
     assert (word, response["allowed"], len(response["warnings"])) == ("admitted", True, 1)
+    assert validated(review_of(claim(exactly(count=8))), soft) == ("admitted", {"uid": "u-1", "allowed": True})
     assert response["warnings"][0].startswith("BERTH-111 (would be refused, were ClusterGPUPolicy/warn in Enforce): the claim asks for 8")
     assert [one["mode"] for one in json.loads(response["auditAnnotations"]["would"])] == ["Audit", "Warn"]
+
+
+def test_what_is_required_is_written_and_recorded(lines: list[Raw]) -> None:
+    """As a JSON Patch with the selector and who asked for it, which /validate then admits, and not the claim without it."""
+    hopper = under(of("Enforce", families={"in": ["hopper"]}))
+    made = claim(exactly(), template=True)
+    word, response = validated(review_of(made), hopper, phase="mutate")
+    assert (word, response["allowed"], response["patchType"]) == ("patched", True, "JSONPatch")
+    patch = json.loads(base64.b64decode(response["patch"]))
+    assert [one["path"] for one in patch] == ["/spec/spec/devices/requests/0/exactly/selectors", "/metadata/annotations"]
+    assert json.loads(patch[1]["value"]["berth.dev/applied"])[0]["path"] == "/spec/spec/devices/requests/0/exactly/selectors/0"
+    assert (lines[0]["phase"], lines[0]["edits"][0]["rule"]) == ("mutate", "device_selectors")
+    assert validated(review_of(apply_patch(made, patch)), hopper) == ("admitted", {"uid": "u-1", "allowed": True})
+    word, response = validated(review_of(made), hopper)
+    assert (word, "BERTH-127" in response["status"]["message"]) == ("refused", True)
+
+
+def test_what_is_written_makes_no_claim_too_large() -> None:
+    """The largest with three selectors for each of 256 ways is judged again, as another webhook may make it come back."""
+    strict = under(of("Enforce", families={"notIn": ["turing"]}, gpuMemory={"min": 16}, sharing=["Exclusive"]))
+    made = claim(*[first_of(*[exactly()] * 8)] * 32)
+    word, response = validated(review_of(made), strict, phase="mutate")
+    edited = apply_patch(made, json.loads(base64.b64decode(response["patch"])))
+    assert (word, len(orjson.dumps(edited)) > 4 * MOST_READ) == ("patched", True)
+    assert [validated(review_of(edited), strict, phase=phase)[0] for phase in ("mutate", "validate")] == ["admitted", "admitted"]
 
 
 def test_nothing_is_told_of_a_dry_run(lines: list[Raw]) -> None:
