@@ -109,4 +109,4 @@ def test_while_berth_is_dead_claims_are_stored_and_counted(cluster: Cluster, ber
     assert {key: number for key, number in since(before, cluster).items() if key[0] == FAIL_OPEN} == {}
     assert made(cluster, namespace, claim(WRONG["too many"][0])).ok
     found = {key: number for key, number in since(before, cluster).items() if key[0] == FAIL_OPEN}
-    assert found == {(FAIL_OPEN, "validate.claims-made.berth.dev", ""): 1}
+    assert found == {(FAIL_OPEN, f"{phase}.claims-made.berth.dev", ""): 1 for phase in ("mutate", "validate")}

@@ -19,9 +19,9 @@ from policies.state.snapshot import Facts
 from policies.verdict import Verdict
 from tests.reference import claims as reference
 from tests.support.cases.golden import catalog_with
+from tests.support.claims import random_claims
+from tests.support.claims.random_claims import ACCELERATORS, any_claim, facts_of, policies
 from tests.support.counts import count
-from tests.support.generators import random_claims
-from tests.support.generators.random_claims import ACCELERATORS, any_claim, facts_of, policies
 
 Raw = dict[str, Any]
 CATALOG = catalog_with()
