@@ -12,6 +12,7 @@ from cli.judging.template_edits import project
 from policies.claims import judging
 from policies.explain import admission_preview
 from policies.explain.admission_preview import Judgement
+from policies.patch.json_patch import Patch
 from policies.patch.json_tree import set_at, value_at
 from policies.pods.permissions import FRACTIONS
 from policies.state.snapshot import Facts, Snapshot
@@ -69,7 +70,12 @@ class Outcome:
     @property
     def edits(self) -> int:
         own = len(self.queue.edits) if self.queue is not None else 0
-        return 0 if self.refused else own + sum(len(pod.edits) for pod in self.pods)
+        return 0 if self.refused else own + sum(len(pod.edits) for pod in self.pods) + len(self.claim_edits)
+
+    @property
+    def claim_edits(self) -> tuple[Edit, ...]:
+        """The edits of a claim or template: none if it is refused."""
+        return () if self.claim is None or self.claim.violations else self.claim.edits
 
 
 def judge(manifest: Manifest, snapshot: Snapshot) -> Outcome:
@@ -80,15 +86,28 @@ def judge(manifest: Manifest, snapshot: Snapshot) -> Outcome:
     refused = any(pod.violations for pod in pods) or bool(queue and queue.violations)
     edited, own = any(pod.edits for pod in pods), queue.patch if queue is not None else ()
     found = () if manifest.fact else held(manifest.value, snapshot)
+    claim = None if manifest.claim is None else judging.judge(manifest.claim, facts)
     return Outcome(
         manifest=manifest,
         pods=pods,
-        claim=None if manifest.claim is None else judging.judge(manifest.claim, facts),
+        claim=claim,
         held=found,
         unjudged=tuple(one for one in found if not any(_reads(subject, one.path) for subject in manifest.subjects)),
         queue=queue,
-        after=_edited(apply_patch(manifest.value, own), pods) if (edited or own) and not refused else manifest.value,
+        after=_edited(apply_patch(manifest.value, own), pods)
+        if (edited or own) and not refused
+        else _with_selectors(manifest.value, claim),
     )
+
+
+def _with_selectors(value: Any, claim: Verdict | None) -> Any:
+    """Return a claim or template with its edits, without the record of them; any other object as it is."""
+    if claim is None or claim.violations or not claim.edits:
+        return value
+    patch = Patch(value)
+    for edit in claim.edits:
+        patch.apply(edit)
+    return patch.pod
 
 
 def judge_pod(subject: Subject, facts: Facts) -> Judged:

@@ -55,7 +55,7 @@ def _style(outcome: Outcome) -> Style | None:
 
 def _reasons(outcome: Outcome) -> Iterator[str]:
     if outcome.claim is not None:
-        yield from (f"  {line}" for line in _of_claim(outcome.claim))
+        yield from (f"  {line}" for line in _of_claim(outcome.claim, outcome.manifest.value))
     if outcome.queue is not None:
         yield from (f"  {violation}" for violation in outcome.queue.violations)
         yield from (f"  warning: {remark}" for remark in warnings.warned(outcome.queue.remarks, outcome.queue.violations, {}))
@@ -74,6 +74,8 @@ def of_platform(outcome: Outcome) -> Iterator[str]:
 def _of_platform(outcome: Outcome) -> Iterator[str]:
     if outcome.queue is not None:
         yield from (f"for the platform team: {remark}" for remark in warnings.of_platform(outcome.queue.remarks, {}))
+    said = outcome.claim.remarks if outcome.claim is not None else ()
+    yield from (f"for the platform team: {remark}" for remark in warnings.of_platform(said, outcome.manifest.value))
     for pod in outcome.pods:
         raw = pod.subject.review.pod
         yield from (f"for the platform team: {remark}" for remark in warnings.of_platform(pod.remarks, raw))
@@ -87,7 +89,8 @@ def decision(outcome: Outcome) -> str:
     if outcome.refused:
         return "refused"
     if outcome.manifest.fact:
-        return "taken as a fact for this run"
+        edited = f", and admitted with {_count(outcome.edits, 'edit')}" if outcome.edits else ""
+        return f"taken as a fact for this run{edited}"
     if not outcome.pods:
         return f"not judged: {_why_not(outcome)}"
     beside = _beside(outcome.unjudged)
@@ -125,8 +128,9 @@ def _why(outcome: Outcome) -> str:
     return "; no policy matches" if created and not any(pod.mutate.matched for pod in outcome.pods) else ""
 
 
-def _of_claim(verdict: Verdict) -> Iterator[str]:
+def _of_claim(verdict: Verdict, made: Any) -> Iterator[str]:
     yield from map(str, verdict.violations)
+    yield from (f"warning: {remark}" for remark in warnings.warned(verdict.remarks, verdict.violations, made))
     for would in verdict.would:
         yield from _would(would, None)
 

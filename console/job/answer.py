@@ -78,7 +78,8 @@ class Teller:
         subject = self._explained(outcome)
         title = f"{manifest.kind} {manifest.name}".strip()
         if subject is None:
-            return Answer(title=title, namespace=manifest.namespace, verdict=verdict.of_manifest(outcome, None), said=_said(outcome))
+            said, lines = _said(outcome), changes(outcome, self._view.shows_policy)
+            return Answer(title=title, namespace=manifest.namespace, verdict=verdict.of_manifest(outcome, None), said=said, lines=lines)
         found = self._seen(self.explainer.of_manifest(title, manifest, ()))
         answer = Answer(
             title=title,

@@ -34,7 +34,8 @@ def changes(outcome: Outcome, shows: Callable[[str], bool] = lambda _policy: Tru
     if before is after:
         return ()
     olds, news = list(paths(before)), list(paths(after))
-    edits = [(edit, pod) for pod in outcome.pods for edit in pod.edits]
+    edits: list[tuple[Edit, Judged | None]] = [(edit, pod) for pod in outcome.pods for edit in pod.edits]
+    edits += [(edit, None) for edit in outcome.claim_edits]
     marked: list[Line] = []
     old = new = 0
     for line in marked_lines(before, after):
@@ -57,9 +58,9 @@ def _shown(marked: Sequence[Line]) -> Iterator[Line]:
         yield Line("@", f"{len(marked) - done} lines that stay as they are")
 
 
-def _wrote(edit: Edit, pod: Judged, path: Path, after: Any) -> bool:
-    """Return whether an edit wrote, or took away, the line of the manifest at a path."""
-    return any(_touches(edit, one, after, path) for one in parts.in_pod(path, pod.subject.parts))
+def _wrote(edit: Edit, pod: Judged | None, path: Path, after: Any) -> bool:
+    """Return whether an edit of a pod, or of the object itself, wrote, or took away, the line of the manifest at a path."""
+    return any(_touches(edit, one, after, path) for one in ([path] if pod is None else parts.in_pod(path, pod.subject.parts)))
 
 
 def _touches(edit: Edit, inside: Path, after: Any, path: Path) -> bool:

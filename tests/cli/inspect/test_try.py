@@ -432,6 +432,27 @@ def test_objects_of_the_input_are_facts(run: Any, policy: Path) -> None:
     assert ran.code == 1
 
 
+def test_a_claim_is_shown_with_its_selectors(run: Any, policy: Path) -> None:
+    """At its own place, without the record; a default is told to its author, what a driver does not publish to the platform team."""
+    policy.write_text(yaml_text({**POLICY, "spec": {"mode": "Enforce", "require": {"sharing": ["Exclusive"]}, "default": LIKE_L4}}))
+    driver = {"cel": {"expression": "device.driver == 'gpu.nvidia.com'"}}
+    known = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "any"}, "spec": {"selectors": [driver]}}
+    requests = [{"name": name, "exactly": {"deviceClassName": name}} for name in ("any", "gpu.intel.com")]
+    spec = {"spec": {"devices": {"requests": requests}}}
+    template = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "one"}, "spec": spec}
+    ran = run(known, template)
+    assert (
+        'ResourceClaimTemplate "one": taken as a fact for this run, and admitted with 2 edits\n  warning: BERTH-241: spec.spec.' in ran.err
+    )
+    assert ran.err.splitlines()[-1].startswith("for the platform team: BERTH-242: sharing [Exclusive]")
+    shown = ran.documents[1]["spec"]["spec"]["devices"]["requests"]
+    assert [len(one["exactly"].get("selectors", [])) for one in shown] == [2, 0]
+    assert (ran.documents[1]["metadata"], ran.code) == ({"name": "one"}, 0)
+
+
+LIKE_L4 = {"models": {"in": ["L4"]}}
+
+
 def test_nodes_of_the_input_tell_the_platform(run: Any) -> None:
     """With --platforms auto, as those of --facts do."""
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": {"cloud.google.com/gke-nodepool": "a"}}}

@@ -16,9 +16,12 @@ from cli.output.yaml_writer import lines
 from console.job.changes import changes, paths
 from console.world.scope import ALL, EVERYTHING, Scope
 from policies.document import Document
+from tests.support import snapshots
+from tests.support.cases.golden import catalog_with, policies_of
 from tests.support.console.asked import asked
 from tests.support.console.worlds import world
 from tests.support.counts import count
+from tests.support.generators.written_claims import claim, exactly
 from tests.support.recorded import eks
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "docs" / "examples").glob("*.yaml"))
@@ -82,3 +85,15 @@ def test_a_policy_that_may_not_be_listed_is_not_named_beside_its_lines() -> None
         text = asked(found, "/job", scope, pod="team/p").text
         assert "terminationGracePeriodSeconds: 300" in text
         assert ("guard-of-others" in text) == named
+
+
+def test_a_selector_of_a_claim_has_its_policy() -> None:
+    """Each line of it, and no other."""
+    spec = {"mode": "Enforce", "require": {"families": {"in": ["hopper"]}}}
+    policies = policies_of([{"kind": "ClusterGPUPolicy", "metadata": {"name": "hopper-alone"}, "spec": spec}], catalog_with())
+    snapshot = snapshots.build(policies, catalog_with(), platforms=("gfd",))
+    made = claim(exactly(), template=True)
+    outcome = judge(read(Document(file="f", value=made), snapshot.catalog, "research"), snapshot)
+    found = changes(outcome)
+    assert [line.policies for line in found if line.mark == "+"] == [("ClusterGPUPolicy/hopper-alone",)] * 3
+    assert [line for line in found if line.policies and line.mark != "+"] == []
