@@ -68,7 +68,7 @@ def labelled(value: Raw, *specs: Raw, kind: tuple[str, str, str] = JOB, **asked:
 
 def refused(value: Raw, *specs: Raw, kind: tuple[str, str, str] = JOB, **asked: Any) -> str:
     """The refusal, "" if there is none."""
-    _, answer = handlers.validated(review(value, kind, **asked), world(*specs), Metrics("0"))
+    _, answer = handlers.judged("validate", review(value, kind, **asked), world(*specs), Metrics("0"))
     response = json.loads(answer)["response"]
     assert response["allowed"] == ("status" not in response)
     return str(response.get("status", {}).get("message", ""))
