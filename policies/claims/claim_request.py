@@ -11,7 +11,12 @@ from policies.claims import requests
 from policies.claims.requests import Choice, Claim
 from policies.request import Phase
 from policies.state.snapshot import Facts, Snapshot
+from policies.state.untyped import map_at
 from policies.verdict import Path, dotted
+
+SCHEDULER = "system:kube-scheduler"
+EXTENDED = "resource.kubernetes.io/extended-resource-claim"
+"""Annotation (k8s.io/api/resource/v1 ExtendedResourceClaimAnnotation)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +32,12 @@ class ClaimRequest:
     def claim(self) -> Claim:
         """The requests."""
         return requests.claim(self.kind, self.made)
+
+    @property
+    def chosen(self) -> bool:
+        """True for the claim that kube-scheduler makes for a pod's extended resources (KEP-5004): it has chosen the devices by then, and no
+        selector would be asked. Told by its user, for anybody may write the annotation."""
+        return self.user == SCHEDULER and map_at(self.made, "metadata", "annotations").get(EXTENDED) == "true"
 
 
 class Part(NamedTuple):

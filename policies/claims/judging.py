@@ -93,7 +93,7 @@ class _Claim:
         unsaid: dict[Remark, None] = {}
         theirs: list[tuple[Part, list[str]]] = []
         together = selectors.Together(self.asked.catalog, policies, defaulting)
-        for part in self.asked.parts:
+        for part in () if self.request.chosen else self.asked.parts:
             confinement, default = together.required(part), together.chosen(part)
             if self.request.phase == "validate":
                 if not refused:

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from policies.messages import At, Phrase, phrase
-from policies.offers.constraints import fields, who
 from policies.planning import author_words
 from policies.planning.merged_settings import MergedSettings
 from policies.planning.plan import Plan
@@ -22,9 +21,10 @@ from policies.pods.interval import NONE, Count
 from policies.pods.permissions import is_fraction
 from policies.pods.view import asks
 from policies.policy import Sharing
-from policies.reasons import open_counts, refusal_messages
+from policies.reasons import open_counts
 from policies.reasons.slice_suggestions import MOST_SAID, nearest_slice
 from policies.request import Request
+from policies.rules import device_classes
 from policies.settings.limits import Limit
 from policies.verdict import Edit, Path, Violation, at_field
 
@@ -40,7 +40,7 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
     """Yield a violation for each count or resource name that is wrong or not allowed."""
     yield from _per_pod(plan)
     yield from _shared(plan)
-    yield from _of_no_known_class(plan)
+    yield from device_classes.check(plan)
     yield from _mixed(plan)
     yield from _misspelt(plan)
     yield from _no_such_slice(plan)
@@ -145,28 +145,6 @@ def _ways(plan: Plan) -> Iterator[tuple[Sharing, Phrase, Path]]:
             yield "TimeSliced", phrase("unknown", name=resource.name), place
         elif resource.kind == "mig" or (resource.parts is not None and min(resource.parts) > 1):
             yield "MIG", phrase("resource", name=resource.name), place
-
-
-def _of_no_known_class(plan: Plan) -> Iterator[Violation]:
-    """Yield a violation for the first device of an unknown class or missing claim, if machines are
-    constrained.
-
-    Such a device satisfies no ``in`` and no ``notIn``.
-    """
-    unknown = next(open_counts.of_no_known_class(plan), None)
-    demands = [c for c in plan.constraints if c.axis == "machine"]
-    if unknown is not None and demands:
-        found = phrase("open", open=unknown[0], demands=refusal_messages.joined(demands))
-        yield Violation(
-            code="BERTH-126",
-            found=found,
-            advice=unknown[1],
-            more=(refusal_messages.required(demands),),
-            rule=NAME,
-            policies=who(demands),
-            about=unknown[2],
-            fields=fields(demands),
-        )
 
 
 def _mixed(plan: Plan) -> Iterator[Violation]:

@@ -70,7 +70,28 @@ class Refusals(Case):
     def of_no_known_class(self) -> set[str]:
         """Devices that nobody knows are inside no ``in`` and outside no ``notIn``."""
         unknown = any(r.vendor == "" for r in self.asked.values()) or any("" in claim.vendors for claim in self.asking.claims)
-        return {"BERTH-126"} if unknown and any(p.require.machine != Machine() for p in self.policies) else set()
+        if unknown and any(p.require.machine != Machine() for p in self.policies):
+            return {"BERTH-126"}
+        vendors = {r.vendor for r in self.asked.values() if r.kind == "dra"}.union(*(claim.vendors for claim in self.asking.claims))
+        return (
+            {"BERTH-126"} if any(self.has_nothing(p.require.machine, vendor) for p in self.policies for vendor in vendors - {""}) else set()
+        )
+
+    def has_nothing(self, machine: Machine, vendor: str) -> bool:
+        """Whether no model of a vendor, and none that the catalog lacks, is inside families, models and memory."""
+        lists = [(one, of) for one, of in ((machine.families, "family"), (machine.models, "model")) if one is not None]
+        if machine.gpu_memory is None and not any(one.in_ for one, _ in lists):
+            return False
+        for gpu in self.catalog.gpus:
+            names = {"family": {gpu.family}, "model": {gpu.model, *gpu.groups}}
+            right = all((not one.in_ or names[of] & set(one.in_)) and not names[of] & set(one.not_in) for one, of in lists)
+            size = machine.gpu_memory
+            if size is not None:
+                least, most = size.min or 0, size.max or 10**6
+                right = right and gpu.memory_gb is not None and least <= gpu.memory_gb <= most
+            if gpu.vendor == vendor and right:
+                return False
+        return True
 
     def names(self) -> set[str]:
         out = set()
