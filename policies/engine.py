@@ -27,13 +27,10 @@ from policies.request import Request
 from policies.rules import RULES
 from policies.rules.device_counts import UNCOUNTED
 from policies.state.snapshot import Facts
-from policies.verdict import NOTHING, Edit, Path, Remark, Verdict, Violation, Would
+from policies.verdict import MOST_AUDITED, NOTHING, Edit, Path, Remark, Verdict, Violation, Would
 
 __all__ = ["Request", "arrived", "evaluate"]
 
-MOST_AUDITED = 16
-"""Audit and Warn policies evaluated per pod: each costs a whole evaluation; the rest are only counted
-(design section 2)."""
 MOST_FOUND = 50
 """The most violations of one pod that are reported: an answer holds twenty, and a pod can be made that
 each of a hundred policies forbids hundreds of times. It is refused all the same."""

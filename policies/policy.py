@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from policies.values.label_selector import LabelSelector
+from policies.label_selector import LabelSelector
 from policies.verdict import Mode
 
 GROUP = "berth.dev"

@@ -58,6 +58,9 @@ def dotted(path: Path) -> str:
 FIRST_READ = 200
 """The characters within which code, fact and fix should fit: what a Job's event or a narrow terminal shows
 (design section 1, law 9)."""
+MOST_AUDITED = 16
+"""Audit and Warn policies evaluated per pod: each costs a whole evaluation; the rest are only counted
+(design section 2)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

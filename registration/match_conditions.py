@@ -25,8 +25,8 @@ from textwrap import indent
 from policies.catalog import Catalog, Workload
 from policies.catalog.parse.kinds import paths_of
 from policies.pods.permissions import FRACTIONS, QUEUE_NAME
+from policies.pods.queue_systems import KEPT_ANNOTATIONS, KEPT_LABELS, SYSTEMS
 from policies.pods.view import MIRROR
-from policies.queues.systems import KEPT_ANNOTATIONS, KEPT_LABELS, SYSTEMS
 from registration.re2 import prefix, re2
 
 NODES = "system:nodes"

@@ -32,7 +32,7 @@ from policies.scheduling.nodes import NodeGroup
 from policies.scheduling.pools import Pool
 from policies.scheduling.wants import Wants, wants
 from policies.state.snapshot import Facts, Snapshot
-from policies.state.untyped import map_at, maps_in, text_of
+from policies.values.untyped import map_at, maps_in, text_of
 
 Raw = dict[str, Any]
 _KINDS = ("node.kubernetes.io/instance-type", "nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator")

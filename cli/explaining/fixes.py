@@ -10,7 +10,7 @@ from cli.given.manifests import Manifest, Subject
 from cli.judging.template_edits import project
 from policies.patch.applied import APPLIED
 from policies.patch.json_tree import set_at, value_at
-from policies.state.untyped import map_at, maps_in
+from policies.values.untyped import map_at, maps_in
 from policies.verdict import Edit
 from policies.workloads import parts
 

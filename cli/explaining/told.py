@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.explaining.explanation import Told
 from cli.given.asked_cluster import Asked
-from policies.state.untyped import map_at, maps_in, text_of
+from policies.values.untyped import map_at, maps_in, text_of
 
 Raw = dict[str, Any]
 MOST_TOLD = 6

@@ -12,7 +12,7 @@ from cli.given import embedded
 from policies.catalog import Catalog
 from policies.claims.claim_request import ClaimRequest
 from policies.document import Document, InputError, kind_of
-from policies.modes.readings import OPERATOR, STACKS
+from policies.facts.offered_devices import OPERATOR, STACKS
 from policies.patch.json_tree import value_at
 from policies.verdict import Path
 from policies.workloads import parts, pod_schema

@@ -15,8 +15,8 @@ from cluster.watch.kinds import KINDS, Watched
 from cluster.watch.listing import Listing
 from policies.catalog import Catalog
 from policies.document import InputError
+from policies.facts.cluster_facts import ClusterFacts
 from policies.pods.unlisted_accelerators import overlooked
-from policies.state.cluster_facts import ClusterFacts
 
 _WATCHED = {watched.kind: watched for watched in KINDS}
 

@@ -9,7 +9,7 @@ from typing import Any
 from documents.files import read_documents
 from policies.audit.stored_report import KINDS, StoredReport, is_ours, stored_report
 from policies.document import InputError, objects
-from policies.state.untyped import map_at, text_of
+from policies.values.untyped import map_at, text_of
 
 TYPED = "kubectl get reports -A -o json > reports.json"
 

@@ -16,10 +16,10 @@ from documents.files import read_objects
 from policies.audit.stored_pod import Controller, widest
 from policies.catalog import Catalog
 from policies.document import InputError
+from policies.facts.cluster_facts import KINDS, ClusterFacts
 from policies.modes.advertised import published
 from policies.scan.objects_read import Cluster
 from policies.scan.of_nodes.node_pools import POOL_LABEL
-from policies.state.cluster_facts import KINDS, ClusterFacts
 
 
 def read(kubeconfig: str | None, context: str | None, namespace: str | None, catalog: Catalog, progress: Progress) -> Cluster:

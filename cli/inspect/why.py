@@ -22,11 +22,11 @@ from documents.files import read_objects
 from policies.catalog import Catalog
 from policies.catalog.prices import prices
 from policies.document import InputError
+from policies.facts.cluster_facts import KINDS
 from policies.scheduling.fleet import Fleet, fleet_of
-from policies.state.cluster_facts import KINDS
 from policies.state.snapshot import Snapshot
-from policies.state.untyped import map_at
 from policies.state.updater import Options, Updater
+from policies.values.untyped import map_at
 from webhook.reload.sources import options
 
 PLACES = ("Node", "NodePool", "DeviceClass")

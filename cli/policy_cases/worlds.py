@@ -16,12 +16,12 @@ from documents.files import SHIPPED_CATALOG, read_documents
 from policies.catalog import Catalog
 from policies.catalog.parse import CatalogError, from_mappings
 from policies.document import Document, InputError, objects
+from policies.facts.cluster_facts import ClusterFacts
 from policies.nearest import hint
 from policies.objects.definition import KINDS
 from policies.objects.field_types import Kind
 from policies.objects.parse import parse_objects
 from policies.policy import API_VERSION, NodeTemplate, Policy, PolicySet
-from policies.state.cluster_facts import ClusterFacts
 from policies.state.snapshot import Snapshot
 from policies.state.updater import AUTO, Options, Updater
 from policies.verdict import Mode

@@ -12,7 +12,7 @@ from policies.catalog import Catalog
 from policies.pods.view import Raw
 from policies.replay.arrival import as_met
 from policies.request import Request
-from policies.state.untyped import map_at, text_of
+from policies.values.untyped import map_at, text_of
 from policies.workloads.controllers import bare_pod
 from webhook.admission import review
 from webhook.admission.review import ReviewError, Unreadable

@@ -15,7 +15,7 @@ from policies.explain.admission_preview import Judgement
 from policies.pods.view import Raw
 from policies.replay import recorded
 from policies.replay.decision import Decision
-from policies.state.untyped import map_at, text_of
+from policies.values.untyped import map_at, text_of
 from registration.configurations import DOMAIN
 from webhook.admission import audit_annotations
 

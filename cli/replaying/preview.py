@@ -15,7 +15,7 @@ from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen
 from documents.files import read_policies
 from policies.catalog import Catalog
-from policies.state.cluster_facts import ClusterFacts
+from policies.facts.cluster_facts import ClusterFacts
 from policies.state.objects import Change, Key, id_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater

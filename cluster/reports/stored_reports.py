@@ -11,7 +11,7 @@ import orjson
 
 from cluster.watch.kinds import Raw, Watched, map_of
 from policies.audit.workload_report import KIND, OPEN_REPORTS, PLAIN_KIND, POLICY_REPORTS, SOURCE
-from policies.state.untyped import maps_in, text_of
+from policies.values.untyped import maps_in, text_of
 
 ReportKey = tuple[str, str]
 """(namespace, name)"""

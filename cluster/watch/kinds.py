@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from policies.modes.readings import OPERATOR, slimmed
+from policies.facts.offered_devices import OPERATOR, slimmed
 from policies.policy import API_VERSION, GROUP
 from policies.state.objects import Key
 

@@ -11,11 +11,11 @@ from console.berths.uses import Use, state, use
 from console.world.derived import Derived
 from console.world.world import World
 from policies.catalog import Catalog, Gpu
+from policies.facts.places import passes
 from policies.policy import Taint
 from policies.scan.node_price import NodePrices
 from policies.scan.seen import GpuNode
 from policies.scheduling.nodes import Node
-from policies.state.places import passes
 
 _WORDS = {"gpu": ("Whole GPUs", "GPU"), "shared": ("Shared GPUs", "share"), "partition": ("Partitions", "partition")}
 """Kind of resource -> what its devices are, and one of them."""

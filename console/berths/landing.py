@@ -15,6 +15,7 @@ from console.berths.groups import Group
 from console.world.derived import Derived
 from console.world.world import World
 from policies.explain.admission_preview import judge
+from policies.facts.places import passes
 from policies.lru import LruCache
 from policies.mending.edits import changed
 from policies.mending.smallest import smallest
@@ -26,7 +27,6 @@ from policies.scheduling.fleet import Fleet, Place, blockers
 from policies.scheduling.nodes import Node, grouped
 from policies.scheduling.pools import POOL, Pool
 from policies.scheduling.wants import wants
-from policies.state.places import passes
 from policies.state.snapshot import Facts
 from policies.verdict import Violation
 

@@ -15,7 +15,7 @@ from console.world.view import View
 from console.world.world import Raw, World
 from policies.catalog import Catalog
 from policies.document import InputError
-from policies.state.untyped import map_at, text_of
+from policies.values.untyped import map_at, text_of
 from policies.workloads.templates import workload_of
 
 QUEUED = Kind("kueue.x-k8s.io", "workloads")

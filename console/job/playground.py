@@ -13,13 +13,13 @@ from console.world.view import View
 from console.world.world import Raw, World
 from documents.yaml_reader import documents
 from policies.document import Document, InputError, objects
+from policies.facts.cluster_facts import KINDS
 from policies.objects import definition
 from policies.objects.parse import parse_objects
-from policies.state.cluster_facts import KINDS
 from policies.state.objects import Change, Key
 from policies.state.snapshot import Snapshot
-from policies.state.untyped import map_at, text_of
 from policies.state.updater import Updater
+from policies.values.untyped import map_at, text_of
 
 FILE = "policy"
 """What errors call the text in the field of that name."""

@@ -12,10 +12,10 @@ from console.world.builder import Builder
 from console.world.world import Raw, World
 from documents.files import read_policies
 from policies.catalog import Catalog
+from policies.facts.cluster_facts import KINDS
 from policies.objects import definition
-from policies.state.cluster_facts import KINDS
 from policies.state.objects import Change, Key
-from policies.state.untyped import map_at
+from policies.values.untyped import map_at
 from webhook.reload.sources import DEFAULT_POLICIES, SourcesError
 
 

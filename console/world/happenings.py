@@ -12,7 +12,7 @@ from cluster.status.events import CONTROLLER, NOTE
 from cluster.watch.kinds import Raw, Watched
 from policies.audit.stored_report import KINDS as REPORT_KINDS
 from policies.audit.stored_report import StoredReport, is_ours, stored_report
-from policies.state.untyped import map_at, text_of
+from policies.values.untyped import map_at, text_of
 
 MOST = 2000
 """Events that are held, the newest: two hours of what Berth sends at most (``cluster.status.events``)."""

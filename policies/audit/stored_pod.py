@@ -16,7 +16,7 @@ from policies.pods.permissions import FRACTIONS
 from policies.pods.projection import PARTS, Reads, extract, reads
 from policies.pods.view import MIRROR, OF_NO_CLASS, Raw
 from policies.request import Request
-from policies.state.untyped import map_at, maps_in, text_of
+from policies.values.untyped import map_at, maps_in, text_of
 from policies.workloads.controllers import CONTROLLERS
 
 OF_ONE_POD = frozenset(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, get_args
 
 from policies.audit.outcomes import FINDINGS, Finding
 from policies.audit.workload_report import KIND, LABEL, LEFT_OUT, PLAIN_KIND, SOURCE
-from policies.state.untyped import map_at, maps_in, text_of
+from policies.values.untyped import map_at, maps_in, text_of
 from policies.verdict import Mode
 
 KINDS = (KIND, PLAIN_KIND, f"Cluster{KIND}", f"Cluster{PLAIN_KIND}")

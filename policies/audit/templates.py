@@ -13,7 +13,7 @@ from policies.catalog import Catalog, Workload
 from policies.document import Document, InputError
 from policies.patch.json_tree import value_at
 from policies.pods.projection import Reads
-from policies.state.untyped import map_at, maps_in, text_of
+from policies.values.untyped import map_at, maps_in, text_of
 from policies.workloads.controllers import group_of
 from policies.workloads.pods import ALONE, Around, Owner, Templated, pods_of
 from policies.workloads.templates import steps, workload_of

@@ -6,7 +6,7 @@ may use; ``prices`` has what devices cost, with prices of one's own laid over th
 """
 
 from policies.catalog.catalog import LONGEST_NAME, Catalog
-from policies.catalog.gpus import Gpu, MachineType, MigProfile
+from policies.catalog.gpus import Gpu, MachineType, MigProfile, Network
 from policies.catalog.platforms import (
     AcceleratorTaint,
     Expression,
@@ -31,6 +31,7 @@ __all__ = [
     "MachineType",
     "Measure",
     "MigProfile",
+    "Network",
     "Operator",
     "Platform",
     "Possible",

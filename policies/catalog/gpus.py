@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+Network = tuple[int | None, tuple[tuple[str, int], ...]]
+"""The number of a machine's GPUs, and all its network devices by extended resource."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigProfile:

@@ -14,8 +14,8 @@ from policies.objects.wording import cut
 from policies.offers.constraints import Compiled, Constraint, fields, who
 from policies.offers.machine_fields import in_machine
 from policies.planning.merged_settings import FORBID
+from policies.pods.toleration_matching import tolerates
 from policies.policy import Machine, TolerationPattern
-from policies.rules.tolerations import tolerates
 from policies.verdict import Violation, at_field
 
 COUNTS, NODES, TOLERATIONS = "device_counts", "node_affinity", "tolerations"

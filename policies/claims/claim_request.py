@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from policies.catalog.published_devices import PublishedDevices
-from policies.claims import requests
-from policies.claims.requests import Choice, Claim
+from policies.facts import device_requests
+from policies.facts.device_requests import Choice, Claim
 from policies.request import Phase
 from policies.state.snapshot import Facts, Snapshot
-from policies.state.untyped import map_at
+from policies.values.untyped import map_at
 from policies.verdict import Path, dotted
 
 SCHEDULER = "system:kube-scheduler"
@@ -31,7 +31,7 @@ class ClaimRequest:
     @property
     def claim(self) -> Claim:
         """The requests."""
-        return requests.claim(self.kind, self.made)
+        return device_requests.claim(self.kind, self.made)
 
     @property
     def chosen(self) -> bool:
@@ -65,10 +65,10 @@ class Part(NamedTuple):
 
 def parts(request: ClaimRequest, facts: Facts) -> Iterator[Part]:
     """Yield every way to satisfy every request, except those by devices that are no accelerators."""
-    for one in requests.written(request.kind, request.made):
-        choice = requests.choice(one.value)
+    for one in device_requests.written(request.kind, request.made):
+        choice = device_requests.choice(one.value)
         if facts.snapshot.counts(choice.device_class):
-            yield _part(one.path, choice, requests.expressions(one.value), facts.snapshot)
+            yield _part(one.path, choice, device_requests.expressions(one.value), facts.snapshot)
 
 
 def _part(path: Path, choice: Choice, texts: tuple[str, ...], snapshot: Snapshot) -> Part:

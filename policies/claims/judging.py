@@ -22,7 +22,6 @@ from policies.claims import checks, selectors
 from policies.claims.checks import Asked
 from policies.claims.claim_request import ClaimRequest, Part, parts
 from policies.claims.defaults import certain
-from policies.engine import MOST_AUDITED
 from policies.messages import OF_EDITS
 from policies.offers.constraints import Compiled
 from policies.patch import applied
@@ -32,8 +31,8 @@ from policies.patch.standing import recorded
 from policies.planning.devices import of_claim
 from policies.policy import Policy
 from policies.state.snapshot import Facts
-from policies.state.untyped import map_at
-from policies.verdict import Edit, Path, Remark, Verdict, Violation, Would
+from policies.values.untyped import map_at
+from policies.verdict import MOST_AUDITED, Edit, Path, Remark, Verdict, Violation, Would
 
 
 def judge(request: ClaimRequest, facts: Facts) -> Verdict:

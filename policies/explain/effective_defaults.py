@@ -23,8 +23,9 @@ from policies.planning.feasibility import listed
 from policies.planning.merged_settings import FOREVER
 from policies.planning.plan import Plan
 from policies.pods.annotations import is_long
+from policies.pods.toleration_matching import covers
 from policies.policy import TolerationPattern
-from policies.rules.tolerations import covers, toleration_of
+from policies.rules.tolerations import toleration_of
 from policies.verdict import Edit, Remark
 
 _DEFAULT = "spec.default."

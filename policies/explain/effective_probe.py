@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from policies.catalog import Catalog, Workload
+from policies.label_selector import LabelSelector
 from policies.objects import wording
 from policies.offers.constraints import Compiled
 from policies.planning import plan
@@ -23,7 +24,6 @@ from policies.policy import Bounds, Match
 from policies.request import Request
 from policies.state.snapshot import Facts
 from policies.values import duration
-from policies.values.label_selector import LabelSelector
 from policies.workloads.controllers import bare_pod, made_by, pod_of
 
 RESOURCE = "nvidia.com/gpu"

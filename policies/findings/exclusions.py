@@ -15,8 +15,8 @@ from policies.findings.differences import MOST_PAIRS, STEP, with_mode
 from policies.findings.reach import Reach
 from policies.findings.sets import Demand, emptied_by, excluding
 from policies.findings.words import MOST_NAMED, named
+from policies.label_selector import LabelSelector
 from policies.offers.constraints import Compiled
-from policies.values.label_selector import LabelSelector
 
 MOST_BLOCKS = 20_000
 """Groups of namespaces with the same requirements that are examined: in the largest cluster, one per

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from policies.label_selector import LabelExpression, LabelSelector
 from policies.offers.constraints import Compiled
 from policies.policy import Match
 from policies.state.snapshot import NAMESPACE_LABEL, Snapshot
-from policies.values.label_selector import LabelExpression, LabelSelector
 
 MOST_PAIRS = 1_000_000
 """Pairs of matches whose answer is cached: each takes 100 bytes, and more than 100 MB is too much for a

@@ -15,7 +15,7 @@ from policies.policy import Capacity
 from policies.scan.machines import PRODUCT_KEYS, Machines
 from policies.scan.seen import GROUP_KEYS
 from policies.scheduling.wants import SELECTOR, Expression, Wants, wants
-from policies.state.untyped import map_at, text_of
+from policies.values.untyped import map_at, text_of
 from policies.verdict import Edit
 
 Raw = Mapping[str, Any]

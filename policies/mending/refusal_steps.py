@@ -18,12 +18,12 @@ from policies.messages import At, Phrase
 from policies.patch.json_tree import value_at
 from policies.pods.annotations import OPT_OUT, SLICE
 from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS
+from policies.pods.queue_systems import SYSTEMS
 from policies.pods.view import DEADLINE, GRACE
-from policies.queues.systems import SYSTEMS
 from policies.scheduling.blockers import TOLERATIONS
 from policies.scheduling.wants import SELECTOR, TERMS, wants
-from policies.state.untyped import maps_in
 from policies.values.quantity import QuantityError, parse
+from policies.values.untyped import maps_in
 from policies.verdict import Edit, Path, Violation
 
 Raw = Mapping[str, Any]

@@ -15,7 +15,7 @@ from policies.patch.json_tree import value_at
 from policies.scheduling.amounts import PODS
 from policies.scheduling.blockers import TOLERATIONS, Blocker
 from policies.scheduling.wants import SELECTOR, TERMS
-from policies.state.untyped import maps_in
+from policies.values.untyped import maps_in
 from policies.verdict import Edit, Path
 
 Raw = Mapping[str, Any]

@@ -8,13 +8,13 @@ from typing import Literal
 
 from policies.catalog import Catalog, Gpu, MigProfile, Resource
 from policies.catalog.prices import Prices
+from policies.facts.platform_detection import home
 from policies.offers.table import Offer, Table
 from policies.policy import Capacity
 from policies.scan.machines import INSTANCE_TYPE, PRODUCT_KEYS, Machines
 from policies.scheduling.fleet import Fleet
 from policies.scheduling.nodes import Node, NodeGroup
 from policies.scheduling.pools import Pool
-from policies.state.platform_detection import home
 
 CAPACITY = "karpenter.sh/capacity-type"
 KINDS = ("gpu", "shared", "mig")

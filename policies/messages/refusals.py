@@ -7,15 +7,9 @@ from policies.messages.row import Placement, Row
 
 
 def _row(code: str, title: str, placement: tuple[Placement, ...] | None = None, *, of_value: bool = False, **templates: str) -> Row:
-    return Row(
-        code=code,
-        title=title,
-        kind="refusal",
-        word="skipped",
-        placement=None if placement is None else frozenset(placement),
-        of_value=of_value,
-        templates={name.replace("_", " "): template for name, template in templates.items()},
-    )
+    named = {name.replace("_", " "): template for name, template in templates.items()}
+    spared = None if placement is None else frozenset(placement)
+    return Row(code=code, title=title, kind="refusal", word="skipped", placement=spared, of_value=of_value, templates=named)
 
 
 _OF_DEVICES = (

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from policies.catalog import Catalog
-from policies.state.cluster_facts import ClusterFacts
+from policies.facts.cluster_facts import ClusterFacts
 
 Mode = Literal["device-plugin", "dra", "both"]
 Published = Mapping[str, Mapping[str, int]]

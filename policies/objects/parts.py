@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from policies import policy
+from policies import label_selector, policy
 from policies.objects import validation as between
 from policies.objects.field_types import Choice, Field, Flag, Items, Labels, Name, Span, Struct, Text, Whole
-from policies.values import label_selector
 
 _DNS = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 DNS_LABEL = rf"^{_DNS}$"

@@ -13,6 +13,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
+from policies.label_selector import LabelSelector
 from policies.objects import definition
 from policies.objects.field_types import (
     Choice,
@@ -30,7 +31,6 @@ from policies.objects.field_types import (
 )
 from policies.policy import NodeTemplate, Policy
 from policies.values import duration, quantity
-from policies.values.label_selector import LabelSelector
 
 
 def cut(text: str, most: int) -> str:

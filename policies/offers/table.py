@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from policies.catalog import Gpu, MigProfile, Platform, Possible, Resource
+from policies.catalog import Gpu, MigProfile, Network, Platform, Possible, Resource
 from policies.lru import LruCache
 from policies.offers.label_matching import covered, may_match
 from policies.offers.label_readings import Names, is_product
@@ -27,8 +27,6 @@ from policies.policy import Capacity, Sharing
 Axis = Literal["machine", "capacity", "sharing"]
 AXES: tuple[Axis, ...] = ("machine", "capacity", "sharing")
 CAPACITIES: tuple[Capacity, ...] = ("spot", "on-demand", "reserved")
-Network = tuple[int | None, tuple[tuple[str, int], ...]]
-"""The number of a machine's GPUs, and all its network devices by extended resource."""
 _MOST_MEMO = 4 * 2**20
 """bytes of each memo of a table: enough for thousands of expressions of some values, far more than a
 cluster's authors write; a hostile author writes ten thousand values in each"""

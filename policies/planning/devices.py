@@ -16,11 +16,11 @@ from fractions import Fraction
 from math import floor
 
 from policies.catalog import Catalog, Resource
+from policies.facts.cluster_facts import Choice, Claim
 from policies.pods import unlisted_accelerators
 from policies.pods.interval import ANY_NUMBER, NONE, ONE, Count, of_amounts
 from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS
 from policies.pods.view import Container, Pod, asks
-from policies.state.cluster_facts import Choice, Claim
 from policies.state.snapshot import Facts, Snapshot
 
 

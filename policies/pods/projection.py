@@ -15,10 +15,10 @@ from typing import Any, Literal, get_args
 from policies.catalog import Catalog
 from policies.pods import mounts
 from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS, KUEUE_LABELS, SHARING_WORDS
+from policies.pods.queue_systems import ANNOTATIONS as QUEUE_ANNOTATIONS
+from policies.pods.queue_systems import LABELS as QUEUE_LABELS
 from policies.pods.view import DEADLINE, GRACE, MIRROR, PROBES, Raw
 from policies.policy import GROUP, Policy
-from policies.queues.systems import ANNOTATIONS as QUEUE_ANNOTATIONS
-from policies.queues.systems import LABELS as QUEUE_LABELS
 
 SPEC = (
     "nodeName",

@@ -18,7 +18,7 @@ from policies.messages import phrase
 from policies.verdict import Remark
 
 if TYPE_CHECKING:
-    from policies.state.cluster_facts import ClusterFacts
+    from policies.facts.cluster_facts import ClusterFacts
 
 _WORD = re.compile(
     r"(?<![a-z])(?:[a-z]{0,2}gpu|[a-z]?(?:npu|tpu|xpu|hpu|dcu|mlu|gcu|ppu|vpu)|v?cuda|mig|accelerator|gaudi|neuron(?:core|device)?|ascend|trainium)"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from policies.pods.permissions import KUEUE_LABELS, Actor
+from policies.pods.queue_systems import BY_NAME, KUEUE, SLURM, SYSTEMS, System, given, value_of
 from policies.pods.view import DEFAULT_SCHEDULER, Pod
-from policies.queues.systems import BY_NAME, KUEUE, SLURM, SYSTEMS, System, given, value_of
 from policies.settings.queues import MergedQueues
 
 Why = Literal["queue not required", "queue and claims"]

@@ -11,9 +11,7 @@ from typing import Literal
 
 from policies.catalog import Catalog
 from policies.pods.permissions import MANAGED
-from policies.pods.view import DEFAULT_SCHEDULER, Pod, list_at
-from policies.queues.joining import Joined, grouped, scheduler_of
-from policies.queues.systems import (
+from policies.pods.queue_systems import (
     ANY,
     KUEUE,
     KUEUE_GATE,
@@ -25,6 +23,8 @@ from policies.queues.systems import (
     System,
     value_of,
 )
+from policies.pods.view import DEFAULT_SCHEDULER, Pod, list_at
+from policies.queues.joining import Joined, grouped, scheduler_of
 from policies.settings.queues import Required
 from policies.verdict import Path
 

@@ -1,4 +1,4 @@
-"""A pod that nothing in the cluster can run: found only where every node and NodePool is known (``policies.state.places``).
+"""A pod that nothing in the cluster can run: found only where every node and NodePool is known (``policies.facts.places``).
 
 Judged is what asks for accelerators: their names and counts, taints, and labels of the catalog's keys, by the rules of
 ``policies.scheduling``. A selector on another key is unknown: every place passes. So is a pod whose place others decide: of another
@@ -11,6 +11,8 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from policies.facts import platform_detection
+from policies.facts.places import NodePlace, Places
 from policies.messages import At, Phrase, phrase
 from policies.planning.plan import Subject
 from policies.pods.interval import NONE
@@ -23,8 +25,6 @@ from policies.scheduling.nodes import Node
 from policies.scheduling.pool_blockers import of_pool
 from policies.scheduling.pools import Pool, PoolReader
 from policies.scheduling.wants import Term, Wants, wants
-from policies.state import platform_detection
-from policies.state.places import NodePlace, Places
 from policies.state.snapshot import Snapshot
 from policies.verdict import Remark, Violation
 

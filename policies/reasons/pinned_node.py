@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from policies.facts import platform_detection
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import fields, meet, who
 from policies.offers.table import Table
@@ -17,7 +18,6 @@ from policies.planning.plan import Plan
 from policies.pods.view import TERMS
 from policies.policy import Taint, TolerationPattern
 from policies.reasons import refusal_messages
-from policies.state import platform_detection
 from policies.verdict import Path, Remark, Violation, at_field
 
 RULE = "node_affinity"

@@ -10,7 +10,7 @@ from policies.patch.json_tree import apply_patch
 from policies.pods.projection import ORDINARY
 from policies.pods.view import Raw
 from policies.replay import effects
-from policies.state.untyped import map_at, maps_in
+from policies.values.untyped import map_at, maps_in
 
 _SECONDS = 300
 _ADDED: tuple[Raw, ...] = tuple(

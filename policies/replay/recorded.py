@@ -8,7 +8,7 @@ from typing import Any
 
 from policies.replay import effects
 from policies.replay.decision import Decision, Reason, WouldBe, does_something
-from policies.state.untyped import maps_in, text_of
+from policies.values.untyped import maps_in, text_of
 
 LEFT_OUT = "left"
 """Key of the item that counts what a list of records leaves out."""

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from policies.audit.stored_pod import StoredPod
 from policies.catalog import Catalog
+from policies.facts.platform_detection import home, newer
 from policies.scan.of_pods.runs import LONG, says, unprotected
 from policies.scan.seen import RUNS
-from policies.state.platform_detection import home, newer
 from policies.state.snapshot import Snapshot
 from policies.workloads.controllers import group_of
 

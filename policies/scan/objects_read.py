@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from policies.audit.assessment import Owners
 from policies.audit.stored_pod import Controller, StoredPod
+from policies.facts.cluster_facts import ClusterFacts
 from policies.modes.advertised import Published
 from policies.pods.view import Raw
 from policies.scheduling.nodes import Occupant
-from policies.state.cluster_facts import ClusterFacts
 
 
 class PlainPods(NamedTuple):

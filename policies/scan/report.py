@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from policies.modes.readings import STACKS
+from policies.facts.offered_devices import STACKS
 from policies.scan.finding import Finding, Hit, grouped
 from policies.scan.node_price import NodePrices
 from policies.scan.of_nodes import device_labels, gpu_nodes, node_classes, node_pools, pool_values

@@ -14,6 +14,7 @@ from policies.audit.stored_pod import StoredPod
 from policies.audit.workload_report import Workload
 from policies.catalog import Catalog, Gpu
 from policies.catalog.prices import Prices
+from policies.facts.platform_detection import home, newer
 from policies.planning import devices
 from policies.pods.projection import extract
 from policies.pods.view import Pod, PodError, Raw
@@ -21,10 +22,9 @@ from policies.policy import Taint
 from policies.scan.machines import Machines
 from policies.scan.objects_read import Cluster
 from policies.scheduling.fleet import Fleet, fleet_of
-from policies.state.platform_detection import home, newer
 from policies.state.snapshot import Snapshot
-from policies.state.untyped import map_at
 from policies.values.quantity import QuantityError, parse
+from policies.values.untyped import map_at
 from policies.workloads.controllers import group_of
 
 Role = Literal["run", "notebook", ""]

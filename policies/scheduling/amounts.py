@@ -14,8 +14,8 @@ from fractions import Fraction
 from math import ceil
 from typing import Any, NamedTuple
 
-from policies.state.untyped import LARGEST, map_at, maps_in, text_of
 from policies.values.quantity import QuantityError, parse
+from policies.values.untyped import LARGEST, map_at, maps_in, text_of
 from policies.verdict import Path
 
 Amounts = Mapping[str, int]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
+from policies.facts.places import passes
 from policies.policy import Taint
 from policies.scheduling.amounts import PODS
 from policies.scheduling.conditions import holds, names, tolerates
 from policies.scheduling.nodes import Node, NodeGroup
 from policies.scheduling.wants import TERMS, Expression, Term, Wants, wants
-from policies.state.places import passes
 from policies.verdict import Path
 
 Kind = Literal[

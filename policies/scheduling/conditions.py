@@ -8,7 +8,7 @@ from typing import Any
 
 from policies.policy import Taint
 from policies.scheduling.wants import Expression
-from policies.state.untyped import text_of
+from policies.values.untyped import text_of
 
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _DECIMAL = re.compile(r"-?[1-9][0-9]*|0", re.ASCII)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from policies.catalog import Catalog
+from policies.facts import cluster_facts
 from policies.offers.table import Table
 from policies.pods.view import DEFAULT_SCHEDULER
 from policies.scheduling import pool_blockers
@@ -14,7 +15,6 @@ from policies.scheduling.blockers import Blocker, of_node, read
 from policies.scheduling.nodes import Node, NodeGroup, Occupant, grouped, nodes
 from policies.scheduling.pools import Pool, PoolReader
 from policies.scheduling.wants import Wants
-from policies.state import cluster_facts
 
 Place = Node | Pool
 Outlook = Literal["now", "later", "unknown", "never"]

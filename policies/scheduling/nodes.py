@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from policies.facts.places import passes, taints_of
 from policies.policy import Taint
 from policies.scheduling.amounts import PODS, Amounts, Port, amounts
 from policies.scheduling.wants import wants
-from policies.state.places import passes, taints_of
-from policies.state.untyped import map_at, maps_in, text_of
+from policies.values.untyped import map_at, maps_in, text_of
 
 HOSTNAME = "kubernetes.io/hostname"
 OWN = frozenset({HOSTNAME, "nvidia.com/gfd.timestamp"})

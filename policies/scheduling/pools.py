@@ -13,14 +13,14 @@ from fractions import Fraction
 from typing import Any
 
 from policies.catalog import Catalog
+from policies.facts.cluster_facts import NodePool, read
+from policies.facts.places import taints_of
+from policies.facts.platform_detection import Detector
 from policies.offers.table import Table
 from policies.policy import Taint
 from policies.scheduling.requirement import ALIASES, Requirement, requirement
-from policies.state.cluster_facts import NodePool, read
-from policies.state.places import taints_of
-from policies.state.platform_detection import Detector
-from policies.state.untyped import map_at, maps_in, text_of
 from policies.values.quantity import QuantityError, parse
+from policies.values.untyped import map_at, maps_in, text_of
 
 POOL = "karpenter.sh/nodepool"
 WELL_KNOWN = frozenset(

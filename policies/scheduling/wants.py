@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from policies.pods.view import DEFAULT_SCHEDULER
 from policies.scheduling.amounts import Amounts, Port, host_ports, requests
-from policies.state.untyped import map_at, maps_in, text_of
+from policies.values.untyped import map_at, maps_in, text_of
 from policies.verdict import Path
 
 SELECTOR: Path = ("spec", "nodeSelector")

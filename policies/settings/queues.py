@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from policies.offers.constraints import Compiled
+from policies.pods.queue_systems import ANY, SYSTEMS, System, admitted
 from policies.policy import Queue, Queues
-from policies.queues.systems import ANY, SYSTEMS, System, admitted
 from policies.settings.running import Named, named
 
 Admitted = tuple[tuple[System, str], ...]

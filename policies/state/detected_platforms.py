@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable
 
 from policies.catalog import Catalog
-from policies.state import platform_detection
-from policies.state.cluster_facts import ClusterFacts
+from policies.facts import platform_detection
+from policies.facts.cluster_facts import ClusterFacts
+from policies.facts.platform_detection import Detector, Seen
 from policies.state.objects import Key
-from policies.state.platform_detection import Detector, Seen
 
 
 class DetectedPlatforms:

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from policies.catalog import Catalog, Resource
+from policies.facts import platform_detection
+from policies.facts.cluster_facts import ClusterFacts
+from policies.facts.places import Places
 from policies.lru import LruCache
 from policies.modes.advertised import NOT_KNOWN, Advertised
 from policies.offers.constraints import Compiled, CompiledTemplate
 from policies.offers.device_costs import DeviceCosts
 from policies.offers.table import Table
 from policies.pods.projection import Reads, reads
-from policies.state import platform_detection
-from policies.state.cluster_facts import ClusterFacts
 from policies.state.lookalikes import Lookalikes
 from policies.state.own_policies import by_namespace
-from policies.state.places import Places
 from policies.state.vocabulary import Vocabulary
 from policies.verdict import Mode
 

@@ -13,18 +13,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from policies.catalog import Catalog
+from policies.facts import cluster_facts, platform_detection
+from policies.facts.cluster_facts import ClusterFacts
+from policies.facts.places import Places
+from policies.facts.places import known as places_known
 from policies.modes.following import Following
 from policies.objects import definition
 from policies.offers.constraints import Compiled
 from policies.policy import PolicySet
-from policies.state import cluster_facts, platform_detection
-from policies.state.cluster_facts import ClusterFacts
 from policies.state.compilation import Compilation
 from policies.state.detected_platforms import DetectedPlatforms
 from policies.state.lookalikes import Lookalikes
 from policies.state.objects import Acting, Change, Entry, Key, ObjectReader, as_map
-from policies.state.places import Places
-from policies.state.places import known as places_known
 from policies.state.snapshot import Snapshot, by_labels, no_merged
 from policies.state.vocabulary import Vocabulary, vocabulary
 from policies.verdict import Mode

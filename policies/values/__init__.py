@@ -1,2 +1,2 @@
-"""Values that stand in fields of Kubernetes' objects and of ours, each with its grammar: durations, quantities and
-label selectors. Nothing here knows of policies or pods."""
+"""Amounts as they stand in fields of Kubernetes' objects and of ours: durations and quantities, each with its grammar. Nothing
+here knows of policies or pods."""

@@ -10,7 +10,7 @@ import pytest
 
 from bench.following.cluster import fleet
 from documents.files import read_catalog
-from policies.state.platform_detection import home
+from policies.facts.platform_detection import home
 from tests.bench.test_main import bench
 from tests.support.counts import only_in_prove
 

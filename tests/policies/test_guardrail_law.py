@@ -17,9 +17,9 @@ import jsonpatch
 import pytest
 
 from policies.engine import evaluate
+from policies.facts.cluster_facts import Choice
 from policies.policy import Bounds, Match, Policy
 from policies.request import Request
-from policies.state.cluster_facts import Choice
 from policies.verdict import Verdict
 from tests.support.counts import count
 from tests.support.generators import random_pods, random_worlds

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.engine import evaluate
+from policies.facts.cluster_facts import ClusterFacts
 from policies.messages import OF_EDITS
 from policies.offers.constraints import Compiled, Constraint
 from policies.policy import (
@@ -31,7 +32,6 @@ from policies.policy import (
     TolerationPattern,
 )
 from policies.request import Request
-from policies.state.cluster_facts import ClusterFacts
 from policies.verdict import Verdict
 from tests.reference import node_law
 from tests.reference.tolerations import grants

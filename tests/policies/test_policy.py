@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from policies.label_selector import LabelExpression, LabelSelector
 from policies.policy import Policy
-from policies.values.label_selector import LabelExpression, LabelSelector
 
 LABELS = {"team": "research", "tier": ""}
 

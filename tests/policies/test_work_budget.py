@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from policies import engine
+from policies import engine, verdict
 from policies.pods.view import Pod
 from policies.work_budget import MOST, items
 
@@ -67,4 +67,4 @@ def test_fewer_audited_policies_are_tried_on_a_larger_pod() -> None:
     """So that evaluations and what each costs are bounded together."""
     tried = [engine._most_audited(Pod(pod(affinity=terms(number, 8))), 1) for number in (1, 3, 8, 16, 27)]
     assert tried == sorted(tried, reverse=True)
-    assert (tried[0], tried[-1]) == (engine.MOST_AUDITED, 2)
+    assert (tried[0], tried[-1]) == (verdict.MOST_AUDITED, 2)

@@ -14,7 +14,7 @@ from math import ceil
 from typing import Any
 
 from policies.catalog import Catalog, Resource
-from policies.state.cluster_facts import ClusterFacts
+from policies.facts.cluster_facts import ClusterFacts
 from tests.reference import pods
 from tests.reference.pods import Container, Raw, number
 

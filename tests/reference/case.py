@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from policies.catalog import Catalog
+from policies.facts.cluster_facts import ClusterFacts
 from policies.policy import LongRuns, Policy
 from policies.request import Request
-from policies.state.cluster_facts import ClusterFacts
 from tests.reference import pods
 from tests.reference.actors import row
 from tests.reference.asking import asking, meaning

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from policies.catalog import Catalog
+from policies.facts.cluster_facts import ClusterFacts
 from policies.policy import Machine, PolicySet
 from policies.request import Request
-from policies.state.cluster_facts import ClusterFacts
 from tests.reference import pods
 from tests.reference.asking import by_annotation
 from tests.reference.case import JUDGED, PLACED, PLACEMENT, Expected, World

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from policies.catalog import Catalog
+from policies.facts.cluster_facts import ClusterFacts
 from policies.policy import PolicySet
-from policies.state.cluster_facts import ClusterFacts
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
 from policies.verdict import Mode

@@ -15,8 +15,9 @@ from typing import Any
 
 import orjson
 
-from policies.claims import cel, requests
+from policies.claims import cel
 from policies.claims.claim_request import ClaimRequest
+from policies.facts import device_requests
 from policies.request import Phase
 from policies.verdict import Verdict
 from webhook.admission import review
@@ -53,9 +54,9 @@ class ClaimReview:
         """Return the bytes of what is judged, for the bound ``decoding.MOST_READ``, without the selectors that policies write: else a
         claim could be too large for its second call."""
         read: list[Any] = []
-        for one in requests.written(self.kind, self.made):
-            authors = [text for text in requests.expressions(one.value) if cel.read(text) is None]
-            read.append((tuple(requests.choice(one.value)), authors))
+        for one in device_requests.written(self.kind, self.made):
+            authors = [text for text in device_requests.expressions(one.value) if cel.read(text) is None]
+            read.append((tuple(device_requests.choice(one.value)), authors))
         try:
             return len(orjson.dumps(read))
         except orjson.JSONEncodeError:  # it reads deeper nests and larger numbers than it writes

@@ -14,11 +14,11 @@ from typing import Any
 
 import orjson
 
+from policies.facts.places import Places
 from policies.lru import LruCache
 from policies.messages import console_link
 from policies.pods.permissions import Caller, caller
 from policies.request import Phase, Request
-from policies.state.places import Places
 from policies.state.snapshot import LONGEST_NAMESPACE, Facts, Scope
 from policies.verdict import Verdict
 from webhook.admission import review

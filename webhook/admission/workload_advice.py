@@ -17,14 +17,13 @@ from typing import Any, NamedTuple
 from documents.yaml_reader import one_value
 from policies import work_budget
 from policies.document import Document, InputError, path_text
-from policies.engine import MOST_AUDITED
 from policies.explain import admission_preview
 from policies.explain.admission_preview import Judgement
 from policies.messages import console_link, phrase
 from policies.pods.projection import Reads, extract
 from policies.request import Request
 from policies.state.snapshot import Facts, Snapshot
-from policies.verdict import Path, Remark, Violation
+from policies.verdict import MOST_AUDITED, Path, Remark, Violation
 from policies.workloads import parts
 from policies.workloads.parts import Parts
 from policies.workloads.pods import Around, Owner, Templated, pods_of

@@ -18,8 +18,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from cluster.client.errors import Garbled, Unreachable
+from policies.facts.cluster_facts import ClusterFacts
 from policies.pods.unlisted_accelerators import overlooked
-from policies.state.cluster_facts import ClusterFacts
 from policies.state.snapshot import Snapshot
 from registration.configurations import CLAIMS_CHOSEN, MADE_OF, NAME, NAMES_CHOSEN, QUEUES_CHOSEN, made_of
 from registration.entries import CLAIMS, Chosen

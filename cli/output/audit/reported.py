@@ -19,7 +19,7 @@ from cli.terminal.screen import PLAIN, Screen
 from policies.audit.outcomes import FINDINGS, REFUSALS
 from policies.audit.reported_counts import Count, ReportedLine, lines
 from policies.audit.stored_report import StoredReport, StoredResult
-from policies.state.untyped import map_at, maps_in, text_of
+from policies.values.untyped import map_at, maps_in, text_of
 
 COLUMNS = ("namespace", "policy", "mode", "pods_with_findings", "gpus", "usd_per_hour", *OF_FINDINGS, "at_least")
 HEADS = ("NAMESPACE", "POLICY", "MODE", "WITH FINDINGS", "GPUS", "USD/H", *HEADS_OF_FINDINGS)

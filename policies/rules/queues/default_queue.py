@@ -15,8 +15,8 @@ from math import ceil
 
 from policies.messages import At, phrase
 from policies.planning.plan import Plan
+from policies.pods.queue_systems import SLURM, SLURM_TIME
 from policies.queues.joining import Idle, Joined, silent
-from policies.queues.systems import SLURM, SLURM_TIME
 from policies.request import Request
 from policies.verdict import Edit, Path, Remark, at_field
 

@@ -16,10 +16,10 @@ from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut
 from policies.planning.plan import Plan
 from policies.pods.permissions import MANAGED, QUEUE_NAME
+from policies.pods.queue_systems import ANY, KAI, KAI_SKIPS, KUEUE, System, value_of
 from policies.pods.view import Pod
 from policies.queues.joining import Joined, grouped, scheduler_of
 from policies.queues.judging import Past, past
-from policies.queues.systems import ANY, KAI, KAI_SKIPS, KUEUE, System, value_of
 from policies.request import Request
 from policies.rules.queues.default_queue import NAME
 from policies.settings.queues import Required

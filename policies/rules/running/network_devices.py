@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.catalog import Network
 from policies.messages import phrase
 from policies.objects.wording import cut
-from policies.offers.table import Network
 from policies.planning.plan import Plan
 from policies.pods.view import asks
 from policies.request import Request

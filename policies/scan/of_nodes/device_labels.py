@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from policies.catalog import Catalog
+from policies.facts.cluster_facts import ClusterFacts
+from policies.facts.offered_devices import STACKS, Offering
 from policies.modes.advertised import offered_beside
 from policies.modes.maintained import is_stale, stale_since, undiscovered
-from policies.modes.readings import STACKS, Offering
 from policies.scan.finding import MOST_NAMED, Finding, Kind, Value, Where
 from policies.scan.machines import Machines
 from policies.scan.seen import GpuNode, Seen
-from policies.state.cluster_facts import ClusterFacts
 
 COUNT, REPLICAS, PRODUCT = "nvidia.com/gpu.count", "nvidia.com/gpu.replicas", "nvidia.com/gpu.product"
 WHOLE, SHARED, SLICE = "nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-"

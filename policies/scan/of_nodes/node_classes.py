@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from policies.scan.finding import Finding, Where
 from policies.scan.of_nodes.node_pools import GpuPool, blocked, pools
 from policies.scan.seen import Seen
-from policies.state.untyped import map_at, maps_in, text_of
+from policies.values.untyped import map_at, maps_in, text_of
 
 NEWEST = "@latest"
 

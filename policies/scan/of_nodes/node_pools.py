@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from policies.catalog import Catalog, Platform
+from policies.facts.cluster_facts import NodePool
+from policies.facts.platform_detection import Detector
 from policies.pods.view import GRACE, Raw
 from policies.scan.finding import Finding, Value, Where
 from policies.scan.seen import GpuPod, Seen
-from policies.state.cluster_facts import NodePool
-from policies.state.platform_detection import Detector
-from policies.state.untyped import map_at, maps_in, text_of
 from policies.values import duration
+from policies.values.untyped import map_at, maps_in, text_of
 
 POOL_LABEL = "karpenter.sh/nodepool"
 NEVER = "Never"

@@ -18,11 +18,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from policies.catalog import Catalog, MachineType, Platform
+from policies.facts.platform_detection import Detector
 from policies.nearest import nearest, of_model
 from policies.scan.finding import Finding, Where
 from policies.scan.of_nodes.node_pools import categories
 from policies.scan.seen import Seen
-from policies.state.platform_detection import Detector
 
 _GPU_NAMES = ("gpuName", "skuGpuName")
 _EC2 = re.compile(r"([a-z]+)(\d)(?!\d).*")

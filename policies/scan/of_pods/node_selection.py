@@ -8,7 +8,7 @@ from typing import Any
 
 from policies.offers.label_matching import may_match
 from policies.pods.view import TERMS, Raw
-from policies.state.untyped import map_at, maps_in, text_of
+from policies.values.untyped import map_at, maps_in, text_of
 
 
 def admits(raw: Raw, labels: Mapping[str, str], keys: Collection[str] | None = None) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from policies.facts.platform_detection import Detector
 from policies.pods.view import DEFAULT_SCHEDULER, Raw
 from policies.scan.finding import Hit, Kind, Obstacle, Reason
 from policies.scan.of_nodes.node_pools import categories, letters, machines_named
@@ -14,7 +15,6 @@ from policies.scan.seen import GpuPod, Seen
 from policies.scheduling.blockers import Blocker
 from policies.scheduling.fleet import OUTLOOKS, Fleet, Outlook, best, blockers, outlook
 from policies.scheduling.wants import Wants, wants
-from policies.state.platform_detection import Detector
 
 _GROUP_WIDE = ("taint", "resource", "machines")
 """Reasons that all nodes of a group have."""

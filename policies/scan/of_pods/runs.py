@@ -14,8 +14,8 @@ from policies.scan.finding import Hit
 from policies.scan.of_pods.node_selection import admits
 from policies.scan.remedies import Remedies
 from policies.scan.seen import GpuNode, GpuPod, Seen
-from policies.state.untyped import map_at
 from policies.values import duration
+from policies.values.untyped import map_at
 from policies.workloads.controllers import GRACE_SECONDS
 
 LONG = 2 * 3600

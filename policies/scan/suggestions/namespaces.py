@@ -13,7 +13,7 @@ from policies.policy import Taint
 from policies.scan.seen import GpuPod, Seen
 from policies.scan.suggestions.suggestion import Suggestion
 from policies.state.snapshot import NAMESPACE_LABEL
-from policies.state.untyped import map_at, maps_in
+from policies.values.untyped import map_at, maps_in
 
 MOST = 50
 """Namespaces with a policy of their own, those with most GPUs first: more files than that nobody reads."""

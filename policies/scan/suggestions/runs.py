@@ -9,8 +9,8 @@ from policies.scan.finding import Hit, Kind
 from policies.scan.of_nodes.node_pools import pools
 from policies.scan.seen import RUNS, GpuPod, Seen
 from policies.scan.suggestions.suggestion import Suggestion
-from policies.state.untyped import map_at
 from policies.values import duration
+from policies.values.untyped import map_at
 
 CHECKPOINT = 30 * 60
 """Seconds for a last checkpoint, as in the shipped training policy."""

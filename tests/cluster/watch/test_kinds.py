@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from cluster.watch.kinds import KINDS, Watched, key_of
+from policies.facts import cluster_facts
 from policies.objects import definition
-from policies.state import cluster_facts
 
 BY_KIND = {one.kind: one for one in KINDS}
 CRDS = Path(__file__).parent.parent.parent.parent / "deploy" / "crds"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from policies.state.untyped import map_at
+from policies.values.untyped import map_at
 from tests.e2e.audit.audited import SPECS, Audited
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster.addons import installed, operators

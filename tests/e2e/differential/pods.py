@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
+from policies.facts.cluster_facts import ClusterFacts
 from policies.policy import PolicySet
-from policies.state.cluster_facts import ClusterFacts
 from tests.e2e.differential.nodes import FLEET, FleetNode
 from tests.e2e.differential.requested import CAPACITY_KEYS, MACHINE_KEYS, SHARING_KEYS, RequestedPod
 from tests.support.generators.random_fields import chance, some

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from functools import partial
 from itertools import count as numbers
 from pathlib import Path
 from random import Random
@@ -13,8 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
-from policies.claims import judging, requests
+from policies.claims import judging
 from policies.claims.claim_request import ClaimRequest
+from policies.facts.device_requests import expressions, written
 from policies.patch.json_tree import apply_patch
 from policies.state.snapshot import Facts
 from registration.configurations import NAME
@@ -46,21 +48,19 @@ def edited(made: Raw, facts: Facts) -> Raw | None:
 def test_the_api_server_takes_what_is_written(cluster: Cluster, new_namespace: NewNamespace) -> None:
     """Random claims of each version that is served, under random policies, on a dry run: every selector compiles and is within its
     cost and length; nothing of it is dropped."""
-    namespace, random, tried, texts = new_namespace(), Random(20), 0, set()
+    namespace, random, tried, texts = new_namespace(), Random(20), 0, set[str]()
     served = {one["version"] for one in cluster.api.call("GET", "/apis/resource.k8s.io").body["versions"]}
     while tried < count(300, 10_000):
         facts = facts_of(random, CATALOG, policies(random))
         for _ in range(8):
             made = any_claim(random)
             made.pop("unknown", None)
-            written = edited(made, facts) if made["apiVersion"].rpartition("/")[2] in served else None
-            if written is None:
+            admitted = edited(made, facts) if made["apiVersion"].rpartition("/")[2] in served else None
+            if admitted is None:
                 continue
-            reply = cluster.api.try_create(written, namespace, dry_run=True)
-            assert reply.ok, (reply.message, written)
-            stored, sent = (
-                tuple(requests.expressions(one.value) for one in requests.written(made["kind"], x)) for x in (reply.body, written)
-            )
+            reply = cluster.api.try_create(admitted, namespace, dry_run=True)
+            assert reply.ok, (reply.message, admitted)
+            stored, sent = (tuple(expressions(one.value) for one in written(made["kind"], x)) for x in (reply.body, admitted))
             assert stored == sent
             texts.update(text for way in sent for text in way)
             tried += 1
@@ -144,13 +144,11 @@ def test_the_scheduler_allocates_what_is_allowed(
         namespace = new_namespace()
         cluster.api.create(apply_patch(made, verdict.patch), namespace)
         cluster.api.create(user_of(name), namespace)
-        device = cluster.wait_for(
-            lambda name=name, namespace=namespace: found(cluster, namespace, name), f"kube-scheduler to decide on {name}"
-        )
+        device = cluster.wait_for(partial(found, cluster, namespace, name), f"kube-scheduler to decide on {name}")
         assert (device[0] in right) if right else device[0] == "", (rules, device, right)
         outcomes["given" if right else "none"] += 1
         cluster.api.delete(user_of(name) | {"metadata": {"name": name, "namespace": namespace}})
-        cluster.wait_for(lambda name=name, namespace=namespace: free(cluster, namespace, name), f"{name} to be given back")
+        cluster.wait_for(partial(free, cluster, namespace, name), f"{name} to be given back")
     assert outcomes["given"] > 2
 
 
@@ -186,8 +184,8 @@ def test_a_claim_is_stored_with_its_selectors(cluster: Cluster, berth: Berth, ne
     """And with the record of who wrote them; the same again is stored as it is."""
     namespace = new_namespace({SCOPE: berth.name})
     stored = cluster.api.create(claim(exactly(), template=template), namespace)
-    (way,) = requests.written(stored["kind"], stored)
-    assert [text.split(" && ")[1] for text in requests.expressions(way.value)] == [
+    (way,) = written(stored["kind"], stored)
+    assert [text.split(" && ")[1] for text in expressions(way.value)] == [
         'has(device.attributes["gpu.nvidia.com"].architecture)',
         'has(device.attributes["gpu.nvidia.com"].type)',
     ]
@@ -203,8 +201,8 @@ def test_a_claim_that_the_controller_makes_gets_them_too(cluster: Cluster, berth
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "train", "uid": "0", "controller": True, "blockOwnerDeletion": True}
     made["metadata"] = {"generateName": "train-gpu-", "ownerReferences": [owner]}
     controller = cluster.api.acting_as("system:serviceaccount:kube-system:resource-claim-controller")
-    (way,) = requests.written("ResourceClaim", controller.create(made, namespace, dry_run=True))
-    assert len(requests.expressions(way.value)) == 2
+    (way,) = written("ResourceClaim", controller.create(made, namespace, dry_run=True))
+    assert len(expressions(way.value)) == 2
 
 
 def test_a_claim_without_its_selectors_is_refused(cluster: Cluster, berth: Berth, new_namespace: NewNamespace) -> None:

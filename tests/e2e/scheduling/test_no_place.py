@@ -6,8 +6,8 @@ from functools import partial
 from random import Random
 
 from policies.engine import evaluate
+from policies.facts.cluster_facts import ClusterFacts
 from policies.request import Request
-from policies.state.cluster_facts import ClusterFacts
 from policies.state.updater import Options, Updater
 from tests.e2e.scheduling.nodes_as_objects import NAMESPACE, cleared, cordoned, decided, made, sentinel
 from tests.support.cases.golden import policies_of

@@ -13,8 +13,8 @@ from policies.audit.judged import judge
 from policies.audit.outcomes import outcomes
 from policies.audit.stored_pod import Controller, StoredPod, stored, widest
 from policies.catalog.prices import INSTANCE_TYPE, prices
+from policies.facts.cluster_facts import ClusterFacts
 from policies.policy import Default, Policy, PolicySet
-from policies.state.cluster_facts import ClusterFacts
 from policies.verdict import MODES
 from tests.support.generators.random_worlds import catalog
 from tests.support.generators.strategies import Case, cases, examples

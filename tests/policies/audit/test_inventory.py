@@ -11,8 +11,8 @@ from policies.audit.inventory import Inventory
 from policies.audit.stored_pod import Controller, StoredPod, stored, widest
 from policies.audit.workload_report import OPEN_REPORTS
 from policies.catalog.prices import prices
+from policies.facts.cluster_facts import ClusterFacts
 from policies.policy import Default, Policy, PolicySet
-from policies.state.cluster_facts import ClusterFacts
 from policies.state.objects import Key
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Updater

@@ -17,8 +17,8 @@ from policies.audit.templates import MOST, MOST_BYTES, STAND_IN, template_pods
 from policies.audit.workload_report import OPEN_REPORTS
 from policies.catalog.prices import prices
 from policies.document import Document
+from policies.facts.cluster_facts import ClusterFacts
 from policies.policy import Default, DeviceLimit, Policy, PolicySet, Require
-from policies.state.cluster_facts import ClusterFacts
 from policies.workloads.pods import ALONE, Around
 from tests.support.cases.kind_manifests import FOUND
 from tests.support.generators.random_worlds import catalog

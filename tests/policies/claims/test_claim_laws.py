@@ -8,13 +8,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import jsonpatch
 import pytest
 
-from policies.claims import judging, requests
+from policies.claims import judging
 from policies.claims.claim_request import ClaimRequest
+from policies.facts.device_requests import expressions, written
 from policies.state.snapshot import Facts
 from policies.verdict import Verdict
 from tests.reference import claims as reference
@@ -42,7 +43,7 @@ def patched(made: Raw, verdict: Verdict) -> Raw:
 
 
 def texts(made: Raw) -> list[tuple[str, ...]]:
-    return [requests.expressions(one.value) for one in requests.written(made["kind"], made)]
+    return [expressions(one.value) for one in written(made["kind"], made)]
 
 
 def worlds(seed: int, **shape: Any) -> Iterator[tuple[Random, list[Raw], Facts, Raw]]:
@@ -95,8 +96,8 @@ def test_only_selectors_are_added_and_everything_else_survives() -> None:
 def without(made: Raw) -> Raw:
     """The object without selectors and the record."""
     found = copy.deepcopy(made)
-    for one in requests.written(found["kind"], found):
-        dict.pop(one.value, "selectors", None)  # type: ignore[arg-type]
+    for one in written(found["kind"], found):
+        cast("Raw", one.value).pop("selectors", None)
     annotations = found["metadata"].pop("annotations", {})
     annotations.pop("berth.dev/applied", None)
     return found | {"metadata": found["metadata"] | ({"annotations": annotations} if annotations else {})}

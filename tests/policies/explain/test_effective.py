@@ -14,6 +14,7 @@ from policies.explain.effective import Effective, Layer, effective
 from policies.explain.effective_probe import Kind
 from policies.explain.effective_rows import Row
 from policies.messages import OF_EDITS
+from policies.pods.toleration_matching import covers
 from policies.policy import (
     Allow,
     Bounds,
@@ -31,7 +32,7 @@ from policies.policy import (
     TolerationPattern,
 )
 from policies.request import Request
-from policies.rules.tolerations import covers, toleration_of
+from policies.rules.tolerations import toleration_of
 from policies.state.snapshot import Facts
 from policies.values.duration import text
 from policies.verdict import MODES, Edit, Verdict

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.findings.reach import Namespaces, may_meet
+from policies.label_selector import LabelExpression, LabelSelector
 from policies.policy import Match
-from policies.values.label_selector import LabelExpression, LabelSelector
 from tests.policies.findings.found import key, namespace, new_updater
 from tests.support.counts import count
 

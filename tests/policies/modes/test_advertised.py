@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from policies.facts.cluster_facts import ClusterFacts, Entry
+from policies.facts.offered_devices import Offering, Slice
 from policies.modes.advertised import Advertised, Twice, advertised, offered_beside, published
 from policies.modes.following import Following
-from policies.modes.readings import Offering, Slice
 from policies.modes.wording import keep_one, nobody_writes, offered_twice
-from policies.state.cluster_facts import ClusterFacts, Entry
 from tests.support.generators.random_worlds import catalog
 
 GPU, AMD, NVIDIA = "nvidia.com/gpu", "amd.com/gpu", "gpu.nvidia.com"

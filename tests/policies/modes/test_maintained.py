@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from policies.facts.cluster_facts import ClusterFacts
+from policies.facts.offered_devices import Offering, Stack
 from policies.modes.maintained import is_stale, stale_since, undiscovered, unmaintained
-from policies.modes.readings import Offering, Stack
-from policies.state.cluster_facts import ClusterFacts
 from tests.support.generators.random_worlds import catalog
 
 CLUSTER, POLICY = ("GPUCluster", "gpu-cluster"), ("ClusterPolicy", "cluster-policy")

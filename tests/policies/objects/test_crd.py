@@ -12,12 +12,12 @@ import jsonschema
 import pytest
 
 from documents.files import read_documents
+from policies.label_selector import LabelSelector
 from policies.objects import definition, validation
 from policies.objects.crd import NAMES, crd
 from policies.objects.crd_schema import described, plain, rules, spec_schema
 from policies.objects.field_types import Field, Items, Kind, Shape, Struct
 from policies.policy import Match, Policy, Require
-from policies.values.label_selector import LabelSelector
 
 Raw = dict[str, Any]
 HERE = Path(__file__).parent

@@ -13,8 +13,8 @@ import pytest
 from documents.files import read_catalog, read_policies
 from policies.catalog import Workload
 from policies.engine import evaluate
+from policies.facts.cluster_facts import ClusterFacts
 from policies.request import Request
-from policies.state.cluster_facts import ClusterFacts
 from policies.state.snapshot import Snapshot
 from policies.verdict import Verdict
 from tests.support import snapshots

@@ -18,6 +18,7 @@ from policies.explain.effective import Effective, effective
 from policies.explain.effective_probe import Kind, request_for
 from policies.explain.effective_rows import rows
 from policies.findings.words import what_template
+from policies.label_selector import LabelExpression, LabelSelector
 from policies.objects import definition, wording
 from policies.objects import parts as part
 from policies.objects.crd import crd
@@ -28,7 +29,6 @@ from policies.objects.reference import reference_markdown
 from policies.planning.plan import make, subject
 from policies.pods.view import Pod
 from policies.policy import Bounds, InNotIn, LongRuns, Match, MigDefault, NodeTemplate, Policy, Taint, TolerationPattern
-from policies.values.label_selector import LabelExpression, LabelSelector
 from tests.policies.findings import found as objects
 from tests.policies.findings.found import found
 from tests.support.generators.random_cluster import NAMESPACES

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from policies.facts.cluster_facts import Choice, Claim, ClusterFacts, DeviceClass
 from policies.planning import devices
 from policies.planning.devices import Devices
 from policies.pods.interval import ANY_NUMBER, NONE, ONE, Count
 from policies.pods.view import Pod
-from policies.state.cluster_facts import Choice, Claim, ClusterFacts, DeviceClass
 from tests.support.cases import golden
 from tests.support.snapshots import build
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from policies.catalog import Resource
+from policies.facts.cluster_facts import ClusterFacts
 from policies.pods.unlisted_accelerators import is_extended, is_part, looks_like_one, overlooked, unknown
-from policies.state.cluster_facts import ClusterFacts
 from tests.support.generators.random_worlds import catalog
 
 LIKE = [

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from policies.engine import evaluate
+from policies.facts.cluster_facts import ClusterFacts
 from policies.request import Request
-from policies.state.cluster_facts import ClusterFacts
 from tests.support.cases import golden
 from tests.support.snapshots import build
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from policies.pods.toleration_matching import covers, tolerates
 from policies.policy import TolerationPattern
-from policies.rules.tolerations import covers, tolerates, toleration_of
+from policies.rules.tolerations import toleration_of
 
 KEYS, VALUES, EFFECTS = ("a", "b"), ("", "x", "5", "10", "007", "99999999999999999999"), ("NoSchedule", "PreferNoSchedule", "NoExecute")
 STANDING = st.fixed_dictionaries(

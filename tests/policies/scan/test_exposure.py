@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from policies.audit.stored_pod import stored, widest
+from policies.facts.cluster_facts import ClusterFacts
 from policies.policy import PolicySet
 from policies.scan.exposure import Exposure, exposure
-from policies.state.cluster_facts import ClusterFacts
 from tests.support.generators.random_worlds import catalog
 from tests.support.snapshots import build
 

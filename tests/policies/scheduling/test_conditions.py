@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from policies.facts.places import passes
 from policies.policy import Taint
 from policies.scheduling.conditions import holds, names, tolerates
 from policies.scheduling.wants import Expression
-from policies.state.places import passes
 
 VALUES = st.sampled_from(["", "a", "b", "5", "-3", "05", "+5"])
 TAINT = Taint(key="team", value="5", effect="NoSchedule")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.state.cluster_facts import ClusterFacts
+from policies.facts.cluster_facts import ClusterFacts
 from policies.state.snapshot import Snapshot
 from policies.verdict import Mode
 from tests.support import snapshots

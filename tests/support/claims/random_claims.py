@@ -6,8 +6,8 @@ from random import Random
 from typing import Any
 
 from policies.catalog import Catalog, Gpu
-from policies.claims.requests import DeviceClass
-from policies.state.cluster_facts import ClusterFacts
+from policies.facts.cluster_facts import ClusterFacts
+from policies.facts.device_requests import DeviceClass
 from policies.state.snapshot import Facts
 from tests.support import snapshots
 from tests.support.cases.golden import policies_of

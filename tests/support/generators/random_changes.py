@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from policies.modes.readings import STACKS, STARTED
+from policies.facts import platform_detection
+from policies.facts.cluster_facts import ClusterFacts
+from policies.facts.offered_devices import STACKS, STARTED
 from policies.policy import NodeTemplate, Policy, PolicySet
 from policies.request import Request
-from policies.state import platform_detection
-from policies.state.cluster_facts import ClusterFacts
 from policies.state.objects import Change, Key
 from policies.state.snapshot import Snapshot
 from policies.state.updater import AUTO, Options

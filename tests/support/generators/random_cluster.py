@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from policies.modes.readings import Offering, Stack
+from policies.facts.cluster_facts import Choice, Claim, ClusterFacts, DeviceClass
+from policies.facts.offered_devices import Offering, Stack
 from policies.policy import Taint
-from policies.state.cluster_facts import Choice, Claim, ClusterFacts, DeviceClass
 
 NAMESPACES = ("team-a", "team-b", "dev")
 NODES = {

@@ -9,10 +9,10 @@ from random import Random
 
 from documents.files import read_catalog
 from policies.catalog import Catalog
+from policies.facts.cluster_facts import ClusterFacts
+from policies.label_selector import LabelExpression, LabelSelector
 from policies.policy import Allow, Bounds, Default, Match, NodeTemplate, Policy, PolicySet, Require, Sharing, Taint
-from policies.state.cluster_facts import ClusterFacts
 from policies.state.snapshot import Snapshot
-from policies.values.label_selector import LabelExpression, LabelSelector
 from policies.verdict import MODES, Mode
 from tests.support.generators.random_cluster import CLUSTER, NAMESPACES
 from tests.support.generators.random_fields import SHARINGS, capacities, chance, default, machine, patterns, require, some

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from policies.label_selector import LabelSelector
 from policies.objects.parse import Understood
 from policies.policy import (
     API_VERSION,
@@ -26,7 +27,6 @@ from policies.policy import (
     TolerationPattern,
 )
 from policies.values.duration import text as span
-from policies.values.label_selector import LabelSelector
 
 Raw = dict[str, Any]
 

@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 import pytest
 
+from policies.facts.cluster_facts import Choice, ClusterFacts, DeviceClass
 from policies.patch.json_tree import apply_patch
 from policies.request import Phase
-from policies.state.cluster_facts import Choice, ClusterFacts, DeviceClass
 from policies.state.snapshot import Snapshot
 from tests.support import snapshots
 from tests.support.cases.golden import catalog_with, policies_of

@@ -16,9 +16,9 @@ import orjson
 import pytest
 
 from policies.engine import evaluate
+from policies.facts.cluster_facts import Choice, ClusterFacts, Entry
 from policies.pods.projection import extract
 from policies.request import Phase, Request
-from policies.state.cluster_facts import Choice, ClusterFacts, Entry
 from policies.state.snapshot import Snapshot
 from policies.verdict import MODES
 from tests.support.counts import count

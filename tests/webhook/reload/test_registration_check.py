@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from cluster.client.errors import Reply
+from policies.facts.cluster_facts import ClusterFacts
 from policies.policy import PolicySet
-from policies.state.cluster_facts import ClusterFacts
 from policies.state.snapshot import Snapshot
 from registration.configurations import Service, manifests
 from registration.entries import Chosen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from policies.state.cluster_facts import ClusterFacts
+from policies.facts.cluster_facts import ClusterFacts
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import Holding
 from tests.support.calls.counted_metrics import NOW, REVIEWS, library, value

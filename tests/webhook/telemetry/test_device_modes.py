@@ -9,10 +9,10 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from policies.facts.cluster_facts import ClusterFacts
+from policies.facts.offered_devices import Offering, Stack
 from policies.modes.advertised import Advertised, Twice
-from policies.modes.readings import Offering, Stack
 from policies.policy import PolicySet
-from policies.state.cluster_facts import ClusterFacts
 from policies.state.snapshot import Snapshot
 from tests.support.generators.random_worlds import catalog
 from tests.support.snapshots import build

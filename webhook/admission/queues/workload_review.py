@@ -14,14 +14,14 @@ from policies.document import Document, InputError
 from policies.patch.json_patch import Patch
 from policies.pods.permissions import QUEUE_NAME
 from policies.pods.view import PodError, Raw
-from policies.queues import workloads
 from policies.queues.joining import Idle
-from policies.queues.workloads import Label, Made
 from policies.rules.queues import default_queue, required_queue
 from policies.settings.running import Named
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import Edit, Path, Verdict
+from policies.workloads import queued
 from policies.workloads.pods import Owner, pods_of
+from policies.workloads.queued import Label, Made
 from policies.workloads.templates import workload_of
 from webhook.admission import review, warnings, workload_advice
 from webhook.admission.decoding import Unreadable
@@ -58,7 +58,7 @@ def from_document(document: object) -> WorkloadReview:
 def judged(one: WorkloadReview, snapshot: Snapshot) -> Verdict:
     """Judge a workload that is made or changed: what an update leaves as it was passes. Raises Unreadable."""
     facts = snapshot.facts_for(one.asked.namespace)
-    if not workloads.asks(facts):
+    if not queued.asks(facts):
         return Verdict(judged=False)
     now = _past(one.asked, one.asked.workload, facts)
     before = {violation.key for violation in _past(one.asked, one.old, facts).violations} if one.old is not None else set()
@@ -71,7 +71,7 @@ def _past(asked: Advised, workload: Raw, facts: Facts) -> Verdict:
     if made is None:
         return Verdict(judged=False)
     try:
-        return Verdict(violations=tuple(required_queue.violation(*found) for found in workloads.past(made, facts)))
+        return Verdict(violations=tuple(required_queue.violation(*found) for found in queued.past(made, facts)))
     except PodError as error:
         raise Unreadable(f"a template of request.object is not shaped like a pod's: {error}", f"write {error.wanted} there") from None
 
@@ -79,11 +79,11 @@ def _past(asked: Advised, workload: Raw, facts: Facts) -> Verdict:
 def labelled(one: WorkloadReview, snapshot: Snapshot) -> Verdict:
     """Return what a default makes of a new workload. One that can't be read is left as it is."""
     facts = snapshot.facts_for(one.asked.namespace)
-    if one.asked.operation != "CREATE" or not workloads.gives(facts):
+    if one.asked.operation != "CREATE" or not queued.gives(facts):
         return Verdict(judged=False)
     try:
         made = _made(one.asked, one.asked.workload, facts)
-        found = workloads.label(made, facts) if made is not None else None
+        found = queued.label(made, facts) if made is not None else None
     except (PodError, Unreadable):
         return Verdict(judged=False)
     return _verdict(found, one.asked.workload)

@@ -15,16 +15,16 @@ from policies.planning import plan
 from policies.planning.plan import Subject
 from policies.pods.permissions import QUEUE_NAME, annotated_fraction
 from policies.pods.projection import extract
+from policies.pods.queue_systems import ANY, KAI, KUEUE, SLURM, System, given
 from policies.pods.view import DEFAULT_SCHEDULER, Pod, Raw
 from policies.queues.joining import Idle, Joined, joining, scheduler_of, silent
 from policies.queues.judging import Past
-from policies.queues.systems import ANY, KAI, KUEUE, SLURM, System, given
 from policies.request import Request
 from policies.settings import queues as settings
 from policies.settings.queues import MergedQueues, Required
 from policies.settings.running import Named
 from policies.state.snapshot import Facts
-from policies.state.untyped import map_at, maps_in, text_of
+from policies.values.untyped import map_at, maps_in, text_of
 from policies.workloads.templates import workload_of
 
 _OWNERS = ("metadata", "ownerReferences")

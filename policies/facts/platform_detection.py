@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from policies.catalog import Catalog, Platform
-from policies.state.cluster_facts import ClusterFacts, NodePool
+from policies.facts.cluster_facts import ClusterFacts, NodePool
 
 EVERY_MACHINES = frozenset({"type", "family", "category", "generation", "size"})
 """Attributes (``Platform.labels``) that machines without a GPU have too: the presence of such a label does

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from policies.state.untyped import LARGEST, map_at, maps_in, text_of
+from policies.values.untyped import LARGEST, map_at, maps_in, text_of
 
 TEMPLATE = "ResourceClaimTemplate"
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from policies.catalog import Catalog
 from policies.catalog.parse import CatalogError
+from policies.facts import platform_detection
+from policies.facts.cluster_facts import ClusterFacts, NodePool, read
+from policies.facts.platform_detection import Detector, Seen
 from policies.policy import PolicySet
-from policies.state import platform_detection
-from policies.state.cluster_facts import ClusterFacts, NodePool, read
-from policies.state.platform_detection import Detector, Seen
 from tests.support.cases.golden import catalog_with
 from tests.support.generators.strategies import examples
 from tests.support.snapshots import build

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.state.cluster_facts import ClusterFacts
-from policies.state.places import MOST_KINDS, NodePlace, Places, known, pool_spec
+from policies.facts.cluster_facts import ClusterFacts
+from policies.facts.places import MOST_KINDS, NodePlace, Places, known, pool_spec
 from policies.state.updater import Options, Updater
 from tests.support.cases.golden import catalog_with
 

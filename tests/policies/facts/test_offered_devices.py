@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.modes.readings import Offering, Slice, Stack, offering, slice_of, slimmed, stack_of
+from policies.facts.offered_devices import Offering, Slice, Stack, offering, slice_of, slimmed, stack_of
 
 GPU = "nvidia.com/gpu"
 SINCE = {"creationTimestamp": "2026-11-25T08:05:34Z"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.state.untyped import map_at, maps_in, text_of
+from policies.values.untyped import map_at, maps_in, text_of
 
 
 @pytest.mark.parametrize("thing", [None, [], "x", 1, {"a": None}, {"a": {"b": []}}, {"a": [{"b": {"c": 1}}]}], ids=str)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from policies.policy import Taint
-from policies.state.untyped import LARGEST, map_at, maps_in, text_of
 from policies.values.quantity import QuantityError, parse
+from policies.values.untyped import LARGEST, map_at, maps_in, text_of
 
 POOL = "karpenter.sh/nodepool"
 SCALED_BY_CLOUD = ("cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool", "agentpool", "provisioner.cast.ai/managed-by")

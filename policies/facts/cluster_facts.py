@@ -8,15 +8,15 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple
 
-from policies.claims import requests
-from policies.claims.requests import Choice as Choice
-from policies.claims.requests import Claim as Claim
-from policies.claims.requests import DeviceClass as DeviceClass
-from policies.modes.readings import STACKS, Offering, Slice, Stack, offering, slice_of, stack_of
+from policies.facts import device_requests
+from policies.facts.device_requests import Choice as Choice
+from policies.facts.device_requests import Claim as Claim
+from policies.facts.device_requests import DeviceClass as DeviceClass
+from policies.facts.offered_devices import STACKS, Offering, Slice, Stack, offering, slice_of, stack_of
+from policies.facts.places import NodePlace, node_place, offered, pool_spec, taints_of
 from policies.policy import Taint
-from policies.state.places import NodePlace, node_place, offered, pool_spec, taints_of
-from policies.state.untyped import map_at, maps_in, text_of
 from policies.values import duration
+from policies.values.untyped import map_at, maps_in, text_of
 
 Requirement = tuple[str, str, tuple[str, ...]]
 """(label key, operator, values) of a NodePool's requirement."""
@@ -63,7 +63,7 @@ class ClusterFacts:
     nodepools: Mapping[str, NodePool] = field(default_factory=dict)
     """NodePool -> its node class and requirements."""
     pool_specs: Mapping[str, str] = field(default_factory=dict)
-    """NodePool -> what it makes, as ``policies.state.places`` reads it."""
+    """NodePool -> what it makes, as ``policies.facts.places`` reads it."""
     device_classes: Mapping[str, DeviceClass] = field(default_factory=dict)
     """DeviceClasses by name."""
     claims: Mapping[tuple[str, str, str], Claim] = field(default_factory=dict)
@@ -145,10 +145,10 @@ def read(kind: Any, thing: Any, node_keys: AbstractSet[str] | None = None) -> tu
             pool = Entry("nodepools", name, _nodepool(thing)), Entry("pool_specs", name, pool_spec(thing))
             return Entry("nodepool_grace", name, seconds), *pool
         case "DeviceClass":
-            return (Entry("device_classes", name, requests.device_class(thing)),)
+            return (Entry("device_classes", name, device_requests.device_class(thing)),)
         case "ResourceClaim" | "ResourceClaimTemplate":
             namespace = text_of(map_at(thing, "metadata").get("namespace")) or "default"
-            return (Entry("claims", (kind, namespace, name), requests.claim(kind, thing)),)
+            return (Entry("claims", (kind, namespace, name), device_requests.claim(kind, thing)),)
         case "ResourceSlice":
             return (Entry("slices", name, slice_of(thing)),)
         case "ClusterPolicy" | "GPUCluster" if (stack := stack_of(kind, thing)) is not None:

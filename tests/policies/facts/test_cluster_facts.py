@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from policies.modes.readings import Offering, Slice, Stack
+from policies.facts import cluster_facts as facts
+from policies.facts.cluster_facts import KINDS, Choice, ClusterFacts, DeviceClass, Entry, NodePool
+from policies.facts.offered_devices import Offering, Slice, Stack
+from policies.facts.places import NodePlace
 from policies.policy import Taint
-from policies.state import cluster_facts as facts
-from policies.state.cluster_facts import KINDS, Choice, ClusterFacts, DeviceClass, Entry, NodePool
-from policies.state.places import NodePlace
 from tests.support.counts import count
 
 
