@@ -157,7 +157,6 @@ _OF_PLACEMENT = (
         open="{open}, and {demands:and} is required here",
         resource="nobody knows what devices {name} stands for",
         ask_by_name="ask for GPUs by a resource name that is known here",
-        claim_outside='{kind} "{claim}" asks for devices of which none is {demands:and}',
         driver='{kind} "{claim}" names a DeviceClass of no known driver',
         name_class="name a class of a known driver",
         device="{name} is no device of {demands:and}",

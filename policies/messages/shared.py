@@ -29,6 +29,7 @@ SHARED = {
     "mend the policies": "ask the platform team to mend it",
     # of claims
     "claim has more": "the claim asks for {count} GPUs, more than the {most} that one pod may have here",
+    "claim outside": '{kind} "{claim}" asks for devices of which none is {demands:and}',
     "claim asks for all": "{request} asks for as many devices as there are, and one pod may have {most} here",
     "ask for fewer": "ask for at most {most}, or split the work over more pods",
     "ask for allowed": "ask the platform team which counts are allowed",

@@ -244,6 +244,22 @@ def test_vendors_of_taints_and_drivers_are_vendors_of_resources() -> None:
     assert set(CATALOG.dra_drivers.values()) <= vendors
 
 
+def test_what_drivers_publish_names_what_is_known() -> None:
+    """Families and models of the driver's vendor; each model of NVIDIA's with a product label has a name, and classes are of one driver."""
+    for driver, devices in CATALOG.published.items():
+        own = [gpu for gpu in CATALOG.gpus if gpu.vendor == devices.vendor]
+        assert set(devices.families) <= {gpu.family for gpu in own}, driver
+        assert set(devices.named) <= {gpu.model for gpu in own}, driver
+        assert set(devices.sharing) <= {"Exclusive", "MIG"}, driver
+    nvidia = CATALOG.published["gpu.nvidia.com"]
+    assert {gpu.family for gpu in CATALOG.gpus if gpu.vendor == "nvidia"} <= set(nvidia.families)
+    assert nvidia.names(CATALOG.models("L4")[0]) == ("NVIDIA-L4",)
+    assert CATALOG.published["gpu.amd.com"].names(CATALOG.models("MI300X")[0])[0] == "AMD_Instinct_MI300X_OAM"
+    classes = [name for devices in CATALOG.published.values() for name in devices.classes]
+    assert len(set(classes)) == len(classes)
+    assert (CATALOG.driver("mig.nvidia.com"), CATALOG.driver("acme")) == ("gpu.nvidia.com", "acme")
+
+
 def test_drivers_of_other_devices_are_none_of_accelerators() -> None:
     """Networks, compute domains and processors; none of them is listed twice over."""
     assert {"dra.net", "compute-domain.nvidia.com", "sriovnetwork.k8snetworkplumbingwg.io", "dra.cpu"} < CATALOG.other_drivers

@@ -252,6 +252,18 @@ def test_an_empty_section_says_nothing() -> None:
             'mine.yaml: between[0].resource: wanted the kind as the API\'s paths have it, such as revisions, got "Parts"',
         ),
         ({"graceCaps": [{"name": "C", "seconds": -1}]}, "mine.yaml: graceCaps[0].seconds: wanted a whole number, got -1"),
+        (
+            {"draDrivers": [{"driver": "x", "vendor": "nvidia", "model": "a b"}]},
+            'mine.yaml: draDrivers[0].model: wanted the name of an attribute or capacity such as productName, got "a b"',
+        ),
+        (
+            {"draDrivers": [{"driver": "x", "vendor": "nvidia", "families": {"hopper": "Hopper"}}]},
+            'mine.yaml: draDrivers[0].families.hopper: wanted a list of strings, got "Hopper"',
+        ),
+        (
+            {"draDrivers": [{"driver": "x", "vendor": "nvidia", "sharing": {"Shared": ["a"]}}]},
+            'mine.yaml: draDrivers[0].sharing: wanted keys among Exclusive, MIG, TimeSliced, got "Shared"',
+        ),
         ({"otherDrivers": [{"vendor": "x"}]}, "mine.yaml: otherDrivers[0].driver: missing, wanted a string"),
         (
             {"otherDrivers": [{"driver": "gpu.amd.com"}]},
