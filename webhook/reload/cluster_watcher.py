@@ -22,6 +22,7 @@ from cluster.watch.connectivity import Connectivity
 from cluster.watch.delta_queue import DeltaQueue
 from cluster.watch.kinds import KINDS
 from cluster.watch.reflector import Reflector
+from policies.modes.readings import STACKS
 from policies.state.objects import Entry, Key, id_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Update, Updater
@@ -40,9 +41,9 @@ SETTLES = 0.01
 each swap costs a millisecond or two."""
 FEW = 16
 """The most changes that are applied on the event loop: 0.2 ms each. More go to a thread, and calls go on."""
-TOUCH_ALL = frozenset({"ClusterGPUPolicy", "GPUNodeTemplate", "Node", "NodePool"})
+TOUCH_ALL = frozenset({"ClusterGPUPolicy", "GPUNodeTemplate", "Node", "NodePool", "ResourceSlice", *STACKS})
 """Kinds of which one object may change what all policies are compiled against (platforms, slices, instance
-families).
+families, labels that are maintained), or is held against all nodes.
 
 That takes a second for a thousand policies, so it never happens on the event loop. Kinds that teams write are
 not among them.
