@@ -20,6 +20,7 @@ from cluster.client.api_client import AccessError, Client, Reply, Unreachable
 from cluster.watch.kinds import KINDS, Watched
 from policies.catalog import Catalog
 from policies.document import InputError
+from policies.modes.readings import STACKS
 from policies.nearest import hint
 from policies.state.objects import Change, Entry, Key
 from policies.state.snapshot import Snapshot
@@ -28,9 +29,10 @@ from policies.state.updater import Options, Updater
 ROLE = "berth-guardrails-view"
 """The ClusterRole of deploy/rbac.yaml that may read the cluster-scoped kinds."""
 _WATCHED = {watched.kind: watched for watched in KINDS}
-_OPTIONAL = ("Node", "NodePool")
-"""Kinds that may be unreadable: few users may list nodes, and many clusters have no NodePools. Node labels
-determine the platforms, and a NodePool's terminationGracePeriod limits those of pods."""
+_OPTIONAL = ("Node", "NodePool", *STACKS)
+"""Kinds that may be unreadable: few users may list nodes, and many clusters have no NodePools and no GPU Operator. Node labels
+determine the platforms, a NodePool's terminationGracePeriod limits those of pods, and the operator's objects tell which labels
+are maintained."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from cluster.client.errors import AccessError, Refused, Unreachable
 from cluster.survey.owners import OWNERS
 from cluster.survey.scanned import kinds
 from cluster.survey.survey import Survey, survey
-from cluster.watch.kinds import key_of
+from cluster.watch.kinds import SLICES, key_of
 from console.world.builder import Builder
 from console.world.happenings import OF_BERTH, OF_PODS, REPORTS, newest
 from console.world.scope import Kind
@@ -81,7 +81,7 @@ class Follower:
         self.stale = reason
 
     def _built(self, found: Survey, refused: Survey) -> World:
-        objects: dict[Key, Change] = {key_of(kind.kind, one): one for kind in FACTS for one in found.objects[kind.kind]}
+        objects: dict[Key, Change] = {key_of(kind.kind, one): one for kind in (*FACTS, SLICES) for one in found.objects[kind.kind]}
         if self._policies is None:
             objects |= {key_of(kind.kind, one): one for kind in OURS for one in found.objects[kind.kind]}
         else:
