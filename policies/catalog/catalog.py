@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from policies.catalog.gpus import Gpu, MachineType
 from policies.catalog.model_codes import codes_of
-from policies.catalog.platforms import AcceleratorTaint, GraceCap, Platform, Protection, SharingScheme
+from policies.catalog.platforms import AcceleratorTaint, GraceCap, Platform, Protection, SharingScheme, Words
 from policies.catalog.published_devices import PublishedDevices
 from policies.catalog.resources import Measure, Resource, ResourcePattern
 from policies.catalog.slice_shares import slice_shares
@@ -75,6 +75,8 @@ class Catalog:
     known by name alone."""
     workload_labels: tuple[str, ...] = ()
     """Labels whose value all pods of one workload share, the outermost first."""
+    words: tuple[Words, ...] = ()
+    """What queue systems and sharing schedulers read of pods as one of a few words."""
     pod_makers: frozenset[str] = frozenset()
     """Users by which controllers make the pods of workloads: where a queue is a workload's, its pods are believed
     if one of these made them."""

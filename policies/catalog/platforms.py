@@ -123,6 +123,19 @@ class Protection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """A label or an annotation of pods that its reader takes for one of a few words, and ignores where it is none."""
+
+    where: Literal["annotations", "labels"]
+    key: str
+    values: tuple[str, ...]
+    several: bool = False
+    """True if several may be joined by commas."""
+    boolean: bool = False
+    """True if it is read as Go's strconv.ParseBool does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GraceCap:
     """A limit on grace periods. ``capacity`` spot: the interruption notice; None: the autoscaler's own
     cap."""

@@ -35,6 +35,16 @@ REFUSALS = (
     ),
 )
 REMARKS = (
+    Row(  # the author's word is ignored in silence by the scheduler that reads it
+        code="BERTH-228",
+        title="a word that a scheduler ignores",
+        kind="warning",
+        audience="author",
+        templates={
+            "near": '{path} is "{value}", which its reader ignores; did you mean "{near}"?',
+            "known words": '{path} is "{value}", which its reader ignores; write {values:or}, or remove it',
+        },
+    ),
     Row(  # the platform team's default leaves the pod without a queue
         code="BERTH-227",
         title="a default queue that does not act",

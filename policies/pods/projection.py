@@ -127,10 +127,12 @@ class Readers:
         """Return what all counted policies read together."""
         self._labels, self._users, self._parts = +self._labels, +self._users, +self._parts
         protections, makers = self._catalog.protections, self._catalog.pod_makers
-        labels = {p.key for p in protections if p.where == "labels"}
+        listed = [(one.where, one.key) for one in protections] + [(one.where, one.key) for one in self._catalog.words]
+        labels = {key for where, key in listed if where == "labels"}
+        annotations = {key for where, key in listed if where == "annotations"}
         return Reads(
             labels=frozenset({*labels, *self._catalog.signatures, *KUEUE_LABELS, *self._labels}),
-            annotations=frozenset({*(p.key for p in protections if p.where == "annotations"), *FRACTIONS, FRACTION_DEVICES, MIRROR}),
+            annotations=frozenset({*annotations, *FRACTIONS, FRACTION_DEVICES, MIRROR}),
             parts=frozenset(self._parts),
             users=frozenset(self._users) | (makers if "queues" in self._parts else frozenset()),
             workload_labels=frozenset(self._catalog.workload_labels),

@@ -71,7 +71,7 @@ ROUTES: Mapping[bytes, Route] = {
     b"/mutate": Route("mutate", functools.partial(handlers.judged, "mutate")),
     b"/validate": Route("validate", functools.partial(handlers.judged, "validate")),
     b"/advise": Route("advise", handlers.workload),
-    b"/label": Route("mutate", handlers.labelled),
+    b"/label": Route("advise", handlers.labelled),
 }
 OK_JSON = start(200, JSON)
 NOT_FOUND = text_answer(404, "nothing is here: the API server posts to /mutate, /validate, /advise and /label")

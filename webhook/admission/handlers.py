@@ -75,12 +75,12 @@ def pod(
 def labelled(
     body: bytes, snapshot: Snapshot, metrics: Metrics, awaited: AwaitedClaims | None = None, decisions: Decisions | None = None
 ) -> tuple[str, bytes]:
-    """Answer a review of a new workload with the label of its queue, if a default gives one. Raises ReviewError and
-    NotYet."""
+    """Answer a review of a new workload with the label of its queue, if a default gives one; as advice, it never refuses.
+    Raises ReviewError and NotYet."""
     try:
-        return _queued("mutate", review.load(body), snapshot, metrics)
+        return "advised", _queued("mutate", review.load(body), snapshot, metrics)[1]
     except Unreadable as error:
-        return "passed", _unreadable("advise", body, snapshot, error)[1]
+        return _unreadable("advise", body, snapshot, error)
 
 
 def _queued(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:

@@ -19,7 +19,7 @@ from policies.catalog.parse.kinds import between, workload
 from policies.catalog.parse.merge import layered
 from policies.catalog.parse.platforms import platform, scheme
 from policies.catalog.parse.reader import Fields, Notes, shown
-from policies.catalog.platforms import AcceleratorTaint, GraceCap, Protection
+from policies.catalog.platforms import AcceleratorTaint, GraceCap, Protection, Words
 from policies.catalog.resources import Measure, ResourceKind, ResourcePattern
 from policies.policy import Capacity, Taint
 
@@ -87,6 +87,7 @@ def _catalog(top: Fields) -> Catalog:
         prices=top.named("prices", lambda _, entry: entry.text("where")),
         label_aliases=_pairs(top, "labelAliases", "old", "key"),
         workload_labels=_column(top, "workloadLabels", "label"),
+        words=top.records("words", _words),
         pod_makers=frozenset(_column(top, "podMakers", "user")),
         other_platforms=top.named("otherPlatforms", lambda _, entry: entry.labels("labels")),
     )
@@ -155,6 +156,16 @@ def _protection(entry: Fields) -> Protection:
         platforms=entry.texts("platforms"),
         any_value=entry.flag("anyValue"),
         only_judged=entry.flag("onlyJudged"),
+    )
+
+
+def _words(entry: Fields) -> Words:
+    return Words(
+        where=entry.choice("where", _PLACES),
+        key=entry.text("key"),
+        values=entry.texts("values"),
+        several=entry.flag("several"),
+        boolean=entry.flag("boolean"),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from policies.document import Document, InputError
+from policies.messages import Phrase
 from policies.patch.json_patch import Patch
 from policies.pods.permissions import QUEUE_NAME
 from policies.pods.view import PodError, Raw
@@ -61,9 +62,17 @@ def judged(one: WorkloadReview, snapshot: Snapshot) -> Verdict:
     if not queued.asks(facts):
         return Verdict(judged=False)
     now = _past(one.asked, one.asked.workload, facts)
-    before = {violation.key for violation in _past(one.asked, one.old, facts).violations} if one.old is not None else set()
+    before = _before(one, facts)
     violations = tuple(violation for violation in now.violations if violation.key not in before)
     return Verdict(violations=violations, matched=tuple(sorted({policy for v in violations for policy in v.policies})), judged=now.judged)
+
+
+def _before(one: WorkloadReview, facts: Facts) -> set[tuple[str, Phrase]]:
+    """Return what was wrong before an update; nothing if that can't be read."""
+    try:
+        return set() if one.old is None else {violation.key for violation in _past(one.asked, one.old, facts).violations}
+    except Unreadable:
+        return set()
 
 
 def _past(asked: Advised, workload: Raw, facts: Facts) -> Verdict:

@@ -12,6 +12,7 @@ from policies.state.snapshot import Snapshot
 from tests.support import snapshots
 from tests.support.cases import golden
 from webhook.admission import handlers
+from webhook.admission.decision_cache import none_decided
 from webhook.telemetry.metrics import Metrics
 
 Raw = dict[str, Any]
@@ -61,7 +62,7 @@ def labelled(value: Raw, *specs: Raw, kind: tuple[str, str, str] = JOB, **asked:
     word, answer = handlers.labelled(review(value, kind, **asked), world(*specs), Metrics("0"))
     response = json.loads(answer)["response"]
     assert response["allowed"]
-    assert (word == "patched") == ("patch" in response)
+    assert word == "advised"
     found: list[Raw] = json.loads(base64.b64decode(response.get("patch", ""))) if "patch" in response else []
     return found
 
@@ -171,3 +172,15 @@ def test_a_template_that_cannot_be_read_is_refused_where_a_queue_is_required() -
     assert "BERTH-005" in refused(odd, REQUIRES)
     assert refused(odd, GIVES) == ""
     assert labelled(odd, GIVES) == []
+    assert refused(job({LABEL: "team-a"}), REQUIRES, old=odd) == ""
+
+
+def test_a_decision_on_a_controllers_pod_is_no_decision_on_anybodys() -> None:
+    """Pods that are alike share a decision, but not where it is believed of one maker alone; a user that can't be read is anybody."""
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": job(owner=("batch/v1", "Job"))["metadata"], "spec": template()["spec"]}
+    snapshot, decisions, allowed = world(REQUIRES), none_decided(), []
+    for user in ("system:serviceaccount:kube-system:job-controller", "alice", ""):
+        body = review(pod, ("v1", "Pod", "pods"), user=user)
+        _, answer = handlers.validated(body, snapshot, Metrics("0"), None, decisions)
+        allowed.append(json.loads(answer)["response"]["allowed"])
+    assert allowed == [True, False, False]

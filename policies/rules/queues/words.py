@@ -1,0 +1,43 @@
+"""Words: what a queue system or a sharing scheduler reads of a pod, and would ignore in silence.
+
+Reads   the labels and annotations that the catalog lists under ``words``
+Writes  nothing
+Judges  nothing: the pod's author is told, with the nearest right word
+Never   warns of a value whose grammar is not listed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.catalog.platforms import Words
+from policies.messages import At, phrase
+from policies.nearest import nearest
+from policies.objects.wording import cut
+from policies.planning.plan import Plan
+from policies.request import Request
+from policies.verdict import Path, Remark
+
+NAME = "queue_words"
+_BOOLEANS = frozenset(("1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"))
+"""What Go's strconv.ParseBool reads."""
+_SHOWN = 30
+
+
+def mutate(request: Request, plan: Plan) -> Iterator[Remark]:
+    """Tell the author of each word that is none."""
+    for words in plan.snapshot.catalog.words:
+        value = (plan.pod.labels if words.where == "labels" else plan.pod.annotations).get(words.key)
+        wrong = _wrong(words, value) if isinstance(value, str) else None
+        if wrong is not None:
+            path: Path = ("metadata", words.where, words.key)
+            near = nearest(wrong, words.values)
+            shown = {"path": At(path), "value": cut(wrong, _SHOWN)}
+            found = phrase("known words", **shown, values=words.values) if near is None else phrase("near", **shown, near=near)
+            yield Remark(code="BERTH-228", found=found, rule=NAME, about=path)
+
+
+def _wrong(words: Words, value: str) -> str | None:
+    """Return the first word of the value that is none; None if all are."""
+    given = [part.strip() for part in value.split(",")] if words.several else [value]
+    return next((one for one in given if one not in words.values and not (words.boolean and one in _BOOLEANS)), None)
