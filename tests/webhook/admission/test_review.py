@@ -134,9 +134,9 @@ def test_a_long_wrong_value_is_cut() -> None:
 
 
 @pytest.mark.parametrize("info", [None, "admin", {}, {"username": None}, {"username": ["admin"]}])
-def test_a_user_that_cannot_be_read_is_nobody(info: object) -> None:
-    """Nobody is exempt by a user name that is not there."""
-    assert parsed(userInfo=info).user == ""
+def test_a_user_that_cannot_be_read_is_anybody(info: object) -> None:
+    """Nobody is exempt, and nothing is believed, by a user name that is not there."""
+    assert parsed(userInfo=info).user == "system:anonymous"
 
 
 def test_the_last_of_two_equal_keys_wins() -> None:

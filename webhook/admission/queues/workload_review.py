@@ -24,7 +24,7 @@ from policies.workloads import queued
 from policies.workloads.pods import Owner, pods_of
 from policies.workloads.queued import Label, Made
 from policies.workloads.templates import workload_of
-from webhook.admission import review, warnings, workload_advice
+from webhook.admission import claim_review, review, warnings, workload_advice
 from webhook.admission.decoding import Unreadable
 from webhook.admission.workload_advice import AROUND, Advised
 
@@ -43,10 +43,12 @@ class WorkloadReview:
 
 
 def is_about(document: object) -> bool:
-    """Return whether an AdmissionReview is of another object than a pod."""
+    """Return whether an AdmissionReview is of what may be a workload: no pod, and nothing of the group of claims."""
     request = document.get("request") if isinstance(document, dict) else None
     resource = request.get("resource") if isinstance(request, dict) else None
-    return isinstance(resource, dict) and (resource.get("group", ""), resource.get("resource")) != ("", "pods")
+    if not isinstance(resource, dict) or resource.get("group") == claim_review.GROUP:
+        return False
+    return isinstance(resource.get("resource"), str) and (resource.get("group", ""), resource["resource"]) != ("", "pods")
 
 
 def from_document(document: object) -> WorkloadReview:
