@@ -9,9 +9,9 @@ Reading order, as one request goes: ``request`` -> ``pods`` (the pod and its aut
 violations) -> ``patch``, or ``reasons`` (why not, and what to type) -> ``admitted`` (what is counted of the pod) -> ``verdict``. ``claims``
 does the same for a claim.
 
-Where it all comes from: ``catalog``, ``policy`` and ``document``, parsed by ``objects``, and ``facts`` of the cluster. In which queue a pod waits: ``queues``. What
-else it answers: ``findings`` (the status of an object), ``explain`` (what policies make of a namespace, or of one pod in both phases),
-``audit`` (what they say of pods that exist) and ``workloads`` (templates as the pods they will make). ``messages`` has every sentence,
-``nearest`` the right name for a wrong one; ``values`` reads amounts as Kubernetes and Go do; ``modes`` tells how nodes
-offer their devices; ``lru`` bounds what is remembered, ``work_budget`` what is judged.
+Where it all comes from: ``catalog``, ``policy`` and ``document``, parsed by ``objects``, and ``facts`` of the cluster. In which queue a
+pod waits: ``queues``. What else it answers: ``findings`` (the status of an object), ``explain`` (what policies make of a namespace, or
+of one pod in both phases), ``audit`` (what they say of pods that exist) and ``workloads`` (templates as the pods they will make).
+``messages`` has every sentence, ``nearest`` the right name for a wrong one; ``values`` reads amounts as Kubernetes and Go do,
+``label_selector`` labels; ``modes`` tells how nodes offer their devices; ``lru`` bounds what is remembered, ``work_budget`` what is judged.
 """

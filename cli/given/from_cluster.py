@@ -20,7 +20,7 @@ from cluster.client.api_client import AccessError, Client, Reply, Unreachable
 from cluster.watch.kinds import KINDS, Watched
 from policies.catalog import Catalog
 from policies.document import InputError
-from policies.modes.readings import STACKS
+from policies.facts.offered_devices import STACKS
 from policies.nearest import hint
 from policies.state.objects import Change, Entry, Key
 from policies.state.snapshot import Snapshot

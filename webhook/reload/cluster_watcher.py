@@ -22,7 +22,7 @@ from cluster.watch.connectivity import Connectivity
 from cluster.watch.delta_queue import DeltaQueue
 from cluster.watch.kinds import KINDS
 from cluster.watch.reflector import Reflector
-from policies.modes.readings import STACKS
+from policies.facts.offered_devices import STACKS
 from policies.state.objects import Entry, Key, id_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Update, Updater
