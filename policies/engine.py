@@ -22,7 +22,7 @@ from policies.planning.plan import Plan, Subject
 from policies.pods.permissions import annotated_fraction
 from policies.pods.projection import extract
 from policies.pods.view import Pod, Raw
-from policies.reasons import no_place
+from policies.reasons import no_place, scale_from_zero
 from policies.request import Request
 from policies.rules import RULES
 from policies.rules.device_counts import UNCOUNTED
@@ -63,7 +63,7 @@ def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict
     return Verdict(
         edits=edits,
         violations=violations,
-        remarks=(*remarks, *no_place.check(about, facts.snapshot, violations)),
+        remarks=(*remarks, *(one for reason in (no_place, scale_from_zero) for one in reason.check(about, facts.snapshot, violations))),
         would=would,
         uncounted=uncounted,
         matched=tuple(c.policy.id for c in matched),

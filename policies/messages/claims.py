@@ -34,6 +34,18 @@ REMARKS = (
             " {policies:and})"
         },
     ),
+    Row(  # the author chose the spelling, nobody tells that Karpenter passes over it, and the other one works
+        code="BERTH-243",
+        title="a claim that no node is made for",
+        kind="warning",
+        audience="author",
+        templates={
+            "text": "no node has such devices, and Karpenter makes none for a claim, so the pod waits; ask for {resource}: {count} in"
+            " resources.limits instead{served}",
+            "by class": ' (served by DRA too: DeviceClass "{device_class}")',
+            "by plugin": ", which a device plugin or a DeviceClass of that extendedResourceName serves",
+        },
+    ),
     Row(  # what it requires is not in force on these devices, and only another driver or a catalog can tell them apart
         code="BERTH-242",
         title="something that a driver does not publish",

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from functools import partial
 from itertools import count as numbers
 from pathlib import Path
 from random import Random
@@ -16,7 +15,6 @@ import yaml
 
 from policies.claims import judging
 from policies.claims.claim_request import ClaimRequest
-from policies.facts.device_requests import expressions, written
 from policies.patch.json_tree import apply_patch
 from policies.state.snapshot import Facts
 from registration.configurations import NAME
@@ -48,19 +46,23 @@ def edited(made: Raw, facts: Facts) -> Raw | None:
 def test_the_api_server_takes_what_is_written(cluster: Cluster, new_namespace: NewNamespace) -> None:
     """Random claims of each version that is served, under random policies, on a dry run: every selector compiles and is within its
     cost and length; nothing of it is dropped."""
-    namespace, random, tried, texts = new_namespace(), Random(20), 0, set[str]()
+    namespace, random, tried = new_namespace(), Random(20), 0
+    texts: set[str] = set()
     served = {one["version"] for one in cluster.api.call("GET", "/apis/resource.k8s.io").body["versions"]}
     while tried < count(300, 10_000):
         facts = facts_of(random, CATALOG, policies(random))
         for _ in range(8):
             made = any_claim(random)
             made.pop("unknown", None)
-            admitted = edited(made, facts) if made["apiVersion"].rpartition("/")[2] in served else None
-            if admitted is None:
+            written = edited(made, facts) if made["apiVersion"].rpartition("/")[2] in served else None
+            if written is None:
                 continue
-            reply = cluster.api.try_create(admitted, namespace, dry_run=True)
-            assert reply.ok, (reply.message, admitted)
-            stored, sent = (tuple(expressions(one.value) for one in written(made["kind"], x)) for x in (reply.body, admitted))
+            reply = cluster.api.try_create(written, namespace, dry_run=True)
+            assert reply.ok, (reply.message, written)
+            stored, sent = (
+                tuple(device_requests.expressions(one.value) for one in device_requests.written(made["kind"], x))
+                for x in (reply.body, written)
+            )
             assert stored == sent
             texts.update(text for way in sent for text in way)
             tried += 1
@@ -144,22 +146,29 @@ def test_the_scheduler_allocates_what_is_allowed(
         namespace = new_namespace()
         cluster.api.create(apply_patch(made, verdict.patch), namespace)
         cluster.api.create(user_of(name), namespace)
-        device = cluster.wait_for(partial(found, cluster, namespace, name), f"kube-scheduler to decide on {name}")
-        assert (device[0] in right) if right else device[0] == "", (rules, device, right)
+        device = decided(cluster, namespace, name)
+        assert device in right if right else device == "", (rules, device, right)
         outcomes["given" if right else "none"] += 1
         cluster.api.delete(user_of(name) | {"metadata": {"name": name, "namespace": namespace}})
-        cluster.wait_for(partial(free, cluster, namespace, name), f"{name} to be given back")
+        given_back(cluster, namespace, name)
     assert outcomes["given"] > 2
 
 
-def found(cluster: Cluster, namespace: str, name: str) -> tuple[str] | None:
-    device = allocated(cluster, namespace, name)
-    return None if device is None else (device,)
+def decided(cluster: Cluster, namespace: str, name: str) -> str:
+    """As ``allocated``, once kube-scheduler has decided."""
+
+    def found() -> tuple[str] | None:
+        device = allocated(cluster, namespace, name)
+        return None if device is None else (device,)
+
+    return cluster.wait_for(found, f"kube-scheduler to decide on {name}")[0]
 
 
-def free(cluster: Cluster, namespace: str, name: str) -> bool:
+def given_back(cluster: Cluster, namespace: str, name: str) -> None:
+    """Once the claim has no device any more."""
     value = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": name}}
-    return "allocation" not in cluster.api.call("GET", cluster.api.path_of(value, namespace)).body.get("status", {})
+    path = cluster.api.path_of(value, namespace)
+    cluster.wait_for(lambda: "allocation" not in cluster.api.call("GET", path).body.get("status", {}), f"{name} to be given back")
 
 
 def shared(device: Raw) -> str:
@@ -184,8 +193,8 @@ def test_a_claim_is_stored_with_its_selectors(cluster: Cluster, berth: Berth, ne
     """And with the record of who wrote them; the same again is stored as it is."""
     namespace = new_namespace({SCOPE: berth.name})
     stored = cluster.api.create(claim(exactly(), template=template), namespace)
-    (way,) = written(stored["kind"], stored)
-    assert [text.split(" && ")[1] for text in expressions(way.value)] == [
+    (way,) = device_requests.written(stored["kind"], stored)
+    assert [text.split(" && ")[1] for text in device_requests.expressions(way.value)] == [
         'has(device.attributes["gpu.nvidia.com"].architecture)',
         'has(device.attributes["gpu.nvidia.com"].type)',
     ]
@@ -201,8 +210,8 @@ def test_a_claim_that_the_controller_makes_gets_them_too(cluster: Cluster, berth
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "train", "uid": "0", "controller": True, "blockOwnerDeletion": True}
     made["metadata"] = {"generateName": "train-gpu-", "ownerReferences": [owner]}
     controller = cluster.api.acting_as("system:serviceaccount:kube-system:resource-claim-controller")
-    (way,) = written("ResourceClaim", controller.create(made, namespace, dry_run=True))
-    assert len(expressions(way.value)) == 2
+    (way,) = device_requests.written("ResourceClaim", controller.create(made, namespace, dry_run=True))
+    assert len(device_requests.expressions(way.value)) == 2
 
 
 def test_a_claim_without_its_selectors_is_refused(cluster: Cluster, berth: Berth, new_namespace: NewNamespace) -> None:

@@ -8,14 +8,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
-from typing import Any, cast
+from typing import Any
 
 import jsonpatch
 import pytest
 
 from policies.claims import judging
 from policies.claims.claim_request import ClaimRequest
-from policies.facts.device_requests import expressions, written
 from policies.state.snapshot import Facts
 from policies.verdict import Verdict
 from tests.reference import claims as reference
@@ -43,7 +42,7 @@ def patched(made: Raw, verdict: Verdict) -> Raw:
 
 
 def texts(made: Raw) -> list[tuple[str, ...]]:
-    return [expressions(one.value) for one in written(made["kind"], made)]
+    return [device_requests.expressions(one.value) for one in device_requests.written(made["kind"], made)]
 
 
 def worlds(seed: int, **shape: Any) -> Iterator[tuple[Random, list[Raw], Facts, Raw]]:
@@ -96,8 +95,9 @@ def test_only_selectors_are_added_and_everything_else_survives() -> None:
 def without(made: Raw) -> Raw:
     """The object without selectors and the record."""
     found = copy.deepcopy(made)
-    for one in written(found["kind"], found):
-        cast("Raw", one.value).pop("selectors", None)
+    for one in device_requests.written(found["kind"], found):
+        assert isinstance(one.value, dict)
+        one.value.pop("selectors", None)
     annotations = found["metadata"].pop("annotations", {})
     annotations.pop("berth.dev/applied", None)
     return found | {"metadata": found["metadata"] | ({"annotations": annotations} if annotations else {})}
