@@ -15,6 +15,7 @@ import yaml
 
 from policies.claims import judging
 from policies.claims.claim_request import ClaimRequest
+from policies.facts import device_requests
 from policies.patch.json_tree import apply_patch
 from policies.state.snapshot import Facts
 from registration.configurations import NAME

@@ -15,6 +15,7 @@ import pytest
 
 from policies.claims import judging
 from policies.claims.claim_request import ClaimRequest
+from policies.facts import device_requests
 from policies.state.snapshot import Facts
 from policies.verdict import Verdict
 from tests.reference import claims as reference
