@@ -23,9 +23,10 @@ from policies.pods.queue_systems import (
     System,
     value_of,
 )
-from policies.pods.view import DEFAULT_SCHEDULER, Pod, list_at
+from policies.pods.view import DEFAULT_SCHEDULER, Pod
 from policies.queues.joining import Joined, grouped, scheduler_of
 from policies.settings.queues import Required
+from policies.values.untyped import maps_in
 from policies.verdict import Path
 
 How = Literal["queues differ", "node", "scheduler", "no queue", "queue", "group", "owner", "kueue", "kueue queue", "removed"]
@@ -100,8 +101,8 @@ def _in_kueue(pod: Pod, required: Required, catalog: Catalog, *, made: bool, pod
     """
     if made and _kind(pod) in catalog.held_owners:
         return True
-    gates = list_at(pod.spec, "schedulingGates", ("spec",))
-    if not pods_in_kueue or not any(gate.get("name") == KUEUE_GATE for gate in gates):
+    gated = any(gate.get("name") == KUEUE_GATE for gate in maps_in(pod.spec.get("schedulingGates")))
+    if not pods_in_kueue or not gated:
         return False
     queue = value_of(pod, KUEUE)
     right = required.admits(KUEUE, queue) if isinstance(queue, str) and queue else made
