@@ -8,7 +8,7 @@ import time
 FIRST, LONGEST = 0.5, 15.0
 """Seconds of a pause: doubled with each failure from the first to the longest."""
 JITTER = 0.25
-"""Part of a pause by which it varies in both directions: nine kinds of a hundred replicas must not retry in
+"""Part of a pause by which it varies in both directions: a dozen kinds of a hundred replicas must not retry in
 step."""
 LASTED = 5.0
 """Seconds after which a watch that breaks counts as good: earlier failures are forgotten."""

@@ -1,4 +1,4 @@
-"""The reachability of the API server, probed by one caller for all: nine kinds that each retry by themselves
+"""The reachability of the API server, probed by one caller for all: a dozen kinds that each retry by themselves
 would open nine connections at a time from every replica while it is down.
 """
 
