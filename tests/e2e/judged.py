@@ -66,11 +66,13 @@ def judged(
     objects: Sequence[Raw] = (),
     policies: Path | None = None,
     excluded: Sequence[str] = (),
+    by: Sequence[str] = (),
 ) -> Iterator[Judged]:
     """Berth ``name`` on bare metal, for new namespaces with these labels; and one called ``plain`` that it does not judge.
 
     ``known``: what kubectl dumps as its facts. ``objects``: what is in each of the namespaces before that. ``policies``: the file;
-    without it the one of that name. ``excluded``: namespaces that the registration leaves out by name. Another Berth each time.
+    without it the one of that name. ``excluded``: namespaces that the registration leaves out by name. ``by``: options of `berth webhooks`.
+    Another Berth each time.
     """
     scope = f"{name}-{next(_number)}"
     names = {key: _namespace(cluster, f"{name}-{key}", {SCOPE: scope, **labels}, objects) for key, labels in namespaces.items()}
@@ -79,7 +81,7 @@ def judged(
     dump(cluster, known, facts)
     where = ("--platforms", "gfd", "--facts", str(facts), "--lame-duck", "0", *options)  # its registration is gone before it is
     try:
-        with registered(cluster, scope, [policies or POLICIES / f"{name}.yaml"], *where, excluded=excluded) as berth:
+        with registered(cluster, scope, [policies or POLICIES / f"{name}.yaml"], *where, excluded=excluded, by=by) as berth:
             yield Judged(cluster=cluster, berth=berth, facts=facts, names=names)
     finally:
         for namespace in (*names.values(), f"probe-{scope}"):

@@ -131,13 +131,14 @@ def manifests(
     catalog: Path | None = None,
     kubeconfig: Path | None = None,
     excluded: Sequence[str] = (),
+    options: Sequence[str] = (),
 ) -> list[Raw]:
-    """What `berth webhooks` prints for it; with ``scope`` only for namespaces that carry it as the label SCOPE; with ``kubeconfig`` by what
-    the cluster has."""
+    """What `berth webhooks` prints for it, with these options; with ``scope`` only for namespaces that carry it as the label SCOPE; with
+    ``kubeconfig`` by what the cluster has."""
     files = {"--catalog": catalog, "--kubeconfig": kubeconfig}
     names = [word for name in excluded for word in ("--exclude-namespace", name)]
     given = [word for flag, file in files.items() if file is not None for word in (flag, str(file))]
-    command = [*COMMAND, "webhooks", "--url", berth.url, "--ca", str(berth.ca), *given, *names]
+    command = [*COMMAND, "webhooks", "--url", berth.url, "--ca", str(berth.ca), *given, *names, *options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=environment())
     found = [value for value in yaml.safe_load_all(done.stdout) if value]
     if scope is not None:
@@ -162,12 +163,14 @@ def _reached(cluster: Cluster, berth: Berth, namespace: str) -> bool:
 
 
 @contextmanager
-def registered(cluster: Cluster, name: str, policies: Policies, *options: str, excluded: Sequence[str] = ()) -> Iterator[Berth]:
+def registered(
+    cluster: Cluster, name: str, policies: Policies, *options: str, excluded: Sequence[str] = (), by: Sequence[str] = ()
+) -> Iterator[Berth]:
     """A Berth of its own for the namespaces with the label SCOPE=``name`` but those ``excluded``; gone on leaving, its registration
-    first."""
+    first. ``by``: options of `berth webhooks`."""
     berth = serve(cluster, name, policies, *options)
     namespace = create_namespace(cluster, f"probe-{name}", {SCOPE: name})
-    values = manifests(berth, scope=name, kubeconfig=policies if isinstance(policies, Path) else None, excluded=excluded)
+    values = manifests(berth, scope=name, kubeconfig=policies if isinstance(policies, Path) else None, excluded=excluded, options=by)
     try:
         register(cluster, values, berth, namespace)
         yield berth
