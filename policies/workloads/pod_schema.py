@@ -29,6 +29,7 @@ _CONTAINERS: Shape = [
         "name": str,
         "restartPolicy": str,
         "resources": {"limits": {}, "requests": {}, "claims": [{"name": str}]},
+        "volumeMounts": [{"name": str, "mountPath": str}],
         "livenessProbe": _PROBE,
         "startupProbe": _PROBE,
     }
@@ -38,6 +39,11 @@ POD: Shape = {
     "spec": {
         "nodeName": str,
         "schedulerName": str,
+        "runtimeClassName": str,
+        "priorityClassName": str,
+        "os": {"name": str},
+        "volumes": [{"name": str}],
+        "schedulingGates": [{"name": str}],
         "nodeSelector": _TEXTS,
         "terminationGracePeriodSeconds": int,
         "activeDeadlineSeconds": int,
@@ -46,7 +52,8 @@ POD: Shape = {
             "nodeAffinity": {
                 REQUIRED: {"nodeSelectorTerms": [_TERM]},
                 "preferredDuringSchedulingIgnoredDuringExecution": [{"preference": _TERM}],
-            }
+            },
+            "podAffinity": {},
         },
         "resources": {"limits": {}, "requests": {}},
         "resourceClaims": [{"name": str, "resourceClaimName": str, "resourceClaimTemplateName": str}],
