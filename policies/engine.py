@@ -27,18 +27,12 @@ from policies.request import Request
 from policies.rules import RULES
 from policies.rules.device_counts import UNCOUNTED
 from policies.state.snapshot import Facts
-from policies.verdict import MOST_AUDITED, NOTHING, Edit, Path, Remark, Verdict, Violation, Would
+from policies.verdict import LARGE, MOST_AUDITED, MOST_FOUND, NOTHING, Edit, Path, Remark, Verdict, Violation, Would
 
 __all__ = ["Request", "arrived", "evaluate"]
 
-MOST_FOUND = 50
-"""The most violations of one pod that are reported: an answer holds twenty, and a pod can be made that
-each of a hundred policies forbids hundreds of times. It is refused all the same."""
 FEW = 8
 """The number of policies under which each item costs about as much as under none."""
-LARGE = 30
-"""Items (``policies.work_budget``) of the largest pod on which all sixteen are tried: six containers with
-a GPU and a term of six."""
 CHECKS = tuple(rule.check for rule in RULES if rule.check is not None)
 ON_UPDATE = {rule.name: rule.check_update for rule in RULES if rule.check_update is not None}
 """The checks of an update: what it may change of a pod is in ``policies.rules``."""

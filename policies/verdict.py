@@ -58,9 +58,15 @@ def dotted(path: Path) -> str:
 FIRST_READ = 200
 """The characters within which code, fact and fix should fit: what a Job's event or a narrow terminal shows
 (design section 1, law 9)."""
+MOST_FOUND = 50
+"""The most violations of one pod that are reported: an answer holds twenty, and a pod can be made that
+each of a hundred policies forbids hundreds of times. It is refused all the same."""
 MOST_AUDITED = 16
 """Audit and Warn policies evaluated per pod: each costs a whole evaluation; the rest are only counted
 (design section 2)."""
+LARGE = 30
+"""Items (``policies.work_budget``) of the largest pod on which all sixteen are tried: six containers with
+a GPU and a term of six."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

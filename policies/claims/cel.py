@@ -10,6 +10,7 @@ of the 1,000,000 that a selector may.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterable
@@ -23,7 +24,7 @@ MOST = 32
 """Selectors of one request (k8s.io/api/resource/v1 DeviceSelectorsMaxSize)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class OneOf:
     """The attribute is one of these values, or published and none of them."""
 
@@ -42,7 +43,7 @@ class OneOf:
         """What it is about: demands on different subjects never imply each other."""
         return ("attribute", self.driver, self.domain, self.attribute, "spaces" if self.spaces else "")
 
-    @property
+    @functools.cached_property
     def text(self) -> str:
         """The demand as CEL."""
         value = f"device.attributes[{_quoted(self.domain)}].{self.attribute}"
@@ -50,7 +51,7 @@ class OneOf:
         return f"device.driver == {_quoted(self.driver)} && has({value}) && {f'!({listed})' if self.outside else listed}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class AtLeast:
     """The capacity is published and at least so many MiB."""
 
@@ -64,7 +65,7 @@ class AtLeast:
         """See ``OneOf.subject``."""
         return ("capacity", self.driver, self.domain, self.capacity)
 
-    @property
+    @functools.cached_property
     def text(self) -> str:
         """The demand as CEL."""
         value = f"device.capacity[{_quoted(self.domain)}].{self.capacity}"

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from policies.catalog import Catalog
 from policies.claims.claim_request import Part
 from policies.claims.confinement import FIELDS, device_fields, hosts, types_of
+from policies.lru import LruCache
 from policies.messages import phrase
 from policies.objects.wording import cut
 from policies.offers.constraints import Compiled, Constraint, fields, who
@@ -31,6 +33,8 @@ class Asked:
     several: bool
     """True if a request has several alternatives."""
     catalog: Catalog
+    merged: LruCache[Any]
+    """What was found for a class of devices and a set of policies before (``Snapshot.merged``)."""
 
 
 def violations(asked: Asked, policies: Sequence[Compiled]) -> Iterator[Violation]:
@@ -86,17 +90,18 @@ def _classes(asked: Asked, policies: Sequence[Compiled]) -> Iterator[Violation]:
     """Yield one violation for each class and policy if the class's known devices are outside of what is
     required, or nothing is known of them; and one for each class of which the policies together leave nothing."""
     judged = [one for compiled in policies for one in (_machine(compiled), _sharing(compiled)) if one]
+    firsts = {part.choice.device_class: part for part in reversed(asked.parts)}  # a claim of 256 ways has few classes
     outside: set[str] = set()
     for demands, compiled in judged:
-        wrong = {part.choice.device_class: part for part in reversed(asked.parts) if not _inside(part, [compiled], demands, asked.catalog)}
+        wrong = {name: part for name, part in firsts.items() if not _inside(asked, part, [compiled], demands)}
         outside.update(wrong)
         for device_class, part in sorted(wrong.items()):
             yield _outside(part, device_class, demands)
     for axis in ("machine", "sharing"):
         together = [one for one in judged if one[0][0].axis == axis]
-        for part in asked.parts:
-            if together and part.choice.device_class not in outside and not _left(part, together, asked.catalog):
-                yield _conflict([d for demands, _ in _smallest(part, together, asked.catalog) for d in demands])
+        for name, part in sorted(firsts.items()):
+            if together and name not in outside and not _left(asked, part, together):
+                yield _conflict([d for demands, _ in _smallest(asked, part, together) for d in demands])
                 break
 
 
@@ -113,7 +118,16 @@ def _sharing(compiled: Compiled) -> _Judged | None:
     return (demands, compiled) if demands else None
 
 
-def _inside(part: Part, policies: Sequence[Compiled], demands: Sequence[Constraint], catalog: Catalog) -> bool:
+def _inside(asked: Asked, part: Part, policies: Sequence[Compiled], demands: Sequence[Constraint]) -> bool:
+    key = "claims.inside", demands[0].axis, part.vendor, part.devices and part.devices.driver, part.type, tuple(policies)
+    found: bool | None = asked.merged.get(key)
+    if found is None:
+        found = _has_such(part, policies, demands, asked.catalog)
+        asked.merged.keep(key, found, 512 + 16 * len(policies))
+    return found
+
+
+def _has_such(part: Part, policies: Sequence[Compiled], demands: Sequence[Constraint], catalog: Catalog) -> bool:
     """Return whether any device of the part's class meets what all these policies demand on one axis, including one that
     the catalog lacks. Of a driver that does not tell how devices are shared, any may."""
     if not part.vendor:
@@ -129,15 +143,15 @@ def _inside(part: Part, policies: Sequence[Compiled], demands: Sequence[Constrai
     return part.type in allowed if part.type else bool(allowed)
 
 
-def _left(part: Part, judged: Sequence[_Judged], catalog: Catalog) -> bool:
-    return _inside(part, [compiled for _, compiled in judged], judged[0][0], catalog)
+def _left(asked: Asked, part: Part, judged: Sequence[_Judged]) -> bool:
+    return _inside(asked, part, [compiled for _, compiled in judged], judged[0][0])
 
 
-def _smallest(part: Part, judged: Sequence[_Judged], catalog: Catalog) -> Sequence[_Judged]:
+def _smallest(asked: Asked, part: Part, judged: Sequence[_Judged]) -> Sequence[_Judged]:
     """Return policies that leave nothing together, and something without any one of them."""
     for one in judged:
-        if len(judged) > 1 and not _left(part, rest := [other for other in judged if other is not one], catalog):
-            return _smallest(part, rest, catalog)
+        if len(judged) > 1 and not _left(asked, part, rest := [other for other in judged if other is not one]):
+            return _smallest(asked, part, rest)
     return judged
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from policies.claims import checks, selectors
@@ -32,7 +33,7 @@ from policies.planning.devices import of_claim
 from policies.policy import Policy
 from policies.state.snapshot import Facts
 from policies.values.untyped import map_at
-from policies.verdict import MOST_AUDITED, Edit, Path, Remark, Verdict, Violation, Would
+from policies.verdict import LARGE, MOST_AUDITED, MOST_FOUND, Edit, Path, Remark, Verdict, Violation, Would
 
 
 def judge(request: ClaimRequest, facts: Facts) -> Verdict:
@@ -44,15 +45,16 @@ def judge(request: ClaimRequest, facts: Facts) -> Verdict:
     matched = tuple(c for c in facts.policies if request.user not in c.policy.exclude_users and _may_match(c.policy, count.least))
     enforced = [c for c in matched if c.mode == "Enforce"]
     several = any(part.path[-2] == "firstAvailable" for part in found)
-    asked = _Claim(request, Asked(found, count.most, several, facts.snapshot.catalog), count.least)
+    asked = _Claim(request, Asked(found, count.most, several, facts.snapshot.catalog, facts.snapshot.merged), count.least)
     outcome = asked.under(enforced)
     softer = [c for c in matched if c.mode != "Enforce"] if request.phase == "mutate" else []
+    most = MOST_AUDITED if len(found) <= LARGE else max(1, MOST_AUDITED * LARGE // len(found))
     return Verdict(
         edits=outcome.edits,
         violations=outcome.violations,
         remarks=outcome.remarks,
-        would=tuple(_would(asked, [c for c in matched if c.mode == "Enforce" or c is one], one, outcome) for one in softer[:MOST_AUDITED]),
-        uncounted=max(0, len(softer) - MOST_AUDITED),
+        would=tuple(_would(asked, [c for c in matched if c.mode == "Enforce" or c is one], one, outcome) for one in softer[:most]),
+        uncounted=max(0, len(softer) - most),
         matched=tuple(c.policy.id for c in matched),
         patch=outcome.patch,
     )
@@ -85,13 +87,13 @@ class _Claim:
 
     def under(self, policies: Sequence[Compiled]) -> _Outcome:
         """Return what comes of it under these policies together."""
-        refused = list(checks.violations(self.asked, policies))
+        refused = list(islice(checks.violations(self.asked, policies), MOST_FOUND))
         defaulting = [c for c in policies if certain(c.policy, self.least)]
         edits: list[Edit] = []
         remarks: dict[Remark, None] = {}
         unsaid: dict[Remark, None] = {}
         theirs: list[tuple[Part, list[str]]] = []
-        together = selectors.Together(self.asked.catalog, policies, defaulting)
+        together = selectors.Together(self.asked.catalog, policies, defaulting, self.asked.merged)
         for part in () if self.request.chosen else self.asked.parts:
             confinement, default = together.required(part), together.chosen(part)
             if self.request.phase == "validate":

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from policies.catalog import Catalog
@@ -13,6 +13,7 @@ from policies.claims.cel import Demand
 from policies.claims.claim_request import Part
 from policies.claims.confinement import Confinement, Lacking, Wanted, required
 from policies.claims.defaults import RULE, Chosen, chosen, offered, silent
+from policies.lru import LruCache
 from policies.messages import phrase
 from policies.objects.wording import cut
 from policies.offers.constraints import Compiled, fields, who
@@ -21,32 +22,40 @@ from policies.verdict import Edit, Remark, Violation
 
 @dataclass(slots=True)
 class Together:
-    """What these policies demand of the parts of one claim: found once for each driver and type of devices."""
+    """What these policies demand of the parts of one claim: found once for each driver, type of devices and set of policies."""
 
     catalog: Catalog
     policies: Sequence[Compiled]
     defaulting: Sequence[Compiled]
     """Those of them that match for certain."""
-    _required: dict[str, Confinement] = field(default_factory=dict)
-    _offered: dict[tuple[str, str], Sequence[Chosen]] = field(default_factory=dict)
+    merged: LruCache[Any]
+    """What was found before (``Snapshot.merged``)."""
 
     def required(self, part: Part) -> Confinement:
         """Return what is required of a part."""
         if part.devices is None:
             return Confinement()
-        key = part.devices.driver
-        if key not in self._required:
-            self._required[key] = required(part.devices, self.catalog, self.policies)
-        return self._required[key]
+        key = "claims.required", part.devices.driver, tuple(self.policies)
+        found: Confinement | None = self.merged.get(key)
+        if found is None:
+            found = required(part.devices, self.catalog, self.policies)
+            self.merged.keep(key, found, _size(found.wanted))
+        return found
 
     def chosen(self, part: Part) -> Chosen:
         """Return the defaults for a part."""
         if part.devices is None or not self.defaulting or not silent(part):
             return Chosen()
-        key = part.devices.driver, part.type
-        if key not in self._offered:
-            self._offered[key] = offered(part.devices, part.type, self.catalog, self.policies, self.defaulting)
-        return chosen(part, self._offered[key], self.required(part))
+        key = "claims.offered", part.devices.driver, part.type, tuple(self.policies), tuple(self.defaulting)
+        found: tuple[Chosen, ...] | None = self.merged.get(key)
+        if found is None:
+            found = offered(part.devices, part.type, self.catalog, self.policies, self.defaulting)
+            self.merged.keep(key, found, _size([one for offer in found for one in offer.wanted]))
+        return chosen(part, found, self.required(part))
+
+
+def _size(wanted: Sequence[Wanted]) -> int:
+    return 1024 + sum(3 * len(one.demand.text) for one in wanted)
 
 
 def missing(part: Part, wanted: Iterable[Wanted]) -> list[Wanted]:
