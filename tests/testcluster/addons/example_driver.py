@@ -27,7 +27,7 @@ CDI = "/var/run/cdi"
 
 
 def start(rig: Rig, node: str, devices: int) -> Process:
-    """The driver of one node, its devices published. It ends with the node. Raises NoGo, BuildFailed, ClusterFailed."""
+    """The driver of one node, with the node's own rights, its devices published. It ends with the node. Raises NoGo, BuildFailed, ClusterFailed."""
     reply = rig.api.apply(CLASS)
     assert reply.ok, reply.message
     machine = rig.nodes[node].machine
@@ -39,7 +39,7 @@ def start(rig: Rig, node: str, devices: int) -> Process:
         f"--cdi-root={CDI}",
         f"--kubelet-registrar-directory-path={kubelet / 'plugins_registry'}",
         f"--kubelet-plugins-directory-path={kubelet / 'plugins'}",
-        f"--kubeconfig={rig.kubeconfig}",
+        f"--kubeconfig={rig.nodes[node].folder / 'kubelet.kubeconfig'}",
     ]
     process = machine.start(f"{node}-example-driver", [str(program), *options], {**os.environ})
 
