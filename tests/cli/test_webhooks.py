@@ -91,7 +91,7 @@ def test_queues_have_a_configuration_that_is_called_first(capsys: pytest.Capture
 def test_a_service(capsys: pytest.CaptureFixture[str], text: str, wanted: Raw) -> None:
     """NAMESPACE/NAME, with its port if that is not 443."""
     services = [config["service"] for config in client_configs(printed(capsys, "--service", text))]
-    assert [{**service, "path": None} for service in services] == [{**wanted, "path": None}] * 8
+    assert [{**service, "path": None} for service in services] == [{**wanted, "path": None}] * 9
 
 
 @pytest.mark.parametrize("url", ["https://10.0.0.7:8443", "https://berth.example.com", "https://[fd00::1]:8443", "https://localhost:1/"])

@@ -50,7 +50,7 @@ def judged(
         document = review.load(body)
         if claim_review.is_about(document):
             return _claim(phase, document, snapshot, metrics)
-        if workload_review.is_about(document):
+        if phase == "validate" and workload_review.is_about(document):
             return _queued(phase, document, snapshot, metrics)
         return _pod(phase, document, snapshot, metrics, awaited, decisions)
     except Unreadable as error:

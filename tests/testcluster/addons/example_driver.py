@@ -27,7 +27,7 @@ CDI = "/var/run/cdi"
 
 
 def start(rig: Rig, node: str, devices: int) -> Process:
-    """The driver of one node, with the node's own rights, its devices published. It ends with the node. Raises NoGo, BuildFailed, ClusterFailed."""
+    """The driver of one node, with the node's own rights, its devices published. Raises NoGo, BuildFailed, ClusterFailed."""
     reply = rig.api.apply(CLASS)
     assert reply.ok, reply.message
     machine = rig.nodes[node].machine
