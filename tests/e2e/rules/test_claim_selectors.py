@@ -27,6 +27,7 @@ from tests.support.counts import count
 from tests.support.generators.written_claims import claim, exactly
 from tests.testcluster.addons import nodes
 from tests.testcluster.addons.berth import SCOPE, Berth, registered
+from tests.testcluster.addons.dra import class_of, slice_of
 from tests.testcluster.addons.nodes import FakeNode
 from tests.testcluster.controlplane.api import Raw
 from tests.testcluster.controlplane.cluster import Cluster
@@ -93,17 +94,6 @@ def devices(cluster: Cluster) -> Iterator[dict[str, tuple[Any, Raw]]]:
     yield found
     for value in (*classes, *slices, node.manifest()):
         cluster.api.delete(value)
-
-
-def class_of(driver: str) -> Raw:
-    selectors = [{"cel": {"expression": f"device.driver == '{driver}'"}}]
-    return {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": driver}, "spec": {"selectors": selectors}}
-
-
-def slice_of(node: str, driver: str, listed: list[Raw]) -> Raw:
-    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
-    spec = {"driver": driver, "nodeName": node, "pool": pool, "devices": listed}
-    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": f"{node}-{driver}"}, "spec": spec}
 
 
 def user_of(name: str) -> Raw:
