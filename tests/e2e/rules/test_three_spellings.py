@@ -40,6 +40,8 @@ from tests.testcluster.fixtures import control_plane
 CATALOG = catalog_with()
 DRIVER = "gpu.nvidia.com"
 MODELS = ("T4", "L4", "A10", "A100-40GB", "A100-80GB", "H100-80GB", "H200")
+UNSAID = "A10-4GB"
+"""A model for which nodes have no product label, and drivers no name"""
 ON_EACH = 8
 TAINTS: Raw = {
     "kind": "ClusterGPUPolicy",
@@ -95,6 +97,8 @@ def test_three_spellings_come_to_the_same(clusters: Clusters) -> None:
     random, same, different = Random(41), Counter[str](), Counter[str]()
     while same.total() + different.total() < count(12, 500):
         policies = random_claims.policies(random, defaults=False)
+        if UNSAID in str(policies):
+            continue  # on neither cluster can it be said, and the author is told (BERTH-205, BERTH-242)
         amount = random.choice((1, 1, 1, 2, 4, 8, ON_EACH + 1))
         allowed = {gpu.model for gpu in gpus() if all(reference.allowed(one["spec"]["require"], gpu, "Exclusive") for one in policies)}
         found = {
