@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from registration.configurations import FIRST_NAME
 from tests.e2e.judged import Judged, judged
 from tests.e2e.workloads import APPLIED, NVIDIA
 from tests.support.counts import count
@@ -203,6 +204,33 @@ def test_a_workload_past_the_queue_is_refused(world: Judged) -> None:
     path = f"/apis/batch/v1/namespaces/{world['required']}/jobs/inside"
     reply = world.cluster.api.call("PATCH", path, removed, content="application/merge-patch+json")
     assert reply.status in (403, 422), reply.message
+
+
+def test_a_job_is_queued_too_where_kueue_is_called_first(world: Judged) -> None:
+    """The order of the configurations' names is then the other one: Kueue has let the Job pass by the time that it gets its label, and
+    holds it back when it sees that."""
+    api = world.cluster.api
+    kind, version = "MutatingWebhookConfiguration", "admissionregistration.k8s.io/v1"
+    name = f"{FIRST_NAME}-{world.berth.name}"
+    before = api.get(version, kind, name)
+    assert before is not None
+    later = {"apiVersion": version, "kind": kind, "webhooks": before["webhooks"], "metadata": {"name": f"zz-{name}"}}
+    assert name < kueue.NAME < f"zz-{name}"
+    api.delete({"apiVersion": version, "kind": kind, "metadata": {"name": name}})
+    api.create(later)
+    try:
+
+        def labelled() -> bool:
+            tried = api.try_create(named(job(_of({NVIDIA: "1"}))), world["queued"], dry_run=True)
+            return tried.body["metadata"].get("labels", {}).get(kueue.QUEUE) == "gpu" and not tried.body["spec"].get("suspend")
+
+        world.cluster.wait_for(labelled, "the API server to call Berth after Kueue")
+        api.create(named(job(_of({NVIDIA: "1"}, 2)), "later"), world["queued"])
+        world.cluster.wait_for(lambda: _admitted(world, "later"), "Kueue to admit the Job")
+        world.cluster.wait_for(lambda: _finished(world, "later"), "the Job to finish")
+    finally:
+        api.delete(later)
+        api.create({"apiVersion": version, "kind": kind, "webhooks": before["webhooks"], "metadata": {"name": name}})
 
 
 def test_plain_jobs_come_and_go_while_berth_is_dead(world: Judged) -> None:

@@ -48,7 +48,7 @@ TAINTS: Raw = {
     "metadata": {"name": "taints"},
     "spec": {"mode": "Enforce", "default": {"acceleratorTaints": "Tolerate"}},
 }
-CLASS = dra.class_of(DRIVER, NVIDIA)
+CLASS = dra.class_of(DRIVER, NVIDIA, "gpu")
 REFUSED, WAITS = "refused", "waits"
 _number = numbers()
 

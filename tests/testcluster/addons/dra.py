@@ -9,9 +9,11 @@ Raw = dict[str, Any]
 API_VERSION = "resource.k8s.io/v1"
 
 
-def class_of(driver: str, extended: str | None = None) -> Raw:
-    """The DeviceClass of a driver's devices. ``extended``: the extended resource by which pods may ask for them too (KEP-5004)."""
-    spec: Raw = {"selectors": [{"cel": {"expression": f"device.driver == '{driver}'"}}]}
+def class_of(driver: str, extended: str | None = None, type_: str | None = None) -> Raw:
+    """The DeviceClass of a driver's devices, or of one type of them, as NVIDIA's chart has it. ``extended``: the extended resource by which
+    pods may ask for them too (KEP-5004)."""
+    expression = f"device.driver == '{driver}'" + (f" && device.attributes['{driver}'].type == '{type_}'" if type_ else "")
+    spec: Raw = {"selectors": [{"cel": {"expression": expression}}]}
     if extended is not None:
         spec["extendedResourceName"] = extended
     return {"apiVersion": API_VERSION, "kind": "DeviceClass", "metadata": {"name": driver}, "spec": spec}
