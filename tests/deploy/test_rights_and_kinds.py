@@ -16,9 +16,7 @@ def verbs(objects: list[Raw], kind: str, resource: str, name: str | None = None)
     """What a role allows on a resource, by that name or by none."""
     roles = [one for one in of_kind(objects, kind) if not one["metadata"]["name"].startswith("berth-")]
     rules = [rule for one in roles for rule in one["rules"] if resource in rule["resources"]]
-    return {
-        verb for rule in rules if resource in rule["resources"] and rule.get("resourceNames", [None]) == [name] for verb in rule["verbs"]
-    }
+    return {verb for rule in rules if name in rule.get("resourceNames", [None]) for verb in rule["verbs"]}
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -53,6 +51,7 @@ def test_rights_follow_the_source_of_certificates(variant: str, source: str, sec
     assert verbs(objects, "Role", "secrets", said["--cert-secret"].partition("/")[2]) == secret
     assert verbs(objects, "Role", "secrets") == ({"create"} if source == "ours" else set())
     assert verbs(objects, "ClusterRole", "mutatingwebhookconfigurations", "zz-berth") == configurations
+    assert verbs(objects, "ClusterRole", "mutatingwebhookconfigurations", "berth-queues") == configurations
 
 
 def test_a_release_owns_the_secret_that_berth_fills() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import get_args
 
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from policies.modes.advertised import Mode
 from policies.modes.wording import nobody_writes, offered_twice
 from policies.state.snapshot import Snapshot
 from webhook.telemetry import log
@@ -29,8 +31,10 @@ class DeviceModes(Collector):
             "Nodes with devices of a vendor, by what offers them: a device plugin, DRA, or both.",
             labels=["vendor", "mode"],
         )
-        for vendor, mode, count in snapshot.advertised.nodes:
-            nodes.add_metric([vendor, mode], count)
+        counts = {(vendor, mode): count for vendor, mode, count in snapshot.advertised.nodes}
+        for vendor in dict.fromkeys(vendor for vendor, _ in counts):
+            for mode in get_args(Mode):  # 0 too: an alert on a series that is not there can't be told from one on a misspelt name
+                nodes.add_metric([vendor, mode], counts.get((vendor, mode), 0))
         keys = GaugeMetricFamily("berth_labels_unmaintained", "Label keys on which no term is written, since nobody maintains them.")
         keys.add_metric([], len(unmaintained(snapshot)))
         yield from (nodes, keys)

@@ -174,17 +174,18 @@ def _served(cluster: Cluster, api_version: str, kind: str) -> bool:
 
 @contextmanager
 def devices(cluster: Cluster) -> Iterator[None]:
-    """Two GPUs of the node h100 by DRA: what its driver would publish, and the class that an administrator writes."""
+    """Two GPUs of the node a10g by DRA: what its driver would publish, and the class that an administrator writes."""
     api_version = "resource.k8s.io/v1"
+    attributes = {key: {"string": value} for key, value in (("productName", "NVIDIA A10G"), ("architecture", "Ampere"), ("type", "gpu"))}
     published = {
         "driver": "gpu.nvidia.com",
-        "nodeName": "h100",
-        "pool": {"name": "h100", "generation": 1, "resourceSliceCount": 1},
-        "devices": [{"name": "gpu-0"}, {"name": "gpu-1"}],
+        "nodeName": "a10g",
+        "pool": {"name": "a10g", "generation": 1, "resourceSliceCount": 1},
+        "devices": [{"name": name, "attributes": attributes} for name in ("gpu-0", "gpu-1")],
     }
     selectors = [{"cel": {"expression": "device.driver == 'gpu.nvidia.com'"}}]
     found = (
-        {"apiVersion": api_version, "kind": "ResourceSlice", "metadata": {"name": "h100-gpus"}, "spec": published},
+        {"apiVersion": api_version, "kind": "ResourceSlice", "metadata": {"name": "a10g-gpus"}, "spec": published},
         {"apiVersion": api_version, "kind": "DeviceClass", "metadata": {"name": "big-gpu"}, "spec": {"selectors": selectors}},
     )
     for value in found:

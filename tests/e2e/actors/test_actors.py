@@ -104,7 +104,7 @@ ROWS: dict[str, tuple[Made, Cells]] = {
         bare(NO_GPU, {"annotations": FRACTION}, schedulerName="kai-scheduler", nodeSelector={FAMILY: "turing"}),
         replace(ALL, affinity=False, resource=None, node="t4"),
     ),
-    "claims only": (bare(CLAIMED, **claiming()), replace(ALL, affinity=False, resource=None, node="h100")),
+    "claims only": (bare(CLAIMED, **claiming()), replace(ALL, affinity=False, resource=None, node="a10g")),
 }
 
 

@@ -44,6 +44,7 @@ def test_nodes_are_counted_by_vendor_and_mode() -> None:
     assert samples(snapshot()) == {("berth_labels_unmaintained",): 0}
     assert samples(snapshot(None, twice("a"))) == {
         ("berth_gpu_nodes", "both", "nvidia"): 2,
+        ("berth_gpu_nodes", "device-plugin", "nvidia"): 0,
         ("berth_gpu_nodes", "dra", "nvidia"): 1,
         ("berth_labels_unmaintained",): 0,
     }
