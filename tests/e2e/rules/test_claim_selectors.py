@@ -22,12 +22,12 @@ from registration.configurations import NAME
 from tests.reference import claims as reference
 from tests.support.cases.golden import catalog_with
 from tests.support.claims import random_claims
+from tests.support.claims.published_devices import class_of, slice_of
 from tests.support.claims.random_claims import any_claim, facts_of, policies
 from tests.support.counts import count
 from tests.support.generators.written_claims import claim, exactly
 from tests.testcluster.addons import nodes
 from tests.testcluster.addons.berth import SCOPE, Berth, registered
-from tests.testcluster.addons.dra import class_of, slice_of
 from tests.testcluster.addons.nodes import FakeNode
 from tests.testcluster.controlplane.api import Raw
 from tests.testcluster.controlplane.cluster import Cluster

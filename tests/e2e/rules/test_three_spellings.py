@@ -28,11 +28,12 @@ from policies.state.snapshot import Facts
 from tests.e2e.workloads import NVIDIA, pod
 from tests.reference import claims as reference
 from tests.support.cases.golden import catalog_with, policies_of
+from tests.support.claims import published_devices as dra
 from tests.support.claims import random_claims
 from tests.support.counts import count
 from tests.support.generators.written_claims import claim, exactly
 from tests.support.snapshots import build
-from tests.testcluster.addons import dra, nodes
+from tests.testcluster.addons import nodes
 from tests.testcluster.controlplane.api import Raw
 from tests.testcluster.controlplane.cluster import Cluster
 from tests.testcluster.fixtures import control_plane
