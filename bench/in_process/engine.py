@@ -62,7 +62,7 @@ def judge(file: Path, body: bytes, snapshot: Snapshot, metrics: Metrics, decisio
     if not file.name.startswith("pods-"):
         return handlers.workload(body, snapshot, metrics)[1]
     phase: Phase = "validate" if file.name.startswith("pods-update") else "mutate"
-    return handlers.pod(phase, body, snapshot, metrics, decisions=decisions)[1]
+    return handlers.judged(phase, body, snapshot, metrics, decisions=decisions)[1]
 
 
 def _first(file: Path, body: bytes, snapshot: Snapshot, metrics: Metrics) -> Callable[[], object]:

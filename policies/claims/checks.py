@@ -9,15 +9,14 @@ from typing import Any
 
 from policies.catalog import Catalog
 from policies.claims.claim_request import Part
-from policies.claims.confinement import FIELDS, device_fields, hosts, types_of
+from policies.claims.confinement import FIELDS, device_fields, has_such, types_of
 from policies.lru import LruCache
 from policies.messages import phrase
 from policies.objects.wording import cut
 from policies.offers.constraints import Compiled, Constraint, fields, who
-from policies.offers.machine_fields import in_machine
 from policies.planning.merged_settings import FORBID
 from policies.pods.toleration_matching import tolerates
-from policies.policy import Machine, TolerationPattern
+from policies.policy import TolerationPattern
 from policies.verdict import Violation, at_field
 
 COUNTS, NODES, TOLERATIONS = "device_counts", "node_affinity", "tolerations"
@@ -133,8 +132,7 @@ def _has_such(part: Part, policies: Sequence[Compiled], demands: Sequence[Constr
     if not part.vendor:
         return False
     if demands[0].axis == "machine":
-        machines: list[Machine] = [device_fields(c.policy.require.machine) for c in policies]
-        return any(all(in_machine(host, machine, catalog) for machine in machines) for host in hosts(part.vendor, catalog))
+        return has_such(part.vendor, [device_fields(c.policy.require.machine) for c in policies], catalog)
     if part.devices is None or part.devices.type is None:
         return True
     allowed = types_of(

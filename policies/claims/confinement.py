@@ -54,7 +54,16 @@ def device_fields(machine: Machine) -> Machine:
 def hosts(vendor: str, catalog: Catalog) -> tuple[Host, ...]:
     """Return a host for each model of the vendor, and one for a model that the catalog lacks."""
     models = [*(gpu for gpu in catalog.gpus if gpu.vendor == vendor), None]
-    return tuple(Host(vendor=vendor, gpu=gpu, family=None, count=None, resource="", attributes={}, name="") for gpu in models)
+    return tuple(_host(vendor, gpu) for gpu in models)
+
+
+def _host(vendor: str, gpu: Gpu | None) -> Host:
+    return Host(vendor=vendor, gpu=gpu, family=None, count=None, resource="", attributes={}, name="")
+
+
+def has_such(vendor: str, machines: Sequence[Machine], catalog: Catalog) -> bool:
+    """Return whether a model of the vendor, known or not, is inside all of these machine fields."""
+    return any(all(in_machine(host, machine, catalog) for machine in machines) for host in hosts(vendor, catalog))
 
 
 def required(devices: PublishedDevices, catalog: Catalog, policies: Sequence[Compiled]) -> Confinement:
@@ -125,7 +134,7 @@ def _divided(gpus: Sequence[Gpu], machines: Sequence[Machine], catalog: Catalog)
     inside: list[Gpu] = []
     outside: list[Gpu] = []
     for gpu in gpus:
-        host = Host(vendor=gpu.vendor, gpu=gpu, family=None, count=None, resource="", attributes={}, name="")
+        host = _host(gpu.vendor, gpu)
         (inside if all(in_machine(host, m, catalog) for m in machines) else outside).append(gpu)
     return inside, outside
 

@@ -22,7 +22,8 @@ from policies.objects.wording import phrase as field_text
 from policies.offers.constraints import Compiled, Constraint
 from policies.offers.machine_fields import in_machine
 from policies.policy import Machine, Policy
-from policies.verdict import Remark, at_field
+from policies.settings.running import Named
+from policies.verdict import Remark
 
 RULE = "device_selectors"
 T = TypeVar("T")
@@ -174,9 +175,7 @@ def _told(part: Part, found: Chosen) -> Chosen:
 
 
 def _differ(given: Sequence[tuple[Compiled, object]], axis: str) -> Remark:
-    names = tuple(compiled.policy.id for compiled, _ in given)
-    on = at_field(f"spec.default.{axis}", names)
-    return Remark(code="BERTH-202", found=phrase("text", policies=names, axis=axis), rule=RULE, policies=names, fields=on)
+    return Named[object](None, tuple(compiled.policy.id for compiled, _ in given)).differs(axis, RULE)
 
 
 def _remark(code: str, found: Phrase, constraints: Sequence[Constraint]) -> Remark:

@@ -9,9 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple
 
 from policies.facts import device_requests
-from policies.facts.device_requests import Choice as Choice
-from policies.facts.device_requests import Claim as Claim
-from policies.facts.device_requests import DeviceClass as DeviceClass
+from policies.facts.device_requests import Claim, DeviceClass
 from policies.facts.offered_devices import STACKS, Offering, Slice, Stack, offering, slice_of, stack_of
 from policies.facts.places import NodePlace, node_place, offered, pool_spec, taints_of
 from policies.policy import Taint

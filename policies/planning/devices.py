@@ -16,7 +16,7 @@ from fractions import Fraction
 from math import floor
 
 from policies.catalog import Catalog, Resource
-from policies.facts.cluster_facts import Choice, Claim
+from policies.facts.device_requests import Choice, Claim
 from policies.pods import unlisted_accelerators
 from policies.pods.interval import ANY_NUMBER, NONE, ONE, Count, of_amounts
 from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.claims.confinement import FIELDS, device_fields, hosts
+from policies.claims.confinement import FIELDS, device_fields, has_such
 from policies.messages import Phrase, phrase
 from policies.offers.constraints import Compiled, Constraint, fields, who
-from policies.offers.machine_fields import in_machine
 from policies.planning.plan import Plan
-from policies.policy import Machine
 from policies.reasons import open_counts, refusal_messages
 from policies.verdict import Path, Violation
 
@@ -57,8 +55,7 @@ def _outside(plan: Plan) -> Iterator[tuple[Phrase, Phrase, Path, list[Constraint
 
 def _has(plan: Plan, compiled: Compiled, vendor: str) -> bool:
     """Return whether a model of the vendor, known or not, is inside of what the policy requires."""
-    machine, catalog = device_fields(compiled.policy.require.machine), plan.snapshot.catalog
-    return machine == Machine() or any(in_machine(host, machine, catalog) for host in hosts(vendor, catalog))
+    return has_such(vendor, [device_fields(compiled.policy.require.machine)], plan.snapshot.catalog)
 
 
 def _violation(found: Phrase, advice: Phrase, about: Path, demands: list[Constraint]) -> Violation:

@@ -105,7 +105,7 @@ def _uid_of_unread(body: bytes, answer: Raw) -> str:
 
 
 def _pod(phase: Phase, body: bytes, snapshot: Snapshot) -> tuple[str, Raw | None]:
-    return _judged(phase, lambda: handlers.pod(phase, body, snapshot, METRICS))
+    return _judged(phase, lambda: handlers.judged(phase, body, snapshot, METRICS))
 
 
 def _unaided(phase: Phase, body: bytes, snapshot: Snapshot) -> Raw | None:

@@ -25,7 +25,7 @@ NOTHING = {"op": "test", "path": "/kind", "value": "Pod"}
 
 def answering(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
     """From now on the answer to a pod has these fields instead."""
-    real = handlers.pod
+    real = handlers.judged
 
     def changed(phase: Phase, body: bytes, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
         decision, sent = real(phase, body, snapshot, metrics)

@@ -17,7 +17,7 @@ import jsonpatch
 import pytest
 
 from policies.engine import evaluate
-from policies.facts.cluster_facts import Choice
+from policies.facts.device_requests import Choice
 from policies.policy import Bounds, Match, Policy
 from policies.request import Request
 from policies.verdict import Verdict

@@ -8,7 +8,6 @@ written.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -106,13 +105,7 @@ def _name(request: dict[str, Any], claim: dict[str, Any]) -> str:
 def answer(asked: ClaimReview, verdict: Verdict, *, phase: Phase, console_url: str = "") -> dict[str, Any]:
     """Return the AdmissionReview to send back: allowed unchanged, allowed with a patch, or denied with every reason, with warnings for
     whoever makes the claim."""
-    response: dict[str, Any] = {"uid": asked.uid, "allowed": not verdict.violations}
-    if verdict.violations:
-        message = review.refusal(verdict.violations, console_url)
-        response["status"] = {"status": "Failure", "code": 403, "reason": "Forbidden", "message": message}
-    elif verdict.patch and phase == "mutate":
-        response["patchType"] = "JSONPatch"
-        response["patch"] = base64.b64encode(orjson.dumps(verdict.patch)).decode("ascii")
+    response = review.decided(asked.uid, verdict, phase, console_url)
     if annotations := {} if asked.dry_run else audit_annotations(verdict):
         response["auditAnnotations"] = annotations
     return review.sent(response, _warnings(asked, verdict))

@@ -57,21 +57,6 @@ def judged(
         return _unreadable(phase, body, snapshot, error)
 
 
-def pod(
-    phase: Phase,
-    body: bytes,
-    snapshot: Snapshot,
-    metrics: Metrics,
-    awaited: AwaitedClaims | None = None,
-    decisions: Decisions | None = None,
-) -> tuple[str, bytes]:
-    """Judge a review of a pod, as ``judged`` does."""
-    try:
-        return _pod(phase, review.load(body), snapshot, metrics, awaited, decisions)
-    except Unreadable as error:
-        return _unreadable(phase, body, snapshot, error)
-
-
 def labelled(
     body: bytes, snapshot: Snapshot, metrics: Metrics, awaited: AwaitedClaims | None = None, decisions: Decisions | None = None
 ) -> tuple[str, bytes]:
@@ -92,7 +77,7 @@ def _queued(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics
     word = log_fields.decision(verdict, phase)
     if verdict.judged and not asked.asked.dry_run:
         metrics.count(of_claim(verdict))
-        log.write("decision", "info", log_fields.of_decision(verdict, phase, word), **log_fields.whose_workload(asked.asked, phase))
+        log.write("decision", "info", log_fields.of_decision(verdict, phase, word), **log_fields.whose_object(asked.asked, phase))
     return word, orjson.dumps(workload_review.answer(asked, verdict, snapshot.console_url))
 
 
@@ -110,7 +95,7 @@ def _claim(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics)
     word = log_fields.decision(verdict, phase)
     if not asked.dry_run:
         metrics.count(of_claim(verdict))
-        log.write("decision", "info", log_fields.of_decision(verdict, phase, word), **log_fields.whose_claim(asked, phase))
+        log.write("decision", "info", log_fields.of_decision(verdict, phase, word), **log_fields.whose_object(asked, phase))
     return word, orjson.dumps(claim_review.answer(asked, verdict, phase=phase, console_url=snapshot.console_url))
 
 

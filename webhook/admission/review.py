@@ -96,19 +96,25 @@ def answer(review: Review, verdict: Verdict, *, phase: Phase = "mutate", console
     """Return the AdmissionReview to send back: allowed unchanged, allowed with a patch, or denied with every
     reason. ``console_url``: where to look, named at the end of a refusal, and as the last warning; ``about``: the workload, as
     ``console_link.controller`` returns it."""
-    response: dict[str, Any] = {"uid": review.uid, "allowed": not verdict.violations}
-    if verdict.violations:
-        message = refusal(verdict.violations, console_url, about)
-        response["status"] = {"status": "Failure", "code": 403, "reason": "Forbidden", "message": message}
-    elif verdict.patch and phase == "mutate":
-        response["patchType"] = "JSONPatch"
-        response["patch"] = base64.b64encode(orjson.dumps(verdict.patch)).decode("ascii")
+    response = decided(review.uid, verdict, phase, console_url, about)
     annotations = {} if review.dry_run else audit_annotations(verdict)
     if annotations:
         response["auditAnnotations"] = annotations
     warned = list(_warnings(review, verdict))
     see = console_link.see(console_url, about, warned[0][0]) if console_url and warned else ""
     return sent(response, (text for _, text in warned), see)
+
+
+def decided(uid: str, verdict: Verdict, phase: Phase, console_url: str = "", about: str = "") -> dict[str, Any]:
+    """Return the response to a review of any object: allowed, with the patch if the phase is mutate, or denied with every reason."""
+    response: dict[str, Any] = {"uid": uid, "allowed": not verdict.violations}
+    if verdict.violations:
+        message = refusal(verdict.violations, console_url, about)
+        response["status"] = {"status": "Failure", "code": 403, "reason": "Forbidden", "message": message}
+    elif verdict.patch and phase == "mutate":
+        response["patchType"] = "JSONPatch"
+        response["patch"] = base64.b64encode(orjson.dumps(verdict.patch)).decode("ascii")
+    return response
 
 
 def sent(response: dict[str, Any], sentences: Iterable[str], see: str = "") -> dict[str, Any]:

@@ -35,23 +35,13 @@ def whose(review: Review, phase: Phase) -> dict[str, Any]:
     }
 
 
-def whose_claim(review: ClaimReview, phase: Phase) -> dict[str, Any]:
-    """Return the same fields for a claim or template, with its kind."""
-    return {
-        "phase": phase,
-        "operation": review.operation,
-        "uid": cut(review.uid),
-        "namespace": cut(review.namespace),
-        "kind": review.kind,
-        "name": cut(review.name),
-        "user": cut(review.user),
-    }
+def whose_object(asked: ClaimReview | Advised, phase: Phase) -> dict[str, Any]:
+    """Return the same fields for a claim, a template or a workload, with its kind."""
+    return {"phase": phase, **_object(asked)}
 
 
-def whose_workload(asked: Advised, phase: Phase) -> dict[str, Any]:
-    """Return the same fields for a workload, with its kind."""
+def _object(asked: ClaimReview | Advised) -> dict[str, Any]:
     return {
-        "phase": phase,
         "operation": asked.operation,
         "uid": cut(asked.uid),
         "namespace": cut(asked.namespace),
@@ -80,15 +70,7 @@ def of_decision(verdict: Verdict, phase: Phase, decided: str) -> bytes:
 
 def of_advice(asked: Advised, advice: Sequence[Advice]) -> dict[str, Any]:
     """Return the fields of the log line for a workload: the object, the user, and the codes of the advice."""
-    return {
-        "operation": asked.operation,
-        "uid": cut(asked.uid),
-        "namespace": cut(asked.namespace),
-        "kind": cut(asked.kind),
-        "name": cut(asked.name),
-        "user": cut(asked.user),
-        "codes": sorted({one.code for one in advice}),
-    }
+    return {**_object(asked), "codes": sorted({one.code for one in advice})}
 
 
 def decision(verdict: Verdict, phase: Phase) -> str:

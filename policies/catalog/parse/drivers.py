@@ -9,31 +9,10 @@ from policies.catalog.published_devices import PublishedDevices
 
 _IDENTIFIER = re.compile(r"([a-z0-9.-]+/)?[A-Za-z_][A-Za-z0-9_]{0,31}")
 """A qualified name (k8s.io/api/resource/v1): what follows the domain is written into CEL as it is."""
-_WORDS = frozenset(
-    [
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "false",
-        "for",
-        "function",
-        "if",
-        "import",
-        "in",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "null",
-        "return",
-        "true",
-        "var",
-        "void",
-        "while",
-    ]
-)
+_WORDS = frozenset((
+    "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in",
+    "let", "loop", "package", "namespace", "null", "return", "true", "var", "void", "while",
+))  # fmt: skip
 """Words that CEL reserves (cel-spec doc/langdef.md)."""
 _SHARING = ("Exclusive", "MIG", "TimeSliced")
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from policies.facts import cluster_facts as facts
-from policies.facts.cluster_facts import KINDS, Choice, ClusterFacts, DeviceClass, Entry, NodePool
+from policies.facts.cluster_facts import KINDS, ClusterFacts, Entry, NodePool
+from policies.facts.device_requests import Choice, DeviceClass
 from policies.facts.offered_devices import Offering, Slice, Stack
 from policies.facts.places import NodePlace
 from policies.policy import Taint

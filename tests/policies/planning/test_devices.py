@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from policies.facts.cluster_facts import Choice, Claim, ClusterFacts, DeviceClass
+from policies.facts.cluster_facts import ClusterFacts
+from policies.facts.device_requests import Choice, Claim, DeviceClass
 from policies.planning import devices
 from policies.planning.devices import Devices
 from policies.pods.interval import ANY_NUMBER, NONE, ONE, Count

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from policies.facts.cluster_facts import Choice, Claim, ClusterFacts, DeviceClass
+from policies.facts.cluster_facts import ClusterFacts
+from policies.facts.device_requests import Choice, Claim, DeviceClass
 from policies.facts.offered_devices import Offering, Stack
 from policies.policy import Taint
 

@@ -9,7 +9,8 @@ from typing import Any
 import orjson
 import pytest
 
-from policies.facts.cluster_facts import Choice, ClusterFacts, DeviceClass
+from policies.facts.cluster_facts import ClusterFacts
+from policies.facts.device_requests import Choice, DeviceClass
 from policies.patch.json_tree import apply_patch
 from policies.request import Phase
 from policies.state.snapshot import Snapshot

@@ -16,7 +16,8 @@ import orjson
 import pytest
 
 from policies.engine import evaluate
-from policies.facts.cluster_facts import Choice, ClusterFacts, Entry
+from policies.facts.cluster_facts import ClusterFacts, Entry
+from policies.facts.device_requests import Choice
 from policies.pods.projection import extract
 from policies.request import Phase, Request
 from policies.state.snapshot import Snapshot
@@ -72,7 +73,7 @@ def body(request: Request, uid: str = "u-1") -> bytes:
 def answered(phase: Phase, sent: bytes, snapshot: Snapshot, decisions: Decisions | None = None) -> tuple[str, bytes] | str:
     """With ``decisions`` None nothing is kept."""
     try:
-        return handlers.pod(phase, sent, snapshot, METRICS, decisions=decisions)
+        return handlers.judged(phase, sent, snapshot, METRICS, decisions=decisions)
     except ReviewError as error:
         return error.sentence
 
@@ -115,12 +116,12 @@ def test_what_is_kept_is_what_would_be_decided_anew() -> None:
 def test_a_twin_is_not_evaluated_again(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, lines: list[dict[str, Any]]) -> None:
     """Its answer has its own uid, and its log line its own name."""
     decisions = none_decided()
-    first = handlers.pod("mutate", BODY, snapshot, METRICS, decisions=decisions)
+    first = handlers.judged("mutate", BODY, snapshot, METRICS, decisions=decisions)
     monkeypatch.setattr(handlers, "evaluate", None)
     document = json.loads(BODY)
     document["request"]["uid"] = 'other "uid'
     document["request"]["object"]["metadata"]["generateName"] = "other-"
-    word, answer = handlers.pod("mutate", json.dumps(document).encode(), snapshot, METRICS, decisions=decisions)
+    word, answer = handlers.judged("mutate", json.dumps(document).encode(), snapshot, METRICS, decisions=decisions)
     expected = json.loads(first[1])
     expected["response"]["uid"] = 'other "uid'
     assert (word, json.loads(answer)) == (first[0], expected)
@@ -131,8 +132,8 @@ def test_a_twin_is_not_evaluated_again(snapshot: Snapshot, monkeypatch: pytest.M
 def test_another_snapshot_knows_nothing_of_it(snapshot: Snapshot) -> None:
     """What was decided under policies that are gone acts no more."""
     decisions = none_decided()
-    handlers.pod("mutate", BODY, snapshot, METRICS, decisions=decisions)
-    assert handlers.pod("mutate", BODY, snapshot.with_policies(()), METRICS, decisions=decisions)[0] == "unmatched"
+    handlers.judged("mutate", BODY, snapshot, METRICS, decisions=decisions)
+    assert handlers.judged("mutate", BODY, snapshot.with_policies(()), METRICS, decisions=decisions)[0] == "unmatched"
 
 
 def test_updates_are_not_kept(snapshot: Snapshot) -> None:
@@ -151,7 +152,7 @@ def test_what_is_nested_deeper_than_it_can_be_written_is_refused(snapshot: Snaps
     document["request"]["object"]["spec"]["unknown"] = deep
     assert answered("mutate", json.dumps(document).encode(), snapshot) == answered("mutate", BODY, snapshot)
     document["request"]["object"]["spec"]["nodeSelector"] = {"a": deep}
-    word, answer = handlers.pod("mutate", json.dumps(document).encode(), snapshot, METRICS)
+    word, answer = handlers.judged("mutate", json.dumps(document).encode(), snapshot, METRICS)
     assert (word, b"BERTH-005" in answer, b"nested deeper than 254 levels" in answer) == ("refused", True, True)
 
 
@@ -161,11 +162,11 @@ def test_what_would_take_too_long_is_refused_unread(phase: Phase, snapshot: Snap
     document = json.loads(BODY)
     document["request"]["object"]["spec"]["nodeSelector"] = {f"example.com/{i:05}": "x" for i in range(6000)}
     sent = json.dumps(document).encode()
-    word, answer = handlers.pod(phase, sent, snapshot, METRICS)
+    word, answer = handlers.judged(phase, sent, snapshot, METRICS)
     status = json.loads(answer)["response"]["status"]
     assert (word, status["code"], status["message"][:9]) == ("refused", 413, "BERTH-004")
     audited = snapshot.with_policies(replace(c, mode="Audit") for c in snapshot.policies)
-    word, answer = handlers.pod(phase, sent, audited, METRICS)
+    word, answer = handlers.judged(phase, sent, audited, METRICS)
     response = json.loads(answer)["response"]
     assert (word, response["allowed"], response["warnings"][0][:9]) == ("unmatched", True, "BERTH-004")
     assert [(line["event"], line["refused"]) for line in lines] == [("too_large", True), ("too_large", False)]
@@ -182,14 +183,14 @@ def test_what_policies_add_counts_at_once(written: str, snapshot: Snapshot) -> N
             pod["spec"]["tolerations"] = [{"key": f"k{i}", "operator": "Exists"} for i in range(number)]
         else:
             pod["spec"]["tolerations"] = [{"key": "k" * 1000, "operator": "Exists"} for _ in range(number)]
-        response = json.loads(handlers.pod("mutate", json.dumps(document).encode(), snapshot, METRICS)[1])["response"]
+        response = json.loads(handlers.judged("mutate", json.dumps(document).encode(), snapshot, METRICS)[1])["response"]
         answers.add(response["allowed"])
         if not response["allowed"]:
             assert response["status"]["code"] == 413
             continue
         document["request"]["object"] = jsonpatch.apply_patch(pod, json.loads(base64.b64decode(response["patch"])))
         for phase in PHASES:
-            again = json.loads(handlers.pod(phase, json.dumps(document).encode(), snapshot, METRICS)[1])["response"]
+            again = json.loads(handlers.judged(phase, json.dumps(document).encode(), snapshot, METRICS)[1])["response"]
             assert again["allowed"], (number, phase, again)
     assert answers == {True, False}
 
@@ -198,7 +199,7 @@ def test_an_old_pod_that_would_take_too_long_is_refused_unread(snapshot: Snapsho
     """An update's review holds two."""
     document = json.loads(BODY)
     document["request"] |= {"operation": "UPDATE", "oldObject": {"spec": {"tolerations": [{"key": f"k{i}"} for i in range(20_000)]}}}
-    assert handlers.pod("validate", json.dumps(document).encode(), snapshot, METRICS)[0] == "refused"
+    assert handlers.judged("validate", json.dumps(document).encode(), snapshot, METRICS)[0] == "refused"
 
 
 def test_nothing_is_kept_for_a_namespace_that_can_not_be(snapshot: Snapshot) -> None:
@@ -213,10 +214,10 @@ def test_what_is_kept_takes_as_many_bytes_as_are_counted(snapshot: Snapshot, mon
     pods = [{**request.pod, "spec": {**request.pod["spec"], "nodeSelector": {"zone": str(number)}}} for number in range(200)]
     sent = [body(replace(request, pod=pod)) for pod in pods]
     decisions = none_decided()
-    handlers.pod("mutate", BODY, snapshot, METRICS, decisions=decisions)
+    handlers.judged("mutate", BODY, snapshot, METRICS, decisions=decisions)
     tracemalloc.start()
     for one in sent:
-        handlers.pod("mutate", one, snapshot, METRICS, decisions=decisions)
+        handlers.judged("mutate", one, snapshot, METRICS, decisions=decisions)
     taken = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert len(decisions) == 201

@@ -55,7 +55,7 @@ def answered(phase: Phase, sent: bytes, snapshot: Snapshot, lines: list[Line], d
     """Decision, answer and log line. With ``decisions`` None nothing is kept."""
     lines.clear()
     try:
-        answer = handlers.pod(phase, sent, snapshot, METRICS, decisions=decisions)
+        answer = handlers.judged(phase, sent, snapshot, METRICS, decisions=decisions)
     except ReviewError as error:
         return error.sentence
     return *answer, [{name: value for name, value in line.items() if name != "time"} for line in lines]
@@ -67,7 +67,7 @@ def in_use(changing: Changing, snapshot: Snapshot, namespace: str) -> bool:
     if there or not snapshot.by_labels:
         return True
     with pytest.raises(NotYet):
-        handlers.pod("mutate", body(Request(namespace=namespace, user="anna", pod={}), namespace), snapshot, METRICS)
+        handlers.judged("mutate", body(Request(namespace=namespace, user="anna", pod={}), namespace), snapshot, METRICS)
     return False
 
 

@@ -86,8 +86,8 @@ def test_what_nobody_reads_hides_nothing(phase: Any, part: bytes, snapshot: Snap
     """Whatever is in it, the pod is judged as it is without: these are what Go writes and orjson refuses."""
     with pytest.raises(ValueError):
         orjson.loads(with_part(part))
-    expected = handlers.pod(phase, BODY, snapshot, METRICS)
-    assert handlers.pod(phase, with_part(part), snapshot, METRICS) == expected
+    expected = handlers.judged(phase, BODY, snapshot, METRICS)
+    assert handlers.judged(phase, with_part(part), snapshot, METRICS) == expected
 
 
 UNREADABLE: dict[str, Callable[[], bytes]] = {
@@ -105,7 +105,7 @@ UNREADABLE: dict[str, Callable[[], bytes]] = {
 def test_what_can_not_be_read_is_refused_in_an_answer(phase: Any, body: bytes, snapshot: Snapshot, lines: list[dict[str, Any]]) -> None:
     """Where something is enforced; elsewhere it is allowed with a warning. An error status would let it pass at Ignore."""
     for namespace, word in (("strict", "refused"), ("default", "unmatched")):
-        decision, answer = handlers.pod(phase, sent(namespace, body=body), snapshot, METRICS)
+        decision, answer = handlers.judged(phase, sent(namespace, body=body), snapshot, METRICS)
         response = json.loads(answer)["response"]
         text = response["warnings"][0] if word == "unmatched" else response["status"]["message"]
         assert (decision, response["uid"], response["allowed"]) == (word, UID, word == "unmatched")
@@ -127,7 +127,7 @@ def test_one_namespace_is_not_refused_for_the_policy_of_another(snapshot: Snapsh
     for namespace, word in (("strict", "refused"), ("default", "unmatched")):
         body = sent(namespace, body=large)
         head = head_of(body[:UID_BYTES])
-        assert handlers.pod("mutate", body, snapshot, METRICS)[0] == word
+        assert handlers.judged("mutate", body, snapshot, METRICS)[0] == word
         assert head == Head(UID, namespace)
         assert handlers.too_large("mutate", head, 10**7, 10**6, snapshot)[0] == word
 

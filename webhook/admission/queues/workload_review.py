@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
-
-import orjson
 
 from policies.document import Document, InputError
 from policies.messages import Phrase
@@ -135,11 +132,5 @@ def _pods(document: Document, owner: Owner, facts: Facts) -> Iterator[Raw]:
 
 def answer(one: WorkloadReview, verdict: Verdict, console_url: str = "") -> dict[str, Any]:
     """Return the AdmissionReview to send back: allowed, with the label if there is one, or refused."""
-    response: dict[str, Any] = {"uid": one.asked.uid, "allowed": not verdict.violations}
-    if verdict.violations:
-        message = review.refusal(verdict.violations, console_url)
-        response["status"] = {"status": "Failure", "code": 403, "reason": "Forbidden", "message": message}
-    elif verdict.patch:
-        response["patchType"] = "JSONPatch"
-        response["patch"] = base64.b64encode(orjson.dumps(verdict.patch)).decode("ascii")
+    response = review.decided(one.asked.uid, verdict, "mutate", console_url)  # on /validate there is no patch
     return review.sent(response, map(str, warnings.warned(verdict.remarks, verdict.violations, {})))
