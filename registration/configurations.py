@@ -76,8 +76,7 @@ def manifests(catalog: Catalog, target: Service | Url, ca: bytes | None = None, 
     or if the trust store of the API server's machine has them. Raises re2.PatternError.
     """
     mutating, validating = entries(catalog, chosen)
-    metadata = {"name": NAME, "labels": {"app.kubernetes.io/name": "berth"}, "annotations": _annotations((mutating, validating), chosen)}
-    shared = _Shared({} if ca is None else {"caBundle": base64.b64encode(ca).decode("ascii")}, target, _outside(target, chosen))
+    metadata, shared = _metadata(NAME, (mutating, validating), chosen), _shared(target, ca, chosen)
     return (
         _configuration(
             "MutatingWebhookConfiguration", metadata, [{**shared.webhook(e), "reinvocationPolicy": "IfNeeded"} for e in mutating]
@@ -91,13 +90,16 @@ def first(catalog: Catalog, target: Service | Url, ca: bytes | None = None, chos
     operator does not ask for it. Raises re2.PatternError."""
     if not chosen.queues:
         return None
-    metadata = {
-        "name": FIRST_NAME,
-        "labels": {"app.kubernetes.io/name": "berth"},
-        "annotations": _annotations(entries(catalog, chosen), chosen),
-    }
-    shared = _Shared({} if ca is None else {"caBundle": base64.b64encode(ca).decode("ascii")}, target, _outside(target, chosen))
+    metadata, shared = _metadata(FIRST_NAME, entries(catalog, chosen), chosen), _shared(target, ca, chosen)
     return _configuration("MutatingWebhookConfiguration", metadata, [shared.webhook(entry) for entry in labelling(catalog, chosen)])
+
+
+def _metadata(name: str, made: Entries, chosen: Chosen) -> Manifest:
+    return {"name": name, "labels": {"app.kubernetes.io/name": "berth"}, "annotations": _annotations(made, chosen)}
+
+
+def _shared(target: Service | Url, ca: bytes | None, chosen: Chosen) -> _Shared:
+    return _Shared({} if ca is None else {"caBundle": base64.b64encode(ca).decode("ascii")}, target, _outside(target, chosen))
 
 
 def made_of(catalog: Catalog, chosen: Chosen) -> str:

@@ -19,7 +19,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -116,21 +116,23 @@ def _queued(catalog: Catalog) -> list[Workload]:
 def _of_kinds(
     verb: str, path: str, operations: list[Operation], workloads: Sequence[Workload], catalog: Catalog, chosen: Chosen
 ) -> list[Entry]:
-    """Return an entry for kinds that have nothing but templates, and one for the others, as ``_workloads`` does."""
+    """Return the entries for these kinds, of ``_divided``."""
     found = []
+    for name, kinds, asked in _divided(workloads, catalog, chosen):
+        first = match_conditions.UNLABELLED if verb == "label" else match_conditions.requeued(kinds)
+        conditions = {"its-pods-ask-for-an-accelerator": match_conditions.in_turn(first, asked)}
+        found.append(Entry(name=f"{verb}.{name}", path=path, rules=_rules(operations, kinds), conditions=conditions))
+    return found
+
+
+def _divided(workloads: Sequence[Workload], catalog: Catalog, chosen: Chosen) -> Iterator[tuple[str, list[Workload], str]]:
+    """Yield ``workloads``, the kinds that have nothing but templates, and ``operators``, the others, whose condition costs more; with the
+    test that their pods ask for an accelerator."""
     for name, kinds in (("workloads", [w for w in workloads if not w.places]), ("operators", [w for w in workloads if w.places])):
         described = match_places.described(catalog, kinds, with_claims=chosen.with_claims)
-        asked = match_conditions.asked_in(catalog, [*match_places.templates(kinds), *described], with_claims=chosen.with_claims)
-        first = match_conditions.UNLABELLED if verb == "label" else match_conditions.requeued(kinds)
         if kinds:
-            entry = Entry(
-                name=f"{verb}.{name}",
-                path=path,
-                rules=_rules(operations, kinds),
-                conditions={"its-pods-ask-for-an-accelerator": match_conditions.in_turn(first, asked)},
-            )
-            found.append(entry)
-    return found
+            found = [*match_places.templates(kinds), *described]
+            yield name, kinds, match_conditions.asked_in(catalog, found, with_claims=chosen.with_claims)
 
 
 def _with_names(catalog: Catalog, names: Sequence[str]) -> Catalog:
@@ -197,36 +199,28 @@ def _updates(catalog: Catalog, chosen: Chosen) -> Entry:
     )
 
 
+_ADVISED = {
+    "workloads": "a-new-template-asks-for-an-accelerator",
+    "operators": "what-a-new-one-says-of-pods-asks-for-an-accelerator",
+}
+"""The name of the condition of each entry of ``_workloads``."""
+
+
 def _workloads(catalog: Catalog, chosen: Chosen) -> list[Entry]:
-    """Return the entries for every kind of the catalog that describes pods and is namespaced.
-
-    There is one for kinds that have nothing but templates, and one for the others, whose condition costs
-    more.
-    """
-    kinds = [workload for workload in catalog.workloads if workload.describes_pods and not workload.cluster]
-    plain, others = [w for w in kinds if not w.places], [w for w in kinds if w.places]
-    by_places = match_places.described(catalog, others, with_claims=chosen.with_claims)
-    found = match_places.templates(plain), [*match_places.templates(others), *by_places]
-    advice = [_advice("advise.workloads", "a-new-template-asks-for-an-accelerator", plain, found[0], catalog, chosen)]
-    if others:
-        advice.append(_advice("advise.operators", "what-a-new-one-says-of-pods-asks-for-an-accelerator", others, found[1], catalog, chosen))
-    return advice
-
-
-def _advice(name: str, condition: str, workloads: list[Workload], found: list[str], catalog: Catalog, chosen: Chosen) -> Entry:
-    """Return an entry with one rule for the workloads of the same API group and versions."""
-    asking = match_conditions.in_turn(
-        match_conditions.MADE_BY_NO_CONTROLLER,
-        match_conditions.changed(workloads),
-        match_conditions.asked_in(catalog, found, with_claims=chosen.with_claims),
-    )
-    return Entry(
-        name=name,
-        path="/advise",
-        rules=_rules(["CREATE", "UPDATE"], workloads),
-        conditions={condition: asking},
-        timeout=ADVICE_TIMEOUT,
-    )
+    """Return the entries for every kind of the catalog that describes pods and is namespaced."""
+    described = [workload for workload in catalog.workloads if workload.describes_pods and not workload.cluster]
+    return [
+        Entry(
+            name=f"advise.{name}",
+            path="/advise",
+            rules=_rules(["CREATE", "UPDATE"], kinds),
+            conditions={
+                _ADVISED[name]: match_conditions.in_turn(match_conditions.MADE_BY_NO_CONTROLLER, match_conditions.changed(kinds), asked)
+            },
+            timeout=ADVICE_TIMEOUT,
+        )
+        for name, kinds, asked in _divided(described, catalog, chosen)
+    ]
 
 
 def _rules(operations: list[Operation], workloads: Iterable[Workload]) -> list[Manifest]:

@@ -163,9 +163,14 @@ def updated(catalog: Catalog) -> str:
     tests = [TOLERATIONS_CHANGED]
     for where, of_queues in (("annotations", KEPT_ANNOTATIONS), ("labels", KEPT_LABELS)):
         if keys := [text(key) for key in (*(p.key for p in catalog.protections if p.where == where), *of_queues)]:
-            now, before = (f"{one}.?metadata.?{where}[?key].orValue(null)" for one in ("object", "oldObject"))
-            tests.append(f"{_list(keys)}.exists(key,\n  {now} !=\n  {before})")
+            tests.append(_any_changed(where, keys))
     return " ||\n".join([*tests, RESIZED])
+
+
+def _any_changed(where: str, keys: Sequence[str]) -> str:
+    """Return the test that one of these labels or annotations is another one than before."""
+    now, before = (f"{one}.?metadata.?{where}[?key].orValue(null)" for one in ("object", "oldObject"))
+    return f"{_list(keys)}.exists(key,\n  {now} !=\n  {before})"
 
 
 def changed(workloads: Iterable[Workload]) -> str:
@@ -187,12 +192,8 @@ UNLABELLED = f"!object.?metadata.?labels[?'{QUEUE_NAME}'].hasValue()"
 
 def requeued(workloads: Iterable[Workload]) -> str:
     """Return the test that a workload is new, or that what tells its pods or its queue changed."""
-    tests = [changed(workloads)]
-    for where in ("labels", "annotations"):
-        keys = _list([text(system.key) for system in SYSTEMS if system.where == where])
-        now, before = (f"{one}.?metadata.?{where}[?key].orValue(null)" for one in ("object", "oldObject"))
-        tests.append(f"{keys}.exists(key,\n  {now} !=\n  {before})")
-    return " ||\n".join(tests)
+    keys = {where: [text(system.key) for system in SYSTEMS if system.where == where] for where in ("labels", "annotations")}
+    return " ||\n".join([changed(workloads), *(_any_changed(where, listed) for where, listed in keys.items())])
 
 
 def asked_in(catalog: Catalog, found: Sequence[str], *, with_claims: bool = True) -> str:

@@ -175,7 +175,8 @@ def _told(part: Part, found: Chosen) -> Chosen:
 
 
 def _differ(given: Sequence[tuple[Compiled, object]], axis: str) -> Remark:
-    return Named[object](None, tuple(compiled.policy.id for compiled, _ in given)).differs(axis, RULE)
+    differing: Named[object] = Named(None, tuple(compiled.policy.id for compiled, _ in given))
+    return differing.differs(axis, RULE)
 
 
 def _remark(code: str, found: Phrase, constraints: Sequence[Constraint]) -> Remark:

@@ -1,4 +1,4 @@
-"""A single policy in Enforce as a file, which Berth follows while it serves."""
+"""A single policy in Enforce: as a file, which Berth follows while it serves, or for some namespaces."""
 
 from __future__ import annotations
 
@@ -14,3 +14,11 @@ def write(file: Path, require: Raw) -> None:
     spec: Raw = {"mode": "Enforce", "default": {"acceleratorTaints": "Tolerate"}} | ({"require": require} if require else {})
     value = {"apiVersion": "berth.dev/v1alpha1", "kind": "ClusterGPUPolicy", "metadata": {"name": "p"}, "spec": spec}
     file.write_text(yaml.safe_dump(value))
+
+
+def in_namespaces(name: str, spec: Raw) -> Raw:
+    """A ClusterGPUPolicy in Enforce for namespaces with the label policy=``name``, which tolerates GPU taints besides."""
+    match = {"namespaceSelector": {"matchLabels": {"policy": name}}}
+    default = {"acceleratorTaints": "Tolerate", **spec.get("default", {})}
+    kind = {"apiVersion": "berth.dev/v1alpha1", "kind": "ClusterGPUPolicy", "metadata": {"name": name}}
+    return {**kind, "spec": {"mode": "Enforce", "match": match, **spec, "default": default}}

@@ -35,7 +35,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
         answer["response"] = {key: value for key, value in {**answer["response"], **changes}.items() if value is not None}
         return decision, orjson.dumps(answer)
 
-    monkeypatch.setattr(handlers, "pod", changed)
+    monkeypatch.setattr(handlers, "judged", changed)
 
 
 def encoded(*operations: Raw) -> str:
@@ -79,7 +79,7 @@ def test_a_wrong_refusal_to_read_is_seen(error: Exception, monkeypatch: pytest.M
     def fails(*_: object) -> tuple[str, bytes]:
         raise error
 
-    monkeypatch.setattr(handlers, "pod", fails)
+    monkeypatch.setattr(handlers, "judged", fails)
     with pytest.raises((AssertionError, ValueError)):
         oracle.check_under(BODY, snapshots()[0])
 

@@ -8,7 +8,6 @@ written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,10 +107,4 @@ def answer(asked: ClaimReview, verdict: Verdict, *, phase: Phase, console_url: s
     response = review.decided(asked.uid, verdict, phase, console_url)
     if annotations := {} if asked.dry_run else audit_annotations(verdict):
         response["auditAnnotations"] = annotations
-    return review.sent(response, _warnings(asked, verdict))
-
-
-def _warnings(asked: ClaimReview, verdict: Verdict) -> Iterator[str]:
-    yield from map(str, audience.warned(verdict.remarks, verdict.violations, asked.made))
-    for would in (w for w in verdict.would if w.mode == "Warn"):
-        yield from (f"{v.code} ({review.would_be(would)}): {v.fact}; {v.fix}" for v in would.violations)
+    return review.sent(response, (text for _, text in audience.for_author(verdict, asked.made)))

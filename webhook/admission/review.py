@@ -18,7 +18,7 @@ import orjson
 from policies.document import kind_of
 from policies.messages import console_link, phrase
 from policies.request import Phase, Request
-from policies.verdict import Remark, Verdict, Violation, Would
+from policies.verdict import Remark, Verdict, Violation
 from webhook.admission import warnings as audience
 from webhook.admission.audit_annotations import audit_annotations
 from webhook.admission.decoding import ReviewError as ReviewError
@@ -100,7 +100,7 @@ def answer(review: Review, verdict: Verdict, *, phase: Phase = "mutate", console
     annotations = {} if review.dry_run else audit_annotations(verdict)
     if annotations:
         response["auditAnnotations"] = annotations
-    warned = list(_warnings(review, verdict))
+    warned = list(audience.for_author(verdict, review.pod))
     see = console_link.see(console_url, about, warned[0][0]) if console_url and warned else ""
     return sent(response, (text for _, text in warned), see)
 
@@ -154,19 +154,6 @@ def fitting(sentences: Iterable[str]) -> Iterator[str]:
             return
         room -= len(line)
         yield line
-
-
-def _warnings(review: Review, verdict: Verdict) -> Iterator[tuple[str, str]]:
-    """Yield the code and the text of the warnings for the author: the remarks meant for authors, and what policies in Warn would
-    refuse."""
-    yield from ((remark.code, str(remark)) for remark in audience.warned(verdict.remarks, verdict.violations, review.pod))
-    for would in (w for w in verdict.would if w.mode == "Warn"):
-        yield from ((v.code, f"{v.code} ({would_be(would)}): {v.fact}; {v.fix}") for v in would.violations)
-
-
-def would_be(would: Would) -> str:
-    """Return the words for what a policy in Warn would do with the pod."""
-    return f"would be refused, were {would.policy} in Enforce"
 
 
 def printable(text: str, length: int = WARNING_LENGTH) -> str:

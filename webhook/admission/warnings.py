@@ -12,7 +12,7 @@ from typing import Any
 
 from policies.messages import TABLE
 from policies.pods.view import mapping_at
-from policies.verdict import Remark, Violation
+from policies.verdict import Remark, Verdict, Violation, Would
 
 
 def warned(remarks: Sequence[Remark], violations: Sequence[Violation], pod: Mapping[str, Any]) -> Iterator[Remark]:
@@ -45,3 +45,16 @@ _ANNOTATIONS = ("metadata", "annotations")
 
 def _annotations(pod: Mapping[str, Any]) -> Mapping[str, Any]:
     return mapping_at(mapping_at(pod, "metadata", ()), "annotations", ("metadata",))
+
+
+def for_author(verdict: Verdict, made: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the code and the text of the warnings for whoever makes an object: the remarks meant for authors, and what policies in Warn
+    would refuse."""
+    yield from ((remark.code, str(remark)) for remark in warned(verdict.remarks, verdict.violations, made))
+    for would in (w for w in verdict.would if w.mode == "Warn"):
+        yield from ((v.code, f"{v.code} ({would_be(would)}): {v.fact}; {v.fix}") for v in would.violations)
+
+
+def would_be(would: Would) -> str:
+    """Return the words for what a policy in Warn would do with the object."""
+    return f"would be refused, were {would.policy} in Enforce"

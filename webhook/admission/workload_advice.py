@@ -164,7 +164,7 @@ def _of_pod(about: _Template, judged: Judgement, pod: dict[str, Any]) -> Iterato
     yield from (Advice(remark.code, about.remark(remark)) for remark in warnings.warned(judged.remarks, judged.violations, pod))
     for would in judged.mutate.would:
         if would.mode == "Warn":
-            yield from (Advice(violation.code, about.would(violation, review.would_be(would))) for violation in would.violations)
+            yield from (Advice(violation.code, about.would(violation, warnings.would_be(would))) for violation in would.violations)
 
 
 @dataclass(frozen=True, slots=True)

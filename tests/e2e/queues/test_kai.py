@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
+from tests.e2e import one_policy
 from tests.e2e.judged import Judged, judged
 from tests.e2e.workloads import NVIDIA, gpus, pod, workload
 from tests.support.counts import count
@@ -34,16 +35,9 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         kai.start(cluster)
         kai.queue(cluster.api, "team-a", QUOTA)
         file = tmp_path_factory.mktemp("kai") / "policies.yaml"
-        file.write_text(yaml.safe_dump_all(_policy(name, spec) for name, spec in POLICIES.items()))
+        file.write_text(yaml.safe_dump_all(one_policy.in_namespaces(name, spec) for name, spec in POLICIES.items()))
         with judged(cluster, "kai", namespaces={name: {"policy": name} for name in POLICIES}, policies=file) as found:
             yield found
-
-
-def _policy(name: str, spec: Raw) -> Raw:
-    match = {"namespaceSelector": {"matchLabels": {"policy": name}}}
-    default = {"acceleratorTaints": "Tolerate", **spec.get("default", {})}
-    kind = {"apiVersion": "berth.dev/v1alpha1", "kind": "ClusterGPUPolicy", "metadata": {"name": name}}
-    return {**kind, "spec": {"mode": "Enforce", "match": match, **spec, "default": default}}
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from registration.configurations import FIRST_NAME
+from tests.e2e import one_policy
 from tests.e2e.judged import Judged, judged
 from tests.e2e.workloads import APPLIED, NVIDIA
 from tests.support.counts import count
@@ -98,18 +99,11 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 def world(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
     """Berth, called for workloads too, and a queue of eight GPUs in every namespace."""
     file = tmp_path_factory.mktemp("kueue") / "policies.yaml"
-    file.write_text(yaml.safe_dump_all(_policy(name, spec) for name, spec in POLICIES.items()))
+    file.write_text(yaml.safe_dump_all(one_policy.in_namespaces(name, spec) for name, spec in POLICIES.items()))
     namespaces = {name: {"policy": name} for name in POLICIES}
     with judged(cluster, "kueue", "--queues", "kueue", namespaces=namespaces, policies=file, by=["--queues"]) as found:
         cluster.wait_for(lambda: _queues(found), "Kueue's webhooks to take queues")
         yield found
-
-
-def _policy(name: str, spec: Raw) -> Raw:
-    match = {"namespaceSelector": {"matchLabels": {"policy": name}}}
-    default = {"acceleratorTaints": "Tolerate", **spec.get("default", {})}
-    kind = {"apiVersion": "berth.dev/v1alpha1", "kind": "ClusterGPUPolicy", "metadata": {"name": name}}
-    return {**kind, "spec": {"mode": "Enforce", "match": match, **spec, "default": default}}
 
 
 def _queues(world: Judged) -> bool:
