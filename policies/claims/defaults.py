@@ -7,9 +7,8 @@ known is not known to be silent. So only what is certain gets a default, and onl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from policies.catalog import Catalog, Gpu, MigProfile
 from policies.catalog.published_devices import PublishedDevices
@@ -22,11 +21,10 @@ from policies.objects.wording import phrase as field_text
 from policies.offers.constraints import Compiled, Constraint
 from policies.offers.machine_fields import in_machine
 from policies.policy import Machine, Policy
-from policies.settings.running import Named
+from policies.settings.running import Named, by_scope, first_given
 from policies.verdict import Remark
 
 RULE = "device_selectors"
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,7 @@ def _of_type(demand: Demand, part: Part) -> bool:
 
 
 def _machine(devices: PublishedDevices, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled]) -> Chosen:
-    given = _spoken(defaulting, lambda c: _alike(c.policy.default.machine))
+    given = first_given(by_scope(defaulting), lambda default: _alike(default.machine))
     if not given:
         return Chosen()
     if len({value for _, value in given}) > 1:
@@ -115,7 +113,7 @@ def _alike(machine: Machine) -> object | None:
 
 def _mig(devices: PublishedDevices, type_: str, catalog: Catalog, policies: Sequence[Compiled], defaulting: Sequence[Compiled]) -> Chosen:
     """Return the size of a slice, for a class of slices: a claim for whole GPUs is never made one for slices."""
-    given = _spoken(defaulting, lambda c: c.policy.default.mig)
+    given = first_given(by_scope(defaulting), lambda default: default.mig)
     if not given or type_ not in types_of(devices, ("MIG",)):
         return Chosen()
     if len({value for _, value in given}) > 1:
@@ -151,15 +149,6 @@ def _of_mig(policy: str, text: str) -> Constraint:
 
 
 # --- together ----------------------------------------------------------------------------------------------------------
-
-
-def _spoken(policies: Sequence[Compiled], value: Callable[[Compiled], T | None]) -> list[tuple[Compiled, T]]:
-    """Return the policies of the first scope with such a default, and what each says."""
-    for own in (True, False):
-        given = [(c, found) for c in policies if (c.policy.namespace is not None) is own and (found := value(c)) is not None]
-        if given:
-            return given
-    return []
 
 
 def _told(part: Part, found: Chosen) -> Chosen:

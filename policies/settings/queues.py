@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from policies.offers.constraints import Compiled
 from policies.pods.queue_systems import ANY, SYSTEMS, System, admitted
 from policies.policy import Queue, Queues
-from policies.settings.running import Named, named
+from policies.settings.running import Named, by_scope, named
 
 Admitted = tuple[tuple[System, str], ...]
 """Systems with a queue of each, or ``*``, in the order of ``SYSTEMS``, then by name."""
@@ -43,7 +43,7 @@ class MergedQueues:
 
 def read(policies: Sequence[Compiled], certain: Sequence[Compiled]) -> MergedQueues:
     """Merge the settings of these policies. ``certain``: those whose defaults act."""
-    scopes = [c for c in certain if c.policy.namespace is not None], [c for c in certain if c.policy.namespace is None]
+    scopes = by_scope(certain)
     demands = [(queues, c.policy.id) for c in policies if (queues := c.policy.require.queue) is not None]
     return MergedQueues(
         default=named(scopes, lambda default: default.queue),

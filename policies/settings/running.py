@@ -60,7 +60,7 @@ class Running:
 def read(policies: Sequence[Compiled], certain: Sequence[Compiled], calm: Sequence[Compiled]) -> Running:
     """Merge the settings of these policies. ``certain``: those whose defaults act; ``calm``: those of them whose
     defaults on how long a pod runs and ends act on the pod's actor."""
-    scopes = [c for c in certain if c.policy.namespace is not None], [c for c in certain if c.policy.namespace is None]
+    scopes = by_scope(certain)
     given = ([(c.policy.default.max_runtime, c.policy.id) for c in scope if c in calm] for scope in scopes)
     return Running(
         longest=least((c.policy.require.max_runtime, c.policy.id) for c in policies),
@@ -75,14 +75,31 @@ def read(policies: Sequence[Compiled], certain: Sequence[Compiled], calm: Sequen
     )
 
 
+def by_scope(policies: Iterable[Compiled]) -> tuple[list[Compiled], list[Compiled]]:
+    """Return the namespace's own policies, and the cluster's."""
+    own: list[Compiled] = []
+    cluster: list[Compiled] = []
+    for compiled in policies:
+        (cluster if compiled.policy.namespace is None else own).append(compiled)
+    return own, cluster
+
+
+def first_given(scopes: Iterable[Sequence[Compiled]], value: Callable[[Default], T | None]) -> list[tuple[Compiled, T]]:
+    """Return the policies of the first of these scopes that has such a default, and what each gives; [] where none has."""
+    for scope in scopes:
+        given = [(c, found) for c in scope if (found := value(c.policy.default)) is not None]
+        if given:
+            return given
+    return []
+
+
 def named(scopes: Iterable[Sequence[Compiled]], name: Callable[[Default], T | None]) -> Named[T] | None:
     """Return what the policies of the first of these scopes that gives any give; None: none does."""
-    for scope in scopes:
-        given = [(value, c.policy.id) for c in scope if (value := name(c.policy.default)) is not None]
-        if given:
-            values = {value for value, _ in given}
-            return Named(values.pop() if len(values) == 1 else None, tuple(policy for _, policy in given))
-    return None
+    given = first_given(scopes, name)
+    if not given:
+        return None
+    values = {value for _, value in given}
+    return Named(values.pop() if len(values) == 1 else None, tuple(c.policy.id for c, _ in given))
 
 
 def seconds_of(pod: Pod) -> int | None:
