@@ -1,4 +1,4 @@
-"""What is written to the cluster is decided by a moment later, on every replica; and before all of it is known nothing is decided.
+"""What is written to the cluster is decided by a moment later, on every replica; and a review writes nothing to it.
 
 In ``make prove`` the figures go into bench/RESULTS.md.
 """
@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
+import yaml
 
+from policies.pods.permissions import QUEUE_NAME
 from tests.e2e.live.results import record
+from tests.e2e.workloads import NVIDIA
 from tests.support import results_page
 from tests.support.cluster.policy_writes import LABEL, Followed, cluster_policy, follow, quantile, writes
 from tests.support.cluster.replicas import asking
 from tests.support.counts import count
+from tests.support.generators.written_claims import claim, exactly
 from tests.support.patience import PATIENCE
+from tests.testcluster.addons import installed
 from tests.testcluster.addons.berth import PROBE, SCOPE, Berth, create_namespace, manifests, register, serve
 from tests.testcluster.addons.installed import install
 from tests.testcluster.controlplane.api import Raw
@@ -30,12 +35,20 @@ REPLICAS = 3
 WRITES, CREATIONS = count(20, 200), count(6, 60)
 BAR = 0.25
 """seconds: the issue's, of p99"""
+BERTH = f"system:serviceaccount:{installed.NAMESPACE}:{installed.ACCOUNT}"
+AUDIT: Raw = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata", "users": [BERTH]}, {"level": "None"}]}
+OF_ITS_OWN = {("leases", ""), ("events", ""), *((kind, "status") for kind in ("clustergpupolicies", "gpupolicies", "gpunodetemplates"))}
+"""(resource, subresource) that Berth writes at its own pace, whatever is reviewed"""
+REVIEWED: Raw = {"require": {"gpusPerPod": {"max": 8}}, "default": {"queue": {"kueue": "gpu"}}}
 
 
 @pytest.fixture(scope="module")
-def followed(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """A cluster with Berth's kinds, in which nothing but the tests acts on pods."""
-    with control_plane(request.session, Options(kubelets=False, controllers="namespace-controller")) as started:
+def followed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster with Berth's kinds, in which nothing but the tests acts on pods, and whose audit log has all that Berth asks for."""
+    policy = tmp_path_factory.mktemp("audit") / "policy.yaml"
+    policy.write_text(yaml.safe_dump(AUDIT))
+    options = Options(kubelets=False, controllers="namespace-controller", apiserver=(f"--audit-policy-file={policy}",))
+    with control_plane(request.session, options) as started:
         yield started
 
 
@@ -69,6 +82,39 @@ def test_a_pod_created_at_once_is_decided_by_the_new_policy(followed: Cluster, r
             assert reply.ok, reply.message
             seen += pool.map(shown, namespaces)
     record("creation after a write", _creations(seen))
+
+
+def test_a_review_writes_nothing_to_the_cluster(followed: Cluster, replicas: list[Berth]) -> None:
+    """Pods, claims, their templates and workloads are admitted, changed and refused, and the API server's audit log has no write of
+    Berth's but its Lease, its events and statuses of policies."""
+    scope, policy = "reviewed", cluster_policy("reviewed", 120)
+    reply = followed.api.apply({**policy, "spec": {**policy["spec"], **REVIEWED}})
+    assert reply.ok, reply.message
+    namespace = create_namespace(followed, scope, {SCOPE: scope, LABEL: "reviewed"})
+    register(followed, manifests(replicas[0], scope=scope, options=["--queues"]), replicas[0], namespace)
+    followed.wait_for(lambda: not followed.api.try_create(_claim(9), namespace, dry_run=True).ok, "the policy to be decided by")
+    before = replicas[0].metric("berth_requests_total")
+    for gpus in (1, 2, 9):
+        for template in (False, True):
+            assert followed.api.try_create(_claim(gpus, template=template), namespace).ok is (gpus < 9)
+        pod = {**PROBE, "metadata": {"generateName": "p-"}, "spec": _spec(gpus)}
+        assert followed.api.try_create(pod, namespace).ok is (gpus < 9)
+        template = {"spec": {**_spec(gpus), "restartPolicy": "Never"}}
+        job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"generateName": "j-"}, "spec": {"template": template}}
+        assert followed.api.create(job, namespace)["metadata"]["labels"][QUEUE_NAME] == "gpu"
+    assert replicas[0].metric("berth_requests_total") - before >= 20
+    asked = Counter((one["verb"], one["objectRef"]["resource"], one["objectRef"].get("subresource", "")) for one in followed.audited())
+    assert asked["watch", "pods", ""] + asked["watch", "resourceclaims", ""] > 0
+    written = {(resource, sub) for verb, resource, sub in asked if verb not in ("get", "list", "watch")}
+    assert written <= OF_ITS_OWN
+
+
+def _claim(gpus: int, *, template: bool = False) -> Raw:
+    return {**claim(exactly(count=gpus), template=template), "metadata": {"generateName": "gpus-"}}
+
+
+def _spec(gpus: int) -> Raw:
+    return {"containers": [{"name": "c", "image": "c:1", "resources": {"limits": {NVIDIA: f"{gpus}"}}}]}
 
 
 def _registered(cluster: Cluster, replica: Berth) -> str:
