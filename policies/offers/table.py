@@ -27,7 +27,7 @@ from policies.policy import Capacity, Sharing
 Axis = Literal["machine", "capacity", "sharing"]
 AXES: tuple[Axis, ...] = ("machine", "capacity", "sharing")
 CAPACITIES: tuple[Capacity, ...] = ("spot", "on-demand", "reserved")
-_MOST_MEMO = 4 * 2**20
+MOST_MEMO = 4 * 2**20
 """bytes of each memo of a table: enough for thousands of expressions of some values, far more than a
 cluster's authors write; a hostile author writes ten thousand values in each"""
 _OVERHEAD = 512
@@ -105,13 +105,13 @@ class Table:
     """the resource names of which some table in force has offers"""
     unmaintained: frozenset[str] = frozenset()
     """the label keys that nobody keeps on nodes now (``policies.modes.maintained``): read where authors write them, never written"""
-    stand_ins: LruCache[int] = field(default_factory=lambda: LruCache(_MOST_MEMO))
-    memo: LruCache[tuple[int, bool]] = field(default_factory=lambda: LruCache(_MOST_MEMO))
+    stand_ins: LruCache[int] = field(default_factory=lambda: LruCache(MOST_MEMO))
+    memo: LruCache[tuple[int, bool]] = field(default_factory=lambda: LruCache(MOST_MEMO))
     fitting: dict[tuple[str, int], int] = field(default_factory=dict)
     profiles: set[str] = field(default_factory=set)
     """the MIG profiles of all GPUs here, filled once: a profile that none has may be any text"""
-    vendors: LruCache[int] = field(default_factory=lambda: LruCache(_MOST_MEMO))
-    rendered: LruCache[Any] = field(default_factory=lambda: LruCache(_MOST_MEMO))
+    vendors: LruCache[int] = field(default_factory=lambda: LruCache(MOST_MEMO))
+    rendered: LruCache[Any] = field(default_factory=lambda: LruCache(MOST_MEMO))
     """Results of ``policies.offers.selectors``, the only module that writes here: (axis, rows, universe) ->
     renderings (``renderings``), and (key, rows, other rows) -> a value (``value_among``)."""
 

@@ -1,7 +1,8 @@
 """Devices that a pod asks for by a DeviceClass: by a claim, or by an extended resource that DRA serves. Nothing is edited.
 
 Their model is known by the vendor of the class alone, so a pod is refused if nobody knows the class, or if no model of the vendor is
-inside of what is required. Which of the class's devices it gets is decided by the claim's selectors (``policies.claims``).
+inside of what is required. Which of the class's devices a claim gets is decided by its selectors (``policies.claims``), and which a pod
+gets by the class's resource name, by the nodes where it may run (``policies.offers.served``).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from policies.claims.confinement import FIELDS, device_fields, has_such
 from policies.messages import Phrase, phrase
 from policies.offers.constraints import Compiled, Constraint, fields, who
+from policies.planning.devices import Asked
 from policies.planning.plan import Plan
 from policies.reasons import open_counts, refusal_messages
 from policies.verdict import Path, Violation
@@ -38,7 +40,7 @@ def _first(found: Iterator[tuple[Phrase, Phrase, Path, list[Constraint]]]) -> li
 
 
 def _outside(plan: Plan) -> Iterator[tuple[Phrase, Phrase, Path, list[Constraint]]]:
-    by_class = [asked for asked in plan.asked if asked.resource.kind == "dra" and asked.resource.vendor]
+    by_class = [asked for asked in plan.asked if asked.resource.kind == "dra" and asked.resource.vendor and not _placed(plan, asked)]
     claims = [claim for claim in plan.devices.claimed if claim.vendors - {""}]
     for compiled in plan.policies if by_class or claims else ():
         demands = [c for c in compiled.require if c.axis == "machine" and c.field.rpartition(".")[2] in FIELDS]
@@ -51,6 +53,11 @@ def _outside(plan: Plan) -> Iterator[tuple[Phrase, Phrase, Path, list[Constraint
             if not all(_has(plan, compiled, vendor) for vendor in claim.vendors - {""}):
                 found = phrase("claim outside", kind=claim.kind, claim=claim.name, demands=said)
                 yield found, phrase("ask for class"), ("spec", "resourceClaims"), demands
+
+
+def _placed(plan: Plan, asked: Asked) -> bool:
+    """Return whether what is required is judged by the nodes where the pod may run (``policies.rules.node_affinity``)."""
+    return plan.snapshot.lists(asked.resource.name) and plan.actor.affinity != "no"
 
 
 def _has(plan: Plan, compiled: Compiled, vendor: str) -> bool:

@@ -128,9 +128,9 @@ class Snapshot:
         return next((device_class for device_class, facts in classes if facts.extended == name), None)
 
     def places(self, resource: Resource) -> bool:
-        """Return whether some table in force has or may have offers of it; the claim decides where its
-        devices are."""
-        return resource.kind != "dra" and any(table.of_resource(resource.name) for table in self.tables.values())
+        """Return whether some table in force has or may have offers of it; for a name of a DeviceClass only what is listed counts."""
+        known = resource.kind != "dra" or self.lists(resource.name)
+        return known and any(table.of_resource(resource.name) for table in self.tables.values())
 
     def lists(self, name: str) -> bool:
         """Return whether some table in force has offers of this very resource name."""

@@ -25,6 +25,7 @@ from policies.state.compilation import Compilation
 from policies.state.detected_platforms import DetectedPlatforms
 from policies.state.lookalikes import Lookalikes
 from policies.state.objects import Acting, Change, Entry, Key, ObjectReader, as_map
+from policies.state.served_tables import ServedTables
 from policies.state.snapshot import Snapshot, by_labels, no_merged
 from policies.state.vocabulary import Vocabulary, vocabulary
 from policies.verdict import Mode
@@ -67,8 +68,7 @@ class Update:
     """True if decisions under the previous snapshot still hold for pods with the same policies. Claims are in
     the key of the decisions that rest on them (``webhook.admission.decision_cache``)"""
     added: tuple[str, ...] = ()
-    """ids of policies and templates newly in force; changed ones are in ``modified``, those no longer in
-    force in ``removed``"""
+    """ids of policies and templates newly in force; changed ones are in ``modified``, those that are gone in ``removed``"""
     modified: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     refused: tuple[Entry, ...] = ()
@@ -88,6 +88,7 @@ class Updater:
         self._node_keys = platform_detection.node_keys(catalog)
         self._detected = DetectedPlatforms(catalog)
         self._modes = Following(catalog)
+        self._served = ServedTables(catalog)
         self._compilation = Compilation(catalog, options.max_mode)
         self._snapshot: Snapshot | None = None
         self._detector = platform_detection.Detector(catalog)
@@ -145,8 +146,7 @@ class Updater:
                 yield now
 
     def _acting(self, key: Key) -> Acting | None:
-        entry = self._entries.get(key)
-        return entry.acting if entry is not None else None
+        return entry.acting if (entry := self._entries.get(key)) is not None else None
 
     def _read(self, key: Key, value: Mapping[str, Any]) -> tuple[cluster_facts.Entry, ...]:
         """Return the facts of one object, with name and namespace from the API server's key."""
@@ -174,7 +174,7 @@ class Updater:
         compiled, of_cluster = self._compilation, self._compilation.of_cluster
         self._snapshot = Snapshot(
             catalog=self.catalog,
-            tables=compiled.tables,
+            tables=self._served.update(compiled.tables, facts),
             placed=bool(platforms),
             mig_strategy=strategy,
             queues=options.queues,

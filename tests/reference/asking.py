@@ -56,10 +56,7 @@ def meaning(name: str, catalog: Catalog, cluster: ClusterFacts) -> Resource | No
     listed = catalog.resource(name)
     if listed is not None and listed.kind != "dra":
         return listed
-    if listed is not None:
-        classes = [name.partition("/")[2]]
-    else:
-        classes = [c for c, known in cluster.device_classes.items() if "/" in name and known.extended == name]
+    classes = class_behind(name, catalog, cluster)
     if not classes:
         return Resource(name=name, vendor="", kind="other") if looks_like_one(name, catalog) else None
     if not is_accelerator(classes[0], catalog, cluster):
@@ -87,6 +84,13 @@ def _says_so(word: str) -> bool:
     """In the singular, in the plural, or as the number of them."""
     stems = {word, word.removesuffix("s"), word.removesuffix("num")}
     return any(s in WORDS or (s[-3:] == "gpu" and len(s) <= 5) or (s[-3:] in THREE and len(s) <= 4) for s in stems)
+
+
+def class_behind(name: str, catalog: Catalog, cluster: ClusterFacts) -> list[str]:
+    """The classes that offer their devices under a name; the first is meant."""
+    if catalog.resource(name) is not None:
+        return [name.partition("/")[2]]
+    return [c for c, known in cluster.device_classes.items() if "/" in name and known.extended == name]
 
 
 def accelerators(pod: Raw, catalog: Catalog, cluster: ClusterFacts) -> dict[str, Resource]:
@@ -173,6 +177,18 @@ def vendor_of_class(device_class: str, catalog: Catalog, cluster: ClusterFacts) 
     name = driver(device_class, cluster)
     brought = [one for one, devices in catalog.published.items() if name in devices.classes]
     return catalog.dra_drivers.get(brought[0] if brought else name, "")
+
+
+def shared_in_class(device_class: str, catalog: Catalog, cluster: ClusterFacts) -> set[str]:
+    """How devices of a class may be shared: as the type that it selects is, where its driver has types."""
+    name, known = driver(device_class, cluster), cluster.device_classes.get(device_class)
+    for one, devices in catalog.published.items():
+        if devices.type is not None and (one == name or name in devices.classes):
+            key = devices.type if "/" in devices.type else f"{one}/{devices.type}"
+            selected = dict(known.equal).get(key, "") if known is not None else devices.classes.get(device_class, "")
+            ways = {way for way, values in devices.sharing.items() if selected in values and way != "TimeSliced"}
+            return ways or {"Exclusive", "MIG"}
+    return {"Exclusive", "MIG"}
 
 
 # --- a part of a GPU ---------------------------------------------------------------------------------------------------

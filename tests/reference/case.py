@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from policies.catalog import Catalog
+from policies.catalog import Catalog, Resource
 from policies.facts.cluster_facts import ClusterFacts
 from policies.policy import LongRuns, Policy
 from policies.request import Request
 from tests.reference import pods
 from tests.reference.actors import row
-from tests.reference.asking import asking, meaning
+from tests.reference.asking import asking, class_behind, meaning, shared_in_class
 from tests.reference.nodes import Atlas, Node, may_be, terms_of
 
 Raw = dict[str, Any]
@@ -76,18 +76,31 @@ class World:
     def nodes_of(self, name: str) -> list[Node]:
         """Those that offer a resource name; of one that no platform in force lists, those that may."""
         if name not in self.found:
-            every = (n for table in self.atlas.tables.values() for n in table.nodes)
             resource = meaning(name, self.catalog, self.cluster)
-            placed = resource is not None and resource.kind != "dra"
-            may = [n for n in every if placed and resource is not None and may_be(n, resource)]
-            if resource is not None and resource.kind not in ("mig", "shared"):
-                may = [n for n in may if n.sharing == "Exclusive"]
-            self.found[name] = self.by_resource.get(name, may)
+            dra = resource is not None and resource.kind == "dra"
+            self.found[name] = (
+                self._of_class(name, resource.vendor) if dra and resource else self.by_resource.get(name, self._may(resource))
+            )
         return self.found[name]
+
+    def _may(self, resource: Resource | None) -> list[Node]:
+        every = (n for table in self.atlas.tables.values() for n in table.nodes)
+        may = [n for n in every if resource is not None and may_be(n, resource)]
+        return may if resource is not None and resource.kind in ("mig", "shared") else [n for n in may if n.sharing == "Exclusive"]
+
+    def _of_class(self, name: str, vendor: str) -> list[Node]:
+        """Nodes with a device of a DeviceClass: a whole one or a slice, as the class selects, and never one that others share."""
+        ways = shared_in_class(class_behind(name, self.catalog, self.cluster)[0], self.catalog, self.cluster)
+        return [n for table in self.atlas.tables.values() for n in table.nodes if vendor and n.vendor == vendor and n.sharing in ways]
+
+    def lists(self, name: str) -> bool:
+        """Whether nodes are known that offer this very name."""
+        resource = meaning(name, self.catalog, self.cluster)
+        return name in self.by_resource or (resource is not None and resource.kind == "dra" and bool(self.nodes_of(name)))
 
     def offers(self, name: str, count: int) -> list[Node]:
         """Nodes with enough devices under a resource name. How many of an unlisted one there are on a node nobody knows."""
-        return [n for n in self.nodes_of(name) if n.devices is None or name not in self.by_resource or n.devices >= count]
+        return [n for n in self.nodes_of(name) if n.devices is None or not self.lists(name) or n.devices >= count]
 
 
 class Case:

@@ -67,7 +67,7 @@ class Choosing(KnownNodes):
 
     def placeable(self) -> bool:
         """Whether nodes are known for all that is asked for: a default never chooses among nodes that nobody knows."""
-        return bool(self.now) and all(name in self.world.by_resource for name in self.now)
+        return bool(self.now) and all(self.world.lists(name) for name in self.now)
 
     def take_template(self, name: str, *, by_default: bool) -> bool:
         """Taken if something is left, or a slice would be; an author's where the pod fits nowhere anyway."""

@@ -40,7 +40,7 @@ class Placing(Refusals):
             ways |= {"MIG"}
         taken = self.platforms_left(lambda node: True, self.now, self.terms)
         for name, resource in self.asked.items():
-            if not taken or self.row.affinity == "no" or name not in self.world.by_resource:
+            if not taken or self.row.affinity == "no" or not self.world.lists(name):
                 ways |= {"TimeSliced"} if resource.kind == "shared" or not resource.vendor else set()
                 ways |= {"MIG"} if resource.kind == "mig" or (resource.parts and 1 not in resource.parts) else set()
         wanted = [set[str](p.require.sharing) for p in self.policies if p.require.sharing]

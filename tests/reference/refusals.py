@@ -72,7 +72,8 @@ class Refusals(Case):
         unknown = any(r.vendor == "" for r in self.asked.values()) or any("" in claim.vendors for claim in self.asking.claims)
         if unknown and any(p.require.machine != Machine() for p in self.policies):
             return {"BERTH-126"}
-        vendors = {r.vendor for r in self.asked.values() if r.kind == "dra"}.union(*(claim.vendors for claim in self.asking.claims))
+        unplaced = {name: r for name, r in self.asked.items() if not self.world.lists(name) or self.row.affinity == "no"}
+        vendors = {r.vendor for r in unplaced.values() if r.kind == "dra"}.union(*(claim.vendors for claim in self.asking.claims))
         return (
             {"BERTH-126"} if any(self.has_nothing(p.require.machine, vendor) for p in self.policies for vendor in vendors - {""}) else set()
         )

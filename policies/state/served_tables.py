@@ -1,0 +1,28 @@
+"""The tables of offers as the cluster's DeviceClasses complete them, from one set of facts to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from policies.catalog import Catalog
+from policies.facts.cluster_facts import ClusterFacts
+from policies.facts.served_resources import Served, served
+from policies.offers.served import with_served
+from policies.offers.table import Table
+
+
+class ServedTables:
+    """What was made of the last tables and classes."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._plain: Mapping[str, Table] = {}
+        self._served: Mapping[str, Served] | None = None
+        self._tables: Mapping[str, Table] = {}
+
+    def update(self, plain: Mapping[str, Table], facts: ClusterFacts) -> Mapping[str, Table]:
+        """Return the tables with what DeviceClasses serve; the same ones while neither changes."""
+        found = served(facts, self._catalog)
+        if plain is not self._plain or found != self._served:
+            self._plain, self._served, self._tables = plain, found, with_served(plain, found)
+        return self._tables
