@@ -13,16 +13,17 @@ from policies.policy import Sharing
 IMPLICIT = "deviceclass.resource.kubernetes.io/"
 """The prefix of the name that every class has (k8s.io/api/resource/v1 ResourceDeviceClassPrefix)."""
 _WAYS: tuple[Sharing, ...] = ("Exclusive", "MIG")
-"""How a device of a driver is shared: its pod has it alone, be it a whole one or a part. (A driver's own time-slicing is between the
-containers of one claim.)"""
 
 
 class Served(NamedTuple):
-    """The devices that stand behind such a name."""
+    """The devices that stand behind such a name. A pod has its device alone, be it a whole one or a slice: a driver's own time-slicing
+    is between the containers of one claim."""
 
     vendor: str
-    sharing: tuple[Sharing, ...] = _WAYS
-    """One way if the class selects the type of its devices, else all that there are."""
+    sharing: Sharing = "Exclusive"
+    """``MIG`` if the class selects slices."""
+    mixed: bool = False
+    """True if its driver tells whole devices and slices apart, and the class does not: either may be given out."""
 
 
 def served(facts: ClusterFacts, catalog: Catalog) -> dict[str, Served]:
@@ -49,5 +50,5 @@ def _of_class(name: str, known: DeviceClass | None, driver: str, catalog: Catalo
     if devices is None or devices.type is None:
         return Served(vendor)
     type_ = dict(known.equal).get("/".join(devices.qualified(devices.type)), "") if known is not None else devices.classes.get(name, "")
-    ways = tuple(way for way in _WAYS if not type_ or type_ in devices.sharing.get(way, ()))
-    return Served(vendor, ways or _WAYS)
+    ways = [way for way in _WAYS if type_ in devices.sharing.get(way, ())]
+    return Served(vendor, ways[0]) if ways else Served(vendor, mixed=True)

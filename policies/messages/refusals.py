@@ -75,6 +75,7 @@ _OF_DEVICES = (
         resource="the pod asks for {name}",
         part="the pod asks for {name}, a part of a device",
         unknown="nobody knows how {name} is shared",
+        mixed="the DeviceClass of {name} may give out slices",
         fix="ask for a whole GPU",
     ),
     _row(

@@ -28,8 +28,7 @@ Axis = Literal["machine", "capacity", "sharing"]
 AXES: tuple[Axis, ...] = ("machine", "capacity", "sharing")
 CAPACITIES: tuple[Capacity, ...] = ("spot", "on-demand", "reserved")
 MOST_MEMO = 4 * 2**20
-"""bytes of each memo of a table: enough for thousands of expressions of some values, far more than a
-cluster's authors write; a hostile author writes ten thousand values in each"""
+"""bytes of each memo of a table: thousands of expressions, more than authors write; a hostile one writes 10,000 values in each"""
 _OVERHEAD = 512
 """bytes of a memo's entry without its strings: the key, and two sets of some thousand rows"""
 _TEXT = 64
@@ -86,6 +85,7 @@ class Table:
     known: Mapping[str, frozenset[str]]
     """every value that any platform's table has for a key: a value that is in none of them is undecided"""
     by_resource: Mapping[str, int]
+    """no row is under two names"""
     by_vendor: Mapping[str, int]
     by_capacity: Mapping[str, int]
     by_sharing: Mapping[str, int]
@@ -103,6 +103,8 @@ class Table:
     other_names: Names
     listed: frozenset[str] = frozenset()
     """the resource names of which some table in force has offers"""
+    served: Mapping[str, int] = field(default_factory=dict)
+    """the same rows by the names of DeviceClasses (``policies.offers.served``)"""
     unmaintained: frozenset[str] = frozenset()
     """the label keys that nobody keeps on nodes now (``policies.modes.maintained``): read where authors write them, never written"""
     stand_ins: LruCache[int] = field(default_factory=lambda: LruCache(MOST_MEMO))
@@ -191,7 +193,7 @@ class Table:
         by hand, or a device for which the catalog has no machines. One that the catalog lacks is of an
         unknown model.
         """
-        rows = self.by_resource.get(name)
+        rows = self.by_resource.get(name, self.served.get(name))
         return self._stand_in(name) if rows is None and name not in self.listed else rows or 0
 
     def _stand_in(self, name: str) -> int:
@@ -220,11 +222,8 @@ class Table:
         return self.profiles
 
     def of_vendors(self, resources: tuple[str, ...]) -> int:
-        """Return the rows of the vendors that make these resources.
-
-        A name that only another table has belongs to its vendor here too, since such slices may have been
-        made by hand.
-        """
+        """Return the rows of the vendors that make these resources. A name that only another table has belongs to its vendor here
+        too, since such slices may have been made by hand."""
         found = self.vendors.get(resources)
         if found is None:
             names = {vendor for name in resources for vendor, rows in self.by_vendor.items() if self._makes(vendor, rows, name)}

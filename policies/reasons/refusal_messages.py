@@ -149,15 +149,13 @@ def _fix(plan: Plan, cell: Cell, own: Sequence[_Input]) -> Phrase:
 def _other_devices(plan: Plan, cell: Cell, inside: int) -> Phrase:
     """Return the advice by resource name: the nearest slice in place of one that does not exist anywhere,
     or whole devices of the pod's own vendors, never of another vendor."""
-    catalog = plan.snapshot.catalog
-    served = {name for name in cell.table.by_resource if (known := catalog.resource(name)) is None or known.kind == "dra"}
-    names = [name for name, rows in sorted(cell.table.by_resource.items()) if rows & inside and name not in served]
+    names = [name for name, rows in sorted(cell.table.by_resource.items()) if rows & inside]
     for name in plan.space.wanted:
         known = plan.snapshot.resource(name)
         if known is not None and on_no_machine(plan, known) and (near := nearest_slice(name, (n for n in names if "/mig-" in n))):
             return phrase("ask", name=near)
-    whole = [name for name in names if name in catalog.whole.values()] or names
-    same = [name for name in whole if (known := catalog.resource(name)) and known.vendor in plan.vendors]
+    whole = [name for name in names if name in plan.snapshot.catalog.whole.values()] or names
+    same = [name for name in whole if (known := plan.snapshot.catalog.resource(name)) and known.vendor in plan.vendors]
     if same or not whole:
         return phrase("ask", name=_one_of(same)) if same else phrase("ask which")
     theirs = tuple(sorted(plan.vendors - {""}))

@@ -137,6 +137,9 @@ def _ways(plan: Plan) -> Iterator[tuple[Sharing, Phrase, Path]]:
         yield "MIG", phrase("cut", label=author_words.label(cuts[0])), author_words.place(cuts[0])
     for asked in plan.asked:
         resource, place = asked.resource, open_counts.amount(asked.containers[0], asked.resource.name)
+        served = plan.snapshot.served.get(resource.name)
+        if served is not None and (served.mixed or (served.sharing == "MIG" and not plan.snapshot.lists(resource.name))):
+            yield "MIG", phrase("mixed", name=resource.name), place
         if plan.snapshot.lists(resource.name) and plan.actor.affinity != "no" and plan.space.possible_anywhere():
             continue
         if resource.kind in ("shared", "part"):

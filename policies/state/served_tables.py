@@ -17,12 +17,12 @@ class ServedTables:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._plain: Mapping[str, Table] = {}
-        self._served: Mapping[str, Served] | None = None
         self._tables: Mapping[str, Table] = {}
+        self._served: Mapping[str, Served] | None = None
 
-    def update(self, plain: Mapping[str, Table], facts: ClusterFacts) -> Mapping[str, Table]:
-        """Return the tables with what DeviceClasses serve; the same ones while neither changes."""
+    def update(self, plain: Mapping[str, Table], facts: ClusterFacts) -> tuple[Mapping[str, Table], Mapping[str, Served]]:
+        """Return the tables with what DeviceClasses serve, and what that is; the same objects while neither changes."""
         found = served(facts, self._catalog)
         if plain is not self._plain or found != self._served:
             self._plain, self._served, self._tables = plain, found, with_served(plain, found)
-        return self._tables
+        return self._tables, self._served

@@ -12,6 +12,7 @@ from policies.catalog import Catalog, Resource
 from policies.facts import platform_detection
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.places import Places
+from policies.facts.served_resources import Served
 from policies.lru import LruCache
 from policies.modes.advertised import NOT_KNOWN, Advertised
 from policies.offers.constraints import Compiled, CompiledTemplate
@@ -65,6 +66,8 @@ class Snapshot:
     catalog: Catalog
     tables: Mapping[str, Table]
     """The tables by platform, in the catalog's order: those in force, or all of them."""
+    served: Mapping[str, Served] = field(default_factory=dict)
+    """the names of DeviceClasses that tables have, too"""
     placed: bool
     """False if no platform is in force, because --platforms is absent or ``auto`` has detected none:
     placement is then checked for contradictions on all tables, and not written."""
@@ -129,12 +132,12 @@ class Snapshot:
 
     def places(self, resource: Resource) -> bool:
         """Return whether some table in force has or may have offers of it; for a name of a DeviceClass only what is listed counts."""
-        known = resource.kind != "dra" or self.lists(resource.name)
+        known = resource.kind != "dra" or resource.name in self.served
         return known and any(table.of_resource(resource.name) for table in self.tables.values())
 
     def lists(self, name: str) -> bool:
         """Return whether some table in force has offers of this very resource name."""
-        return any(name in table.by_resource for table in self.tables.values())
+        return any(name in table.listed for table in self.tables.values())
 
     def uses(self, platforms: Collection[str]) -> bool:
         """Return whether something of these platforms alone (none: of all) matters here: one of them is in
@@ -203,10 +206,7 @@ class Snapshot:
         return facts
 
     def forget(self) -> None:
-        """Drop the cached facts of a snapshot that is no longer in force.
-
-        They refer to the snapshot itself: without them no cycle is left for the garbage collector.
-        """
+        """Drop the cached facts of a snapshot that is no longer in force: they refer to it, a cycle for the garbage collector."""
         self._facts.clear()
 
     def _make_facts(self, namespace: str) -> Facts:

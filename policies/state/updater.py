@@ -65,8 +65,7 @@ class Update:
     policies_changed: bool = False
     """True if policies, templates, platforms or the MIG strategy have changed"""
     decisions_hold: bool = True
-    """True if decisions under the previous snapshot still hold for pods with the same policies. Claims are in
-    the key of the decisions that rest on them (``webhook.admission.decision_cache``)"""
+    """True if decisions under the previous snapshot still hold for pods with the same policies (claims are in the decisions' key)"""
     added: tuple[str, ...] = ()
     """ids of policies and templates newly in force; changed ones are in ``modified``, those that are gone in ``removed``"""
     modified: tuple[str, ...] = ()
@@ -95,8 +94,8 @@ class Updater:
         self._all_nodes = False
 
     def apply(self, changes: Mapping[Key, Change], *, all_nodes: bool = False) -> Update:
-        """Apply all objects that have changed since the last batch, each once. Raises nothing, whatever the
-        objects are. ``all_nodes``: nodes and NodePools are known as the API server has them."""
+        """Apply all objects that have changed since the last batch, each once; whatever they are, nothing is raised.
+        ``all_nodes``: nodes and NodePools are known as the API server has them."""
         ours = {key: value for key, value in changes.items() if key[0] in definition.KINDS}
         facts = {key: value for key, value in changes.items() if key not in ours}
         refused = tuple(self._store(ours))
@@ -172,9 +171,11 @@ class Updater:
         offered = self._places(facts, before if same_templates and self._all_nodes else None) if batch.all_nodes else None
         self._all_nodes = batch.all_nodes
         compiled, of_cluster = self._compilation, self._compilation.of_cluster
+        tables, served = self._served.update(compiled.tables, facts)
         self._snapshot = Snapshot(
             catalog=self.catalog,
-            tables=self._served.update(compiled.tables, facts),
+            tables=tables,
+            served=served,
             placed=bool(platforms),
             mig_strategy=strategy,
             queues=options.queues,
@@ -209,8 +210,7 @@ class Updater:
         )
 
     def _places(self, facts: ClusterFacts, before: Snapshot | None) -> Places | None:
-        """Return what nodes and NodePools offer; the object of the snapshot before, if that offers the same. It is only
-        looked for where one of them has changed: with 10,000 nodes that takes milliseconds."""
+        """Return what nodes and NodePools offer; the same object while that is the same. To look takes milliseconds for 10,000 nodes."""
         if before is not None and facts.places is before.cluster.places and facts.pool_specs is before.cluster.pool_specs:
             return before.known_places
         found = places_known(

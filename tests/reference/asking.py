@@ -180,7 +180,8 @@ def vendor_of_class(device_class: str, catalog: Catalog, cluster: ClusterFacts) 
 
 
 def shared_in_class(device_class: str, catalog: Catalog, cluster: ClusterFacts) -> set[str]:
-    """How devices of a class may be shared: as the type that it selects is, where its driver has types."""
+    """How devices of a class may be shared: as the type that it selects is, where its driver has types; else nobody tells, and they are
+    taken for whole ones."""
     name, known = driver(device_class, cluster), cluster.device_classes.get(device_class)
     for one, devices in catalog.published.items():
         if devices.type is not None and (one == name or name in devices.classes):
@@ -188,7 +189,7 @@ def shared_in_class(device_class: str, catalog: Catalog, cluster: ClusterFacts) 
             selected = dict(known.equal).get(key, "") if known is not None else devices.classes.get(device_class, "")
             ways = {way for way, values in devices.sharing.items() if selected in values and way != "TimeSliced"}
             return ways or {"Exclusive", "MIG"}
-    return {"Exclusive", "MIG"}
+    return {"Exclusive"}
 
 
 # --- a part of a GPU ---------------------------------------------------------------------------------------------------

@@ -72,6 +72,8 @@ class World:
     atlas: Atlas
     by_resource: dict[str, list[Node]]
     found: dict[str, list[Node]] = field(default_factory=dict)
+    cut_by_hand: set[str] = field(default_factory=set)
+    """names of classes of slices, where no listed platform is known to have any"""
 
     def nodes_of(self, name: str) -> list[Node]:
         """Those that offer a resource name; of one that no platform in force lists, those that may."""
@@ -89,14 +91,24 @@ class World:
         return may if resource is not None and resource.kind in ("mig", "shared") else [n for n in may if n.sharing == "Exclusive"]
 
     def _of_class(self, name: str, vendor: str) -> list[Node]:
-        """Nodes with a device of a DeviceClass: a whole one or a slice, as the class selects, and never one that others share."""
-        ways = shared_in_class(class_behind(name, self.catalog, self.cluster)[0], self.catalog, self.cluster)
-        return [n for table in self.atlas.tables.values() for n in table.nodes if vendor and n.vendor == vendor and n.sharing in ways]
+        """Nodes with a device of a DeviceClass: a slice if the class selects slices, else a whole one, and never one that others share."""
+        way = "MIG" if self.ways_of_class(name) == {"MIG"} else "Exclusive"
+        of_vendor = [n for table in self.atlas.tables.values() for n in table.nodes if vendor and n.vendor == vendor]
+        known = [n for n in of_vendor if n.sharing == way]
+        if known or way != "MIG":
+            return known
+        self.cut_by_hand.add(name)
+        return [n for n in of_vendor if n.gpu is None or n.gpu.mig]
+
+    def ways_of_class(self, name: str) -> set[str]:
+        """How devices may be shared that the class behind this name gives out."""
+        return shared_in_class(class_behind(name, self.catalog, self.cluster)[0], self.catalog, self.cluster)
 
     def lists(self, name: str) -> bool:
         """Whether nodes are known that offer this very name."""
         resource = meaning(name, self.catalog, self.cluster)
-        return name in self.by_resource or (resource is not None and resource.kind == "dra" and bool(self.nodes_of(name)))
+        served = resource is not None and resource.kind == "dra" and bool(self.nodes_of(name))
+        return name in self.by_resource or (served and name not in self.cut_by_hand)
 
     def offers(self, name: str, count: int) -> list[Node]:
         """Nodes with enough devices under a resource name. How many of an unlisted one there are on a node nobody knows."""

@@ -40,6 +40,8 @@ class Placing(Refusals):
             ways |= {"MIG"}
         taken = self.platforms_left(lambda node: True, self.now, self.terms)
         for name, resource in self.asked.items():
+            if resource.kind == "dra" and resource.vendor and "MIG" in (found := self.world.ways_of_class(name)):
+                ways |= {"MIG"} if len(found) > 1 or not self.world.lists(name) else set()
             if not taken or self.row.affinity == "no" or not self.world.lists(name):
                 ways |= {"TimeSliced"} if resource.kind == "shared" or not resource.vendor else set()
                 ways |= {"MIG"} if resource.kind == "mig" or (resource.parts and 1 not in resource.parts) else set()

@@ -99,8 +99,8 @@ def test_a_review_writes_nothing_to_the_cluster(followed: Cluster, replicas: lis
             assert followed.api.try_create(_claim(gpus, template=template), namespace).ok is (gpus < 9)
         pod = {**PROBE, "metadata": {"generateName": "p-"}, "spec": _spec(gpus)}
         assert followed.api.try_create(pod, namespace).ok is (gpus < 9)
-        template = {"spec": {**_spec(gpus), "restartPolicy": "Never"}}
-        job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"generateName": "j-"}, "spec": {"template": template}}
+        spec = {"template": {"spec": {**_spec(gpus), "restartPolicy": "Never"}}}
+        job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"generateName": "j-"}, "spec": spec}
         assert followed.api.create(job, namespace)["metadata"]["labels"][QUEUE_NAME] == "gpu"
     assert replicas[0].metric("berth_requests_total") - before >= 20
     asked = Counter((one["verb"], one["objectRef"]["resource"], one["objectRef"].get("subresource", "")) for one in followed.audited())

@@ -1,8 +1,9 @@
-"""One policy, three ways to ask for a GPU: of a device plugin, of DRA by the same name, and by a claim.
+"""One policy, three ways to ask for a GPU: of a device plugin, of DRA by a name, and by a claim.
 
 Two clusters have the same machines: on one a device plugin offers their GPUs, on the other a DRA driver publishes them, and its class takes
-the name nvidia.com/gpu too (KEP-5004). Each random pod is admitted in each spelling under the same policies, and placed by the real
-scheduler, alone: all three on a GPU that the policies allow, or all three refused, or all three waiting.
+the name nvidia.com/gpu too (KEP-5004); a second class has a name of its own, and each has one by its own name besides. Each random pod is
+admitted in each spelling under the same policies, and placed by the real scheduler, alone: all on a GPU that the policies allow, or all
+refused, or all waiting.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from policies.claims import judging
 from policies.claims.claim_request import ClaimRequest
 from policies.engine import evaluate
 from policies.facts.cluster_facts import ClusterFacts
+from policies.facts.served_resources import IMPLICIT
 from policies.patch.json_tree import apply_patch
 from policies.request import Phase, Request
 from policies.state.snapshot import Facts
@@ -49,7 +51,10 @@ TAINTS: Raw = {
     "metadata": {"name": "taints"},
     "spec": {"mode": "Enforce", "default": {"acceleratorTaints": "Tolerate"}},
 }
-CLASS = dra.class_of(DRIVER, NVIDIA, "gpu")
+OTHER = "example.com/gpu"
+_NAMED = dra.class_of(DRIVER, OTHER, "gpu")
+CLASSES = (dra.class_of(DRIVER, NVIDIA, "gpu"), {**_NAMED, "metadata": {"name": "whole"}})
+NAMES = {"by name": NVIDIA, "by another": OTHER, "by the class": f"{IMPLICIT}{DRIVER}", "by the other class": f"{IMPLICIT}whole"}
 REFUSED, WAITS = "refused", "waits"
 _number = numbers()
 
@@ -73,7 +78,8 @@ def clusters(request: pytest.FixtureRequest) -> Iterator[Clusters]:
         machines = [nodes.whole(gpu.model.lower(), gpu, ON_EACH) for gpu in gpus()]
         nodes.add(plugin, *machines)
         nodes.add(by_dra, *(replace(machine, resources={}) for machine in machines))
-        by_dra.api.create(CLASS)
+        for one in CLASSES:
+            by_dra.api.create(one)
         for gpu in gpus():
             by_dra.api.create(dra.slice_of(gpu.model.lower(), DRIVER, list(devices(gpu))))
         yield Clusters(plugin, by_dra)
@@ -92,7 +98,7 @@ def whole(device: Raw) -> bool:
     return bool(device["attributes"]["type"]["string"] == "gpu")
 
 
-def test_three_spellings_come_to_the_same(clusters: Clusters) -> None:
+def test_all_spellings_come_to_the_same(clusters: Clusters) -> None:
     """What differs has a cause that is known: where a policy admits time-sliced GPUs alone, nodes with a device plugin may be such, and
     devices of a driver are not."""
     random, same, different = Random(41), Counter[str](), Counter[str]()
@@ -103,8 +109,8 @@ def test_three_spellings_come_to_the_same(clusters: Clusters) -> None:
         amount = random.choice((1, 1, 1, 2, 4, 8, ON_EACH + 1))
         allowed = {gpu.model for gpu in gpus() if all(reference.allowed(one["spec"]["require"], gpu, "Exclusive") for one in policies)}
         found = {
-            "plugin": by_name(clusters.plugin, facts_of(policies, []), amount),
-            "by name": by_name(clusters.dra, facts_of(policies, [CLASS]), amount),
+            "plugin": by_name(clusters.plugin, facts_of(policies, []), amount, NVIDIA),
+            **{how: by_name(clusters.dra, facts_of(policies, CLASSES), amount, name) for how, name in NAMES.items()},
             "claim": by_claim(clusters.dra, policies, amount),
         }
         assert {where for where in found.values() if where not in (REFUSED, WAITS)} <= allowed, (policies, amount, found)
@@ -142,8 +148,8 @@ def admitted(made: Raw, facts: Facts) -> Raw | None:
     return None if second.violations else edited
 
 
-def by_name(cluster: Cluster, facts: Facts, amount: int) -> str:
-    amounts = {NVIDIA: str(amount)}
+def by_name(cluster: Cluster, facts: Facts, amount: int, name: str) -> str:
+    amounts = {name: str(amount)}
     made = admitted(pod({"limits": amounts, "requests": amounts}), facts)
     return REFUSED if made is None else place(cluster, made)
 
@@ -154,13 +160,13 @@ def by_claim(cluster: Cluster, policies: Sequence[Raw], amount: int) -> str:
     phases: tuple[Phase, ...] = ("mutate", "validate")
     for phase in phases:
         asked = ClaimRequest(kind="ResourceClaimTemplate", made=template, phase=phase)
-        verdict = judging.judge(asked, facts_of(policies, [CLASS]))
+        verdict = judging.judge(asked, facts_of(policies, CLASSES))
         if verdict.violations:
             return REFUSED
         template = apply_patch(copy.deepcopy(template), verdict.patch)
     stored = {**template, "metadata": {**template["metadata"], "namespace": "ml"}}
     asking = pod({"claims": [{"name": "gpu"}]}, resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": name}])
-    made = admitted(asking, facts_of(policies, [CLASS, stored]))
+    made = admitted(asking, facts_of(policies, [*CLASSES, stored]))
     if made is None:
         return REFUSED
     cluster.api.create(template)

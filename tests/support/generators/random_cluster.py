@@ -79,7 +79,7 @@ CLASSES = {
     "gpu.nvidia.com": DeviceClass("gpu.nvidia.com"),
     "odd": DeviceClass(),
     "amd": DeviceClass("gpu.amd.com", "example.com/amd-gpu"),
-    "small": DeviceClass("gpu.nvidia.com", "example.com/small-gpu"),
+    "small": DeviceClass("gpu.nvidia.com", "example.com/small-gpu", (("gpu.nvidia.com/type", "gpu"),), plain=True),
     "mystery": DeviceClass("", "example.com/mystery"),
     "nic": DeviceClass("dra.cpu", "example.com/nic"),
 }
