@@ -13,7 +13,7 @@ import pytest
 from cli.about.tree import commands
 from cli.main import SUBCOMMANDS
 from policies.rules import RULES
-from tests.support.cases import golden, golden_claims
+from tests.support.cases import golden, golden_claims, golden_workloads
 from tests.support.module_imports import LAYERS
 
 ROOT = Path(__file__).parent.parent
@@ -56,7 +56,8 @@ def _as_shown(code: str) -> tuple[bool, str]:
 
 @cache
 def sentences() -> frozenset[str]:
-    return frozenset(sentence for case in (*golden.cases(), *golden_claims.cases()) for sentence in _sentences(case.expected))
+    every = (*(case.expected for case in (*golden.cases(), *golden_claims.cases())), *(one.expected for one in golden_workloads.cases()))
+    return frozenset(sentence for expected in every for sentence in _sentences(expected))
 
 
 def _sentences(expected: object) -> Iterator[str]:

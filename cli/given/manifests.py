@@ -12,6 +12,7 @@ from cli.given import embedded
 from policies.catalog import Catalog
 from policies.claims.claim_request import ClaimRequest
 from policies.document import Document, InputError, kind_of
+from policies.facts import admission_queues
 from policies.facts.offered_devices import OPERATOR, STACKS
 from policies.patch.json_tree import value_at
 from policies.verdict import Path
@@ -28,7 +29,9 @@ Raw = dict[str, Any]
 REVIEWED: Path = ("request", "object")
 _CLAIMS = ("ResourceClaim", "ResourceClaimTemplate")
 _FACTS = {"Namespace": "", "Node": "", "NodePool": "karpenter.sh"} | dict.fromkeys(STACKS, OPERATOR)
-_FACTS |= dict.fromkeys(("DeviceClass", "ResourceSlice", *_CLAIMS), claim_review.GROUP)
+_FACTS |= dict.fromkeys(("DeviceClass", "ResourceSlice", *_CLAIMS), claim_review.GROUP) | dict.fromkeys(
+    admission_queues.KINDS, admission_queues.GROUP
+)
 """The kinds whose objects are facts about the cluster, and their API groups (``cluster_facts.KINDS``)."""
 _UNREAD_VERSIONS = (f"{claim_review.GROUP}/v1alpha1", f"{claim_review.GROUP}/v1alpha2", f"{claim_review.GROUP}/v1alpha3")
 """API versions of claims whose devices are in other objects, or in fields that no served version has."""
@@ -92,7 +95,7 @@ def fact_of(document: Document, namespace: str) -> Raw | None:
     if not isinstance(value, dict) or not _is_fact(str(value.get("apiVersion")), value.get("kind")):
         return None
     metadata = value.get("metadata")
-    if value["kind"] not in _CLAIMS or not isinstance(metadata, dict) or metadata.get("namespace"):
+    if value["kind"] not in (*_CLAIMS, "LocalQueue") or not isinstance(metadata, dict) or metadata.get("namespace"):
         return value
     return {**value, "metadata": {**metadata, "namespace": namespace}}
 

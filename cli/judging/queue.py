@@ -36,4 +36,6 @@ def of_workload(manifest: Manifest, snapshot: Snapshot) -> Verdict | None:
         judged = workload_review.judged(WorkloadReview(asked=after, old=None), snapshot)
     except Unreadable:
         return None
-    return replace(given, violations=judged.violations) if given.judged or judged.violations else None
+    if not (given.judged or judged.violations or judged.remarks):
+        return None
+    return replace(given, violations=judged.violations, remarks=(*given.remarks, *judged.remarks), judged=True)

@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from cluster.watch.kinds import KINDS, Raw, Watched, labels_alone, map_of, node, spec_alone
+from cluster.watch.kinds import KINDS, QUEUES, Raw, Watched, labels_alone, map_of, node, spec_alone
 from policies.audit.stored_pod import FINISHED, StoredPod, controller_of, may_hold_devices, stored
 from policies.catalog import Catalog
 from policies.pods.projection import Reads
@@ -18,7 +18,7 @@ from policies.scheduling.nodes import Occupant, occupant
 
 def kinds(catalog: Catalog, wide: Reads) -> tuple[Watched, ...]:
     """Return the kinds: facts, nodes whole in what they offer, node classes, and pods."""
-    facts = tuple(kind for kind in KINDS if not kind.ours and kind.kind not in ("Node", "NodePool"))
+    facts = tuple(kind for kind in KINDS if not kind.ours and kind not in QUEUES and kind.kind not in ("Node", "NodePool"))
     return (
         *facts,
         replace(next(kind for kind in KINDS if kind.kind == "NodePool"), trim=with_status),

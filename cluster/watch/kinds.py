@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from policies.facts import admission_queues
 from policies.facts.offered_devices import OPERATOR, slimmed
 from policies.policy import API_VERSION, GROUP
 from policies.state.objects import Key
@@ -169,6 +170,11 @@ def discovery_alone(value: Raw, api_version: str, kind: str) -> Raw:
     return spec_alone(value, api_version, kind) | {"spec": {"gfd": {"enabled": map_of(spec.get("gfd")).get("enabled")}}}
 
 
+def quotas_alone(value: Raw, api_version: str, kind: str) -> Raw:
+    """Trim a ClusterQueue to the flavors of devices, without amounts and who uses them."""
+    return spec_alone(value, api_version, kind) | {"spec": admission_queues.slimmed(value)}
+
+
 _VERSION = API_VERSION.removeprefix(f"{GROUP}/")
 _DRA = ("v1", "v1beta2", "v1beta1")
 """resource.k8s.io: v1 since Kubernetes 1.34, v1beta2 since 1.33, v1beta1 since 1.32"""
@@ -182,6 +188,17 @@ def _dra(kind: str, plural: str, *, namespaced: bool = False) -> Watched:
     return Watched(kind=kind, plural=plural, group="resource.k8s.io", versions=_DRA, namespaced=namespaced, trim=spec_alone)
 
 
+def _kueue(kind: str, plural: str, trim: Callable[[Raw, str, str], Raw] = spec_alone, *, namespaced: bool = False) -> Watched:
+    versions = ("v1beta2", "v1beta1")  # Kueue 0.19 serves both, older ones the second
+    return Watched(kind=kind, plural=plural, group=admission_queues.GROUP, versions=versions, namespaced=namespaced, trim=trim)
+
+
+QUEUES = (
+    _kueue("LocalQueue", "localqueues", namespaced=True),
+    _kueue("ClusterQueue", "clusterqueues", quotas_alone),
+    _kueue("ResourceFlavor", "resourceflavors"),
+)
+"""Kueue's, where it is installed. No decision rests on them: authors of workloads are told what waits in a queue for ever."""
 SLICES = Watched(kind="ResourceSlice", plural="resourceslices", group="resource.k8s.io", versions=_DRA, page=100, trim=slice_alone)
 """What DRA drivers publish. No decision rests on it: GPUs that are offered twice are told of it."""
 KINDS = (
@@ -197,6 +214,7 @@ KINDS = (
     SLICES,
     Watched(kind="ClusterPolicy", plural="clusterpolicies", group=OPERATOR, versions=("v1",), trim=discovery_alone),
     Watched(kind="GPUCluster", plural="gpuclusters", group=OPERATOR, versions=("v1alpha1",), trim=discovery_alone),
+    *QUEUES,
 )
-DECISIVE = tuple(kind for kind in KINDS if kind is not SLICES)
+DECISIVE = tuple(kind for kind in KINDS if kind is not SLICES and kind not in QUEUES)
 """The kinds on which decisions rest."""

@@ -8,7 +8,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple
 
-from policies.facts import device_requests
+from policies.facts import admission_queues, device_requests
+from policies.facts.admission_queues import ClusterQueue, Flavor, LocalQueue
 from policies.facts.device_requests import Claim, DeviceClass
 from policies.facts.offered_devices import STACKS, Offering, Slice, Stack, offering, slice_of, stack_of
 from policies.facts.places import NodePlace, node_place, offered, pool_spec, taints_of
@@ -21,9 +22,10 @@ Requirement = tuple[str, str, tuple[str, ...]]
 Key = str | tuple[str, ...]
 Part = Literal[
     "namespaces", "nodes", "taints", "resources", "places", "offerings", "nodepool_grace", "nodepools", "pool_specs", "device_classes",
-    "claims", "slices", "stacks",
+    "claims", "slices", "stacks", "flavors", "cluster_queues", "local_queues", "followed",
 ]  # fmt: skip
-KINDS = ("Namespace", "Node", "NodePool", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", *STACKS)
+_OTHERS = ("Namespace", "Node", "NodePool", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
+KINDS = (*_OTHERS, *STACKS, *admission_queues.KINDS)
 
 
 class NodePool(NamedTuple):
@@ -70,6 +72,13 @@ class ClusterFacts:
     """ResourceSlices by name."""
     stacks: Mapping[tuple[str, str], Stack] = field(default_factory=dict)
     """(ClusterPolicy or GPUCluster, name) -> what the GPU Operator is told to run."""
+    flavors: Mapping[str, Flavor] = field(default_factory=dict)
+    """Kueue's ResourceFlavors by name."""
+    cluster_queues: Mapping[str, ClusterQueue] = field(default_factory=dict)
+    local_queues: Mapping[tuple[str, str], LocalQueue] = field(default_factory=dict)
+    """(namespace, name) -> LocalQueue."""
+    followed: Mapping[str, bool] = field(default_factory=dict)
+    """The kinds of Kueue's of which all objects are known."""
 
     def driver(self, device_class: str) -> str:
         """Return the driver of a class; if unknown, the class's own name, as published ones are named after theirs."""
@@ -151,6 +160,15 @@ def read(kind: Any, thing: Any, node_keys: AbstractSet[str] | None = None) -> tu
             return (Entry("slices", name, slice_of(thing)),)
         case "ClusterPolicy" | "GPUCluster" if (stack := stack_of(kind, thing)) is not None:
             return (Entry("stacks", (kind, name), stack),)
+        case "ResourceFlavor" if admission_queues.is_kueues(thing):
+            return (Entry("flavors", name, admission_queues.flavor(thing)),)
+        case "ClusterQueue" if admission_queues.is_kueues(thing):
+            return (Entry("cluster_queues", name, admission_queues.cluster_queue(thing)),)
+        case "LocalQueue" if admission_queues.is_kueues(thing):
+            namespace = text_of(map_at(thing, "metadata").get("namespace")) or "default"
+            return (Entry("local_queues", (namespace, name), admission_queues.local_queue(thing)),)
+        case admission_queues.FOLLOWED:
+            return (Entry("followed", name, True),)
     return ()
 
 

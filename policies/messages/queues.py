@@ -35,6 +35,44 @@ REFUSALS = (
     ),
 )
 REMARKS = (
+    Row(  # Kueue holds a workload for ever and says so in an object of its own alone
+        code="BERTH-244",
+        title="a workload that its queue can't place",
+        kind="warning",
+        audience="author",
+        templates={
+            "no queue near": '{path} is "{queue}", no LocalQueue that is known in namespace {namespace}: it waits for ever; write "{near}"',
+            "no queue others": '{path} is "{queue}", no LocalQueue that is known in namespace {namespace}: it waits for ever; '
+            "write {there:or}",
+            "no queue": '{path} is "{queue}", and namespace {namespace} has no LocalQueue: it waits for ever; '
+            "type: kubectl get localqueues -A",
+            "no cluster queue": "LocalQueue {queue} is of ClusterQueue {cluster}, which is not known: it waits for ever; "
+            "type: kubectl get clusterqueues",
+            "stopped": "{which} is stopped (spec.stopPolicy: {policy}): it waits until that is None; other queues: "
+            "kubectl get localqueues -n {namespace}",
+            "another namespace": "ClusterQueue {cluster} of queue {queue} takes nothing of namespace {namespace} (spec.namespaceSelector): "
+            "it waits for ever; name another queue: kubectl get localqueues -n {namespace}",
+            "not covered": "queue {queue} ({cluster}) covers no {resource}: it waits for ever, unless Kueue's configuration maps it; "
+            "ask for {covered:or}, or add it to the ClusterQueue",
+            "nothing covered": "queue {queue} ({cluster}) covers no {resource}: it waits for ever, unless Kueue's configuration maps it; "
+            "add it to the ClusterQueue",
+            "no flavor": "no flavor of queue {queue} ({cluster}) takes {template}, so it never runs: {why}; {fix}",
+            "no flavor others": "no flavor of queue {queue} ({cluster}) takes {template}, so it never runs: {why}; {fix}. {others:;}",
+            "pods refused": "queue {queue} ({cluster}) admits {template}, and its pods never run: {why}; {fix}",
+            "pods refused others": "queue {queue} ({cluster}) admits {template}, and its pods never run: {why}; {fix}. {others:;}",
+            "wrong flavor": "queue {queue} ({cluster}) may put {template} where its pods never run: {why}; "
+            "choose by nodeSelector: kubectl get resourceflavors -o yaml",
+            "taint": "{flavor} has taint {taint}",
+            "label": "{flavor} has {key}={value}",
+            "policy": "{policies:and} refuses them in {flavor} ({code})",
+            "place": "what policies write is outside {flavor}",
+            "gone": "flavor {flavor} is not known",
+            "tolerate": "tolerate it in the template, or in the flavor",
+            "ask for": "ask for that, or name another queue: kubectl get localqueues -n {namespace}",
+            "other queue": "name another queue: kubectl get localqueues -n {namespace}",
+            "make flavor": "type: kubectl get resourceflavors",
+        },
+    ),
     Row(  # the author's word is ignored in silence by the scheduler that reads it
         code="BERTH-228",
         title="a word that a scheduler ignores",

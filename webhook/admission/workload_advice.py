@@ -21,6 +21,7 @@ from policies.explain import admission_preview
 from policies.explain.admission_preview import Judgement
 from policies.messages import console_link, phrase
 from policies.pods.projection import Reads, extract
+from policies.queues import places
 from policies.request import Request
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import MOST_AUDITED, Path, Remark, Violation
@@ -117,6 +118,9 @@ def advise(asked: Advised, snapshot: Snapshot) -> tuple[Advice, ...]:
         return (_notice("too large"),)
     facts = _for_advice(snapshot.facts_for(asked.namespace), len(judged))
     advice = dict.fromkeys(s for one in judged for s in _sentences(one, asked, facts, several=len(made) > 1))
+    if asked.operation == "CREATE":
+        waits = places.remarks(asked.workload, owner, snapshot.facts_for(asked.namespace), AROUND)
+        advice |= dict.fromkeys(Advice(remark.code, str(remark)) for remark in waits)
     if len(made) > MOST_TEMPLATES:
         advice[_notice("too many", most=MOST_TEMPLATES)] = None
     return tuple(advice)

@@ -29,7 +29,7 @@ from policies.state.updater import Update, Updater
 from webhook.reload.activation import activate
 from webhook.reload.changed_files import beside, pauseless_collection
 from webhook.reload.condition import Condition
-from webhook.reload.followed_kinds import ended, knows_all_nodes, log_event, refused, synced, watching
+from webhook.reload.followed_kinds import ended, known_queues, knows_all_nodes, log_event, refused, synced, watching
 from webhook.reload.registration_check import RegisteredCollector, RegistrationCheck
 from webhook.reload.sources import ClusterSource, Sources, of_a_cluster, options
 from webhook.telemetry import log
@@ -135,7 +135,7 @@ class ClusterWatcher:
     async def _take(self) -> None:
         """Apply the changes since the last time, as one batch."""
         assert self._updater is not None
-        updater, changes = self._updater, self.inbox.take()
+        updater, changes = self._updater, {**self.inbox.take(), **known_queues(self._reflectors)}
         all_nodes = knows_all_nodes(self._reflectors)
         if len(changes) > FEW:
             update = await beside(lambda: _applied(updater, changes, all_nodes))

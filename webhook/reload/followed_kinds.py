@@ -10,7 +10,8 @@ from dataclasses import asdict
 from typing import Any
 
 from cluster.watch.reflector import Reflector
-from policies.state.objects import Entry
+from policies.facts import admission_queues
+from policies.state.objects import Entry, Key
 from webhook.telemetry import log
 from webhook.telemetry.watch_metrics import Watching
 
@@ -40,6 +41,11 @@ async def synced(reflectors: Sequence[Reflector]) -> None:
 def knows_all_nodes(reflectors: Iterable[Reflector]) -> bool:
     """Return whether nodes and NodePools are known as the API server has them."""
     return all(one.healthy for one in reflectors if one.kind in ("Node", "NodePool"))
+
+
+def known_queues(reflectors: Iterable[Reflector]) -> dict[Key, Mapping[str, Any] | None]:
+    """Return which of Kueue's kinds are known as the API server has them, as changes of facts."""
+    return admission_queues.followed(one.kind for one in reflectors if one.healthy and not one.absent)
 
 
 def watching(reflectors: Iterable[Reflector], sizes: Mapping[str, int], digest: Callable[[str], str]) -> Iterator[Watching]:

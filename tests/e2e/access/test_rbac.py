@@ -24,7 +24,8 @@ BERTH = "system:serviceaccount:berth-system:berth"
 OURS = ("clustergpupolicies.berth.dev", "gpupolicies.berth.dev", "gpunodetemplates.berth.dev")
 DRA = ("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices")
 STACKS = ("clusterpolicies.nvidia.com", "gpuclusters.nvidia.com")
-READ = (*OURS, "namespaces", "nodes", "nodepools.karpenter.sh", *(f"{plural}.resource.k8s.io" for plural in DRA), *STACKS)
+KUEUES = tuple(f"{plural}.kueue.x-k8s.io" for plural in ("localqueues", "clusterqueues", "resourceflavors"))
+READ = (*OURS, "namespaces", "nodes", "nodepools.karpenter.sh", *(f"{plural}.resource.k8s.io" for plural in DRA), *STACKS, *KUEUES)
 WATCHED = tuple(f"{verb} {kind}" for kind in READ for verb in ("get", "list", "watch"))
 STATUS = tuple(f"{verb} {kind}/status" for kind in OURS for verb in ("patch", "update"))
 CRDS = tuple(f"get customresourcedefinitions.apiextensions.k8s.io {kind}" for kind in OURS)
@@ -35,7 +36,7 @@ LEASE = ("create leases.coordination.k8s.io", "get leases.coordination.k8s.io be
 EVENTS = ("create events.events.k8s.io", "patch events.events.k8s.io")
 CHANGES = ("create", "update", "patch", "delete", "deletecollection")
 FORBIDDEN = (
-    *(f"{verb} {kind}" for kind in (*OURS, "nodes", "namespaces", "nodepools.karpenter.sh", *STACKS) for verb in CHANGES),
+    *(f"{verb} {kind}" for kind in (*OURS, "nodes", "namespaces", "nodepools.karpenter.sh", *STACKS, *KUEUES) for verb in CHANGES),
     *(f"{verb} {kind}" for kind in ("pods", "configmaps", "serviceaccounts") for verb in ("get", "list", "create", "update")),
     *(f"{verb} secrets" for verb in ("get", "list", "watch", "update", "patch", "delete")),
     *(f"{verb} secrets another" for verb in ("get", "watch", "update", "patch", "delete")),

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from policies.facts import cluster_facts as facts
+from policies.facts.admission_queues import ClusterQueue, Flavor, LocalQueue
 from policies.facts.cluster_facts import KINDS, ClusterFacts, Entry, NodePool
 from policies.facts.device_requests import Choice, DeviceClass
 from policies.facts.offered_devices import Offering, Slice, Stack
@@ -292,7 +293,7 @@ def test_nothing_in_an_object_is_an_error() -> None:
                 assert of_its_type(entry), (seed, entry)
                 read_of[entry.part] += 1
             ClusterFacts.from_objects([one, {"kind": kind}, 3, None])
-    assert len(read_of) == 13
+    assert len(read_of) == 16
 
 
 def of_its_type(entry: Entry) -> bool:
@@ -324,6 +325,8 @@ def of_its_type(entry: Entry) -> bool:
             return isinstance(entry.value, Slice) and 0 <= entry.value.devices < 2**63 and isinstance(hash(entry.value), int)
         case "stacks":
             return isinstance(entry.value, Stack) and isinstance(entry.value.created, int | None)
+        case "flavors" | "cluster_queues" | "local_queues":
+            return isinstance(entry.value, Flavor | ClusterQueue | LocalQueue) and isinstance(hash(entry.value), int)
     raise AssertionError(entry.part)
 
 

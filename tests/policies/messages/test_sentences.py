@@ -11,7 +11,7 @@ import pytest
 from policies.engine import evaluate
 from policies.messages import OF_EDITS, TABLE
 from policies.verdict import Remark, Verdict, Violation
-from tests.support.cases import golden, golden_claims
+from tests.support.cases import golden, golden_claims, golden_workloads
 from webhook.admission.review import WARNING_LENGTH
 
 AUTHOR_READS = 200
@@ -22,10 +22,11 @@ POD_NAME = "trainer-x7k2q"
 
 @cache
 def verdicts() -> tuple[tuple[str, Verdict], ...]:
-    """(case, verdict) of every case of a pod or a claim that can be judged."""
+    """(case, verdict) of every case of a pod, a claim or a workload that can be judged."""
     judged = [case for case in golden.cases() if "bad" not in case.expected]
     pods = ((case.name, evaluate(request, case.facts(request.namespace))) for case in judged for request in [case.request()])
-    return *pods, *((str(case.path), golden_claims.verdict(case)) for case in golden_claims.cases())
+    workloads = ((str(case.path), Verdict(remarks=golden_workloads.remarks(case))) for case in golden_workloads.cases())
+    return *pods, *((str(case.path), golden_claims.verdict(case)) for case in golden_claims.cases()), *workloads
 
 
 def violations() -> Iterator[Violation]:

@@ -39,6 +39,9 @@ FACTS: tuple[Key, ...] = (
     ("ResourceClaimTemplate", "dev", "every"),
     *(("ResourceSlice", "", name) for name in ("s0", "s1")),
     *((kind, "", "operator") for kind in STACKS),
+    *(("LocalQueue", name, "gpu") for name in ("team-a", "team-b")),
+    ("ClusterQueue", "", "gpu"),
+    ("ResourceFlavor", "", "hopper"),
 )
 WRONG: tuple[Any, ...] = (
     {"mode": "Enforec"},
@@ -222,6 +225,14 @@ def _fact(random: Random, key: Key) -> Raw:
             metadata["creationTimestamp"] = random.choice(("2026-10-01T00:00:00Z", None))
             group = random.choice(("nvidia.com", "nvidia.com", "kyverno.io"))
             return {"apiVersion": f"{group}/v1", "metadata": metadata, "spec": {"gfd": {"enabled": random.choice((True, False, None))}}}
+        case "LocalQueue":
+            return {"metadata": metadata, "spec": {"clusterQueue": random.choice(("gpu", "odd"))}}
+        case "ClusterQueue":
+            covered = random.choice((["nvidia.com/gpu"], ["cpu"]))
+            quotas = {"coveredResources": covered, "flavors": [{"name": "hopper"}]}
+            return {"metadata": metadata, "spec": {"resourceGroups": [quotas], "stopPolicy": random.choice(("None", "Hold"))}}
+        case "ResourceFlavor":
+            return {"metadata": metadata, "spec": {"nodeLabels": {"nvidia.com/gpu.family": random.choice(("hopper", "ampere"))}}}
     count = random.choice(({"count": 1}, {"count": 4}, {"allocationMode": "All"}))
     spec: Raw = {"devices": {"requests": [{"exactly": {"deviceClassName": random.choice(("gpu.nvidia.com", "odd")), **count}}]}}
     return {"metadata": metadata, "spec": {"spec": spec} if kind == "ResourceClaimTemplate" else spec}

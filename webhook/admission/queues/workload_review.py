@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from policies.catalog import Workload
 from policies.document import Document, InputError
 from policies.messages import Phrase
 from policies.patch.json_patch import Patch
 from policies.pods.permissions import QUEUE_NAME
 from policies.pods.view import PodError, Raw
+from policies.queues import places
 from policies.queues.joining import Idle
 from policies.rules.queues import default_queue, required_queue
 from policies.settings.running import Named
 from policies.state.snapshot import Facts, Snapshot
-from policies.verdict import Edit, Path, Verdict
+from policies.values.untyped import map_at
+from policies.verdict import Edit, Path, Remark, Verdict
 from policies.workloads import queued
 from policies.workloads.pods import Owner, pods_of
 from policies.workloads.queued import Label, Made
@@ -58,12 +61,27 @@ def from_document(document: object) -> WorkloadReview:
 def judged(one: WorkloadReview, snapshot: Snapshot) -> Verdict:
     """Judge a workload that is made or changed: what an update leaves as it was passes. Raises Unreadable."""
     facts = snapshot.facts_for(one.asked.namespace)
+    remarks = _waiting(one, facts)
     if not queued.asks(facts):
-        return Verdict(judged=False)
+        return Verdict(remarks=remarks, judged=bool(remarks))
     now = _past(one.asked, one.asked.workload, facts)
     before = _before(one, facts)
     violations = tuple(violation for violation in now.violations if violation.key not in before)
-    return Verdict(violations=violations, matched=tuple(sorted({policy for v in violations for policy in v.policies})), judged=now.judged)
+    matched = tuple(sorted({policy for v in violations for policy in v.policies}))
+    return Verdict(violations=violations, remarks=() if violations else remarks, matched=matched, judged=now.judged or bool(remarks))
+
+
+def _waiting(one: WorkloadReview, facts: Facts) -> tuple[Remark, ...]:
+    """Return why a workload that is made, or moved to another queue, waits for ever."""
+    asked, known = one.asked, workload_of(facts.snapshot.catalog, one.asked.api_version, one.asked.kind)
+    if known is None or not known.describes_pods or (asked.operation != "CREATE" and not _moved(one)):
+        return ()
+    return places.remarks(asked.workload, _owner(asked, known), facts, AROUND)
+
+
+def _moved(one: WorkloadReview) -> bool:
+    now, before = (map_at(value, "metadata", "labels").get(QUEUE_NAME) for value in (one.asked.workload, one.old))
+    return one.old is not None and now != before
 
 
 def _before(one: WorkloadReview, facts: Facts) -> set[tuple[str, Phrase]]:
@@ -116,11 +134,14 @@ def _made(asked: Advised, workload: Raw, facts: Facts) -> Made | None:
     known = workload_of(catalog, asked.api_version, asked.kind)
     if known is None or not known.describes_pods:
         return None
-    owner = Owner(api_version=asked.api_version, kind=asked.kind, name=asked.name, namespace=asked.namespace, workload=known)
-    pods = list(islice(_pods(Document(file="", value=workload), owner, facts), MOST_TEMPLATES + 1))
+    pods = list(islice(_pods(Document(file="", value=workload), _owner(asked, known), facts), MOST_TEMPLATES + 1))
     if len(pods) > MOST_TEMPLATES:
         raise Unreadable(f"request.object has more than {MOST_TEMPLATES} pod templates", "write fewer of them")
     return Made(namespace=asked.namespace, user=asked.user, value=workload, catalog=catalog, known=known, pods=pods)
+
+
+def _owner(asked: Advised, known: Workload) -> Owner:
+    return Owner(api_version=asked.api_version, kind=asked.kind, name=asked.name, namespace=asked.namespace, workload=known)
 
 
 def _pods(document: Document, owner: Owner, facts: Facts) -> Iterator[Raw]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from policies.facts.cluster_facts import ClusterFacts, Entry
 from policies.state.snapshot import Snapshot
 from tests.support import snapshots
 from tests.support.cases import golden
@@ -184,3 +185,57 @@ def test_a_decision_on_a_controllers_pod_is_no_decision_on_anybodys() -> None:
         _, answer = handlers.judged("validate", body, snapshot, Metrics("0"), None, decisions)
         allowed.append(json.loads(answer)["response"]["allowed"])
     assert allowed == [True, False, False]
+
+
+# --- what waits in a queue for ever -------------------------------------------------------------------------------------
+
+
+def warned(value: Raw, snapshot: Snapshot, *, call: str = "validate", **asked: Any) -> list[str]:
+    """The warnings of a review that lets it pass."""
+    sent = review(value, **asked)
+    if call == "advise":
+        _, answer = handlers.workload(sent, snapshot, Metrics("0"))
+    else:
+        _, answer = handlers.judged("validate", sent, snapshot, Metrics("0"))
+    response = json.loads(answer)["response"]
+    assert response["allowed"]
+    found: list[str] = response.get("warnings", [])
+    return found
+
+
+def queues(*specs: Raw) -> Snapshot:
+    """The queue team-a of one flavor, and policies."""
+    kueue = "kueue.x-k8s.io/v1beta2"
+    group = {"coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": "gpus"}]}
+    objects: list[Raw] = [
+        {"apiVersion": kueue, "kind": "LocalQueue", "metadata": {"name": "team-a", "namespace": "ml"}, "spec": {"clusterQueue": "gpus"}},
+        {"apiVersion": kueue, "kind": "ClusterQueue", "metadata": {"name": "gpus"}, "spec": {"resourceGroups": [group]}},
+        {"apiVersion": kueue, "kind": "ResourceFlavor", "metadata": {"name": "gpus"}, "spec": {"nodeLabels": {"pool": "gpus"}}},
+    ]
+    facts = ClusterFacts.from_objects(objects).changed([Entry("followed", "LocalQueue", True)])
+    return world(*specs).with_facts(facts)
+
+
+@pytest.mark.parametrize("call", ["validate", "advise"])
+@pytest.mark.parametrize("specs", [(), (REQUIRES,)], ids=["no policy", "a required queue"])
+def test_a_workload_that_its_queue_cant_place_is_warned_of(call: str, specs: tuple[Raw, ...]) -> None:
+    """By both calls, in the same words, whether a policy speaks of queues or not; it is never refused for that."""
+    (told,) = warned(job({LABEL: "team-a"}, nodeSelector={"pool": "other"}), queues(*specs), call=call)
+    assert told.startswith("BERTH-244: no flavor of queue team-a (gpus) takes spec.template, so it never runs: gpus has pool=gpus; ")
+    assert warned(job({LABEL: "team-a"}, nodeSelector={"pool": "gpus"}), queues(*specs), call=call) == []
+
+
+def test_it_is_warned_of_when_made_or_moved() -> None:
+    """Other updates, such as Kueue's own, say nothing once more."""
+    lost = job({LABEL: "team-q"})
+    assert warned(lost, queues(), old=lost) == []
+    assert warned(lost, queues(), old=lost, call="advise") == []
+    assert len(warned(lost, queues(), old=job({LABEL: "team-a"}))) == 1
+    assert len(warned(lost, queues(), old=job())) == 1
+
+
+def test_a_workload_that_is_refused_is_told_that_alone() -> None:
+    """What its queue would do is of no interest then."""
+    _, answer = handlers.judged("validate", review(job({LABEL: "team-q"})), queues(REQUIRES), Metrics("0"))
+    response = json.loads(answer)["response"]
+    assert (response["allowed"], response.get("warnings")) == (False, None)

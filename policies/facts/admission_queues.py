@@ -1,0 +1,139 @@
+"""What is read of Kueue's LocalQueues, ClusterQueues and ResourceFlavors (kueue.x-k8s.io v1beta1 and v1beta2, which have the same
+names for it). No content of an object makes a reader raise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple
+
+from policies.facts.places import is_extended, taints_of
+from policies.label_selector import LabelExpression, LabelSelector
+from policies.policy import Taint
+from policies.values.untyped import map_at, maps_in, text_of
+
+GROUP = "kueue.x-k8s.io"
+KINDS = ("LocalQueue", "ClusterQueue", "ResourceFlavor")
+FOLLOWED = "followed"
+"""Stands in place of a kind: an entry of this kind says that all objects are known of the kind that it is named after."""
+_STOPS = ("Hold", "HoldAndDrain")
+_OPERATORS: tuple[Literal["In", "NotIn", "Exists", "DoesNotExist"], ...] = ("In", "NotIn", "Exists", "DoesNotExist")
+
+
+class Toleration(NamedTuple):
+    """A toleration that Kueue gives the pods of a flavor, as it is written there; "" for what is absent."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+    def written(self) -> dict[str, str]:
+        """Return it as a pod has it."""
+        return {name: text for name, text in self._asdict().items() if text}
+
+
+class Flavor(NamedTuple):
+    """A ResourceFlavor: a kind of node."""
+
+    labels: tuple[tuple[str, str], ...] = ()
+    """``spec.nodeLabels``, sorted: pods that get it are confined to nodes with all of them."""
+    taints: tuple[Taint, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+
+
+class Quotas(NamedTuple):
+    """A resource group of a ClusterQueue, as far as it is about devices."""
+
+    resources: tuple[str, ...] = ()
+    """The extended resources among ``coveredResources``."""
+    flavors: tuple[str, ...] = ()
+    """In the order in which Kueue tries them."""
+
+
+class ClusterQueue(NamedTuple):
+    """A ClusterQueue without its amounts."""
+
+    groups: tuple[Quotas, ...] = ()
+    stopped: str = ""
+    """``Hold`` or ``HoldAndDrain``, under which nothing more is admitted; else ""."""
+    takes: LabelSelector | None = LabelSelector()
+    """The namespaces whose workloads it admits; None for null, which is none of them. One that can't be read is any."""
+
+    def covering(self, resource: str) -> Quotas | None:
+        """Return the group of a resource: at most one covers it (the CRD's own rule)."""
+        return next((group for group in self.groups if resource in group.resources), None)
+
+
+class LocalQueue(NamedTuple):
+    """A LocalQueue."""
+
+    cluster_queue: str = ""
+    stopped: str = ""
+
+
+def is_kueues(thing: Any) -> bool:
+    """Return whether an object is of Kueue's API group. One without apiVersion is one that is gone."""
+    version = text_of(map_at(thing).get("apiVersion"))
+    return not version or version.partition("/")[0] == GROUP
+
+
+def flavor(thing: Any) -> Flavor:
+    """Return a ResourceFlavor."""
+    spec = map_at(thing, "spec")
+    labels = sorted((text_of(key), text_of(value)) for key, value in map_at(spec, "nodeLabels").items())
+    return Flavor(
+        tuple(labels),
+        tuple(taints_of({"spec": {"taints": spec.get("nodeTaints")}})),
+        tuple(Toleration(*(text_of(one.get(name)) for name in Toleration._fields)) for one in maps_in(spec.get("tolerations"))),
+    )
+
+
+def cluster_queue(thing: Any) -> ClusterQueue:
+    """Return a ClusterQueue."""
+    groups = tuple(_quotas(group) for group in maps_in(map_at(thing, "spec").get("resourceGroups")))
+    return ClusterQueue(tuple(group for group in groups if group.resources), _stopped(thing), _takes(map_at(thing, "spec")))
+
+
+def local_queue(thing: Any) -> LocalQueue:
+    """Return a LocalQueue."""
+    return LocalQueue(text_of(map_at(thing, "spec").get("clusterQueue")), _stopped(thing))
+
+
+def slimmed(thing: Any) -> dict[str, Any]:
+    """Return the part of a ClusterQueue's spec that is read: the rest is mostly amounts."""
+    one = cluster_queue(thing)
+    groups = [{"coveredResources": list(g.resources), "flavors": [{"name": name} for name in g.flavors]} for g in one.groups]
+    selector = map_at(thing, "spec").get("namespaceSelector")
+    return {"resourceGroups": groups, "namespaceSelector": selector, **({"stopPolicy": one.stopped} if one.stopped else {})}
+
+
+def followed(kinds: Iterable[str]) -> dict[tuple[str, str, str], Mapping[str, Any] | None]:
+    """Return the changes by which all objects of these kinds, and of no others of Kueue's, are known from now on."""
+    whole = frozenset(kinds)
+    return {(FOLLOWED, "", kind): {} if kind in whole else None for kind in KINDS}
+
+
+def _quotas(group: Mapping[Any, Any]) -> Quotas:
+    covered = group.get("coveredResources")
+    resources = tuple(text_of(name) for name in covered if is_extended(name)) if isinstance(covered, list) else ()
+    return Quotas(resources, tuple(text_of(one.get("name")) for one in maps_in(group.get("flavors"))))
+
+
+def _takes(spec: Mapping[Any, Any]) -> LabelSelector | None:
+    if spec.get("namespaceSelector") is None:
+        return None
+    selector = map_at(spec, "namespaceSelector")
+    labels = tuple((text_of(key), text_of(value)) for key, value in map_at(selector, "matchLabels").items())
+    expressions = [_expression(one) for one in maps_in(selector.get("matchExpressions"))]
+    return LabelSelector(match_labels=labels, match_expressions=tuple(one for one in expressions if one is not None))
+
+
+def _expression(one: Mapping[Any, Any]) -> LabelExpression | None:
+    values, operator = one.get("values"), next((word for word in _OPERATORS if word == one.get("operator")), None)
+    texts = tuple(map(text_of, values)) if isinstance(values, list) else ()
+    return LabelExpression(key=text_of(one.get("key")), operator=operator, values=texts) if operator is not None else None
+
+
+def _stopped(thing: Any) -> str:
+    policy = map_at(thing, "spec").get("stopPolicy")
+    return next((one for one in _STOPS if one == policy), "")

@@ -1,0 +1,163 @@
+"""Whether a queue of Kueue's has a flavor in which the pods of a template run: one that Kueue gives them, and in which policies
+admit them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from policies import work_budget
+from policies.document import path_text
+from policies.explain import admission_preview
+from policies.facts.admission_queues import KINDS, ClusterQueue, Quotas
+from policies.messages import Phrase, phrase
+from policies.patch.json_tree import apply_patch
+from policies.queues.flavors import Apart, apart, placed
+from policies.request import Request
+from policies.state.snapshot import Facts
+from policies.values.untyped import map_at
+from policies.verdict import Remark, Violation
+from policies.workloads.pods import Owner, Templated
+
+CODE = "BERTH-244"
+MOST_WORK, EACH = 3 * work_budget.MOST, 10
+"""Items (``policies.work_budget``) of all pods that are judged in flavors, and what each costs besides: as many as three of the
+largest pods have, or some thirty ordinary ones. A flavor that is not tried counts as fitting."""
+LONGEST = 256
+"""Characters of a warning that the API server shows (``webhook.admission.review``)."""
+NAMED = 5
+"""The queues, resources and flavors that a sentence names."""
+
+
+class _Out(NamedTuple):
+    """A flavor that is no place for the pods."""
+
+    flavor: str
+    reason: Apart | None = None
+    """Of Kueue's; None if policies keep the pods out."""
+    refusal: Violation | None = None
+    missing: bool = False
+    """True if there is no such flavor."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """A queue that is there and open."""
+
+    name: str
+    cluster_queue: str
+    found: ClusterQueue
+
+
+class Judging:
+    """The flavors of one queue, for the templates of one workload."""
+
+    def __init__(self, owner: Owner, facts: Facts, queue: Queue) -> None:
+        self._owner, self._facts, self._queue = owner, facts, queue
+        self._known = facts.snapshot.cluster
+        self._spent = 0
+
+    def of(self, one: Templated, wanted: Sequence[str]) -> Iterator[Phrase]:
+        """Yield why the queue has no place for the pods of a template, or may give them a wrong one."""
+        shown = {"queue": self._queue.name, "cluster": self._queue.cluster_queue}
+        for resource in wanted:
+            group = self._queue.found.covering(resource)
+            if group is None:
+                covered = tuple(name for one in self._queue.found.groups for name in one.resources)[:NAMED]
+                yield phrase("not covered" if covered else "nothing covered", resource=resource, covered=covered, **shown)
+            elif found := self._placed(one, group):
+                yield found
+
+    def _placed(self, one: Templated, group: Quotas) -> Phrase | None:
+        matched = self._matched(one)
+        if matched is None or one.elsewhere or not group.flavors:
+            return None
+        out: list[_Out] = []
+        for name in group.flavors:
+            flavor = self._known.flavors.get(name)
+            if flavor is None and not self._known.followed.get(KINDS[2]):
+                return None
+            if flavor is None:
+                out.append(_Out(name, missing=True))
+            elif reason := apart(matched, flavor):
+                out.append(_Out(name, reason))
+            elif (refusal := self._refused(one, name)) is not None:
+                out.append(refusal)
+        kept_out = [one for one in out if one.reason is None and not one.missing]
+        if len(out) == len(group.flavors):
+            return self._nowhere(one, kept_out or out, out)
+        return self._somewhere(one, kept_out[0]) if kept_out else None
+
+    def _matched(self, one: Templated) -> Any:
+        """Return the spec by which Kueue finds flavors; None if that is not known: where it manages pods, Berth leaves it to
+        flavors where those of a group run."""
+        if self._owner.workload.kueue == "suspends":
+            return map_at(one.written, "spec")
+        if "kueue" in self._facts.snapshot.queues:
+            return None
+        judged = admission_preview.judge(self._request(one), self._facts)
+        return None if judged.violations else map_at(apply_patch(one.pod, judged.mutate.patch), "spec")
+
+    def _refused(self, one: Templated, name: str) -> _Out | None:
+        """Return the flavor if policies in Enforce keep its pods out, and would admit them elsewhere."""
+        if self._owner.workload.kueue != "suspends" or not self._facts.enforces or not self._affords(one):
+            return None
+        flavor, request = self._known.flavors[name], self._request(one)
+        there = replace(request, pod=placed(one.pod, flavor))
+        judged = admission_preview.judge(there, self._facts)
+        if judged.violations:
+            anyway = {violation.code for violation in admission_preview.judge(request, self._facts).violations}
+            refusal = judged.violations[0]
+            return None if anyway else _Out(name, refusal=refusal)
+        spec = map_at(apply_patch(there.pod, judged.mutate.patch), "spec")
+        beside = apart(spec, flavor)
+        return _Out(name) if beside is not None and beside.taint is None else None
+
+    def _affords(self, one: Templated) -> bool:
+        self._spent += work_budget.items(one.pod) + EACH
+        return self._spent <= MOST_WORK
+
+    def _request(self, one: Templated) -> Request:
+        return Request(namespace=self._owner.namespace, user=one.user, pod=one.pod)
+
+    def _nowhere(self, one: Templated, first: Sequence[_Out], every: Sequence[_Out]) -> Phrase:
+        """Return that no flavor is left: by policies, if they keep the pods out of one that Kueue would give."""
+        others = tuple(_why(other) for other in every if other is not first[0])
+        by_policy = first[0].reason is None and not first[0].missing
+        shown = {"template": path_text(one.template), "queue": self._queue.name, "cluster": self._queue.cluster_queue}
+        fix = _fix(first[0], self._owner.namespace)
+        plain, longer = ("pods refused", "pods refused others") if by_policy else ("no flavor", "no flavor others")
+        some = (phrase(longer, why=_why(first[0]), fix=fix, others=others[:n], **shown) for n in range(len(others[:NAMED]), 0, -1))
+        return next(filter(_fits, some), phrase(plain, why=_why(first[0]), fix=fix, **shown))
+
+    def _somewhere(self, one: Templated, wrong: _Out) -> Phrase:
+        shown = {"template": path_text(one.template), "queue": self._queue.name, "cluster": self._queue.cluster_queue}
+        return phrase("wrong flavor", why=_why(wrong), **shown)
+
+
+def _fits(one: Phrase) -> bool:
+    """Return whether a warning shows the whole sentence."""
+    return len(str(Remark(code=CODE, found=one))) <= LONGEST
+
+
+def _why(out: _Out) -> Phrase:
+    if out.missing:
+        return phrase("gone", flavor=out.flavor)
+    if out.reason is not None and out.reason.taint is not None:
+        return phrase("taint", flavor=out.flavor, taint=str(out.reason.taint))
+    if out.reason is not None:
+        return phrase("label", flavor=out.flavor, key=out.reason.key, value=out.reason.value)
+    if out.refusal is not None and out.refusal.policies:
+        return phrase("policy", flavor=out.flavor, policies=out.refusal.policies[:2], code=out.refusal.code)
+    return phrase("place", flavor=out.flavor)
+
+
+def _fix(out: _Out, namespace: str) -> Phrase:
+    if out.missing:
+        return phrase("make flavor")
+    if out.reason is not None and out.reason.taint is not None:
+        return phrase("tolerate")
+    if out.reason is not None:
+        return phrase("ask for", namespace=namespace)
+    return phrase("other queue", namespace=namespace)

@@ -1,0 +1,49 @@
+"""Golden cases of workloads in a queue of Kueue's: one YAML file is one workload, some policies and what is known of queues, and
+what its author is told."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from policies.facts import admission_queues
+from policies.facts.cluster_facts import ClusterFacts, Entry
+from policies.queues import places
+from policies.verdict import Remark
+from policies.workloads.pods import Owner
+from policies.workloads.templates import workload_of
+from tests.support import snapshots
+from tests.support.cases import golden
+
+CASES = Path(__file__).parents[2] / "workload_cases"
+NAMESPACE = "ml"
+
+
+class WorkloadCase(NamedTuple):
+    """``given``: ``workload``, ``policies`` and ``facts`` (Kueue's objects, all that there are). ``expected``: the sentences."""
+
+    path: Path
+    given: dict[str, Any]
+    expected: list[str]
+
+
+@cache
+def cases() -> tuple[WorkloadCase, ...]:
+    """Every case, by path."""
+    read = ((path, yaml.safe_load(path.read_text())) for path in sorted(CASES.glob("*.yaml")))
+    return tuple(WorkloadCase(path, case["given"], case["expect"]) for path, case in read)
+
+
+def remarks(case: WorkloadCase) -> tuple[Remark, ...]:
+    """What comes of the workload, made by its author."""
+    catalog, value = golden.catalog_with(), case.given["workload"]
+    facts = ClusterFacts.from_objects(case.given.get("facts", ()))
+    facts = facts.changed(Entry("followed", kind, True) for kind in admission_queues.KINDS)
+    snapshot = snapshots.build(golden.policies_of(case.given.get("policies", []), catalog), catalog, platforms=("gfd",), cluster=facts)
+    known = workload_of(catalog, value["apiVersion"], value["kind"])
+    assert known is not None, case.path
+    owner = Owner(api_version=value["apiVersion"], kind=value["kind"], name=value["metadata"]["name"], namespace=NAMESPACE, workload=known)
+    return places.remarks(value, owner, snapshot.facts_for(NAMESPACE))
