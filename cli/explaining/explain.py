@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cli.explaining import fixes, refused
+from cli.explaining import fixes, queued, refused
 from cli.explaining.explanation import Explanation, Remedy, State, Where
 from cli.explaining.refused import Admission
 from cli.explaining.told import told
@@ -57,16 +57,17 @@ class Explainer:
         """Return the explanation of an object of the cluster. ``made_of``: what its pods are made of, where that is known."""
         pods = sorted(asked.pods, key=lambda pod: str(map_at(pod, "metadata").get("creationTimestamp")))
         pod = next((one for one in pods if _waits(one)), pods[0] if pods else None)
+        facts = self._snapshot.facts_for(asked.namespace)
         base = Explanation(
             title=title,
             namespace=asked.namespace,
             state=_state(pod, asked),
+            queue=queued.of(asked, made_of, facts),
             phases=Counter(text_of(map_at(one, "status").get("phase")) or "Unknown" for one in pods),
             told=tuple(told(asked, pod)),
             suspended=map_at(asked.value, "spec").get("suspend") is True,
             unread=tuple(asked.unread.values()),
         )
-        facts = self._snapshot.facts_for(asked.namespace)
         subject = _subject(made_of, pod, facts, self._fleet)
         if pod is None:
             return base if made_of is None or subject is None else self._of_subject(base, made_of, subject, facts)

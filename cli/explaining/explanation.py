@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from policies.mending.smallest import Found, Mend
 from policies.patch.applied import Entry
+from policies.queues.waiting import Standing
 from policies.scheduling.blockers import Blocker
 from policies.scheduling.fleet import Outlook
 from policies.verdict import Edit, Path, Violation, Would
@@ -26,6 +27,16 @@ class Told(NamedTuple):
     at: str
     """As the API server writes times."""
     text: str
+
+
+class Queued(NamedTuple):
+    """Where it stands in Kueue."""
+
+    standing: Standing
+    fact: str
+    """What that means, in plain words."""
+    next: str
+    """What to type next, or to write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +108,8 @@ class Explanation:
     gates: tuple[str, ...] = ()
     suspended: bool = False
     """``spec.suspend`` of the workload: it makes no pods until a queue, or somebody, resumes it."""
+    queue: Queued | None = None
+    """None if it waits in no queue of Kueue's."""
     told: tuple[Told, ...] = ()
     where: tuple[Where, ...] = ()
     outlook: Outlook | None = None

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
-from cli.explaining import fixes, sentences
+from cli.explaining import fixes, queued, sentences
 from cli.explaining.explanation import Explanation, Remedy, Told, Where
 from cli.output import stderr
 from cli.output.columns import Styled
@@ -26,7 +26,7 @@ WIDEST = 400
 
 def text(found: Explanation, now: datetime, screen: Screen = PLAIN) -> str:
     """Return what is shown."""
-    lines: list[str | Styled] = [*head(found, now), *_words(found.told, now)]
+    lines: list[str | Styled] = [*head(found, now), *(queued.lines(found.queue) if found.queue else ()), *_words(found.told, now)]
     match found.state:
         case "refused":
             lines += _refused(found)

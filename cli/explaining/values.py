@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cli.explaining import sentences
+from cli.explaining import queued, sentences
 from cli.explaining.explanation import Explanation, Remedy, Where
 from policies.scheduling.blockers import Blocker
 from policies.verdict import Violation, dotted
@@ -29,6 +29,7 @@ def value(found: Explanation) -> dict[str, Any]:
         "nominatedNode": found.nominated,
         "schedulingGates": list(found.gates),
         "suspended": found.suspended,
+        "queue": None if found.queue is None else queued.value(found.queue),
         "told": [one._asdict() for one in found.told],
         "outlook": found.outlook,
         "places": [_where(one) for one in found.where],

@@ -16,10 +16,11 @@ from cluster.client.access import Access
 from cluster.client.api_client import AccessError, Client, Unreachable
 from cluster.survey.neighbours import Neighbours, controller
 from cluster.survey.scanned import offering, with_status
-from cluster.survey.survey import Progress, survey
-from cluster.watch.kinds import DECISIVE, Watched, key_of
+from cluster.survey.survey import Progress, Survey, survey
+from cluster.watch.kinds import DECISIVE, QUEUES, Watched, key_of
 from policies.catalog import Catalog, Workload
 from policies.document import Document, InputError
+from policies.facts import admission_queues
 from policies.nearest import hint
 from policies.scheduling.nodes import Occupant, occupant
 from policies.state.objects import Change, Key
@@ -186,8 +187,8 @@ async def _with_places(client: Client, near: Neighbours, found: Asked, progress:
     kinds = {kind.kind: kind for kind in DECISIVE if kind.kind != "Namespace"}
     kinds["Node"] = replace(kinds["Node"], trim=offering)
     kinds["NodePool"] = replace(kinds["NodePool"], trim=with_status)
-    surveyed = await survey(client, (*kinds.values(), _PODS), near.namespace, progress)
-    objects = [one for kind in kinds for one in surveyed.objects[kind]]
+    surveyed = await survey(client, (*kinds.values(), *QUEUES, _PODS), near.namespace, progress)
+    objects = [one for kind in (*kinds, *admission_queues.KINDS) for one in surveyed.objects[kind]]
     if namespaces.ok and isinstance(namespaces.body, dict):
         namespace = {**namespaces.body, "apiVersion": "v1", "kind": "Namespace"}
         objects.append({key: namespace[key] for key in ("apiVersion", "kind", "metadata")})
@@ -200,10 +201,15 @@ async def _with_places(client: Client, near: Neighbours, found: Asked, progress:
         found,
         places=[one for kind in ("Node", "NodePool", "DeviceClass") for one in surveyed.objects[kind]],
         occupants=None if "Pod" in surveyed.unread else [one["takes"] for one in surveyed.objects["Pod"] if one["takes"] is not None],
-        objects={key_of(one["kind"], one): one for one in objects},
+        objects={**{key_of(one["kind"], one): one for one in objects}, **_followed(surveyed)},
         installed=not any(kind.kind in surveyed.absent for kind in _OURS),
         unread={**near.unread, **unread},
     )
+
+
+def _followed(surveyed: Survey) -> dict[Key, Change]:
+    """Return which of Kueue's kinds were read: few users may read ClusterQueues, and what they lack is no more than a reason less."""
+    return admission_queues.followed(kind for kind in admission_queues.KINDS if kind not in surveyed.unread)
 
 
 def _occupies(value: Raw, api_version: str, kind: str) -> Raw:

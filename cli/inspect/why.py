@@ -110,7 +110,7 @@ def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any
 def _snapshot(args: argparse.Namespace, asked: Asked, catalog: Catalog, chosen: Options) -> Snapshot:
     """Return the policies of --policies over the facts, or the cluster's own: none where Berth is not installed."""
     if args.policies:
-        return snapshot_from(args, [one for one in asked.objects.values() if one is not None])
+        return snapshot_from(args, [one for one in asked.objects.values() if one])
     given = {key_of(one["kind"], one): one for one in _given(args) if one.get("kind") in KINDS and "name" in map_at(one, "metadata")}
     return Updater(catalog, chosen).apply({**given, **asked.objects}).snapshot
 

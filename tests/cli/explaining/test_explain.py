@@ -194,3 +194,55 @@ def test_whatever_is_told_stays_on_its_line(random: Any, events: list[Raw], cond
     found = _explained(pod, *places, events=events, queued=[workload])
     assert all(line.isprintable() for line in _text(found).splitlines())
     assert values.text(found).isascii()
+
+
+def _waiting(*conditions: tuple[str, str, str], **status: Any) -> Raw:
+    every = [{"type": type_, "status": state, "reason": reason, "message": "Kueue's\nown words"} for type_, state, reason in conditions]
+    metadata = {"name": "job-p-1", "ownerReferences": [{"uid": "1"}]}
+    return {"metadata": metadata, "spec": {"queueName": "team-a"}, "status": {"conditions": every, **status}}
+
+
+def test_what_a_workload_waits_for_in_kueue() -> None:
+    """In plain words, with what to type next; what Kueue says is quoted on one line."""
+    queued = _waiting(("QuotaReserved", "False", "WaitingForQuota"), ("Evicted", "True", "Preempted"))
+    found = _explained(_pod(), queued=[queued])
+    lines = _text(found).splitlines()
+    assert lines[1] == "Queue team-a of Kueue: it was preempted, and waits to be admitted once more; others hold the quota that it needs."
+    assert lines[2:4] == ['  Kueue says (WaitingForQuota): "Kueue\'s own words"', "  Next: kubectl get workloads.kueue.x-k8s.io -n n"]
+    shown = values.value(found)["queue"]
+    assert (shown["state"], shown["queue"], shown["evicted"]) == ("pending", "team-a", "Preempted")
+
+
+def test_what_is_left_once_kueue_has_given_quota() -> None:
+    """Checks are named while they are waited for; once it is admitted, its flavor is."""
+    given: Raw = {
+        "admission": {"clusterQueue": "gpus", "podSetAssignments": [{"flavors": {GPU: "hopper"}}]},
+        "admissionChecks": [{"name": "capacity", "state": "Retry", "message": "no machines"}],
+    }
+    reserved = _text(_explained(_pod(), queued=[_waiting(("QuotaReserved", "True", "QuotaReserved"), **given)]))
+    assert (
+        "Queue team-a (ClusterQueue gpus) of Kueue: it has quota of flavor hopper, and waits for admission checks: capacity (Retry)."
+        in (reserved)
+    )
+    assert '  capacity says: "no machines"\n' in reserved
+    admitted = _text(_explained(_pod(), queued=[_waiting(("Admitted", "True", "Admitted"), ("PodsReady", "False", "x"), **given)]))
+    assert "Kueue has admitted it to flavor hopper (its pods are not ready).\n" in admitted
+
+
+def test_what_kueue_says_nothing_of() -> None:
+    """A workload that is like another without a place gets no condition, and `why` no reason."""
+    shown = _text(_explained(_pod(), queued=[_waiting(("PodsReady", "False", "WaitForStart"))]))
+    assert (
+        "Queue team-a of Kueue: no condition says why: Kueue has not looked at it yet, or found no place for another that is like it."
+        in shown
+    )
+    assert "  Next: kubectl describe workloads.kueue.x-k8s.io job-p-1 -n n\n" in shown
+
+
+def test_a_pod_without_a_queue_says_nothing_of_one() -> None:
+    """Of others' Workloads neither."""
+    assert _explained(_pod(), queued=[{"metadata": {"ownerReferences": [{"uid": "2"}]}}]).queue is None
+    labelled = _pod()
+    labelled["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team-a"}
+    assert "Kueue has no Workload of it" in _text(_explained(labelled))
+    assert _explained(labelled, unread={"workloads": "you may not list workloads in namespace n"}).queue is None

@@ -1,0 +1,136 @@
+"""Where a workload stands in Kueue, in plain words, with what to type next. Kueue's own words are quoted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cli.explaining.explanation import Queued
+from cli.given.asked_cluster import Asked
+from cli.given.manifests import Manifest
+from cli.terminal.printable import printable
+from policies.pods.permissions import QUEUE_NAME
+from policies.queues import places, waiting
+from policies.queues.waiting import Standing
+from policies.state.snapshot import Facts
+from policies.values.untyped import map_at, text_of
+from policies.workloads.pods import Owner
+from policies.workloads.templates import workload_of
+
+WIDEST = 300
+"""Characters of what Kueue says that are shown."""
+_PENDING: Mapping[str, tuple[str, str]] = {
+    "": ("no condition says why: Kueue has not looked at it yet, or found no place for another that is like it", "{workload}"),
+    "NoMatchingFlavor": ("no flavor of its ClusterQueue takes it", "kubectl get resourceflavors -o yaml"),
+    "WaitingForQuota": ("others hold the quota that it needs", "kubectl get workloads.kueue.x-k8s.io -n {namespace}"),
+    "ExceedsMaxQuota": ("it asks for more than its ClusterQueue may ever use: ask for less, or name another queue", "{queues}"),
+    "TopologyPlacementFailed": ("its topology has no room for it", "kubectl get topologies.kueue.x-k8s.io -o yaml"),
+    "WaitingForPreemptedWorkloads": ("others give their quota up to it", "kubectl get workloads.kueue.x-k8s.io -n {namespace}"),
+    "Misconfigured": ("its queue is not set up right", "{describe}"),
+    "Inadmissible": ("its queue can't admit it", "{describe}"),
+    "Suspended": ("its queue is stopped", "{queues}"),
+    "OnHold": ("its queue is stopped", "{queues}"),
+    "AdmissionGated": ("an admission gate is on it", "{workload}"),
+    "PendingEvaluation": ("Kueue has not looked at it yet", "{workload}"),
+    "WaitingForPodsReady": ("the pods of another workload have to be ready first", "kubectl get workloads.kueue.x-k8s.io -n {namespace}"),
+}
+"""Reasons of the condition QuotaReserved: what that means, and what to type."""
+_EVICTED: Mapping[str, str] = {
+    "Preempted": "it was preempted, and waits to be admitted once more",
+    "PodsReadyTimeout": "its pods were not ready in time, and it waits to be admitted once more",
+    "AdmissionCheck": "an admission check took its quota back",
+    "ClusterQueueStopped": "its ClusterQueue was stopped",
+    "LocalQueueStopped": "its LocalQueue was stopped",
+    "NodeFailures": "nodes of it failed, and it waits to be admitted once more",
+}
+
+
+def of(asked: Asked, made_of: Manifest | None, facts: Facts) -> Queued | None:
+    """Return where the object stands in Kueue; None if it names no queue of Kueue's, or whether Kueue has a Workload of it is not known."""
+    uids = [map_at(one, "metadata").get("uid") for one in (*asked.pods, *asked.owners, asked.value)]
+    found = waiting.of(asked.queued, uids)
+    value = made_of.value if made_of is not None else asked.value
+    label = text_of(map_at(value, "metadata", "labels").get(QUEUE_NAME))
+    if found is None and (not label or "workloads" in asked.unread):
+        return None
+    standing = Standing("unseen", label) if found is None else waiting.standing(found)
+    fact, next_ = _words(standing, asked.namespace)
+    stuck = standing.state in ("unseen", "pending") or (standing.state == "admitted" and not asked.pods)
+    told = _told(value, asked.namespace, facts) if stuck else ""
+    return Queued(standing=standing, fact=fact, next=told or next_)
+
+
+def _told(value: Mapping[str, Any], namespace: str, facts: Facts) -> str:
+    """Return what the author was told when the workload was made: its queue has no place for it; "" if it may have one."""
+    known = workload_of(facts.snapshot.catalog, text_of(value.get("apiVersion")), text_of(value.get("kind")))
+    if known is None or not known.describes_pods:
+        return ""
+    name = text_of(map_at(value, "metadata").get("name"))
+    owner = Owner(api_version=str(value["apiVersion"]), kind=str(value["kind"]), name=name, namespace=namespace, workload=known)
+    return next(map(str, places.remarks(value, owner, facts)), "")
+
+
+def _words(one: Standing, namespace: str) -> tuple[str, str]:
+    """Return what a standing means, and what to type next."""
+    types = {
+        "namespace": namespace,
+        "queues": f"kubectl get localqueues -n {namespace}",
+        "describe": f"kubectl describe localqueue {one.queue} -n {namespace}",
+        "workload": f"kubectl describe workloads.kueue.x-k8s.io {one.workload} -n {namespace}",
+    }
+    match one.state:
+        case "unseen":
+            return "Kueue has no Workload of it: it does not manage such objects, or does not run", "kubectl get pods -n kueue-system"
+        case "finished":
+            return "Kueue counts it as finished", types["workload"]
+        case "inactive":
+            on = f'kubectl patch workloads.kueue.x-k8s.io {one.workload} -n {namespace} --type merge -p \'{{"spec":{{"active":true}}}}\''
+            return "Kueue has stopped it, and admits it no more", on
+        case "admitted":
+            unready = " (its pods are not ready)" if one.ready is False else ""
+            return f"Kueue has admitted it{_flavors(one, 'to')}{unready}", types["workload"]
+        case "reserved":
+            names = ", ".join(f"{check.name} ({check.state})" for check in one.checks)
+            wait = f"it has quota{_flavors(one, 'of')}, and waits for " + (f"admission checks: {names}" if names else "its admission")
+            return wait, types["workload"]
+    fact, next_ = _PENDING.get(one.reason, ("it has no quota yet", "{workload}"))
+    before = _EVICTED.get(one.evicted, f"it was evicted ({one.evicted})") if one.evicted else ""
+    return "; ".join(filter(None, (before, fact))), next_.format_map(types)
+
+
+def _flavors(one: Standing, how: str) -> str:
+    return f" {how} flavor {', '.join(one.flavors)}" if one.flavors else ""
+
+
+def lines(one: Queued) -> Iterator[str]:
+    """Yield what is shown."""
+    standing = one.standing
+    of_cluster = f" (ClusterQueue {standing.cluster_queue})" if standing.cluster_queue else ""
+    yield f"Queue {standing.queue}{of_cluster} of Kueue: {one.fact}."
+    if standing.state != "admitted" and standing.message:
+        yield f'  Kueue says ({standing.reason}): "{printable(" ".join(standing.message.split()), WIDEST)}"'
+    for check in standing.checks:
+        if check.message:
+            yield f'  {check.name} says: "{printable(" ".join(check.message.split()), WIDEST)}"'
+    if standing.state != "finished":
+        yield f"  Next: {one.next}"
+
+
+def value(one: Queued) -> dict[str, Any]:
+    """Return it as maps and lists."""
+    standing = one.standing
+    every = {
+        "state": standing.state,
+        "queue": standing.queue,
+        "clusterQueue": standing.cluster_queue,
+        "workload": standing.workload,
+        "flavors": list(standing.flavors),
+        "reason": standing.reason,
+        "message": standing.message,
+        "evicted": standing.evicted,
+        "podsReady": standing.ready,
+        "checks": [check._asdict() for check in standing.checks],
+        "fact": one.fact,
+        "next": one.next,
+    }
+    return {key: found for key, found in every.items() if found not in ("", [], None)}
