@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from policies.kueue.waiting import Standing
 from policies.mending.smallest import Found, Mend
 from policies.patch.applied import Entry
-from policies.queues.waiting import Standing
 from policies.scheduling.blockers import Blocker
 from policies.scheduling.fleet import Outlook
 from policies.verdict import Edit, Path, Violation, Would

@@ -9,9 +9,9 @@ from cli.explaining.explanation import Queued
 from cli.given.asked_cluster import Asked
 from cli.given.manifests import Manifest
 from cli.terminal.printable import printable
+from policies.kueue import places, waiting
+from policies.kueue.waiting import Standing
 from policies.pods.permissions import QUEUE_NAME
-from policies.queues import places, waiting
-from policies.queues.waiting import Standing
 from policies.state.snapshot import Facts
 from policies.values.untyped import map_at, text_of
 from policies.workloads.pods import Owner

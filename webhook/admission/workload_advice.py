@@ -19,9 +19,9 @@ from policies import work_budget
 from policies.document import Document, InputError, path_text
 from policies.explain import admission_preview
 from policies.explain.admission_preview import Judgement
+from policies.kueue import places
 from policies.messages import console_link, phrase
 from policies.pods.projection import Reads, extract
-from policies.queues import places
 from policies.request import Request
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import MOST_AUDITED, Path, Remark, Violation

@@ -11,7 +11,7 @@ import yaml
 
 from policies.facts import admission_queues
 from policies.facts.cluster_facts import ClusterFacts, Entry
-from policies.queues import places
+from policies.kueue import places
 from policies.verdict import Remark
 from policies.workloads.pods import Owner
 from policies.workloads.templates import workload_of

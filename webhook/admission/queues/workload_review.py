@@ -9,11 +9,11 @@ from typing import Any
 
 from policies.catalog import Workload
 from policies.document import Document, InputError
+from policies.kueue import places
 from policies.messages import Phrase
 from policies.patch.json_patch import Patch
 from policies.pods.permissions import QUEUE_NAME
 from policies.pods.view import PodError, Raw
-from policies.queues import places
 from policies.queues.joining import Idle
 from policies.rules.queues import default_queue, required_queue
 from policies.settings.running import Named

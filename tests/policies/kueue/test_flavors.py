@@ -9,8 +9,8 @@ import pytest
 
 from policies.facts import admission_queues
 from policies.facts.admission_queues import Flavor
+from policies.kueue.flavors import Apart, apart, placed
 from policies.policy import Taint
-from policies.queues.flavors import Apart, apart, placed
 from tests.support.counts import count
 
 Raw = dict[str, Any]

@@ -11,9 +11,9 @@ from policies import work_budget
 from policies.document import path_text
 from policies.explain import admission_preview
 from policies.facts.admission_queues import KINDS, ClusterQueue, Quotas
+from policies.kueue.flavors import Apart, apart, placed
 from policies.messages import Phrase, phrase
 from policies.patch.json_tree import apply_patch
-from policies.queues.flavors import Apart, apart, placed
 from policies.request import Request
 from policies.state.snapshot import Facts
 from policies.values.untyped import map_at

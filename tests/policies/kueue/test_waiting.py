@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from policies.queues.waiting import Check, State, of, standing
+from policies.kueue.waiting import Check, State, of, standing
 from tests.support.counts import count
 
 Raw = dict[str, Any]

@@ -15,6 +15,7 @@ from typing import Any
 from policies import work_budget
 from policies.document import Document, InputError
 from policies.facts.admission_queues import KINDS, ClusterQueue, LocalQueue
+from policies.kueue.flavor_trial import CODE, NAMED, Judging, Queue
 from policies.messages import At, Phrase, phrase
 from policies.nearest import nearest
 from policies.planning import plan
@@ -22,7 +23,6 @@ from policies.pods.permissions import QUEUE_NAME
 from policies.pods.projection import extract
 from policies.pods.queue_systems import KUEUE
 from policies.pods.view import Pod, PodError
-from policies.queues.flavor_trial import CODE, NAMED, Judging, Queue
 from policies.request import Request
 from policies.state.snapshot import Facts
 from policies.values.untyped import map_at

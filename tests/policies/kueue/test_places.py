@@ -9,7 +9,7 @@ import pytest
 
 from policies.facts import admission_queues
 from policies.facts.cluster_facts import ClusterFacts, Entry
-from policies.queues import places
+from policies.kueue import places
 from policies.state.snapshot import Snapshot
 from policies.verdict import FIRST_READ
 from policies.workloads.pods import Owner
