@@ -40,7 +40,7 @@ KUEUE = Sources(archive="kueue-0.19.2.tar.xz", version="v0.19.2", programs=("kue
 KAI = Sources(
     archive="kai-scheduler-0.17.0.tar.xz",
     version="v0.17.0",
-    programs=("scheduler", "podgrouper", "binder"),
+    programs=("scheduler", "podgrouper", "binder", "admission"),
     kept=("deployments/kai-scheduler/crds", "deployments/kai-scheduler/templates/priorityclasses"),
 )
 EXAMPLE_DRIVER = Sources(
