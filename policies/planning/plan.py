@@ -17,12 +17,13 @@ from policies.offers.constraints import Compiled, CompiledTemplate, Constraint
 from policies.offers.table import Axis
 from policies.planning import devices
 from policies.planning.devices import Asked, Devices
-from policies.planning.feasibility import AuthorExpression, Space, Term, read, terms_of
+from policies.planning.feasibility import AuthorExpression, Space, Term, Wanted, read, terms_of
 from policies.planning.merged_settings import MergedSettings
 from policies.planning.requirements import Demands, demands
 from policies.pods import annotations as author
 from policies.pods import permissions
 from policies.pods.annotations import Author
+from policies.pods.interval import NONE
 from policies.pods.permissions import Actor, actor_of, workloads_of
 from policies.pods.view import Pod
 from policies.policy import Policy
@@ -191,10 +192,19 @@ def subject(request: Request, facts: Facts, pod: Pod) -> Subject:
         actor=actor_of(request, pod, snapshot.catalog, snapshot.queues, bool(found.asked), workloads),
         author=author.read(pod, snapshot.catalog),
         terms=terms,
-        space=read(snapshot, terms, {a.resource.name: a.count.least for a in found.asked if snapshot.places(a.resource)}),
+        space=read(snapshot, terms, _placed(found, snapshot)),
         possible=tuple(possible),
         certain=frozenset(certain),
     )
+
+
+def _placed(found: Devices, snapshot: Snapshot) -> Wanted:
+    """Return the resource names whose nodes the pod may run on, with the least number of devices of each: what it asks for by name, or
+    the whole GPUs of which it gets a part by annotation alone (KAI and Run:ai share NVIDIA's)."""
+    if not found.asked and found.fraction != NONE:
+        whole = snapshot.resource(snapshot.catalog.whole.get("nvidia", ""))
+        return {whole.name: found.fraction.least} if whole is not None and snapshot.places(whole) else {}
+    return {a.resource.name: a.count.least for a in found.asked if snapshot.places(a.resource)}
 
 
 def _chooses(policy: Policy, pod: Pod, workloads: set[str]) -> bool:

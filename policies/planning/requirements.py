@@ -76,10 +76,10 @@ def demands(
     settings besides placement for this actor. ``certain``: the policies whose defaults apply; ``require``
     is taken from all."""
     merged = snapshot.merged
-    key = (policies, certain, *_long(policies, longest))
+    key = (policies, certain, actor.in_part, *_long(policies, longest))
     found: Demands | None = merged.get(key)
     if found is None:
-        found = _together(snapshot, policies, certain, longest)
+        found = _together(snapshot, policies, certain, longest, in_part=actor.in_part)
         merged.keep(key, found, _OF_ANY + _OF_EACH * len(policies))
     calm = actor.grace, actor.disruption
     if calm not in found.settings:
@@ -94,12 +94,15 @@ def _long(policies: Sequence[Compiled], longest: Fraction | None) -> Iterator[bo
             yield is_long(longest, long_runs)
 
 
-def _together(snapshot: Snapshot, policies: tuple[Compiled, ...], certain: tuple[Compiled, ...], longest: Fraction | None) -> Demands:
+def _together(
+    snapshot: Snapshot, policies: tuple[Compiled, ...], certain: tuple[Compiled, ...], longest: Fraction | None, *, in_part: bool
+) -> Demands:
     cluster = tuple(c for c in policies if c.policy.namespace is None)
     own = tuple(c for c in policies if c.policy.namespace is not None)
-    constraints = tuple(_constraints(policies, longest))
+    axes = tuple(axis for axis in AXES if not (in_part and axis == "sharing"))
+    constraints = tuple(_constraints(policies, longest, axes))
     scopes = tuple(c for c in own if c in certain), tuple(c for c in cluster if c in certain)
-    of_cluster, of_own = list(_constraints(cluster, longest)), list(_constraints(own, longest))
+    of_cluster, of_own = list(_constraints(cluster, longest, axes)), list(_constraints(own, longest, axes))
     return Demands(
         constraints=constraints,
         cluster={axis: tuple(c for c in of_cluster if c.axis == axis) for axis in AXES},
@@ -117,9 +120,9 @@ def _chooses_nodes(compiled: Compiled) -> bool:
     return bool(compiled.machine or compiled.capacity or compiled.capacity_long or default.mig or default.node_template)
 
 
-def _constraints(policies: Iterable[Compiled], longest: Fraction | None) -> Iterator[Constraint]:
+def _constraints(policies: Iterable[Compiled], longest: Fraction | None, axes: Sequence[Axis]) -> Iterator[Constraint]:
     for compiled in policies:
-        yield from compiled.require
+        yield from (constraint for constraint in compiled.require if constraint.axis in axes)
         long_runs = compiled.policy.require.long_runs
         if compiled.require_long is not None and long_runs is not None and is_long(longest, long_runs):
             yield compiled.require_long

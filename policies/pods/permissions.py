@@ -101,6 +101,8 @@ class Actor:
     """True if defaults fill in shared memory and classes."""
     moves: bool = True
     """True if a default may name its scheduler: nobody has chosen its node, a scheduler or a queue."""
+    in_part: bool = False
+    """True if a scheduler gives it a part of a whole GPU of a node: how the node itself shares GPUs is nothing to it."""
 
 
 PLAIN = Actor(names=("a pod",))
@@ -121,7 +123,8 @@ MIRRORED = Actor(
 )  # fmt: skip
 QUEUED = Actor(names=("a queue system's pod",), resources="repair", moves=False)
 FLAVORED = Actor(names=("a pod whose queue's flavors place it",), affinity="judge", resources="repair", placement="left", moves=False)
-FRACTION = Actor(names=("a fraction of a GPU",), affinity="no", resources="no", placement="none", moves=False)
+FRACTION = Actor(names=("a fraction of a GPU",), resources="no", chooses=False, moves=False, in_part=True)
+"""A part of a GPU by annotation alone: KAI and Run:ai take it of a whole GPU, on a node that the pod may run on."""
 SHARING = Actor(names=("a fraction of a GPU",), resources="repair", chooses=False, moves=False)
 """A part of a GPU that the pod also asks for by resource name: such a pod has offers, so what is required of
 them is written."""
@@ -151,6 +154,7 @@ def meet(first: Actor, second: Actor) -> Actor:
         placement=max(first.placement, second.placement, key=_PLACEMENT.index),
         fills=first.fills and second.fills,
         moves=first.moves and second.moves,
+        in_part=first.in_part or second.in_part,
     )
 
 

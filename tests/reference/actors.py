@@ -30,6 +30,8 @@ class Row:
     rename: bool = True
     repair: bool = True
     chooses: bool = True
+    in_part: bool = False
+    """of a whole GPU, whatever shares the others of its node"""
     grace: str = "yes"
     floor: str = "yes"
     annotations: str = "yes"
@@ -74,8 +76,9 @@ def row(request: Request, catalog: Catalog, queues: tuple[str, ...], asked: Aski
         out.rename = out.chooses = False
         levels.append("all")
     elif not asked.resources and by_annotation(pod):
-        out.affinity, out.rename, out.repair = "no", False, False
-        levels.append("none")
+        out.rename = out.repair = out.chooses = False
+        out.in_part = True
+        levels.append("all")
     elif not asked.resources and spec.get("resourceClaims"):
         out.affinity, out.rename, out.driver_only = "no", False, True
         levels.append("none")

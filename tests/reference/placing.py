@@ -14,6 +14,8 @@ from tests.reference.say import can_say
 
 Raw = dict[str, Any]
 Inside = Callable[[Node], bool]
+WHOLE = "nvidia.com/gpu"
+"""of which a scheduler takes the part that a pod has by annotation"""
 
 
 def every(tests: list[Inside]) -> Inside:
@@ -60,6 +62,8 @@ class Placing(Refusals):
 
     def wanted(self) -> dict[str, int]:
         """The resource names that are placed, with the least that is asked for: those that some listed platform may offer."""
+        if self.row.in_part:
+            return {WHOLE: self.asking.parted[0]} if self.world.nodes_of(WHOLE) else {}
         return {name: self.asking.spans[name][0] for name in self.asked if self.world.nodes_of(name)}
 
     def platforms_left(self, inside: Callable[[Node], bool], names: dict[str, int], terms: list[list[Raw]]) -> set[str]:
@@ -144,7 +148,7 @@ class Placing(Refusals):
         if axis == "machine":
             return self.of_machine(require.machine, required=True)
         if axis == "sharing":
-            return [lambda n: n.sharing in require.sharing] if require.sharing else []
+            return [lambda n: n.sharing in require.sharing] if require.sharing and not self.row.in_part else []
         runs = require.long_runs
         wanted = [require.capacity] if require.capacity else []
         wanted += [runs.capacity] if runs is not None and self.is_long(runs) else []
