@@ -43,6 +43,47 @@ def _nearest(name: str, known: frozenset[str], codes: frozenset[str]) -> str | N
     return folded[found[0]] if found else None
 
 
+def slipped(name: str, known: Iterable[str]) -> str | None:
+    """Return the one known name from which ``name`` differs by one or two slips of a typist (one in a short name), or None.
+
+    A slip is a character too much, too few or another one, or two that changed places; case, and whether words are
+    joined by ``-``, ``_``, ``.`` or nothing, is none.
+    """
+    return None if len(name) > _LONGEST else _slipped(name, frozenset(known))
+
+
+@functools.lru_cache(maxsize=2048)
+def _slipped(name: str, known: frozenset[str]) -> str | None:
+    plain = _plain(name)
+    near = [(_slips(plain, _plain(one)), one) for one in sorted(known) if abs(len(plain) - len(_plain(one))) <= _MOST_SLIPS]
+    fewest = min((slips for slips, _ in near), default=_MOST_SLIPS + 1)
+    found = [one for slips, one in near if slips == fewest]
+    most = _MOST_SLIPS if all(len(_plain(one)) >= _SHORT for one in found) else 1
+    return found[0] if len(found) == 1 and fewest <= most else None
+
+
+_MOST_SLIPS, _SHORT = 2, 6
+_JOINTS = str.maketrans("", "", "-_.")
+
+
+def _plain(name: str) -> str:
+    return name.lower().translate(_JOINTS)
+
+
+def _slips(one: str, other: str) -> int:
+    """Return the least number of slips between two names (optimal string alignment)."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, left in enumerate(one, start=1):
+        earlier, before, row = before, row, [i]
+        for j, right in enumerate(other, start=1):
+            least = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (left != right))
+            if i > 1 and j > 1 and left == other[j - 2] and one[i - 2] == right:
+                least = min(least, earlier[j - 2] + 1)
+            row.append(least)
+    return row[-1]
+
+
 def of_model(name: str, known: Iterable[str], codes: frozenset[str]) -> list[str]:
     """Return the known names of the model that the name identifies, sorted; none if it identifies none."""
     named = frozenset(code for code in _codes(name, codes) if not _VERSION.fullmatch(code)) if len(name) <= _LONGEST else frozenset()

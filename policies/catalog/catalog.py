@@ -12,6 +12,7 @@ from policies.catalog.gpus import Gpu, MachineType
 from policies.catalog.model_codes import codes_of
 from policies.catalog.platforms import AcceleratorTaint, GraceCap, Platform, Protection, SharingScheme, Words
 from policies.catalog.published_devices import PublishedDevices
+from policies.catalog.reserved_keys import ReservedKeys
 from policies.catalog.resources import Measure, Resource, ResourcePattern
 from policies.catalog.slice_shares import slice_shares
 from policies.catalog.workload import Between, Workload
@@ -75,6 +76,8 @@ class Catalog:
     known by name alone."""
     workload_labels: tuple[str, ...] = ()
     """Labels whose value all pods of one workload share, the outermost first."""
+    reserved_keys: tuple[ReservedKeys, ...] = ()
+    """The labels and annotations that queue systems and sharing schedulers define; no prefix begins with another one."""
     words: tuple[Words, ...] = ()
     """What queue systems and sharing schedulers read of pods as one of a few words."""
     pod_makers: frozenset[str] = frozenset()

@@ -20,6 +20,7 @@ from policies.catalog.parse.merge import layered
 from policies.catalog.parse.platforms import platform, scheme
 from policies.catalog.parse.reader import Fields, Notes, shown
 from policies.catalog.platforms import AcceleratorTaint, GraceCap, Protection, Words
+from policies.catalog.reserved_keys import ReservedKeys
 from policies.catalog.resources import Measure, ResourceKind, ResourcePattern
 from policies.policy import Capacity, Taint
 
@@ -87,6 +88,7 @@ def _catalog(top: Fields) -> Catalog:
         prices=top.named("prices", lambda _, entry: entry.text("where")),
         label_aliases=_pairs(top, "labelAliases", "old", "key"),
         workload_labels=_column(top, "workloadLabels", "label"),
+        reserved_keys=top.records("reservedKeys", _reserved_keys),
         words=top.records("words", _words),
         pod_makers=frozenset(_column(top, "podMakers", "user")),
         other_platforms=top.named("otherPlatforms", lambda _, entry: entry.labels("labels")),
@@ -166,6 +168,17 @@ def _words(entry: Fields) -> Words:
         values=entry.texts("values"),
         several=entry.flag("several"),
         boolean=entry.flag("boolean"),
+    )
+
+
+def _reserved_keys(entry: Fields) -> ReservedKeys:
+    return ReservedKeys(
+        reader=entry.text("reader"),
+        prefix=entry.text("prefix"),
+        labels=frozenset(entry.texts("labels")),
+        annotations=frozenset(entry.texts("annotations")),
+        others=frozenset(entry.texts("others")),
+        slips=entry.labels("slips") if "slips" in entry else {},
     )
 
 

@@ -45,6 +45,7 @@ LISTS: Mapping[str, Key | None] = {
     "schedulers": _field("name"),
     "workloadLabels": _field("label"),
     "podMakers": _field("user"),
+    "reservedKeys": _field("prefix"),
     "words": lambda record: (record.get("where"), record.get("key")),
 }
 """Sections that are lists of records -> the key that distinguishes records; None: the whole record."""
