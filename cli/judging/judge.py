@@ -82,7 +82,7 @@ def judge(manifest: Manifest, snapshot: Snapshot) -> Outcome:
     """Judge every pod of ``manifest``. If one pod is refused, ``after`` is the unchanged object."""
     facts = snapshot.facts_for(manifest.namespace)
     pods = tuple(judge_pod(subject, facts) for subject in manifest.subjects)
-    queue = of_workload(manifest, snapshot)
+    queue = of_workload(manifest, snapshot, asks=any(pod.judged for pod in pods))
     refused = any(pod.violations for pod in pods) or bool(queue and queue.violations)
     edited, own = any(pod.edits for pod in pods), queue.patch if queue is not None else ()
     found = () if manifest.fact else held(manifest.value, snapshot)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from cli.given.manifests import Manifest
 from cli.judging.patch_applier import apply_patch
+from policies.rules.queues import keys
 from policies.state.snapshot import Snapshot
 from policies.verdict import Verdict
 from webhook.admission.decoding import Unreadable
@@ -14,8 +15,9 @@ from webhook.admission.queues.workload_review import WorkloadReview
 from webhook.admission.workload_advice import Advised
 
 
-def of_workload(manifest: Manifest, snapshot: Snapshot) -> Verdict | None:
-    """Return the verdict on a workload, with its label if it gets one; None if policies say nothing of its queue, or it can't be read."""
+def of_workload(manifest: Manifest, snapshot: Snapshot, *, asks: bool) -> Verdict | None:
+    """Return the verdict on a workload, with its label if it gets one, and with the keys of its own that are ignored; None if nothing is to be
+    said of it, or it can't be read. ``asks``: whether its pods request an accelerator."""
     if manifest.reviewed or not any(subject.template for subject in manifest.subjects):
         return None
     value = manifest.value
@@ -36,6 +38,7 @@ def of_workload(manifest: Manifest, snapshot: Snapshot) -> Verdict | None:
         judged = workload_review.judged(WorkloadReview(asked=after, old=None), snapshot)
     except Unreadable:
         return None
-    if not (given.judged or judged.violations or judged.remarks):
+    ignored = keys.of_workload(value, snapshot.catalog) if asks else ()
+    if not (given.judged or judged.violations or judged.remarks or ignored):
         return None
-    return replace(given, violations=judged.violations, remarks=(*given.remarks, *judged.remarks), judged=True)
+    return replace(given, violations=judged.violations, remarks=(*given.remarks, *judged.remarks, *ignored), judged=True)

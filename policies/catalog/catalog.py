@@ -12,7 +12,7 @@ from policies.catalog.gpus import Gpu, MachineType
 from policies.catalog.model_codes import codes_of
 from policies.catalog.platforms import AcceleratorTaint, GraceCap, Platform, Protection, SharingScheme, Words
 from policies.catalog.published_devices import PublishedDevices
-from policies.catalog.reserved_keys import ReservedKeys
+from policies.catalog.reserved_keys import PLACES, ReservedKeys, Where
 from policies.catalog.resources import Measure, Resource, ResourcePattern
 from policies.catalog.slice_shares import slice_shares
 from policies.catalog.workload import Between, Workload
@@ -102,12 +102,17 @@ class Catalog:
     """MIG profile as in a resource name -> (least, most) share of a GPU that it takes, by compute or
     memory, over the models that have it."""
 
+    right_keys: Mapping[Where, frozenset[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Of ``reserved_keys``, the whole keys of which nothing is to be said in labels, or in annotations."""
+
     def __post_init__(self) -> None:
         keys = frozenset(label.partition("=")[0] for workload in self.workloads for label in workload.labels)
         object.__setattr__(self, "signatures", keys)
         object.__setattr__(self, "held_owners", frozenset(owner for w in self.workloads if w.kueue == "suspends" for owner in w.owners))
         object.__setattr__(self, "codes", codes_of(self.model_names, self.machine_families()))
         object.__setattr__(self, "slice_shares", slice_shares(self.gpus))
+        right = {where: frozenset[str]().union(*(one.right(where) for one in self.reserved_keys)) for where in PLACES}
+        object.__setattr__(self, "right_keys", right)
 
     def workloads_signed(self, owner: tuple[str, str], labels: tuple[tuple[str, str | None], ...]) -> tuple[Workload, ...]:
         """Return the workloads whose pods have this controlling owner (API group, kind), or one of these

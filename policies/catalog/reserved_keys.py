@@ -32,11 +32,11 @@ class ReservedKeys:
     """Who reads them, as messages name it."""
     prefix: str
     labels: frozenset[str] = frozenset()
-    """Those that are read as labels alone."""
+    """Those that are read as labels; one that is also read as an annotation is listed twice."""
     annotations: frozenset[str] = frozenset()
-    """Those that are read as annotations alone."""
+    """Those that are read as annotations."""
     others: frozenset[str] = frozenset()
-    """Those that are right as either, or that authors do not write."""
+    """Those that controllers write, or of which it is not known where they are read."""
     slips: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Wrong name -> right one, where they are not near by their letters."""
 
@@ -48,8 +48,11 @@ class ReservedKeys:
         """Return what was meant by a key with this prefix; None if it is right, or like none."""
         name = key.removeprefix(self.prefix)
         known = self.labels | self.annotations | self.others
-        meant = name if name in known else self.slips.get(name) or slipped(name, known)
+        near = name if name in known else slipped(name, known.union(self.slips))
+        meant = None if near is None else self.slips.get(near, near)
         at_home = self.labels if where == "labels" else self.annotations
         if meant is None or meant in self.others or (meant == name and name in at_home):
             return None  # what is near a key that controllers write may be a newer one of theirs
-        return Slip(self.reader, "labels" if meant in self.labels else "annotations", self.prefix + meant)
+        if meant in at_home:
+            return Slip(self.reader, where, self.prefix + meant)
+        return Slip(self.reader, "labels" if where == "annotations" else "annotations", self.prefix + meant)

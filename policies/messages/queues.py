@@ -83,6 +83,16 @@ REMARKS = (
             "known words": '{path} is "{value}", which its reader ignores; write {values:or}, or remove it',
         },
     ),
+    Row(  # the author's label or annotation is ignored in silence by the scheduler that it is meant for
+        code="BERTH-246",
+        title="a key that a scheduler ignores",
+        kind="warning",
+        audience="author",
+        templates={
+            "near": "{path} is a key that {reader} does not know and ignores; did you mean {right}?",
+            "place": "{path} is ignored: {reader} does not read it there; write {right}",
+        },
+    ),
     Row(  # the platform team's default leaves the pod without a queue
         code="BERTH-227",
         title="a default queue that does not act",

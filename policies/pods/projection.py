@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from policies.catalog import Catalog
+from policies.catalog.reserved_keys import Where
 from policies.pods import mounts
 from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS, KUEUE_LABELS, SHARING_WORDS
 from policies.pods.queue_systems import ANNOTATIONS as QUEUE_ANNOTATIONS
@@ -68,6 +69,9 @@ class Reads:
     """The labels that pods of one workload share, which are read with the part ``neighbours``."""
     makers: frozenset[str]
     """The users that make the pods of workloads."""
+    reserved: tuple[str, ...]
+    """Prefixes beneath which every key is read of which something may be said: not those of ``right``."""
+    right: Mapping[Where, frozenset[str]]
 
     def wider(self, policies: Sequence[Policy]) -> Reads:
         """Return these reads with those of the policies added: this very object if nothing is added."""
@@ -137,6 +141,8 @@ class Readers:
             users=frozenset(self._users) | (makers if "queues" in self._parts else frozenset()),
             workload_labels=frozenset(self._catalog.workload_labels),
             makers=makers,
+            reserved=tuple(one.prefix for one in self._catalog.reserved_keys),
+            right=self._catalog.right_keys,
         )
 
 
@@ -158,18 +164,28 @@ def _metadata(metadata: Raw, read: Reads) -> Raw:
     if labels is not None:
         wanted = read.labels | read.workload_labels if "neighbours" in read.parts else read.labels
         wanted = wanted | QUEUE_LABELS if "queues" in read.parts else wanted
-        out["labels"] = {key: labels[key] for key in labels if key in wanted} if isinstance(labels, dict) else labels
+        reserved, right = read.reserved, read.right["labels"]
+        out["labels"] = (
+            {key: labels[key] for key in labels if key in wanted or (key.startswith(reserved) and key not in right)}
+            if isinstance(labels, dict)
+            else labels
+        )
     if annotations is not None:
         keys = read.annotations | QUEUE_ANNOTATIONS if "queues" in read.parts else read.annotations
-        out["annotations"] = _annotations(annotations, keys) if isinstance(annotations, dict) else annotations
+        out["annotations"] = _annotations(annotations, keys, read) if isinstance(annotations, dict) else annotations
     owners = metadata.get("ownerReferences")
     if owners is not None:
         out["ownerReferences"] = [_taken(owner, OWNER) for owner in owners] if isinstance(owners, list) else owners
     return out
 
 
-def _annotations(annotations: Raw, keys: frozenset[str]) -> Raw:
-    return {key: annotations[key] for key in annotations if key in keys or key.startswith(READ)}
+def _annotations(annotations: Raw, keys: frozenset[str], read: Reads) -> Raw:
+    reserved, right = read.reserved, read.right["annotations"]
+    return {
+        key: annotations[key]
+        for key in annotations
+        if key in keys or key.startswith(READ) or (key.startswith(reserved) and key not in right)
+    }
 
 
 def _spec(spec: Raw, read: Reads) -> Raw:

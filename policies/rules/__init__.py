@@ -43,7 +43,7 @@ from policies.rules import (
     requests_match_limits,
     tolerations,
 )
-from policies.rules.queues import default_queue, required_queue, words
+from policies.rules.queues import default_queue, keys, required_queue, words
 from policies.rules.running import max_runtime, network_devices, priority_class, runtime_class, scheduler, shared_memory, topology
 from policies.verdict import Edit, Remark, Violation
 
@@ -72,6 +72,7 @@ RULES = (
     Rule("priority_class", priority_class.mutate),
     Rule("queue", default_queue.mutate, required_queue.check, required_queue.check_update),
     Rule("queue_words", words.mutate),
+    Rule("queue_keys", keys.mutate),
     Rule("scheduler", scheduler.mutate),
     Rule("topology", topology.mutate),
     Rule("network_devices", network_devices.mutate),

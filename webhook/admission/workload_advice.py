@@ -23,6 +23,7 @@ from policies.kueue import places
 from policies.messages import console_link, phrase
 from policies.pods.projection import Reads, extract
 from policies.request import Request
+from policies.rules.queues import keys
 from policies.state.snapshot import Facts, Snapshot
 from policies.verdict import MOST_AUDITED, Path, Remark, Violation
 from policies.workloads import parts
@@ -121,6 +122,9 @@ def advise(asked: Advised, snapshot: Snapshot) -> tuple[Advice, ...]:
     if asked.operation == "CREATE":
         waits = places.remarks(asked.workload, owner, snapshot.facts_for(asked.namespace), AROUND)
         advice |= dict.fromkeys(Advice(remark.code, str(remark)) for remark in waits)
+    ignored = keys.of_workload(asked.workload, snapshot.catalog)
+    if ignored and any(_asks(one, asked, facts) for one in judged):
+        advice |= dict.fromkeys(Advice(remark.code, str(remark)) for remark in ignored)
     if len(made) > MOST_TEMPLATES:
         advice[_notice("too many", most=MOST_TEMPLATES)] = None
     return tuple(advice)
@@ -160,6 +164,13 @@ def _sentences(made: Templated | InputError, asked: Advised, facts: Facts, *, se
     request = Request(namespace=asked.namespace, user=made.user, pod=made.pod, dry_run=asked.dry_run)
     about = _Template(path_text(made.template), made.parts, several)
     yield from _of_pod(about, admission_preview.judge(request, facts), made.pod)
+
+
+def _asks(made: Templated | InputError, asked: Advised, facts: Facts) -> bool:
+    """Return whether the pods of a template request an accelerator."""
+    if isinstance(made, InputError):
+        return False
+    return admission_preview.judge(Request(namespace=asked.namespace, user=made.user, pod=made.pod, dry_run=asked.dry_run), facts).judged
 
 
 def _of_pod(about: _Template, judged: Judgement, pod: dict[str, Any]) -> Iterator[Advice]:
