@@ -16,8 +16,8 @@ from webhook.admission.workload_advice import Advised
 
 
 def of_workload(manifest: Manifest, snapshot: Snapshot, *, asks: bool) -> Verdict | None:
-    """Return the verdict on a workload, with its label if it gets one, and with the keys of its own that are ignored; None if nothing is to be
-    said of it, or it can't be read. ``asks``: whether its pods request an accelerator."""
+    """Return the verdict on a workload, with its label if it gets one and what is said of its own keys; None if nothing is to be said of
+    it, or it can't be read. ``asks``: whether its pods request an accelerator."""
     if manifest.reviewed or not any(subject.template for subject in manifest.subjects):
         return None
     value = manifest.value

@@ -93,6 +93,15 @@ REMARKS = (
             "place": "{path} is ignored: {reader} does not read it there; write {right}",
         },
     ),
+    Row(  # the pod runs without a GPU
+        code="BERTH-256",
+        title="a part of a GPU that its scheduler does not give",
+        kind="warning",
+        audience="author",
+        templates={
+            "fact": "{path} is read by KAI and Run:ai alone, and {scheduler} places the pod: it gets no GPU; set spec.schedulerName to {kai}",
+        },
+    ),
     Row(  # the platform team's default leaves the pod without a queue
         code="BERTH-227",
         title="a default queue that does not act",

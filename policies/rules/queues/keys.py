@@ -1,4 +1,4 @@
-"""Keys: a label or an annotation that a queue system or a sharing scheduler ignores, because its key is misspelt or stands in the wrong place.
+"""Keys: a label or an annotation that a queue system or a sharing scheduler ignores, for its key is misspelt or stands in the wrong place.
 
 Reads   the labels and annotations beneath the prefixes that the catalog lists under ``reservedKeys``
 Writes  nothing

@@ -1,6 +1,6 @@
 """Words: what a queue system or a sharing scheduler reads of a pod, and would ignore in silence.
 
-Reads   the labels and annotations that the catalog lists under ``words``
+Reads   the labels and annotations that the catalog lists under ``words``; the annotations of a part of a GPU, and spec.schedulerName
 Writes  nothing
 Judges  nothing: the pod's author is told, with the nearest right word
 Never   warns of a value whose grammar is not listed
@@ -15,6 +15,10 @@ from policies.messages import At, phrase
 from policies.nearest import nearest
 from policies.objects.wording import cut
 from policies.planning.plan import Plan
+from policies.pods.interval import NONE
+from policies.pods.permissions import FRACTIONS
+from policies.pods.queue_systems import KAI
+from policies.pods.view import DEFAULT_SCHEDULER
 from policies.request import Request
 from policies.verdict import Path, Remark
 
@@ -35,6 +39,15 @@ def mutate(request: Request, plan: Plan) -> Iterator[Remark]:
             shown = {"path": At(path), "value": cut(wrong, _SHOWN)}
             found = phrase("known words", **shown, values=words.values) if near is None else phrase("near", **shown, near=near)
             yield Remark(code="BERTH-228", found=found, rule=NAME, about=path)
+
+
+def check(request: Request, plan: Plan) -> Iterator[Remark]:
+    """Tell the author of a part of a GPU which the scheduler of the pod, as it is stored, does not give."""
+    if request.phase != "validate" or plan.asked or plan.devices.fraction == NONE or plan.pod.scheduler not in ("", DEFAULT_SCHEDULER):
+        return
+    path: Path = ("metadata", "annotations", next(name for name in FRACTIONS if name in plan.pod.annotations))
+    found = phrase("fact", path=At(path), scheduler=DEFAULT_SCHEDULER, kai=KAI.scheduler)
+    yield Remark(code="BERTH-256", found=found, rule=NAME, about=path)
 
 
 def _wrong(words: Words, value: str) -> str | None:

@@ -4,7 +4,8 @@
     queue(cluster.api, "team-a", gpus=8)
 
 Pods that name ``kai-scheduler`` are grouped by the podgrouper, placed by the scheduler within the quota of their queue, and bound by the
-binder. Parts of a GPU need KAI's admission webhook and a device plugin beside that: none is played here.
+binder. Parts of a GPU need KAI's admission webhook besides (``tests.e2e.queues.kai_admission``), and reservation pods (``reserve``): of each shared GPU the binder
+makes one, whose program says which GPU its device plugin gave it. That program needs a GPU, so its word is played here.
 """
 
 from __future__ import annotations
@@ -18,7 +19,12 @@ from tests.testcluster.controlplane.cluster import Cluster
 from tests.testcluster.controlplane.processes import Process, free_port
 from tests.testcluster.controlplane.starting import HOST, apply_crds, http_ok
 
-NAMESPACES = ("kai-scheduler", "kai-resource-reservation")
+RESERVATION = "kai-resource-reservation"
+NAMESPACES = ("kai-scheduler", RESERVATION)
+RESERVED = "run.ai/reserve_for_gpu_index"
+"""Annotation of a reservation pod: its GPU's UUID, written by its own program (cmd/resourcereservation)."""
+GROUP = "runai-gpu-group"
+"""Label of a reservation pod, and of those that share its GPU."""
 SCHEDULER = "kai-scheduler"
 QUEUE = "kai.scheduler/queue"
 VERSION = "scheduling.run.ai/v2"
@@ -41,7 +47,9 @@ def start(cluster: Cluster) -> Kai:
     """KAI, ready. It ends with the cluster. Raises NoGo, BuildFailed, ClusterFailed."""
     crds = thirdparty.files(thirdparty.KAI, "deployments/kai-scheduler/crds")
     apply_crds(cluster.api, sorted(crds.glob("*.yaml")), cluster.processes)
-    for value in (*({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES), *_priorities()):
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": RESERVATION, "namespace": RESERVATION}}
+    namespaces = ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES)
+    for value in (*namespaces, account, *_priorities()):
         reply = cluster.api.apply(value)
         assert reply.ok, reply.message
     at = [f"{HOST}:{free_port()}" for _ in range(3)]
@@ -66,6 +74,17 @@ def _started(cluster: Cluster, name: str, *options: str) -> Process:
 def _priorities() -> list[Raw]:
     kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
     return [{**kind, "metadata": {"name": name}, "value": value} for name, value in PRIORITIES.items()]
+
+
+def reserve(api: Api) -> list[Raw]:
+    """The reservation pods there are, each with the GPU that its program finds: one of its own."""
+    found = api.list("v1", "Pod", RESERVATION)
+    for one in found:
+        annotations = one["metadata"].setdefault("annotations", {})
+        if RESERVED not in annotations:
+            annotations[RESERVED] = f"GPU-{one['metadata']['uid']}"
+            api.patch({**one, "apiVersion": "v1", "kind": "Pod"}, {"metadata": {"annotations": annotations}})
+    return found
 
 
 def queue(api: Api, name: str, gpus: int) -> None:
