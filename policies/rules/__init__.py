@@ -71,7 +71,7 @@ RULES = (
     Rule("runtime_class", runtime_class.mutate),
     Rule("priority_class", priority_class.mutate),
     Rule("queue", default_queue.mutate, required_queue.check, required_queue.check_update),
-    Rule("queue_words", words.mutate, words.check),
+    Rule("queue_words", words.mutate),
     Rule("queue_keys", keys.mutate),
     Rule("scheduler", scheduler.mutate),
     Rule("topology", topology.mutate),

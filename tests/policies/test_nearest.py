@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.nearest import hint, nearest, of_model
+from policies.nearest import hint, nearest, of_model, slipped
 from tests.support.cases import golden
 
 CATALOG = golden.catalog_with()
@@ -65,3 +65,22 @@ def test_what_is_known_of_a_model_is_listed() -> None:
     assert found == ["NVIDIA-H100", "NVIDIA-H100-80GB-HBM3", "NVIDIA-H100-96GB", "NVIDIA-H100-NVL", "NVIDIA-H100-PCIe"]
     assert of_model("Standard_ND99_v5", TYPES, CATALOG.codes) == []
     assert hint("GH100-SXM9", ["GH200", "H100"], CATALOG.codes) == "; known: GH200, H100"
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("queuename", "queue-name"),
+        ("Queue_Name", "queue-name"),
+        ("qeuue-name", "queue-name"),
+        ("queue-nam", "queue-name"),
+        ("queuexyz", None),
+        ("podd", "pods"),
+        ("pxdy", None),
+        ("alpha-2", None),
+        ("q" * 200, None),
+    ],
+)
+def test_a_typists_slip(name: str, meant: str | None) -> None:
+    """One or two in a name, one in a short one; not what is as near to two names."""
+    assert slipped(name, ("queue-name", "pods", "alpha-1", "alpha-3")) == meant

@@ -39,11 +39,16 @@ def mutate(request: Request, plan: Plan) -> Iterator[Remark]:
             shown = {"path": At(path), "value": cut(wrong, _SHOWN)}
             found = phrase("known words", **shown, values=words.values) if near is None else phrase("near", **shown, near=near)
             yield Remark(code="BERTH-228", found=found, rule=NAME, about=path)
+    yield from _part(plan)
 
 
-def check(request: Request, plan: Plan) -> Iterator[Remark]:
-    """Tell the author of a part of a GPU which the scheduler of the pod, as it is stored, does not give."""
-    if request.phase != "validate" or plan.asked or plan.devices.fraction == NONE or plan.pod.scheduler not in ("", DEFAULT_SCHEDULER):
+def _part(plan: Plan) -> Iterator[Remark]:
+    """Yield a remark on a part of a GPU that the pod's scheduler does not give.
+
+    Berth could name KAI's scheduler, but too late: its admission webhook, which prepares the pod, is called before, and the API server
+    calls none again that has not been called at first (apiserver pkg/admission/plugin/webhook/mutating/dispatcher.go).
+    """
+    if plan.asked or plan.devices.fraction == NONE or plan.pod.scheduler not in ("", DEFAULT_SCHEDULER):
         return
     path: Path = ("metadata", "annotations", next(name for name in FRACTIONS if name in plan.pod.annotations))
     found = phrase("fact", path=At(path), scheduler=DEFAULT_SCHEDULER, kai=KAI.scheduler)

@@ -525,3 +525,15 @@ def test_any_object_is_allowed_or_a_400(kind: tuple[str, str, Workload], value: 
     else:
         with pytest.raises(ReviewError):
             parse(body)
+
+
+def test_keys_of_the_workload_itself() -> None:
+    """Kueue reads the queue of a workload's own label: a misspelt one is told, unless its pods ask for no GPU."""
+    metadata = {"name": "j", "labels": {"kueue.x-k8s.io/queuename": "gpu"}}
+    one = asked("batch/v1", "Job", {"metadata": metadata, "spec": {"template": template()}})
+    (sentence,) = advise(one, WORLD)
+    assert sentence.startswith('BERTH-246: metadata.labels["kueue.x-k8s.io/queuename"] ')
+    plain = asked("batch/v1", "Job", {"metadata": metadata, "spec": {"template": {"spec": {"containers": [{"name": "main"}]}}}})
+    assert advise(plain, WORLD) == ()
+    odd = asked("batch/v1", "Job", {"metadata": {"labels": ["x"], "annotations": 1}, "spec": {"template": template()}})
+    assert advise(odd, WORLD) == ()
