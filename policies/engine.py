@@ -19,7 +19,7 @@ from policies.patch import applied, standing
 from policies.patch.standing import Standing
 from policies.planning import defaults, plan
 from policies.planning.plan import Plan, Subject
-from policies.pods.permissions import annotated_fraction
+from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS, annotated_fraction
 from policies.pods.projection import extract
 from policies.pods.view import Pod, Raw
 from policies.reasons import no_place, scale_from_zero
@@ -128,7 +128,7 @@ def _one(
     """Return edits, violations and remarks under one set of policies."""
     if not policies or about.actor.mirror:
         return (), (), ()
-    if about.request.operation == "UPDATE":
+    if about.request.operation == "UPDATE" and not _asks_anew(about):
         # whoever the pod is: most that are updated have a node by now, and no controller adds such a toleration later
         made = plan.make(facts, about, policies)
         return (), tuple(violation for check in ON_UPDATE.values() for violation in check(about.request, made)), ()
@@ -137,6 +137,15 @@ def _one(
     if found.violations:  # nothing is edited then
         return (), found.violations, tuple(remark for remark in remarks if remark.code not in OF_EDITS)
     return found.edits, (), remarks
+
+
+def _asks_anew(about: Subject) -> bool:
+    """Return whether an update asks for another part of a GPU than before: annotations may be added and changed, and KAI reads those
+    that there are when it places the pod. It is then judged as a new pod."""
+    if not annotated_fraction(about.pod):
+        return False
+    old, now = (pod.annotations for pod in (Pod(about.request.old_pod or {}), about.pod))
+    return any(old.get(key) != now.get(key) for key in (*FRACTIONS, FRACTION_DEVICES))
 
 
 class Judged(NamedTuple):

@@ -24,7 +24,7 @@ from textwrap import indent
 
 from policies.catalog import Catalog, Workload
 from policies.catalog.parse.kinds import paths_of
-from policies.pods.permissions import FRACTIONS, QUEUE_NAME
+from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS, QUEUE_NAME
 from policies.pods.queue_systems import KEPT_ANNOTATIONS, KEPT_LABELS, SYSTEMS
 from policies.pods.view import MIRROR
 from registration.re2 import prefix, re2
@@ -159,9 +159,9 @@ def made_claims(catalog: Catalog) -> str:
 
 def updated(catalog: Catalog) -> str:
     """Return the test that an update changes what is judged: tolerations, a mark of the catalog's
-    ``protections``, what keeps a pod in its queue, amounts."""
+    ``protections``, what keeps a pod in its queue, a part of a GPU, amounts."""
     tests = [TOLERATIONS_CHANGED]
-    for where, of_queues in (("annotations", KEPT_ANNOTATIONS), ("labels", KEPT_LABELS)):
+    for where, of_queues in (("annotations", (*KEPT_ANNOTATIONS, *FRACTIONS, FRACTION_DEVICES)), ("labels", KEPT_LABELS)):
         if keys := [text(key) for key in (*(p.key for p in catalog.protections if p.where == where), *of_queues)]:
             tests.append(_any_changed(where, keys))
     return " ||\n".join([*tests, RESIZED])

@@ -99,7 +99,7 @@ REMARKS = (
         kind="warning",
         audience="author",
         templates={
-            "fact": "{path} is read by KAI and Run:ai alone, and {scheduler} places the pod: it gets no GPU; set spec.schedulerName to {kai}",
+            "fact": "{path} is read by KAI and Run:ai alone, and {scheduler} places the pod: it gets no GPU; set {field} to {kai}",
         },
     ),
     Row(  # the platform team's default leaves the pod without a queue

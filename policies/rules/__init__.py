@@ -10,7 +10,8 @@ plan)``: what may not be created may not be added by an update either; what the 
 is removed or shortened, passes. An update may change these fields of a pod (ValidatePodUpdate and
 ValidatePodResize in k8s.io/kubernetes pkg/apis/core/validation/validation.go, 1.36):
 
-annotations, labels         ``disruption`` checks protections, ``queues`` what queue systems read. The others decide where and
+annotations, labels         ``disruption`` checks protections, ``queues`` what queue systems read. One that asks for another part of a
+                            GPU is judged as a new pod (``policies.engine``). The others decide where and
                             how a pod is placed, which has happened by then; a label that takes the pod out of
                             a policy's podSelector could have been left out at creation too.
 tolerations                 can only be added, or changed in tolerationSeconds: checked by ``tolerations``.

@@ -51,7 +51,7 @@ def _part(plan: Plan) -> Iterator[Remark]:
     if plan.asked or plan.devices.fraction == NONE or plan.pod.scheduler not in ("", DEFAULT_SCHEDULER):
         return
     path: Path = ("metadata", "annotations", next(name for name in FRACTIONS if name in plan.pod.annotations))
-    found = phrase("fact", path=At(path), scheduler=DEFAULT_SCHEDULER, kai=KAI.scheduler)
+    found = phrase("fact", path=At(path), scheduler=DEFAULT_SCHEDULER, field=At(("spec", "schedulerName")), kai=KAI.scheduler)
     yield Remark(code="BERTH-256", found=found, rule=NAME, about=path)
 
 

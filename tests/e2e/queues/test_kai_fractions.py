@@ -17,7 +17,7 @@ from tests.support.generators.random_worlds import catalog
 from tests.testcluster import thirdparty
 from tests.testcluster.addons import kai, nodes
 from tests.testcluster.addons.berth import SCOPE
-from tests.testcluster.controlplane.api import Raw
+from tests.testcluster.controlplane.api import ApiError, Raw
 from tests.testcluster.fixtures import control_plane, needs_sources
 
 QUOTA = 4
@@ -131,6 +131,15 @@ def test_ways_past_a_policy_are_refused(world: Judged) -> None:
     world.refused("whole", part(), "BERTH-117")
     world.refused("queued", {**part(), "spec": {**part()["spec"], "nodeSelector": {FAMILY: "turing"}}}, "BERTH-121")
     world.refused("required", part("default-scheduler"), "BERTH-144")
+
+
+def test_a_part_that_is_asked_for_later_is_judged_as_a_new_pods(world: Judged) -> None:
+    """A pod without a GPU, held back by a gate, passes unjudged; the annotation that it is given then is refused."""
+    gated = pod({}, metadata={"name": f"part-{next(_number)}"}, schedulerName=kai.SCHEDULER, schedulingGates=[{"name": "example.com/mine"}])
+    made = world.cluster.api.create(gated, world["whole"])
+    with pytest.raises(ApiError, match="BERTH-117"):
+        world.cluster.api.patch({"apiVersion": "v1", "kind": "Pod", **made}, {"metadata": {"annotations": {"gpu-fraction": "0.5"}}})
+    world.cluster.api.patch({"apiVersion": "v1", "kind": "Pod", **made}, {"metadata": {"annotations": {"note": "x"}}})
 
 
 def test_a_part_for_no_scheduler_that_gives_parts_is_told(world: Judged) -> None:
