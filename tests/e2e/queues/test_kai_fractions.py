@@ -52,7 +52,9 @@ def started(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             namespace = cluster.api.get("v1", "Namespace", found["required"])
             assert namespace is not None
             labels = {SCOPE: namespace["metadata"]["labels"][SCOPE], "policy": "required"}
-            cluster.api.patch({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": kai.RESERVATION}}, {"metadata": {"labels": labels}})
+            cluster.api.patch(
+                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": kai.RESERVATION}}, {"metadata": {"labels": labels}}
+            )
             yield found, admission
 
 
