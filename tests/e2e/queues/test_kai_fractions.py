@@ -58,7 +58,7 @@ def started(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             yield found, admission
 
 
-@pytest.fixture(params=ORDERS.values(), ids=ORDERS)
+@pytest.fixture(params=list(ORDERS.values()), ids=list(ORDERS))
 def world(request: pytest.FixtureRequest, started: tuple[Judged, Admission]) -> Iterator[Judged]:
     """With KAI's webhooks called before Berth's, or after them. No pod is left afterwards."""
     judged, admission = started
@@ -89,7 +89,7 @@ def placed(world: Judged, *made: Raw, key: str = "queued") -> list[Raw]:
 
 
 def test_two_halves_share_one_gpu_that_is_allowed(world: Judged) -> None:
-    """Both are in the default queue, on a node of the family that is required, with its toleration, and in one group: one GPU is reserved."""
+    """Both are in the default queue, on a node of the family that is required, with its toleration; one GPU is reserved for both."""
     pods = placed(world, part(), part())
     for made in pods:
         assert made["metadata"]["labels"][kai.QUEUE] == "team-a"

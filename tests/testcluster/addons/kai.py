@@ -4,8 +4,8 @@
     queue(cluster.api, "team-a", gpus=8)
 
 Pods that name ``kai-scheduler`` are grouped by the podgrouper, placed by the scheduler within the quota of their queue, and bound by the
-binder. Parts of a GPU need KAI's admission webhook besides (``tests.e2e.queues.kai_admission``), and reservation pods (``reserve``): of each shared GPU the binder
-makes one, whose program says which GPU its device plugin gave it. That program needs a GPU, so its word is played here.
+binder. Parts of a GPU need KAI's admission webhook besides (``tests.e2e.queues.kai_admission``), and reservation pods (``reserve``): of
+each shared GPU the binder makes one, whose program says which GPU its device plugin gave it. That program needs a GPU: its word is played.
 """
 
 from __future__ import annotations
