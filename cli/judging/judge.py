@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.given.manifests import Manifest, Subject
 from cli.judging.patch_applier import apply_patch
-from cli.judging.queue import of_workload
+from cli.judging.queue import labelled, of_workload, with_ignored
 from cli.judging.template_edits import project
 from policies.claims import judging
 from policies.explain import admission_preview
@@ -81,8 +81,9 @@ class Outcome:
 def judge(manifest: Manifest, snapshot: Snapshot) -> Outcome:
     """Judge every pod of ``manifest``. If one pod is refused, ``after`` is the unchanged object."""
     facts = snapshot.facts_for(manifest.namespace)
-    pods = tuple(judge_pod(subject, facts) for subject in manifest.subjects)
-    queue = of_workload(manifest, snapshot, asks=any(pod.judged for pod in pods))
+    queue = of_workload(manifest, snapshot)
+    pods = tuple(judge_pod(subject, facts) for subject in labelled(manifest, queue, snapshot.catalog))
+    queue = with_ignored(manifest, queue, snapshot) if any(pod.judged for pod in pods) else queue
     refused = any(pod.violations for pod in pods) or bool(queue and queue.violations)
     edited, own = any(pod.edits for pod in pods), queue.patch if queue is not None else ()
     found = () if manifest.fact else held(manifest.value, snapshot)

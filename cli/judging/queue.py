@@ -1,14 +1,17 @@
-"""Judging of the queue of a workload, as the API server has it judged: the label first, then what is required."""
+"""Judging of the queue of a workload, as the API server has it judged: the label first, then what is required, then its pods."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from cli.given.manifests import Manifest
+from cli.given.manifests import Manifest, Subject
 from cli.judging.patch_applier import apply_patch
+from policies.catalog import Catalog
 from policies.rules.queues import keys
 from policies.state.snapshot import Snapshot
 from policies.verdict import Verdict
+from policies.workloads.in_kueue import in_kueue
+from policies.workloads.templates import workload_of
 from webhook.admission.decoding import Unreadable
 from webhook.admission.queues import workload_review
 from webhook.admission.queues.workload_review import WorkloadReview
@@ -38,7 +41,26 @@ def of_workload(manifest: Manifest, snapshot: Snapshot, *, asks: bool) -> Verdic
         judged = workload_review.judged(WorkloadReview(asked=after, old=None), snapshot)
     except Unreadable:
         return None
-    ignored = keys.of_workload(value, snapshot.catalog) if asks else ()
-    if not (given.judged or judged.violations or judged.remarks or ignored):
+    if not (given.judged or judged.violations or judged.remarks):
         return None
-    return replace(given, violations=judged.violations, remarks=(*given.remarks, *judged.remarks, *ignored), judged=True)
+    return replace(given, violations=judged.violations, remarks=(*given.remarks, *judged.remarks), judged=True)
+
+
+def with_ignored(manifest: Manifest, found: Verdict | None, snapshot: Snapshot) -> Verdict | None:
+    """Return the verdict on a workload whose pods ask for an accelerator with the keys of its own that are ignored."""
+    templated = any(subject.template for subject in manifest.subjects)
+    ignored = keys.of_workload(manifest.value, snapshot.catalog) if templated and not manifest.reviewed else ()
+    if not ignored:
+        return found
+    found = found or Verdict(judged=False)
+    return replace(found, remarks=(*found.remarks, *ignored))
+
+
+def labelled(manifest: Manifest, queue: Verdict | None, catalog: Catalog) -> tuple[Subject, ...]:
+    """Return the pods of a workload as they are made once it has the label that ``queue`` gives it, if any."""
+    value = manifest.value
+    known = workload_of(catalog, str(value.get("apiVersion")), str(value.get("kind"))) if queue is not None and queue.edits else None
+    if queue is None or known is None:
+        return manifest.subjects
+    name = str(queue.edits[0].value)
+    return tuple(replace(s, review=replace(s.review, pod=in_kueue(s.review.pod, known, name))) for s in manifest.subjects)

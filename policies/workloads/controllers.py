@@ -124,11 +124,8 @@ def _owner(own: tuple[str, str], workload: Workload) -> tuple[str, str]:
     return workload.through or next(iter(workload.owners), own)
 
 
-def pod_of(template: Mapping[str, Any], *, name: str, namespace: str, made: Made, labels: Mapping[str, str] | None = None) -> Raw:
-    """Return the pod that is made from ``template``, with the defaults of the API server.
-
-    ``labels``: labels that others add.
-    """
+def pod_of(template: Mapping[str, Any], *, name: str, namespace: str, made: Made) -> Raw:
+    """Return the pod that is made from ``template``, with the defaults of the API server."""
     metadata = template.get("metadata") or {}
     owner = made.owner_name.format(name=name)
     added = {key: value.format(name=name, owner=owner, uid=_UID) for key, value in made.labels.items()}
@@ -141,7 +138,7 @@ def pod_of(template: Mapping[str, Any], *, name: str, namespace: str, made: Made
             "metadata": {
                 "generateName": f"{owner}-",
                 "namespace": namespace,
-                "labels": {**(metadata.get("labels") or {}), **(labels or {}), **added},
+                "labels": {**(metadata.get("labels") or {}), **added},
                 "annotations": metadata.get("annotations"),
                 "ownerReferences": [
                     {"apiVersion": api_version, "kind": kind, "name": owner, "uid": _UID, "controller": True, "blockOwnerDeletion": True}

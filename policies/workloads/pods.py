@@ -3,23 +3,22 @@ stead."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from policies.catalog import Catalog, Workload
 from policies.catalog.workload import Base, Place, joined
 from policies.document import Document, InputError
 from policies.patch.json_tree import value_at
+from policies.pods.permissions import QUEUE_NAME
 from policies.verdict import Path
 from policies.workloads import bases, parts, pod_schema
 from policies.workloads.controllers import CONTROLLERS, Made, Raw, group_of, made_by, pod_of
 from policies.workloads.described import Described, Texts, described
+from policies.workloads.in_kueue import in_kueue
 from policies.workloads.parts import Parts
 from policies.workloads.templates import expand, steps, templates, workload_of
 
-_QUEUE_NAME = "kueue.x-k8s.io/queue-name"
-_PODSET = "kueue.x-k8s.io/podset"
-"""The annotation that Kueue writes on the pods of a workload that it admitted."""
 Find = Callable[[Sequence[tuple[str, str]], str, str], "Document | None"]
 """Finds another object: ((API group, kind) that it may be of, the namespace of the object that names it,
 its name) -> the document that holds it."""
@@ -85,7 +84,7 @@ def pods_of(document: Document, owner: Owner, catalog: Catalog, around: Around =
 
     ``document`` holds the workload.
     """
-    made, extra = made_by(owner.api_version, owner.kind, owner.workload), _kueue_labels(document.value)
+    made, queue = made_by(owner.api_version, owner.kind, owner.workload), _queue_of(document.value)
     try:
         found = [*_plain(document, owner), *_laid(document, owner, catalog, around)]
     except InputError as error:
@@ -97,7 +96,7 @@ def pods_of(document: Document, owner: Owner, catalog: Catalog, around: Around =
         except InputError as error:
             yield error
         else:
-            yield _templated(one, owner, made, extra, elsewhere)
+            yield _templated(one, owner, made, queue, elsewhere)
 
 
 def _plain(document: Document, owner: Owner) -> Iterator[tuple[Described, str]]:
@@ -192,16 +191,21 @@ def _check(document: Document, one: Described, catalog: Catalog) -> None:
         raise document.error(one.at if at is None else at, error.message) from None
 
 
-def _templated(one: Described, owner: Owner, made: Made, extra: Mapping[str, str], elsewhere: str) -> Templated:
-    pod = pod_of(one.template, name=owner.name, namespace=owner.namespace, made=made, labels=extra)
+def _templated(one: Described, owner: Owner, made: Made, queue: str, elsewhere: str) -> Templated:
+    pod = pod_of(one.template, name=owner.name, namespace=owner.namespace, made=made)
     return Templated(
-        template=one.at, pod=pod, user=made.user, written=one.template, parts=one.parts, elsewhere=elsewhere, unread=one.unread
+        template=one.at,
+        pod=in_kueue(pod, owner.workload, queue) if queue else pod,
+        user=made.user,
+        written=one.template,
+        parts=one.parts,
+        elsewhere=elsewhere,
+        unread=one.unread,
     )
 
 
-def _kueue_labels(value: Raw) -> Mapping[str, str]:
-    """Return the labels that Kueue adds to the pods of a workload that has a queue (a CronJob's Jobs have
-    it in their template)."""
+def _queue_of(value: Raw) -> str:
+    """Return the queue of Kueue's that a workload names, or "" (a CronJob's Jobs name it in their template)."""
     places: tuple[Path, ...] = (("metadata",), ("spec", "jobTemplate", "metadata"))
-    queued = any(value_at(value, (*place, "labels", _QUEUE_NAME)) for place in places)
-    return {_PODSET: "main"} if queued else {}
+    found = (value_at(value, (*place, "labels", QUEUE_NAME)) for place in places)
+    return next((name for name in found if isinstance(name, str) and name), "")

@@ -1,0 +1,68 @@
+"""Pods of workloads that are in a queue of Kueue's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.catalog import builtin
+from policies.document import Document
+from policies.workloads.in_kueue import in_kueue
+from policies.workloads.pods import Owner, Templated, pods_of
+from policies.workloads.templates import workload_of
+
+CATALOG = builtin.CATALOG
+QUEUE = "kueue.x-k8s.io/queue-name"
+GATE = {"name": "kueue.x-k8s.io/admission"}
+PARENT = "kueue.x-k8s.io/pod-suspending-parent"
+TEMPLATE: dict[str, Any] = {"spec": {"containers": [{"name": "main"}]}}
+
+
+def _pods(api_version: str, kind: str, spec: dict[str, Any], queue: object = "q") -> list[dict[str, Any]]:
+    known = workload_of(CATALOG, api_version, kind)
+    assert known is not None
+    value = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "w", "labels": {QUEUE: queue}}, "spec": spec}
+    made = pods_of(Document(file="f", value=value), Owner(api_version=api_version, kind=kind, name="w", namespace="a", workload=known), CATALOG)
+    return [one.pod for one in made if isinstance(one, Templated)]
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "spec"),
+    [
+        ("apps/v1", "Deployment", {"template": TEMPLATE}),
+        ("apps/v1", "StatefulSet", {"template": TEMPLATE}),
+        ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", {"leaderWorkerTemplate": {"leaderTemplate": TEMPLATE, "workerTemplate": TEMPLATE}}),
+    ],
+)
+def test_pods_of_what_kueue_does_not_suspend_are_gated(api_version: str, kind: str, spec: dict[str, Any]) -> None:
+    """Each has the queue, the gate and the annotation by which Kueue's webhooks hold it."""
+    pods = _pods(api_version, kind, spec)
+    assert pods
+    for pod in pods:
+        assert pod["metadata"]["labels"][QUEUE] == "q"
+        assert pod["metadata"]["annotations"][PARENT] == kind.lower()
+        assert pod["spec"]["schedulingGates"] == [GATE]
+        assert "kueue.x-k8s.io/podset" not in pod["metadata"]["labels"]
+
+
+@pytest.mark.parametrize("queue", ["", None, 7])
+def test_no_queue_leaves_the_pod_as_its_template_says(queue: object) -> None:
+    """An empty label, or one that is no text, names no queue."""
+    (pod,) = _pods("apps/v1", "Deployment", {"template": TEMPLATE}, queue)
+    assert QUEUE not in pod["metadata"]["labels"]
+    assert "schedulingGates" not in pod["spec"]
+
+
+def test_what_the_author_wrote_stays() -> None:
+    """Other gates, labels and annotations are kept, the gate is there once, and the pod given is not changed."""
+    known = workload_of(CATALOG, "apps/v1", "Deployment")
+    assert known is not None
+    pod = {"metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": {"schedulingGates": [{"name": "own"}, GATE], "containers": []}}
+    before = str(pod)
+    made = in_kueue(pod, known, "q")
+    assert str(pod) == before
+    assert made["metadata"]["labels"] == {"a": "b", QUEUE: "q"}
+    assert made["metadata"]["annotations"]["c"] == "d"
+    assert made["spec"] == pod["spec"]
+    assert in_kueue(made, known, "q") == made
