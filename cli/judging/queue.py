@@ -18,9 +18,8 @@ from webhook.admission.queues.workload_review import WorkloadReview
 from webhook.admission.workload_advice import Advised
 
 
-def of_workload(manifest: Manifest, snapshot: Snapshot, *, asks: bool) -> Verdict | None:
-    """Return the verdict on a workload, with its label if it gets one and what is said of its own keys; None if nothing is to be said of
-    it, or it can't be read. ``asks``: whether its pods request an accelerator."""
+def of_workload(manifest: Manifest, snapshot: Snapshot) -> Verdict | None:
+    """Return the verdict on a workload, with its label if it gets one; None if nothing is to be said of it, or it can't be read."""
     if manifest.reviewed or not any(subject.template for subject in manifest.subjects):
         return None
     value = manifest.value
