@@ -18,7 +18,7 @@ class Choice(NamedTuple):
     device_class: str
     least: int = 1
     most: int | None = 1
-    """The most devices; None if unknown (``allocationMode: All``, or a count that cannot be read)."""
+    """The most devices; None if unknown (``allocationMode: All`` or one that is not known, or a count that cannot be read)."""
     admin: bool = False
     """``adminAccess``: the request gets devices that are in use by others."""
     tolerations: tuple[Mapping[str, Any], ...] = ()
@@ -89,9 +89,13 @@ def _requests(kind: str, thing: Any) -> Iterator[tuple[int, Mapping[Any, Any]]]:
     return ((i, item) for i, item in enumerate(requests if isinstance(requests, list) else ()) if isinstance(item, Mapping))
 
 
+_COUNTED = (None, "", "ExactCount")
+"""Modes in which ``count`` says how many; more may be added (k8s.io/api/resource/v1 ExactDeviceRequest)."""
+
+
 def choice(value: Mapping[Any, Any]) -> Choice:
     """Return one way to satisfy a request."""
-    least, most = (1, None) if value.get("allocationMode") == "All" else _count(value.get("count"))
+    least, most = _count(value.get("count")) if value.get("allocationMode") in _COUNTED else (1, None)
     tolerations = tuple(maps_in(value.get("tolerations")))
     return Choice(text_of(value.get("deviceClassName")), least, most, value.get("adminAccess") is True, tolerations)
 
@@ -114,11 +118,17 @@ def _count(value: Any) -> tuple[int, int | None]:
 
 # --- classes -----------------------------------------------------------------------------------------------------------
 
-_DRIVER = re.compile(r"""\(?\s*device\.driver\s*==\s*["']([^"']+)["']\s*\)?""")
+_DRIVER = re.compile(r"""device\.driver\s*==\s*["']([^"'\\]+)["']""")
 """The CEL by which every published DeviceClass names its driver (k8s.io/api/resource/v1 DeviceSelector)."""
-_PART = re.compile(r"""(?:[^&"']|"[^"]*"|'[^']*'|(?<!&)&(?!&))+""")
-"""What stands between two ``&&``, which may also stand in a string."""
-_ATTRIBUTE = re.compile(r"""\(?\s*device\.attributes\[["']([^"']+)["']\]\.(\w+)\s*==\s*("[^"\\]*"|'[^'\\]*')\s*\)?""")
+_ATTRIBUTE = re.compile(r"""device\.attributes\[["']([^"'\\]+)["']\]\.(\w+)\s*==\s*("[^"\\]*"|'[^'\\]*')""")
+_TOKEN = re.compile(
+    r"""(?P<odd>//|[rRbB]["']|\"{3}|'{3})|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|(?P<lone>["'])"""
+    r"""|(?P<both>&&)|(?P<open>[(\[{])|(?P<close>[)\]}])|.""",
+    re.DOTALL,
+)
+"""What tells which ``&&`` of CEL stands outside of brackets and strings. ``odd``: comments, and strings other than plain ones."""
+_NESTED = 8
+"""Brackets around brackets that are looked into."""
 
 
 def device_class(thing: Any) -> DeviceClass:
@@ -128,7 +138,7 @@ def device_class(thing: Any) -> DeviceClass:
     driver, equal, plain = "", {}, True
     for text in expressions(spec):
         unread = any(mark in text for mark in ("||", "?", "!"))
-        for part in [""] if unread else [part.strip() for part in _PART.findall(text)]:
+        for part in [""] if unread else _demanded(text):
             if (found := _DRIVER.fullmatch(part)) is not None:
                 driver = driver or found[1]
             elif (found := _ATTRIBUTE.fullmatch(part)) is not None:
@@ -136,3 +146,28 @@ def device_class(thing: Any) -> DeviceClass:
             else:
                 plain = False
     return DeviceClass(driver, text_of(spec.get("extendedResourceName")), tuple(sorted(equal.items())), plain)
+
+
+def _demanded(text: str, nested: int = _NESTED) -> list[str]:
+    """Return the parts of CEL that are ANDed, without brackets around them. A part inside of a call or of a comparison demands
+    nothing: ``(false && device.driver == "x") == false`` is true of every device."""
+    whole = text.strip()
+    parts = _split(whole)
+    if len(parts) > 1:
+        return [one for part in parts for one in _demanded(part, nested)]
+    if nested and whole.startswith("(") and whole.endswith(")") and _split(whole[1:-1]):
+        return _demanded(whole[1:-1], nested - 1)
+    return [whole if parts else ""]
+
+
+def _split(text: str) -> list[str]:
+    """Return what stands between two ``&&`` outside of brackets; nothing if the text can't be read."""
+    depth, start, found = 0, 0, list[str]()
+    for token in _TOKEN.finditer(text):
+        depth += (token["open"] is not None) - (token["close"] is not None)
+        if token["odd"] is not None or token["lone"] is not None or depth < 0:
+            return []
+        if token["both"] is not None and not depth:
+            found.append(text[start : token.start()])
+            start = token.end()
+    return [] if depth else [*found, text[start:]]
