@@ -96,10 +96,12 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """A queue of one queue system; exactly one is set."""
+    """A queue of one queue system; exactly one of the systems is set."""
 
     kueue: str | None = None
     """A LocalQueue of Kueue's."""
+    topology: str | None = None
+    """With ``kueue``: a level of the Topology that the flavors of that queue have, as the key of its node label."""
     kai: str | None = None
     volcano: str | None = None
     slurm: str | None = None

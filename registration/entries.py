@@ -8,8 +8,8 @@
 - ``validate.updates``: pods of either kind of which tolerations, protection or amounts are changed. Ignore:
   at Fail on updates no finished Job completes, no finalizer is removed and no gate is lifted while Berth is
   down.
-- with ``Chosen.queues`` ``label.workloads``, ``label.operators``: new workloads of the kinds that Kueue holds back, without
-  a queue. They are in a configuration of their own, which is called before Kueue's. ``validate.workloads``,
+- with ``Chosen.queues`` ``label.workloads``, ``label.operators``: new workloads of the kinds that Kueue holds back, with
+  or without a queue. They are in a configuration of their own, which is called before Kueue's. ``validate.workloads``,
   ``validate.operators``: workloads that are new, or of which a template or a queue changed. Ignore: a queue may wait.
 - ``advise.workloads``: new workloads with a template of such a pod, and those whose spec changed. Ignore,
   after 2 s: it only ever warns. ``advise.operators``: the same for kinds that describe their pods in other
@@ -119,8 +119,8 @@ def _of_kinds(
     """Return the entries for these kinds, of ``_divided``."""
     found = []
     for name, kinds, asked in _divided(workloads, catalog, chosen):
-        first = match_conditions.UNLABELLED if verb == "label" else match_conditions.requeued(kinds)
-        conditions = {"its-pods-ask-for-an-accelerator": match_conditions.in_turn(first, asked)}
+        judged = asked if verb == "label" else match_conditions.in_turn(match_conditions.requeued(kinds), asked)
+        conditions = {"its-pods-ask-for-an-accelerator": judged}
         found.append(Entry(name=f"{verb}.{name}", path=path, rules=_rules(operations, kinds), conditions=conditions))
     return found
 

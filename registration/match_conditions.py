@@ -24,7 +24,7 @@ from textwrap import indent
 
 from policies.catalog import Catalog, Workload
 from policies.catalog.parse.kinds import paths_of
-from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS, QUEUE_NAME
+from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS
 from policies.pods.queue_systems import KEPT_ANNOTATIONS, KEPT_LABELS, SYSTEMS
 from policies.pods.view import MIRROR
 from registration.re2 import prefix, re2
@@ -185,9 +185,6 @@ def changed(workloads: Iterable[Workload]) -> str:
     roots = dict.fromkeys(path.partition(".")[0].removesuffix("[*]") for path in paths)
     tests = [f"object.?{root}.orValue(null) != oldObject.?{root}.orValue(null)" for root in roots if root != "metadata"]
     return " ||\n".join(["oldObject == null", *tests])
-
-
-UNLABELLED = f"!object.?metadata.?labels[?'{QUEUE_NAME}'].hasValue()"
 
 
 def requeued(workloads: Iterable[Workload]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from cli.given.manifests import Manifest, Subject
 from cli.judging.patch_applier import apply_patch
 from policies.catalog import Catalog
+from policies.pods.queue_systems import KUEUE
 from policies.rules.queues import keys
 from policies.state.snapshot import Snapshot
 from policies.verdict import Verdict
@@ -40,9 +41,10 @@ def of_workload(manifest: Manifest, snapshot: Snapshot) -> Verdict | None:
         judged = workload_review.judged(WorkloadReview(asked=after, old=None), snapshot)
     except Unreadable:
         return None
-    if not (given.judged or judged.violations or judged.remarks):
+    if not (given.judged or judged.judged):
         return None
-    return replace(given, violations=judged.violations, remarks=(*given.remarks, *judged.remarks), judged=True)
+    remarks, would = (*given.remarks, *judged.remarks), given.would or judged.would
+    return replace(given, violations=judged.violations, remarks=remarks, would=would, judged=True)
 
 
 def with_ignored(manifest: Manifest, found: Verdict | None, snapshot: Snapshot) -> Verdict | None:
@@ -61,5 +63,7 @@ def labelled(manifest: Manifest, queue: Verdict | None, catalog: Catalog) -> tup
     known = workload_of(catalog, str(value.get("apiVersion")), str(value.get("kind"))) if queue is not None and queue.edits else None
     if queue is None or known is None:
         return manifest.subjects
-    name = str(queue.edits[0].value)
+    name = next((str(edit.value) for edit in queue.edits if edit.path == KUEUE.path), "")
+    if not name:
+        return manifest.subjects
     return tuple(replace(s, review=replace(s.review, pod=in_kueue(s.review.pod, known, name))) for s in manifest.subjects)

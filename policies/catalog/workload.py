@@ -137,6 +137,10 @@ class Workload:
     """How Kueue holds it back: its pods are not made before (``suspends``), or made with a gate; None: Kueue does not
     manage the kind."""
 
+    slurm: Literal["workload", "controller"] | None = None
+    """How Slurm bridge takes it: as a workload that it knows, whatever owns it (``workload``); as a controller that it may
+    read, below those (``controller``); None: it cannot read the kind."""
+
     @property
     def describes_pods(self) -> bool:
         """True if pods can be made from its manifest."""

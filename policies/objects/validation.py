@@ -72,6 +72,12 @@ def profiles_need_mig(given: Given, kind: Kind) -> Wrong:
         yield ("migProfiles",), "nodes carry slices only where they share by MIG; write sharing: [MIG]"
 
 
+def topology_needs_kueue(given: Given, kind: Kind) -> Wrong:
+    """`topology` only beside `kueue`: no other queue system reads it of a workload."""
+    if "topology" in given and "kueue" not in given:
+        yield ("topology",), "only Kueue reads it; write kueue: QUEUE beside it, or remove it"
+
+
 def _authors_write(name: str) -> Cel:
     return Cel(
         rule=f"!has(self.require) || !has(self.match) || !has(self.match.{name})",
@@ -130,6 +136,14 @@ IN_CEL: Mapping[Rule, tuple[Cel, ...]] = MappingProxyType(
                 rule="!has(self.migProfiles) || has(self.sharing) && 'MIG' in self.sharing",
                 message="nodes carry slices only where they share by MIG; write sharing: [MIG]",
                 field=".migProfiles",
+                reason="FieldValueForbidden",
+            ),
+        ),
+        topology_needs_kueue: (
+            Cel(
+                rule="!has(self.topology) || has(self.kueue)",
+                message="only Kueue reads it; write kueue: QUEUE beside it, or remove it",
+                field=".topology",
                 reason="FieldValueForbidden",
             ),
         ),

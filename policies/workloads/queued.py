@@ -1,32 +1,39 @@
-"""The queue of a workload: what a default labels it with, and whether it is past the queues that are required.
+"""The queue of a workload, as its queue system reads it: whether it is past the queues that are required.
 
 Kueue reads the queue of a workload's own label, KAI that of the topmost owner before the pod's, and Slurm bridge that
-of the topmost owner alone. So it is judged when the workload is made or changed, for the pods that it asks GPUs for.
+of the topmost owner alone, of those it knows. So it is judged when the workload is made or changed, for the pods that
+it asks GPUs for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from policies.catalog import Catalog, Workload
+from policies.document import Document, InputError
+from policies.offers.constraints import Compiled
 from policies.planning import plan
 from policies.planning.plan import Subject
-from policies.pods.permissions import QUEUE_NAME, annotated_fraction
+from policies.pods.permissions import annotated_fraction
 from policies.pods.projection import extract
-from policies.pods.queue_systems import ANY, KAI, KUEUE, SLURM, System, given
-from policies.pods.view import DEFAULT_SCHEDULER, Pod, Raw
-from policies.queues.joining import Idle, Joined, joining, scheduler_of, silent
+from policies.pods.queue_systems import ANY, KAI, KUEUE, SLURM, System
+from policies.pods.view import DEFAULT_SCHEDULER, Pod
+from policies.queues.joining import Joined, joining, scheduler_of
 from policies.queues.judging import Past
 from policies.request import Request
 from policies.settings import queues as settings
 from policies.settings.queues import MergedQueues, Required
-from policies.settings.running import Named
 from policies.state.snapshot import Facts
 from policies.values.untyped import map_at, maps_in, text_of
+from policies.verdict import Path
+from policies.workloads import parts
+from policies.workloads.pods import Around, Owner, Templated, pods_of
 from policies.workloads.templates import workload_of
 
+MOST_TEMPLATES = 256
+"""The most templates whose pods are read: one with more is not judged, and refused where a queue is required."""
 _OWNERS = ("metadata", "ownerReferences")
 
 
@@ -34,80 +41,96 @@ _OWNERS = ("metadata", "ownerReferences")
 class Made:
     """A workload that somebody makes or changes."""
 
-    namespace: str
     user: str
     value: Mapping[str, Any]
     catalog: Catalog
-    known: Workload
-    """The catalog's entry for its kind."""
-    pods: Sequence[Raw]
-    """Those of its templates, as its controller makes them."""
+    owner: Owner
+    around: Around
+
+    @property
+    def known(self) -> Workload:
+        """The catalog's entry for its kind."""
+        return self.owner.workload
+
+    def of(self, value: Mapping[str, Any]) -> Made:
+        """Return the same workload with other fields."""
+        return replace(self, value=value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Label:
-    """The label of Kueue's queue that a default gives."""
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A pod of a workload that asks for GPUs."""
 
-    queue: str
-    policies: tuple[str, ...]
+    about: Subject
+    template: Path | None
+    """The path of its template; None if other fields describe it."""
 
-
-def asks(facts: Facts) -> bool:
-    """Return whether a policy in Enforce requires a queue of any of the pods in this namespace."""
-    return any(c.mode == "Enforce" and c.policy.require.queue is not None for c in facts.policies)
-
-
-def gives(facts: Facts) -> bool:
-    """Return whether a policy in Enforce gives a queue by default in this namespace."""
-    return any(c.mode == "Enforce" and c.policy.default.queue is not None for c in facts.policies)
+    def under(self, policies: Sequence[Compiled]) -> MergedQueues:
+        """Return what these policies say of its queue."""
+        matched = [c for c in policies if c in self.about.possible]
+        return settings.read(matched, [c for c in matched if c in self.about.certain])
 
 
-def label(made: Made, facts: Facts) -> Label | Idle | Named[Any] | None:
-    """Return what ``default.queue`` makes of a new workload: its label; why there is none, or the policies that differ;
-    None if it is silent, the workload's author is not, or Kueue does not hold the workload back by itself."""
-    if made.known.kueue is None or _labels(made.value).get(QUEUE_NAME) is not None or has_parent(made.value, made.catalog):
-        return None
-    found: list[Label | Idle] = []
-    for about, merged in _asking(made, facts):
-        default = merged.default
-        if default is None or not silent(about.pod, about.actor) or about.pod.scheduler not in ("", DEFAULT_SCHEDULER):
-            return None
-        if default.value is None:
-            return default
-        system, queue = given(default.value)
-        if system is not KUEUE:
-            return None
-        if merged.required is not None and not merged.required.admits(KUEUE, queue):
-            return Idle(system=KUEUE, queue=queue, policies=default.policies, why="queue not required")
-        found.append(Label(queue=queue, policies=default.policies))
-    return found[0] if found and all(one == found[0] for one in found) else None
+@dataclass(frozen=True, slots=True)
+class Pods:
+    """The pods of a workload."""
+
+    asking: tuple[Asking, ...]
+    """Those that ask for GPUs."""
+    annotations: frozenset[str]
+    """The keys of the annotations of all."""
 
 
-def has_parent(value: Mapping[str, Any], catalog: Catalog) -> bool:
-    """Return whether the controlling owner is of a kind that Kueue holds back: then Kueue reads the owner's label."""
-    owners = maps_in(map_at(value, "metadata").get("ownerReferences"))
-    owner = next((one for one in owners if one.get("controller") is True), {})
-    known = workload_of(catalog, text_of(owner.get("apiVersion")), text_of(owner.get("kind")))
-    return known is not None and known.kueue is not None
+class TooManyTemplates(Exception):
+    """A workload has more than ``MOST_TEMPLATES``."""
 
 
-def past(made: Made, facts: Facts) -> Iterator[tuple[Past, Required]]:
-    """Yield how the workload is past the queues that are required of its pods, each once."""
-    found: dict[tuple[Past, Required], None] = {}
-    for about, merged in _asking(made, facts):
-        if merged.required is not None and merged.required.admitted and (one := _past(made, about, merged, merged.required)):
-            found[one, merged.required] = None
-    yield from found
-
-
-def _asking(made: Made, facts: Facts) -> Iterator[tuple[Subject, MergedQueues]]:
-    """Yield the pods that ask for GPUs, each with what policies in Enforce say of its queue."""
-    for raw in made.pods:
-        request = Request(namespace=made.namespace, user=made.user, pod=raw)
-        about = plan.subject(request, facts, Pod(extract(raw, facts.reads)))
+def read(made: Made, facts: Facts) -> Pods:
+    """Return the pods of its templates, as its controller makes them. Raises InputError, PodError and TooManyTemplates."""
+    found, keys = [], set[str]()
+    for number, one in enumerate(pods_of(Document(file="", value=dict(made.value)), made.owner, made.catalog, made.around)):
+        if number == MOST_TEMPLATES:
+            raise TooManyTemplates
+        if isinstance(one, InputError):
+            raise one
+        request = Request(namespace=made.owner.namespace, user=made.user, pod=one.pod)
+        about = plan.subject(request, facts, Pod(extract(one.pod, facts.reads)))
+        keys.update(Pod(one.pod).annotations)
         if about.devices.asked or about.pod.claims or annotated_fraction(about.pod):
-            enforced = [c for c in about.possible if c.mode == "Enforce"]
-            yield about, settings.read(enforced, [c for c in enforced if c in about.certain])
+            found.append(Asking(about, _template(one)))
+    return Pods(tuple(found), frozenset(keys))
+
+
+def _template(one: Templated) -> Path | None:
+    return one.template if one.parts == parts.template(one.template) else None
+
+
+def has_parent(made: Made, system: System) -> bool:
+    """Return whether the controlling owner is of a kind that this system knows: then it reads the owner's words."""
+    owners = maps_in(map_at(made.value, "metadata").get("ownerReferences"))
+    owner = next((one for one in owners if one.get("controller") is True), {})
+    known = workload_of(made.catalog, text_of(owner.get("apiVersion")), text_of(owner.get("kind")))
+    return known is not None and takes(known, system)
+
+
+def takes(known: Workload, system: System) -> bool:
+    """Return whether this system reads its words of workloads of the kind."""
+    return (known.kueue if system is KUEUE else known.slurm if system is SLURM else None) is not None
+
+
+def said(made: Made, system: System) -> object:
+    """Return what the workload itself says its queue of this system is; None if it says nothing."""
+    return map_at(map_at(made.value, "metadata"), system.where).get(system.key)
+
+
+def past(made: Made, asking: Sequence[Asking], policies: Sequence[Compiled]) -> Iterator[tuple[Past, Required]]:
+    """Yield how the workload is past the queues that these policies require of its pods, each once."""
+    found: dict[tuple[Past, Required], None] = {}
+    for one in asking:
+        merged = one.under(policies)
+        if merged.required is not None and merged.required.admitted and (past := _past(made, one.about, merged, merged.required)):
+            found[past, merged.required] = None
+    yield from found
 
 
 def _past(made: Made, about: Subject, merged: MergedQueues, required: Required) -> Past | None:
@@ -119,9 +142,9 @@ def _past(made: Made, about: Subject, merged: MergedQueues, required: Required) 
         system = SLURM  # whose own webhook gives pods to its scheduler
     if system is not None and required.of(system):
         return _of_system(made, system, required, by_controller=by_controller)
-    if not required.of(KUEUE) or made.known.kueue is None or (by_controller and has_parent(made.value, catalog)):
+    if not required.of(KUEUE) or made.known.kueue is None or (by_controller and has_parent(made, KUEUE)):
         return None  # its pods, or the workloads that it makes, are judged themselves
-    value = _labels(made.value).get(QUEUE_NAME)
+    value = said(made, KUEUE)
     if isinstance(value, str) and value:
         return None if required.admits(KUEUE, value) else Past(how="kueue queue", system=KUEUE, about=KUEUE.path, value=value)
     return Past(how="no queue", system=KUEUE, about=KUEUE.path)
@@ -131,9 +154,11 @@ def _of_system(made: Made, system: System, required: Required, *, by_controller:
     """Return how a workload whose pods name the scheduler of a system is past its queues."""
     if system not in (KAI, SLURM) or required.admits(system, ANY):
         return None
-    if map_at(made.value, "metadata").get("ownerReferences"):
+    if system is SLURM and _of_its_makings(made):
+        return None
+    if map_at(made.value, "metadata").get("ownerReferences") and not (system is SLURM and _is_root(made)):
         return None if by_controller else Past(how="owner", system=system, about=_OWNERS)
-    value = map_at(map_at(made.value, "metadata"), system.where).get(system.key)
+    value = said(made, system)
     if value is None:
         return Past(how="no queue", system=SLURM, about=SLURM.path) if system is SLURM else None
     if isinstance(value, str) and required.admits(system, value):
@@ -141,5 +166,14 @@ def _of_system(made: Made, system: System, required: Required, *, by_controller:
     return Past(how="queue", system=system, about=system.path, value=str(value))
 
 
-def _labels(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    return map_at(map_at(value, "metadata"), "labels")
+def _is_root(made: Made) -> bool:
+    """Return whether Slurm bridge reads this workload whatever owns it: it follows owners no further than to the highest
+    kind that it knows (slurm-bridge docs/workload.md, Pod grouping)."""
+    return made.known.slurm == "workload" and not has_parent(made, SLURM)
+
+
+def _of_its_makings(made: Made) -> bool:
+    """Return whether Slurm bridge reads what the workload makes, in its place: a CronJob's Jobs, judged themselves."""
+    through = made.known.through
+    known = [one for one in made.catalog.workloads if through in one.owners and one.slurm == "workload"]
+    return made.known.slurm is None and bool(known)

@@ -78,7 +78,7 @@ def _queued(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics
     if verdict.judged and not asked.asked.dry_run:
         metrics.count(of_claim(verdict))
         log.write("decision", "info", log_fields.of_decision(verdict, phase, word), **log_fields.whose_object(asked.asked, phase))
-    return word, orjson.dumps(workload_review.answer(asked, verdict, snapshot.console_url))
+    return word, orjson.dumps(workload_review.answer(asked, verdict, phase, snapshot.console_url))
 
 
 def _claim(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:

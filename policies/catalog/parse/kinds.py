@@ -19,6 +19,8 @@ _END = re.compile(rf"{_STEPS}(?:=.+)?", re.ASCII)
 _SIDES = ("limits", "requests")
 _KUEUE: tuple[Literal["suspends", "gates"], ...] = ("suspends", "gates")
 
+_SLURM: tuple[Literal["workload", "controller"], ...] = ("workload", "controller")
+
 
 def workload(entry: Fields) -> Workload:
     """Return one line of the section ``workloads``."""
@@ -38,6 +40,7 @@ def workload(entry: Fields) -> Workload:
         refers=entry.records("refers", _base),
         finished=entry.texts("finished"),
         kueue=entry.maybe_choice("kueue", _KUEUE),
+        slurm=entry.maybe_choice("slurm", _SLURM),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from policies import policy
 from policies.objects import parts as part
+from policies.objects import validation as between
 from policies.objects.field_types import Field, Items, Shape, Struct, Text
 
 _QUEUE = Text(wanted="the name of a queue", pattern=part.DNS_SUBDOMAIN, most=63)
@@ -16,10 +17,17 @@ _SYSTEMS = ("kueue", "kai", "volcano", "slurm")
 _ONE = Struct(
     build=policy.Queue,
     one_of=_SYSTEMS,
+    rules=(between.topology_needs_kueue,),
     fields=(
         Field(
             name="kueue", shape=_QUEUE, example="team-a",
             about="A LocalQueue of Kueue's, as label `kueue.x-k8s.io/queue-name` of the workload that Kueue manages: pods get none.",
+        ),
+        Field(
+            name="topology", shape=part.KEY, example="cloud.provider.com/topology-block",
+            about="With `kueue`: the level of that queue's Topology at which pods of one GPU template prefer to be together: annotation"
+            " `kueue.x-k8s.io/podset-preferred-topology` of the template. Only where every flavor of what such pods ask for has a"
+            " Topology with this level: otherwise Kueue never admits the workload.",
         ),
         Field(
             name="kai", shape=_QUEUE, example="team-a",
@@ -31,8 +39,9 @@ _ONE = Struct(
         ),
         Field(
             name="slurm", shape=_PARTITION, example="gpu",
-            about="A partition of Slurm's, by Slurm bridge, which places the pod. A pod that no workload owns gets it as annotation,"
-            " with the time limit of `berth.dev/expected-duration`, else of `activeDeadlineSeconds`.",
+            about="A partition of Slurm's, by Slurm bridge, which places the pod. Written as annotation where Slurm bridge reads it: on a"
+            " Job, JobSet or other workload when it is made, else on a pod that none owns, with the time limit of"
+            " `berth.dev/expected-duration`, else of `activeDeadlineSeconds`.",
         ),
     ),
 )  # fmt: skip

@@ -1,0 +1,156 @@
+"""The verdict on a workload for its queue: what defaults write, what is required, and what policies in Audit and Warn would do.
+
+As for pods, policies that are not in Enforce are judged when the workload is first reviewed: on mutate where it is
+called for the kind, else on validate.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from policies.messages import Phrase
+from policies.offers.constraints import Compiled
+from policies.patch import applied, json_tree
+from policies.patch.applied import APPLIED, Entry, digest_at
+from policies.patch.json_patch import Patch
+from policies.patch.standing import recorded
+from policies.request import Phase
+from policies.rules.queues import required_queue
+from policies.state.snapshot import Facts
+from policies.values.untyped import map_at
+from policies.verdict import MOST_AUDITED, Edit, Path, Remark, Verdict, Violation, Would
+from policies.workloads import queue_edits
+from policies.workloads.queued import Made, Pods, past, read
+
+Known = set[tuple[str, Phrase]]
+"""What was wrong before an update, by ``Violation.key``."""
+
+
+def speaks(facts: Facts) -> bool:
+    """Return whether any policy of the namespace is about queues."""
+    return any(_speaks(compiled) for compiled in facts.policies)
+
+
+def requires(facts: Facts) -> bool:
+    """Return whether a policy in Enforce requires a queue of any of the pods in this namespace."""
+    return any(c.mode == "Enforce" and c.policy.require.queue is not None for c in facts.policies)
+
+
+def _speaks(compiled: Compiled) -> bool:
+    return compiled.policy.require.queue is not None or compiled.policy.default.queue is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What comes of a workload under one set of policies."""
+
+    edits: tuple[Edit, ...] = ()
+    violations: tuple[Violation, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+
+
+def judge(made: Made, facts: Facts, phase: Phase, *, update: bool = False, before: Made | None = None) -> Verdict:
+    """Return the verdict; not judged if no policy matches any pod of it that asks for GPUs.
+
+    ``update``: it is changed and not made. ``before``: as it was then; what was wrong of that passes. Raises InputError,
+    PodError and TooManyTemplates.
+    """
+    pods = read(made, facts)
+    matched = [c for c in facts.policies if _speaks(c) and any(c in one.about.possible for one in pods.asking)]
+    enforced = [c for c in matched if c.mode == "Enforce"]
+    softer = [c for c in matched if c.mode != "Enforce"] if update or phase == _first(made) else []
+    one = _Judged(made, pods, facts, phase, before, None if before is None else read(before, facts))
+    now = one.under(enforced)
+    standing = one.standing(enforced) if phase == "mutate" else []
+    mutates = phase == "mutate"
+    return Verdict(
+        edits=now.edits,
+        violations=() if mutates else now.violations,
+        remarks=now.remarks,
+        would=tuple(one.would([*enforced, soft], soft, now, standing) for soft in softer[:MOST_AUDITED]),
+        uncounted=max(0, len(softer) - MOST_AUDITED),
+        matched=tuple(c.policy.id for c in matched),
+        judged=bool(matched),
+        patch=one.patch(now.edits, standing) if mutates else (),
+    )
+
+
+def _first(made: Made) -> Phase:
+    """Return the phase in which a new workload of this kind is first reviewed (``registration.entries``)."""
+    return "validate" if made.known.kueue is None else "mutate"
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    made: Made
+    pods: Pods
+    facts: Facts
+    phase: Phase
+    before: Made | None
+    pods_before: Pods | None
+
+    def under(self, policies: Sequence[Compiled]) -> _Outcome:
+        """Return what comes of it under these policies together."""
+        edits, remarks = _written(self.made, self.pods, policies, self.facts) if self.phase == "mutate" else ((), ())
+        after = self.made.of(_edited(self.made, edits)) if edits else self.made
+        known = set[tuple[str, Phrase]]()
+        if self.before is not None and self.pods_before is not None:
+            known = {required_queue.violation(*found).key for found in past(self.before, self.pods_before.asking, policies)}
+        found = (required_queue.violation(*one) for one in past(after, self.pods.asking, policies))
+        return _Outcome(edits, tuple(one for one in found if one.key not in known), remarks)
+
+    def would(self, policies: Sequence[Compiled], one: Compiled, now: _Outcome, standing: Sequence[Entry]) -> Would:
+        """Return what one policy in Audit or Warn would add: ``policies`` are those in force and it."""
+        then = self.under(policies)
+        done, refused = {_deed(edit) for edit in now.edits}, {violation.key for violation in now.violations}
+        places = {edit.path for edit in then.edits}
+        return Would(
+            policy=one.policy.id,
+            mode=one.mode,
+            edits=tuple(edit for edit in then.edits if _deed(edit) not in done),
+            dropped=() if then.violations else tuple(edit for edit in now.edits if edit.path not in places),
+            violations=tuple(violation for violation in then.violations if violation.key not in refused),
+            remarks=tuple(remark for remark in then.remarks if one.policy.id in remark.policies),
+            patch=() if then.violations or self.phase != "mutate" else self.patch(then.edits, standing),
+        )
+
+    def patch(self, edits: Sequence[Edit], standing: Sequence[Entry]) -> tuple[dict[str, Any], ...]:
+        came = map_at(map_at(self.made.value, "metadata"), "annotations").get(APPLIED)
+        return applied.finish(self.made.value, edits, came, standing) if edits or came is not None else ()
+
+    def standing(self, policies: Sequence[Compiled]) -> list[Entry]:
+        """Return the entries of ``berth.dev/applied`` that are true: these policies write the same into the workload without it."""
+        value = self.made.value
+        claimed = []
+        for entry in recorded(map_at(map_at(value, "metadata"), "annotations").get(APPLIED)):
+            path = json_tree.pointer(value, entry["path"]) if digest_at(value, entry["path"]) == entry["is"] else ()
+            if queue_edits.is_written(path):
+                claimed.append((path, entry))
+        without: Any = value
+        for path, _ in claimed:
+            without = json_tree.remove_at(without, path)
+        if not claimed:
+            return []
+        made = self.made.of(without)
+        edits, _ = _written(made, read(made, self.facts), policies, self.facts)
+        theirs = {(edit.path, edit.rule, edit.policies, applied.digest(edit.value)) for edit in edits}
+        return [entry for path, entry in claimed if (path, entry["rule"], tuple(entry["by"]), entry["is"]) in theirs]
+
+
+def _written(made: Made, pods: Pods, policies: Sequence[Compiled], facts: Facts) -> tuple[tuple[Edit, ...], tuple[Remark, ...]]:
+    found = tuple(queue_edits.written(made, pods, policies, facts))
+    return tuple(one for one in found if isinstance(one, Edit)), tuple(one for one in found if isinstance(one, Remark))
+
+
+def _edited(made: Made, edits: Sequence[Edit]) -> dict[str, Any]:
+    patch = Patch(made.value)
+    for edit in edits:
+        patch.apply(edit)
+    return patch.pod
+
+
+def _deed(edit: Edit) -> tuple[Path, str]:
+    return edit.path, json.dumps(edit.value, sort_keys=True)
