@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,7 +86,7 @@ def judge(manifest: Manifest, snapshot: Snapshot) -> Outcome:
     pods = tuple(judge_pod(subject, facts) for subject in labelled(manifest, queue, snapshot.catalog))
     queue = with_ignored(manifest, queue, snapshot) if any(pod.judged for pod in pods) else queue
     refused = any(pod.violations for pod in pods) or bool(queue and queue.violations)
-    edited, own = any(pod.edits for pod in pods), queue.patch if queue is not None else ()
+    edited, own = any(pod.edits for pod in pods), queue.edits if queue is not None else ()
     found = () if manifest.fact else held(manifest.value, snapshot)
     claim = None if manifest.claim is None else judging.judge(manifest.claim, facts)
     return Outcome(
@@ -95,18 +96,21 @@ def judge(manifest: Manifest, snapshot: Snapshot) -> Outcome:
         held=found,
         unjudged=tuple(one for one in found if not any(_reads(subject, one.path) for subject in manifest.subjects)),
         queue=queue,
-        after=_edited(apply_patch(manifest.value, own), pods)
-        if (edited or own) and not refused
-        else _with_selectors(manifest.value, claim),
+        after=_edited(_with(manifest.value, own), pods) if (edited or own) and not refused else _with_selectors(manifest.value, claim),
     )
 
 
 def _with_selectors(value: Any, claim: Verdict | None) -> Any:
     """Return a claim or template with its edits, without the record of them; any other object as it is."""
-    if claim is None or claim.violations or not claim.edits:
+    return value if claim is None or claim.violations else _with(value, claim.edits)
+
+
+def _with(value: Any, edits: Sequence[Edit]) -> Any:
+    """Return an object with these edits, without the record of them; the same object if there are none."""
+    if not edits:
         return value
     patch = Patch(value)
-    for edit in claim.edits:
+    for edit in edits:
         patch.apply(edit)
     return patch.pod
 

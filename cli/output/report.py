@@ -55,10 +55,9 @@ def _style(outcome: Outcome) -> Style | None:
 
 def _reasons(outcome: Outcome) -> Iterator[str]:
     if outcome.claim is not None:
-        yield from (f"  {line}" for line in _of_claim(outcome.claim, outcome.manifest.value))
+        yield from (f"  {line}" for line in _of_object(outcome.claim, outcome.manifest.value))
     if outcome.queue is not None:
-        yield from (f"  {violation}" for violation in outcome.queue.violations)
-        yield from (f"  warning: {remark}" for remark in warnings.warned(outcome.queue.remarks, outcome.queue.violations, {}))
+        yield from (f"  {line}" for line in _of_object(outcome.queue, {}))
     for pod in outcome.pods:
         where = path_text(pod.subject.template)
         prefix = f"  in {where}: " if where else "  "
@@ -128,7 +127,7 @@ def _why(outcome: Outcome) -> str:
     return "; no policy matches" if created and not any(pod.mutate.matched for pod in outcome.pods) else ""
 
 
-def _of_claim(verdict: Verdict, made: Any) -> Iterator[str]:
+def _of_object(verdict: Verdict, made: Any) -> Iterator[str]:
     yield from map(str, verdict.violations)
     yield from (f"warning: {remark}" for remark in warnings.warned(verdict.remarks, verdict.violations, made))
     for would in verdict.would:

@@ -111,17 +111,17 @@ def _webhooks(components: Path, port: int, ca: KeyPair) -> list[Raw]:
     return documents
 
 
-def queues(api: Api, name: str, namespaces: Sequence[str], gpus: int, **more: Raw) -> None:
-    """A ClusterQueue with so many GPUs, its flavor for any node, and a LocalQueue of its name in each namespace.
+def queues(api: Api, name: str, namespaces: Sequence[str], gpus: int, flavor: Raw | None = None, **more: Raw) -> None:
+    """A ClusterQueue with so many GPUs, its flavor, and a LocalQueue of its name in each namespace.
 
-    ``more``: further fields of the ClusterQueue's spec.
+    ``flavor``: its spec; without it, it is of any node. ``more``: further fields of the ClusterQueue's spec.
     """
     quota = [
         {"name": resource, "nominalQuota": amount} for resource, amount in (("cpu", 1000), ("memory", "1000Gi"), ("nvidia.com/gpu", gpus))
     ]
     group = {"coveredResources": [one["name"] for one in quota], "flavors": [{"name": name, "resources": quota}]}
     for value in (
-        {"apiVersion": VERSION, "kind": "ResourceFlavor", "metadata": {"name": name}},
+        {"apiVersion": VERSION, "kind": "ResourceFlavor", "metadata": {"name": name}, **({"spec": flavor} if flavor else {})},
         {
             "apiVersion": VERSION,
             "kind": "ClusterQueue",
