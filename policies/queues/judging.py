@@ -29,7 +29,7 @@ from policies.settings.queues import Required
 from policies.values.untyped import maps_in
 from policies.verdict import Path
 
-How = Literal["queues differ", "node", "scheduler", "no queue", "queue", "group", "owner", "kueue", "kueue queue", "removed"]
+How = Literal["queues differ", "node", "scheduler", "no queue", "queue", "group", "owner", "kueue", "kueue queue", "alone", "ungated", "removed"]
 """Why a pod is past the queue: a name of a phrase of BERTH-144."""
 NODE: Path = ("spec", "nodeName")
 SCHEDULER: Path = ("spec", "schedulerName")
@@ -66,10 +66,19 @@ def past(pod: Pod, user: str, required: Required, catalog: Catalog, *, pods_in_k
     if named is not None and required.of(named):
         return _past(pod, named, required, made=made, joined=joined)
     if best is KUEUE:
-        value = value_of(pod, KUEUE)
-        wrong = isinstance(value, str) and not required.admits(KUEUE, value)
-        return Past(how="kueue queue" if wrong else "kueue", system=KUEUE, about=KUEUE.path, value=str(value or ""))
+        return _past_kueue(pod, required, pods_in_kueue=pods_in_kueue)
     return Past(how="scheduler", system=best, about=SCHEDULER, value=scheduler or DEFAULT_SCHEDULER)
+
+
+def _past_kueue(pod: Pod, required: Required, *, pods_in_kueue: bool) -> Past:
+    """Return how a pod that Kueue does not hold back is past its queues."""
+    value = value_of(pod, KUEUE)
+    how: How = "kueue"
+    if isinstance(value, str) and not required.admits(KUEUE, value):
+        how = "kueue queue"
+    elif not pod.metadata.get("ownerReferences"):
+        how = "alone" if not pods_in_kueue else "ungated" if value else "no queue"
+    return Past(how=how, system=KUEUE, about=KUEUE.path, value=str(value or ""))
 
 
 def _past(pod: Pod, system: System, required: Required, *, made: bool, joined: Joined | None) -> Past | None:

@@ -104,11 +104,11 @@ def _fact(found: Past, required: Required) -> Phrase:
     match found.how:
         case "queues differ":
             return phrase(found.how, policies=required.policies)
-        case "kueue":
+        case "kueue" | "alone":
             return phrase(found.how)
         case "scheduler":
             return phrase(found.how, path=path, value=cut(found.value, _SHOWN), system=system)
-        case "queue" | "kueue queue":
+        case "queue" | "kueue queue" | "ungated":
             return phrase(found.how, path=path, value=cut(found.value, _SHOWN))
         case "group" | "removed":
             return phrase(found.how, path=path)
@@ -126,6 +126,10 @@ def _advice(found: Past, required: Required) -> Phrase:
             return phrase("leave it")
         case "kueue":
             return phrase("label workload any", label=QUEUE_NAME) if anywhere else phrase("label workload", label=QUEUE_NAME, queues=queues)
+        case "alone":
+            return phrase("by workload any", label=QUEUE_NAME) if anywhere else phrase("by workload", label=QUEUE_NAME, queues=queues)
+        case "ungated":
+            return phrase("create it anew")
         case "scheduler" if anywhere:
             return phrase("to scheduler alone", scheduler=found.system.scheduler)
         case "scheduler":
@@ -137,7 +141,7 @@ def _more(found: Past, required: Required) -> Iterator[Phrase]:
     queues = required.of(found.system)
     if found.how == "owner":
         yield phrase("maker")
-    elif found.how == "kueue":
+    elif found.how in ("kueue", "alone"):
         yield phrase("pods in kueue")
-    if len(queues) > _FIRST and found.how in ("scheduler", "no queue", "queue", "kueue", "kueue queue") and ANY not in queues:
+    if len(queues) > _FIRST and found.how in ("scheduler", "no queue", "queue", "kueue", "alone", "kueue queue") and ANY not in queues:
         yield phrase("allowed", queues=queues[:_MOST])
