@@ -40,10 +40,10 @@ def called(*asked: AdmissionRequest, chosen: Chosen = QUEUES) -> list[set[str]]:
 
 
 def test_new_workloads() -> None:
-    """Labelled if they have no queue, judged if they ask for GPUs, whoever makes them."""
+    """Labelled and judged if they ask for GPUs, whoever makes them; one with a queue may get its topology."""
     both = {"label.workloads", "validate.workloads"}
     asked = [job(), job(owner=True), job(labels={LABEL: "a"}), job(gpus=0)]
-    assert called(*(AdmissionRequest(object=one, resource=JOBS) for one in asked)) == [both, both, {"validate.workloads"}, set()]
+    assert called(*(AdmissionRequest(object=one, resource=JOBS) for one in asked)) == [both, both, both, set()]
 
 
 def test_changed_workloads() -> None:

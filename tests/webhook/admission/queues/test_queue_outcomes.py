@@ -273,3 +273,26 @@ def test_a_written_partition_is_the_one_that_is_required() -> None:
     require = {"require": {"queue": {"slurm": ["gpu"]}}}
     assert refused(written(job(), SLURM, require), SLURM, require) == ""
     assert "BERTH-144" in refused(job(), SLURM, require)
+
+
+WRAPPER = ("workload.codeflare.dev/v1beta2", "AppWrapper", "appwrappers")
+
+
+def test_a_wrapper_is_held_back_in_place_of_what_it_wraps() -> None:
+    """The AppWrapper gets the label, and its Job's template the topology; the Job that its controller makes gets none."""
+    inner = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": template()}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": template()["spec"]}
+    wrapped: Raw = {"metadata": {"name": "w"}, "spec": {"components": [{"template": inner}, {"template": pod}]}}
+    after = written(wrapped, NEAR, kind=WRAPPER)
+    assert after["metadata"]["labels"] == {LABEL: "team-a"}
+    assert after["spec"]["components"][0]["template"]["spec"]["template"]["metadata"] == {"annotations": {PREFERRED: BLOCK}}
+    assert after["spec"]["components"][1]["template"] == pod
+    of_it = job(owner=("workload.codeflare.dev/v1beta2", "AppWrapper"))
+    assert written(of_it, NEAR) == of_it
+
+
+def test_a_wrapper_past_the_queue_is_refused() -> None:
+    """Also one of bare pods, and what a wrapper's author writes is no wrapper's making."""
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": template()["spec"]}
+    assert "BERTH-144" in refused({"metadata": {"name": "w"}, "spec": {"components": [{"template": pod}]}}, REQUIRES, kind=WRAPPER)
+    assert "BERTH-144" in refused(job(owner=("workload.codeflare.dev/v1beta2", "AppWrapper")), REQUIRES)
