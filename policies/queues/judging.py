@@ -29,7 +29,9 @@ from policies.settings.queues import Required
 from policies.values.untyped import maps_in
 from policies.verdict import Path
 
-How = Literal["queues differ", "node", "scheduler", "no queue", "queue", "group", "owner", "kueue", "kueue queue", "alone", "ungated", "removed"]
+How = Literal[
+    "queues differ", "node", "scheduler", "no queue", "queue", "group", "owner", "kueue", "kueue queue", "alone", "ungated", "removed"
+]
 """Why a pod is past the queue: a name of a phrase of BERTH-144."""
 NODE: Path = ("spec", "nodeName")
 SCHEDULER: Path = ("spec", "schedulerName")

@@ -12,7 +12,7 @@ from cli import crds, webhooks
 from cli.given import webhooks_scope
 from cluster.survey.custom_workloads import resources
 from documents.files import read_catalog
-from registration.configurations import Service, manifests
+from registration.configurations import Service, first, manifests
 from registration.entries import Chosen
 from tests.deploy import values_schema
 from tests.deploy.monitoring import dashboards
@@ -61,6 +61,8 @@ def sources() -> dict[str, str]:
         **{f"{folder}/{name}": text for folder in DASHBOARDS for name, text in dashboards.files().items()},
         "chart/files/webhooks.yaml": _webhooks(Chosen()),
         "chart/files/webhooks-without-claims.yaml": _webhooks(Chosen(claims="Off")),
+        "chart/files/webhooks-queues.yaml": _webhooks(Chosen(queues=True)),
+        "chart/files/webhooks-queues-without-claims.yaml": _webhooks(Chosen(claims="Off", queues=True)),
         "chart/values.schema.json": values_schema.text_of(values_schema.schema((CHART / "values.yaml").read_text())),
     }
 
@@ -85,7 +87,7 @@ def _rights() -> str:
 def _webhooks(chosen: Chosen) -> str:
     """What `berth webhooks` prints."""
     catalog = read_catalog([])
-    made = manifests(catalog, Service(), None, chosen)
+    made = [*manifests(catalog, Service(), None, chosen), *filter(None, [first(catalog, Service(), None, chosen)])]
     return webhooks.document(made, without_ca=True, head=webhooks_scope.head(catalog, chosen, None))
 
 

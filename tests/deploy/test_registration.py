@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from cli.main import main
-from registration.configurations import CLAIMS_CHOSEN, NAMES_CHOSEN, Service, manifests
-from registration.entries import ALWAYS, Chosen
+from registration.configurations import CLAIMS_CHOSEN, FIRST_NAME, NAMES_CHOSEN, Service, first, manifests
+from registration.entries import ALWAYS, Chosen, Claims
 from tests.deploy.rendering import Raw, rendered
 from tests.deploy.variants import VARIANTS
 from tests.support.generators.random_worlds import catalog
@@ -67,6 +67,28 @@ def test_without_claims_an_entry_stays_that_is_never_called() -> None:
     assert {(rule["apiGroups"][0], rule["resources"][0]) for entry in idle for rule in entry["rules"]} == {("berth.dev", "nothing")}
     assert all("matchConditions" not in entry and entry["failurePolicy"] == "Ignore" for entry in idle)
     assert {one["metadata"]["annotations"][CLAIMS_CHOSEN] for one in found} == {"Off"}
+
+
+@pytest.mark.parametrize("claims", ["Ignore", "Off"])
+def test_with_queues_it_is_what_berth_webhooks_prints(claims: Claims) -> None:
+    """Three configurations, the third of which is called before Kueue's; without claims those entries stay, and are never called."""
+    found = configurations({"registration": {"queues": True, "claims": claims}})
+    chosen = Chosen(queues=True, claims=claims)
+    printed = [*manifests(catalog(), Service(), None, chosen), first(catalog(), Service(), None, chosen)]
+    assert [(one["kind"], one["metadata"]["name"]) for one in found] == [(one["kind"], one["metadata"]["name"]) for one in printed if one]
+    assert found[2]["metadata"]["name"] == FIRST_NAME
+    wanted = entries([one for one in printed if one])
+    assert {name: entry for name, entry in entries(found).items() if name in wanted} == wanted
+    assert {name for name in entries(found) if name not in wanted} == (
+        {name for name in RELEASED if ".claims" in name} if claims == "Off" else set()
+    )
+    assert [one["metadata"]["annotations"] for one in found] == [one["metadata"]["annotations"] for one in printed if one]
+
+
+def test_without_queues_no_workload_is_labelled() -> None:
+    """Which is the default."""
+    assert len(configurations()) == 2
+    assert not [name for name in entries(configurations()) if name.startswith(("label.", "validate.workloads", "validate.operators"))]
 
 
 @pytest.mark.parametrize("values", [None, {"registration": {"claims": "Off"}}], ids=["default", "off"])

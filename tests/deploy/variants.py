@@ -50,6 +50,7 @@ VARIANTS = {
             "service": {"port": 8443, "annotations": {"a": "b"}},
         }
     ),
+    "queues": Variant(values={"registration": {"queues": True}}),
     "registration": Variant(
         values={
             "registration": {

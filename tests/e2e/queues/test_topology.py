@@ -59,7 +59,8 @@ def _queues(world: Judged) -> bool:
     topology = {"apiVersion": kueue.VERSION, "kind": "Topology", "metadata": {"name": "blocks"}, "spec": {"levels": levels}}
     reply = world.cluster.api.apply(topology)
     assert reply.ok, reply.message
-    flavor = {"nodeLabels": {POOL: "yes"}, "topologyName": "blocks"}
+    tolerations = [{"key": NVIDIA, "operator": "Exists"}]  # Kueue looks at templates: Berth's are on pods
+    flavor = {"nodeLabels": {POOL: "yes"}, "topologyName": "blocks", "tolerations": tolerations}
     kueue.queues(world.cluster.api, "near", [world["near"]], GPUS, flavor)
     kueue.queues(world.cluster.api, "flat", [world["near"]], GPUS)
     return True
