@@ -110,7 +110,7 @@ class _Judged:
         return Would(
             policy=one.policy.id,
             mode=one.mode,
-            edits=tuple(edit for edit in then.edits if _deed(edit) not in done),
+            edits=() if then.violations else tuple(edit for edit in then.edits if _deed(edit) not in done),
             dropped=() if then.violations else tuple(edit for edit in now.edits if edit.path not in places),
             violations=tuple(violation for violation in then.violations if violation.key not in refused),
             remarks=tuple(remark for remark in then.remarks if one.policy.id in remark.policies),

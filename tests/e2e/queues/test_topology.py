@@ -24,16 +24,16 @@ GPUS = 16
 SPEC: Raw = {"default": {"queue": {"kueue": "near", "topology": BLOCK}}}
 
 
-def job(name: str, queue: str = "", gpus: int = 4, count: int = 2, **annotations: str) -> Raw:
+def job(name: str, queue: str = "", gpus: int = 4, words: Raw | None = None) -> Raw:
     requests = {"cpu": "1", "memory": "1Gi"}
     limits = {NVIDIA: str(gpus)} if gpus else {}
     container = {"name": "main", "image": "main:1", "resources": {"requests": requests, "limits": limits}}
     template = {
-        "metadata": {"annotations": {RUNS_FOR: "1s", **annotations}},
+        "metadata": {"annotations": {RUNS_FOR: "1s", **(words or {})}},
         "spec": {"restartPolicy": "Never", "containers": [container]},
     }
     labels = {kueue.QUEUE: queue} if queue else {}
-    spec = {"parallelism": count, "completions": count, "template": template}
+    spec = {"parallelism": 2, "completions": 2, "template": template}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "labels": labels}, "spec": spec}
 
 
@@ -109,7 +109,7 @@ def test_a_job_of_another_queue_gets_none_and_runs(world: Judged) -> None:
 
 def test_a_queue_without_topology_never_admits_one_that_asks_for_it(world: Judged) -> None:
     """Which is why nothing is written that the policy does not say: Kueue names the flavor that has no topology."""
-    world.cluster.api.create(job("trapped", "flat", **{PREFERRED: BLOCK}), world["near"])
+    world.cluster.api.create(job("trapped", "flat", words={PREFERRED: BLOCK}), world["near"])
 
     def told() -> bool:
         conditions = (_workload(world, "trapped").get("status") or {}).get("conditions") or ()
@@ -124,6 +124,6 @@ def test_plain_jobs_and_authors_own_words_stay(world: Judged) -> None:
     plain = world.cluster.api.create(job("plain", gpus=0), world["near"])
     assert (_annotation(plain), kueue.QUEUE in (plain["metadata"].get("labels") or {})) == (None, False)
     own = {"kueue.x-k8s.io/podset-unconstrained-topology": "true"}
-    stored = world.cluster.api.create(job("own", **own), world["near"])
+    stored = world.cluster.api.create(job("own", words=own), world["near"])
     assert _annotation(stored) is None
     world.cluster.wait_for(lambda: _finished(world.cluster, world["near"], "own"), "the Job to finish")

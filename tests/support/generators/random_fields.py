@@ -165,7 +165,9 @@ def with_queues(require: Require, part: float) -> Require:
 
 
 def queue(random: Random) -> Queue:
-    return Queue(**{random.choice(("kueue", "kai", "kai", "volcano", "slurm")): random.choice(("a", "a", "b"))})
+    system, name = random.choice(("kueue", "kai", "kai", "volcano", "slurm")), random.choice(("a", "a", "b"))
+    level = {"topology": "cloud.provider.com/topology-block"} if system == "kueue" and random.random() < 0.5 else {}
+    return Queue(**{system: name}, **level)
 
 
 def running(default: Default, part: float) -> Default:

@@ -58,7 +58,7 @@ def written(value: Raw, *specs: Raw, kind: tuple[str, str, str] = JOB, **given: 
     return after
 
 
-def annotations(value: Raw) -> Raw:
+def noted(value: Raw) -> Raw:
     found: Raw = value["metadata"].get("annotations") or {}
     return found
 
@@ -135,13 +135,13 @@ def test_what_was_wrong_in_a_dry_run_is_not_recorded(lines: list[Raw]) -> None:
 def test_what_is_written_is_recorded_once() -> None:
     """The second call adds nothing, and the record goes with what it records."""
     once = written(job(), NEAR)
-    (label, placed) = json.loads(annotations(once)[APPLIED])
+    (label, placed) = json.loads(noted(once)[APPLIED])
     assert (label["path"], label["rule"], label["by"]) == ("/metadata/labels/kueue.x-k8s.io~1queue-name", "queue", ["ClusterGPUPolicy/p0"])
     assert placed["path"] == "/spec/template/metadata/annotations/kueue.x-k8s.io~1podset-preferred-topology"
     assert written(once, NEAR) == once
     moved = json.loads(json.dumps(once))
     moved["metadata"]["labels"][LABEL] = "mine"
-    assert [one["path"] for one in json.loads(annotations(written(moved, NEAR)).get(APPLIED, "[]"))] == []
+    assert [one["path"] for one in json.loads(noted(written(moved, NEAR)).get(APPLIED, "[]"))] == []
 
 
 def test_a_record_of_an_authors_own_proves_nothing() -> None:
@@ -149,7 +149,7 @@ def test_a_record_of_an_authors_own_proves_nothing() -> None:
     claimed = json.dumps([{"by": ["ClusterGPUPolicy/p0"], "rule": "queue", "path": "/metadata/name", "is": "00000000"}])
     value = job({LABEL: "mine"}, annotations={APPLIED: claimed, "mine": "1"})
     after = written(value, GIVES)
-    assert annotations(after) == {"mine": "1"}
+    assert noted(after) == {"mine": "1"}
     assert after["metadata"]["labels"] == {LABEL: "mine"}
 
 
@@ -206,11 +206,11 @@ def test_slurms_partition_is_written_on_what_slurm_bridge_reads() -> None:
     """The topmost workload that it knows, with the time limit of its pods in whole minutes."""
     value = job()
     value["spec"]["template"]["metadata"] = {"annotations": LATER}
-    after = annotations(written(value, SLURM))
+    after = noted(written(value, SLURM))
     assert (after[PARTITION], after[TIME]) == ("gpu", "90")
-    assert TIME not in annotations(written(job(), SLURM))
+    assert TIME not in noted(written(job(), SLURM))
     of_cron = job(owner=("batch/v1", "CronJob"))
-    assert annotations(written(of_cron, SLURM))[PARTITION] == "gpu"
+    assert noted(written(of_cron, SLURM))[PARTITION] == "gpu"
     of_set = job(owner=("jobset.x-k8s.io/v1alpha2", "JobSet"))
     assert written(of_set, SLURM) == of_set
 
@@ -224,7 +224,7 @@ def test_the_longest_of_several_pods_is_the_limit_of_all() -> None:
             pods = template()
             pods["metadata"] = {"annotations": {"berth.dev/expected-duration": one}} if one else {}
             sets.append({"name": f"r{number}", "template": {"spec": {"template": pods}}})
-        return annotations(written({"metadata": {"name": "s"}, "spec": {"replicatedJobs": sets}}, SLURM, kind=JOB_SET))
+        return noted(written({"metadata": {"name": "s"}, "spec": {"replicatedJobs": sets}}, SLURM, kind=JOB_SET))
 
     assert made("30s", "2h")[TIME] == "120"
     assert TIME not in made("2h", None)
@@ -249,10 +249,10 @@ def test_slurm_takes_nobody_who_has_chosen(value: Raw) -> None:
 
 def test_a_claim_and_an_authors_time_limit() -> None:
     """Slurm bridge refuses pods with claims; a limit that is written stays."""
-    assert PARTITION not in annotations(written(job(resourceClaims=[{"name": "g", "resourceClaimName": "c"}]), SLURM))
+    assert PARTITION not in noted(written(job(resourceClaims=[{"name": "g", "resourceClaimName": "c"}]), SLURM))
     value = job(annotations={TIME: "5"})
     value["spec"]["template"]["metadata"] = {"annotations": LATER}
-    after = annotations(written(value, SLURM))
+    after = noted(written(value, SLURM))
     assert (after[PARTITION], after[TIME]) == ("gpu", "5")
 
 
