@@ -116,7 +116,7 @@ REMARKS = (
         templates={
             "queue not required": "default queue {queue} of {system} does not act: it is none of those that are required",
             "queue and claims": "default queue {queue} of {system} does not act: {system} refuses pods with resource claims",
-            "of the workload": "default queue {queue} is not written: {system} reads it from the workload that owns the pod ({key})",
+            "of the workload": "default queue {queue} is not written on the pod: {system} reads it from the workload that owns it ({key})",
         },
     ),
 )
