@@ -25,6 +25,7 @@ from policies.pods.projection import Reads, extract
 from policies.request import Request
 from policies.rules.queues import keys
 from policies.state.snapshot import Facts, Snapshot
+from policies.values.untyped import map_at
 from policies.verdict import MOST_AUDITED, Path, Remark, Violation
 from policies.workloads import parts
 from policies.workloads.parts import Parts
@@ -63,10 +64,8 @@ class Advised:
 
 
 def parse(body: bytes) -> Advised:
-    """Return the review in ``body``.
-
-    Raises ReviewError(400) for what is no review, for pods, and for other operations than CREATE and UPDATE.
-    """
+    """Return the review in ``body``. Raises ReviewError(400) for what is no review, for pods, and for other operations than CREATE and
+    UPDATE."""
     return from_document(review.load(body))
 
 
@@ -99,8 +98,7 @@ class Advice(NamedTuple):
 
 
 def _notice(variant: str, **values: object) -> Advice:
-    notice = Remark(code=UNJUDGED, found=phrase(variant, **values))
-    return Advice(notice.code, str(notice))
+    return Advice(UNJUDGED, str(Remark(code=UNJUDGED, found=phrase(variant, **values))))
 
 
 UNJUDGED = "BERTH-002"
@@ -119,12 +117,10 @@ def advise(asked: Advised, snapshot: Snapshot) -> tuple[Advice, ...]:
         return (_notice("too large"),)
     facts = _for_advice(snapshot.facts_for(asked.namespace), len(judged))
     advice = dict.fromkeys(s for one in judged for s in _sentences(one, asked, facts, several=len(made) > 1))
-    if asked.operation == "CREATE":
-        waits = places.remarks(asked.workload, owner, snapshot.facts_for(asked.namespace), AROUND)
-        advice |= dict.fromkeys(Advice(remark.code, str(remark)) for remark in waits)
+    waits = places.remarks(asked.workload, owner, snapshot.facts_for(asked.namespace), AROUND) if asked.operation == "CREATE" else ()
     ignored = keys.of_workload(asked.workload, snapshot.catalog)
-    if ignored and any(_asks(one, asked, facts) for one in judged):
-        advice |= dict.fromkeys(Advice(remark.code, str(remark)) for remark in ignored)
+    own = ignored if ignored and any(_asks(one, asked, facts) for one in judged) else ()
+    advice |= dict.fromkeys(Advice(remark.code, str(remark)) for remark in (*waits, *own))
     if len(made) > MOST_TEMPLATES:
         advice[_notice("too many", most=MOST_TEMPLATES)] = None
     return tuple(advice)
@@ -249,6 +245,6 @@ def _kind(request: dict[str, Any]) -> tuple[str, str]:
 
 
 def _name(request: dict[str, Any], workload: dict[str, Any]) -> str:
-    metadata = workload.get("metadata")
-    written = (metadata.get("name"), metadata.get("generateName")) if isinstance(metadata, dict) else ()
-    return next((name for name in (request.get("name"), *written) if isinstance(name, str) and name), "")
+    metadata = map_at(workload, "metadata")
+    names = (request.get("name"), metadata.get("name"), metadata.get("generateName"))
+    return next((name for name in names if isinstance(name, str) and name), "")

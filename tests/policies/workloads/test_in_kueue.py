@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from policies.catalog import builtin
 from policies.document import Document
 from policies.workloads.in_kueue import in_kueue
 from policies.workloads.pods import Owner, Templated, pods_of
 from policies.workloads.templates import workload_of
+from tests.support.cases.golden import catalog_with
 
-CATALOG = builtin.CATALOG
+CATALOG = catalog_with()
 QUEUE = "kueue.x-k8s.io/queue-name"
 GATE = {"name": "kueue.x-k8s.io/admission"}
 PARENT = "kueue.x-k8s.io/pod-suspending-parent"
@@ -23,7 +23,9 @@ def _pods(api_version: str, kind: str, spec: dict[str, Any], queue: object = "q"
     known = workload_of(CATALOG, api_version, kind)
     assert known is not None
     value = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "w", "labels": {QUEUE: queue}}, "spec": spec}
-    made = pods_of(Document(file="f", value=value), Owner(api_version=api_version, kind=kind, name="w", namespace="a", workload=known), CATALOG)
+    made = pods_of(
+        Document(file="f", value=value), Owner(api_version=api_version, kind=kind, name="w", namespace="a", workload=known), CATALOG
+    )
     return [one.pod for one in made if isinstance(one, Templated)]
 
 
@@ -32,7 +34,11 @@ def _pods(api_version: str, kind: str, spec: dict[str, Any], queue: object = "q"
     [
         ("apps/v1", "Deployment", {"template": TEMPLATE}),
         ("apps/v1", "StatefulSet", {"template": TEMPLATE}),
-        ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", {"leaderWorkerTemplate": {"leaderTemplate": TEMPLATE, "workerTemplate": TEMPLATE}}),
+        (
+            "leaderworkerset.x-k8s.io/v1",
+            "LeaderWorkerSet",
+            {"leaderWorkerTemplate": {"leaderTemplate": TEMPLATE, "workerTemplate": TEMPLATE}},
+        ),
     ],
 )
 def test_pods_of_what_kueue_does_not_suspend_are_gated(api_version: str, kind: str, spec: dict[str, Any]) -> None:
@@ -58,7 +64,10 @@ def test_what_the_author_wrote_stays() -> None:
     """Other gates, labels and annotations are kept, the gate is there once, and the pod given is not changed."""
     known = workload_of(CATALOG, "apps/v1", "Deployment")
     assert known is not None
-    pod = {"metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": {"schedulingGates": [{"name": "own"}, GATE], "containers": []}}
+    pod = {
+        "metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}},
+        "spec": {"schedulingGates": [{"name": "own"}, GATE], "containers": []},
+    }
     before = str(pod)
     made = in_kueue(pod, known, "q")
     assert str(pod) == before

@@ -13,9 +13,9 @@ from policies.request import Phase
 from policies.state.snapshot import Facts, Snapshot
 from policies.values.untyped import map_at
 from policies.verdict import Remark, Verdict
-from policies.workloads import queue_verdict, queued
 from policies.workloads.pods import Owner
-from policies.workloads.queued import MOST_TEMPLATES, Made, TooManyTemplates
+from policies.workloads.queues import queue_verdict, queued
+from policies.workloads.queues.queued import MOST_TEMPLATES, Made, TooManyTemplates
 from policies.workloads.templates import workload_of
 from webhook.admission import claim_review, review, warnings, workload_advice
 from webhook.admission.audit_annotations import audit_annotations

@@ -11,9 +11,9 @@ from policies.patch.json_tree import apply_patch, value_at
 from policies.request import Phase
 from policies.state.snapshot import Snapshot
 from policies.verdict import Verdict
-from policies.workloads import queue_verdict
 from policies.workloads.pods import Around, Owner
-from policies.workloads.queued import Made
+from policies.workloads.queues import queue_verdict
+from policies.workloads.queues.queued import Made
 from policies.workloads.templates import workload_of
 from tests.support import snapshots
 from tests.support.cases import golden

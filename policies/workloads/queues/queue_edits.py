@@ -18,7 +18,7 @@ from policies.rules.queues import default_queue
 from policies.state.snapshot import Facts
 from policies.values.untyped import map_at
 from policies.verdict import Edit, Path, Remark
-from policies.workloads.queued import Asking, Made, Pods, has_parent, said, takes
+from policies.workloads.queues.queued import Asking, Made, Pods, has_parent, said, takes
 
 TOPOLOGY = "kueue.x-k8s.io/podset-preferred-topology"
 """The annotation of a pod template by which Kueue prefers to place its pods together (kueue apis/kueue/v1beta2,

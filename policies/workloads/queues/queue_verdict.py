@@ -22,8 +22,8 @@ from policies.rules.queues import required_queue
 from policies.state.snapshot import Facts
 from policies.values.untyped import map_at
 from policies.verdict import MOST_AUDITED, Edit, Path, Remark, Verdict, Violation, Would
-from policies.workloads import queue_edits
-from policies.workloads.queued import Made, Pods, past, read
+from policies.workloads.queues import queue_edits
+from policies.workloads.queues.queued import Made, Pods, past, read
 
 Known = set[tuple[str, Phrase]]
 """What was wrong before an update, by ``Violation.key``."""
