@@ -83,7 +83,7 @@ def judge(manifest: Manifest, snapshot: Snapshot) -> Outcome:
     """Judge every pod of ``manifest``. If one pod is refused, ``after`` is the unchanged object."""
     facts = snapshot.facts_for(manifest.namespace)
     queue = of_workload(manifest, snapshot)
-    pods = tuple(judge_pod(subject, facts) for subject in labelled(manifest, queue, snapshot.catalog))
+    pods = tuple(judge_pod(subject, facts) for subject in labelled(manifest, queue, snapshot))
     queue = with_ignored(manifest, queue, snapshot) if any(pod.judged for pod in pods) else queue
     refused = any(pod.violations for pod in pods) or bool(queue and queue.violations)
     edited, own = any(pod.edits for pod in pods), queue.edits if queue is not None else ()

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 from cli.given.manifests import Manifest, Subject
 from cli.judging.patch_applier import apply_patch
-from policies.catalog import Catalog
 from policies.pods.queue_systems import KUEUE
 from policies.rules.queues import keys
 from policies.state.snapshot import Snapshot
 from policies.verdict import Verdict
-from policies.workloads.in_kueue import in_kueue
+from policies.workloads.in_queue import Raw, alone_in_kueue, in_kueue
 from policies.workloads.templates import workload_of
 from webhook.admission.decoding import Unreadable
 from webhook.admission.queues import workload_review
@@ -57,13 +56,18 @@ def with_ignored(manifest: Manifest, found: Verdict | None, snapshot: Snapshot) 
     return replace(found, remarks=(*found.remarks, *ignored))
 
 
-def labelled(manifest: Manifest, queue: Verdict | None, catalog: Catalog) -> tuple[Subject, ...]:
-    """Return the pods of a workload as they are made once it has the label that ``queue`` gives it, if any."""
+def labelled(manifest: Manifest, queue: Verdict | None, snapshot: Snapshot) -> tuple[Subject, ...]:
+    """Return the pods of an object as queue systems leave them: a workload's once it has the label that ``queue`` gives it.
+
+    What came in a review is judged as it came.
+    """
+    if manifest.reviewed:
+        return manifest.subjects
     value = manifest.value
-    known = workload_of(catalog, str(value.get("apiVersion")), str(value.get("kind"))) if queue is not None and queue.edits else None
-    if queue is None or known is None:
-        return manifest.subjects
-    name = next((str(edit.value) for edit in queue.edits if edit.path == KUEUE.path), "")
-    if not name:
-        return manifest.subjects
-    return tuple(replace(s, review=replace(s.review, pod=in_kueue(s.review.pod, known, name))) for s in manifest.subjects)
+    known = workload_of(snapshot.catalog, str(value.get("apiVersion")), str(value.get("kind")))
+    name = next((str(edit.value) for edit in queue.edits if edit.path == KUEUE.path), "") if queue is not None else ""
+
+    def left(pod: Raw) -> Raw:
+        return alone_in_kueue(in_kueue(pod, known, name) if name and known is not None else pod, snapshot.queues)
+
+    return tuple(replace(one, review=replace(one.review, pod=left(one.review.pod))) for one in manifest.subjects)

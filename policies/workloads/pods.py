@@ -11,11 +11,12 @@ from policies.catalog.workload import Base, Place, joined
 from policies.document import Document, InputError
 from policies.patch.json_tree import value_at
 from policies.pods.permissions import QUEUE_NAME
+from policies.pods.queue_systems import VOLCANO_JOB
 from policies.verdict import Path
 from policies.workloads import bases, parts, pod_schema
 from policies.workloads.controllers import CONTROLLERS, Made, Raw, group_of, made_by, pod_of
 from policies.workloads.described import Described, Texts, described
-from policies.workloads.in_kueue import in_kueue
+from policies.workloads.in_queue import in_kueue, in_volcano
 from policies.workloads.parts import Parts
 from policies.workloads.templates import expand, steps, templates, workload_of
 
@@ -84,7 +85,7 @@ def pods_of(document: Document, owner: Owner, catalog: Catalog, around: Around =
 
     ``document`` holds the workload.
     """
-    made, queue = made_by(owner.api_version, owner.kind, owner.workload), _queue_of(document.value)
+    made = made_by(owner.api_version, owner.kind, owner.workload)
     try:
         found = [*_plain(document, owner), *_laid(document, owner, catalog, around)]
     except InputError as error:
@@ -96,7 +97,7 @@ def pods_of(document: Document, owner: Owner, catalog: Catalog, around: Around =
         except InputError as error:
             yield error
         else:
-            yield _templated(one, owner, made, queue, elsewhere)
+            yield _templated(one, owner, made, document.value, elsewhere)
 
 
 def _plain(document: Document, owner: Owner) -> Iterator[tuple[Described, str]]:
@@ -191,11 +192,15 @@ def _check(document: Document, one: Described, catalog: Catalog) -> None:
         raise document.error(one.at if at is None else at, error.message) from None
 
 
-def _templated(one: Described, owner: Owner, made: Made, queue: str, elsewhere: str) -> Templated:
+def _templated(one: Described, owner: Owner, made: Made, value: Raw, elsewhere: str) -> Templated:
     pod = pod_of(one.template, name=owner.name, namespace=owner.namespace, made=made)
+    if queue := _queue_of(value):
+        pod = in_kueue(pod, owner.workload, queue)
+    if (group_of(owner.api_version), owner.kind) == VOLCANO_JOB:
+        pod = in_volcano(pod, value, one.template)
     return Templated(
         template=one.at,
-        pod=in_kueue(pod, owner.workload, queue) if queue else pod,
+        pod=pod,
         user=made.user,
         written=one.template,
         parts=one.parts,

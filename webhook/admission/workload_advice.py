@@ -28,6 +28,7 @@ from policies.state.snapshot import Facts, Snapshot
 from policies.values.untyped import map_at
 from policies.verdict import MOST_AUDITED, Path, Remark, Violation
 from policies.workloads import parts
+from policies.workloads.in_queue import alone_in_kueue
 from policies.workloads.parts import Parts
 from policies.workloads.pods import Around, Owner, Templated, pods_of
 from policies.workloads.templates import workload_of
@@ -157,9 +158,10 @@ def _sentences(made: Templated | InputError, asked: Advised, facts: Facts, *, se
         return
     for error in made.unread:
         yield _notice("part", where=path_text(error.path), message=error.message)
-    request = Request(namespace=asked.namespace, user=made.user, pod=made.pod, dry_run=asked.dry_run)
+    pod = alone_in_kueue(made.pod, facts.snapshot.queues)
+    request = Request(namespace=asked.namespace, user=made.user, pod=pod, dry_run=asked.dry_run)
     about = _Template(path_text(made.template), made.parts, several)
-    yield from _of_pod(about, admission_preview.judge(request, facts), made.pod)
+    yield from _of_pod(about, admission_preview.judge(request, facts), pod)
 
 
 def _asks(made: Templated | InputError, asked: Advised, facts: Facts) -> bool:

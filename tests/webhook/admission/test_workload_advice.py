@@ -537,3 +537,13 @@ def test_keys_of_the_workload_itself() -> None:
     assert advise(plain, WORLD) == ()
     odd = asked("batch/v1", "Job", {"metadata": {"labels": ["x"], "annotations": 1}, "spec": {"template": template()}})
     assert advise(odd, WORLD) == ()
+
+
+@pytest.mark.parametrize(("queue", "told"), [("a", False), ("b", True), (None, True)])
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+def test_what_kueue_gates_is_told_of_its_queue_alone(kind: str, queue: str | None, told: bool) -> None:
+    """Kueue's gate holds its pods, so one with the right label is told nothing."""
+    labels = {"kueue.x-k8s.io/queue-name": queue} if queue else {}
+    world_ = world({"require": {"queue": {"kueue": ["a"]}}}, queues=("kueue",))
+    value = {"metadata": {"name": "w", "labels": labels}, "spec": {"template": template()}}
+    assert any("BERTH-144" in one for one in advise(asked("apps/v1", kind, value), world_)) is told

@@ -1,4 +1,4 @@
-"""Pods of workloads that are in a queue of Kueue's."""
+"""Pods of workloads that are in a queue of Kueue's or Volcano's."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from policies.document import Document
-from policies.workloads.in_kueue import in_kueue
+from policies.workloads.in_queue import alone_in_kueue, in_kueue
 from policies.workloads.pods import Owner, Templated, pods_of
 from policies.workloads.templates import workload_of
-from tests.support.cases.golden import catalog_with
+from tests.support.cases import golden
 
-CATALOG = catalog_with()
+CATALOG = golden.catalog_with()
 QUEUE = "kueue.x-k8s.io/queue-name"
 GATE = {"name": "kueue.x-k8s.io/admission"}
 PARENT = "kueue.x-k8s.io/pod-suspending-parent"
@@ -75,3 +75,47 @@ def test_what_the_author_wrote_stays() -> None:
     assert made["metadata"]["annotations"]["c"] == "d"
     assert made["spec"] == pod["spec"]
     assert in_kueue(made, known, "q") == made
+
+
+@pytest.mark.parametrize(("queues", "held"), [(("kueue",), True), (("slurm-bridge",), False), ((), False)])
+def test_a_pod_that_names_a_queue_is_held_where_kueue_manages_pods(queues: tuple[str, ...], held: bool) -> None:
+    """Kueue's webhook gates it and labels it managed; elsewhere the label is a word that nobody reads."""
+    pod = {"metadata": {"labels": {QUEUE: "q"}}, "spec": {"containers": []}}
+    made = alone_in_kueue(pod, queues)
+    assert (made["metadata"]["labels"].get("kueue.x-k8s.io/managed") == "true") is held
+    assert (made["spec"].get("schedulingGates") == [GATE]) is held
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"labels": {}},
+        {"labels": {QUEUE: ""}},
+        {"labels": {QUEUE: "q", "kueue.x-k8s.io/podset": "main"}},
+        {"labels": {QUEUE: "q"}, "annotations": {PARENT: "deployment"}},
+    ],
+    ids=["no queue", "an empty one", "of a workload that was suspended", "of a workload that is gated"],
+)
+def test_no_other_pod_is_held_for_its_label(metadata: dict[str, Any]) -> None:
+    """Kueue leaves alone the pods of a workload that it manages itself."""
+    pod = {"metadata": metadata, "spec": {"containers": []}}
+    assert alone_in_kueue(pod, ("kueue",)) == pod
+
+
+@pytest.mark.parametrize(("queue", "read"), [({"queue": "gpu"}, "gpu"), ({"queue": ""}, "default"), ({}, "default")])
+def test_pods_of_a_volcano_job_have_its_queue(queue: dict[str, str], read: str) -> None:
+    """Volcano's controller writes it over what the template says, and its webhook gives a job that names none the default."""
+    template = {"metadata": {"annotations": {"volcano.sh/queue-name": "other"}}, **TEMPLATE}
+    (pod,) = _pods("batch.volcano.sh/v1alpha1", "Job", {**queue, "tasks": [{"template": template}]}, None)
+    assert pod["metadata"]["annotations"]["volcano.sh/queue-name"] == read
+
+
+@pytest.mark.parametrize(
+    ("job", "template", "scheduler"),
+    [({}, {}, "volcano"), ({"schedulerName": "a"}, {}, "a"), ({"schedulerName": "a"}, {"schedulerName": "b"}, "b")],
+)
+def test_pods_of_a_volcano_job_have_its_scheduler(job: dict[str, str], template: dict[str, str], scheduler: str) -> None:
+    """The template's own counts first, then the job's, then Volcano's."""
+    spec = {**job, "tasks": [{"template": {"spec": {**TEMPLATE["spec"], **template}}}]}
+    (pod,) = _pods("batch.volcano.sh/v1alpha1", "Job", spec, None)
+    assert pod["spec"]["schedulerName"] == scheduler
