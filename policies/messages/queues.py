@@ -24,6 +24,7 @@ REFUSALS = (
             "queues differ": "{policies:and} admit no queue together: this is a policy conflict, not your pod",
             "removed": "{path} is removed or changed, by which the pod would leave its queue",
             "to queue": "set it to {queues:or}",
+            "to job queue": "set spec.queue of its job to {queues:or}",
             "to any queue": "set it to a queue of {system}",
             "to scheduler": "set it to {scheduler}, and {key} to {queues:or}",
             "to scheduler alone": "set it to {scheduler}",

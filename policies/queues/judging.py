@@ -30,7 +30,19 @@ from policies.values.untyped import maps_in
 from policies.verdict import Path
 
 How = Literal[
-    "queues differ", "node", "scheduler", "no queue", "queue", "group", "owner", "kueue", "kueue queue", "alone", "ungated", "removed"
+    "queues differ",
+    "node",
+    "scheduler",
+    "no queue",
+    "queue",
+    "group",
+    "owner",
+    "kueue",
+    "kueue queue",
+    "job queue",
+    "alone",
+    "ungated",
+    "removed",
 ]
 """Why a pod is past the queue: a name of a phrase of BERTH-144."""
 NODE: Path = ("spec", "nodeName")
@@ -90,6 +102,8 @@ def _past(pod: Pod, system: System, required: Required, *, made: bool, joined: J
     value = joined.queue if joined is not None and joined.on_pod else value_of(pod, system)
     if made and system is VOLCANO and _kind(pod) == VOLCANO_JOB:  # its controller writes both
         value = pod.annotations.get(VOLCANO_JOB_QUEUE)
+        if isinstance(value, str) and not required.admits(system, value):
+            return Past(how="job queue", system=system, about=("metadata", "annotations", VOLCANO_JOB_QUEUE), value=value)
     elif there := next(iter(grouped(pod, system)), None):
         return Past(how="group", system=system, about=there)
     if pod.metadata.get("ownerReferences"):

@@ -108,6 +108,8 @@ def _fact(found: Past, required: Required) -> Phrase:
             return phrase(found.how)
         case "scheduler":
             return phrase(found.how, path=path, value=cut(found.value, _SHOWN), system=system)
+        case "job queue":
+            return phrase("queue", path=path, value=cut(found.value, _SHOWN))
         case "queue" | "kueue queue" | "ungated":
             return phrase(found.how, path=path, value=cut(found.value, _SHOWN))
         case "group" | "removed":
@@ -122,6 +124,8 @@ def _advice(found: Past, required: Required) -> Phrase:
             return phrase("mend the policies")
         case "node" | "group" | "owner":
             return phrase("remove")
+        case "job queue":
+            return phrase("to job queue", queues=queues)
         case "removed":
             return phrase("leave it")
         case "kueue":
@@ -143,5 +147,6 @@ def _more(found: Past, required: Required) -> Iterator[Phrase]:
         yield phrase("maker")
     elif found.how in ("kueue", "alone"):
         yield phrase("pods in kueue")
-    if len(queues) > _FIRST and found.how in ("scheduler", "no queue", "queue", "kueue", "alone", "kueue queue") and ANY not in queues:
+    about_queues = ("scheduler", "no queue", "queue", "kueue", "alone", "kueue queue", "job queue")
+    if len(queues) > _FIRST and found.how in about_queues and ANY not in queues:
         yield phrase("allowed", queues=queues[:_MOST])
