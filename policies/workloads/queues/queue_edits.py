@@ -97,13 +97,12 @@ def _of_pod(made: Made, one: Asking, policies: Sequence[Compiled]) -> _Given | R
         return None
     if pod.scheduler not in ("", DEFAULT_SCHEDULER, system.scheduler):
         return None
+    found = _Given(system=system, queue=queue, policies=default.policies)
     if merged.required is not None and not merged.required.admits(system, queue):
-        return default_queue.idle(
-            "queue not required", Idle(system=system, queue=queue, policies=default.policies, why="queue not required")
-        )
+        return _idle(found, "queue not required")
     if system is SLURM and pod.claims:  # its webhook refuses such pods (slurm-bridge internal/admission)
-        return _idle(_Given(system=system, queue=queue, policies=default.policies), "queue and claims")
-    return _Given(system=system, queue=queue, policies=default.policies)
+        return _idle(found, "queue and claims")
+    return found
 
 
 def _idle(one: _Given, why: Why) -> Remark:

@@ -25,13 +25,13 @@ from policies.verdict import MOST_AUDITED, Edit, Path, Remark, Verdict, Violatio
 from policies.workloads.queues import queue_edits
 from policies.workloads.queues.queued import Made, Pods, past, read
 
-Known = set[tuple[str, Phrase]]
-"""What was wrong before an update, by ``Violation.key``."""
+_FEW = 16
+"""Of a workload with more pods that ask for GPUs, fewer policies in Audit and Warn are evaluated: they would delay other reviews."""
 
 
-def speaks(facts: Facts) -> bool:
-    """Return whether any policy of the namespace is about queues."""
-    return any(_speaks(compiled) for compiled in facts.policies)
+def speaks(facts: Facts, phase: Phase) -> bool:
+    """Return whether any policy of the namespace is about queues, as far as this phase judges it."""
+    return any(_speaks(compiled) if phase == "mutate" else compiled.policy.require.queue is not None for compiled in facts.policies)
 
 
 def requires(facts: Facts) -> bool:
@@ -65,13 +65,13 @@ def judge(made: Made, facts: Facts, phase: Phase, *, update: bool = False, befor
     one = _Judged(made, pods, facts, phase, before, None if before is None else read(before, facts))
     now = one.under(enforced)
     standing = one.standing(enforced) if phase == "mutate" else []
-    mutates = phase == "mutate"
+    mutates, most = phase == "mutate", max(1, MOST_AUDITED * _FEW // max(_FEW, len(pods.asking)))
     return Verdict(
         edits=now.edits,
         violations=() if mutates else now.violations,
         remarks=now.remarks,
-        would=tuple(one.would([*enforced, soft], soft, now, standing) for soft in softer[:MOST_AUDITED]),
-        uncounted=max(0, len(softer) - MOST_AUDITED),
+        would=tuple(one.would([*enforced, soft], soft, now, standing) for soft in softer[:most]),
+        uncounted=max(0, len(softer) - most),
         matched=tuple(c.policy.id for c in matched),
         judged=bool(matched),
         patch=one.patch(now.edits, standing) if mutates else (),

@@ -156,8 +156,11 @@ def _of_system(made: Made, system: System, required: Required, *, by_controller:
         return None
     if system is SLURM and _of_its_makings(made):
         return None
-    if map_at(made.value, "metadata").get("ownerReferences") and not (system is SLURM and _is_root(made)):
-        return None if by_controller else Past(how="owner", system=system, about=_OWNERS)
+    if map_at(made.value, "metadata").get("ownerReferences"):
+        if not by_controller:
+            return Past(how="owner", system=system, about=_OWNERS)
+        if system is not SLURM or not _is_root(made):
+            return None
     value = said(made, system)
     if value is None:
         return Past(how="no queue", system=SLURM, about=SLURM.path) if system is SLURM else None

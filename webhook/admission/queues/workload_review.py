@@ -64,7 +64,7 @@ def judged(one: WorkloadReview, snapshot: Snapshot) -> Verdict:
 
 def _queued(one: WorkloadReview, made: Made, facts: Facts) -> Verdict:
     """Return the verdict of policies on its queue. Raises Unreadable."""
-    if not queue_verdict.speaks(facts):
+    if not queue_verdict.speaks(facts, "validate"):
         return Verdict(judged=False)
     update = one.asked.operation == "UPDATE"
     try:
@@ -96,7 +96,11 @@ def _before(one: WorkloadReview, made: Made, facts: Facts) -> Made | None:
 def labelled(one: WorkloadReview, snapshot: Snapshot) -> Verdict:
     """Return what defaults make of a new workload, and what policies in Audit and Warn would. One that can't be read is left as it is."""
     facts = snapshot.facts_for(one.asked.namespace)
-    made = _made(one.asked, one.asked.workload, snapshot) if one.asked.operation == "CREATE" and queue_verdict.speaks(facts) else None
+    made = (
+        _made(one.asked, one.asked.workload, snapshot)
+        if one.asked.operation == "CREATE" and queue_verdict.speaks(facts, "mutate")
+        else None
+    )
     try:
         return queue_verdict.judge(made, facts, "mutate") if made is not None else Verdict(judged=False)
     except _UNREAD:

@@ -296,3 +296,18 @@ def test_a_wrapper_past_the_queue_is_refused() -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": template()["spec"]}
     assert "BERTH-144" in refused({"metadata": {"name": "w"}, "spec": {"components": [{"template": pod}]}}, REQUIRES, kind=WRAPPER)
     assert "BERTH-144" in refused(job(owner=("workload.codeflare.dev/v1beta2", "AppWrapper")), REQUIRES)
+
+
+def test_of_a_large_workload_fewer_policies_are_evaluated(lines: list[Raw]) -> None:
+    """And how many were not is said."""
+    sets = [{"name": f"r{i}", "template": {"spec": {"template": template()}}} for i in range(64)]
+    snapshot = world(*(("Audit", REQUIRES) for _ in range(6)))
+    asked(review({"metadata": {"name": "s"}, "spec": {"replicatedJobs": sets}}, JOB_SET), snapshot)
+    assert (len(lines[-1]["would"]), lines[-1]["notAudited"]) == (4, 2)
+
+
+def test_an_owner_of_an_authors_own_is_no_cron_job() -> None:
+    """Slurm bridge may follow it to another object's words."""
+    require = {"require": {"queue": {"slurm": ["gpu"]}}}
+    within = job(annotations={PARTITION: "gpu"}, owner=("batch/v1", "CronJob"), schedulerName="slurm-bridge-scheduler")
+    assert "BERTH-144" in refused(within, require)
