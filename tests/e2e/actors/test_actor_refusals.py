@@ -107,9 +107,9 @@ def test_the_pod_of_a_job_is_refused_for_everything(world: Judged, row: str) -> 
     assert codes(world, {**made, "metadata": {**made["metadata"], **owned(job)}}) == EVERYTHING
 
 
-def test_a_fraction_by_annotation_is_spared_its_place_alone(world: Judged) -> None:
-    """It asks for no resource, so nothing is said of counts and equality; its caps hold."""
-    assert codes(world, wrong(NONE, annotations={"gpu-fraction": "0.5"})) == CAPS
+def test_a_fraction_by_annotation_is_judged_by_its_place_too(world: Judged) -> None:
+    """It asks for no resource, so nothing is said of counts and equality; its caps and its place hold."""
+    assert codes(world, wrong(NONE, annotations={"gpu-fraction": "0.5"})) == {"BERTH-121", *CAPS}
 
 
 def test_what_the_kubelet_already_runs_is_not_refused(world: Judged) -> None:
