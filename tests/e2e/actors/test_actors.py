@@ -101,7 +101,7 @@ ROWS: dict[str, tuple[Made, Cells]] = {
     "Kueue pod group": (of_a_pod_group, replace(QUEUED, affinity=False)),
     "Slurm bridge": (bare(schedulerName="slurm-bridge-scheduler", nodeSelector=A10G), replace(QUEUED, affinity=False)),
     "fraction": (
-        bare(NO_GPU, {"annotations": FRACTION}, schedulerName="kai-scheduler", nodeSelector=A10G),
+        bare(NO_GPU, {"annotations": FRACTION}, schedulerName="kai-scheduler", nodeSelector={"kubernetes.io/hostname": "a10g"}),
         replace(ALL, resource=None, node="a10g"),
     ),
     "claims only": (bare(CLAIMED, **claiming()), replace(ALL, affinity=False, resource=None, node="a10g")),
