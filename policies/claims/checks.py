@@ -9,7 +9,7 @@ from typing import Any
 
 from policies.catalog import Catalog
 from policies.claims.claim_request import Part
-from policies.claims.confinement import FIELDS, device_fields, has_such, types_of
+from policies.claims.confinement import FIELDS, can_be_told, device_fields, has_such, types_of
 from policies.lru import LruCache
 from policies.messages import phrase
 from policies.objects.wording import cut
@@ -132,7 +132,8 @@ def _has_such(part: Part, policies: Sequence[Compiled], demands: Sequence[Constr
     if not part.vendor:
         return False
     if demands[0].axis == "machine":
-        return has_such(part.vendor, [device_fields(c.policy.require.machine) for c in policies], catalog)
+        machines = [device_fields(c.policy.require.machine) for c in policies]
+        return has_such(part.vendor, machines, catalog) and (part.devices is None or can_be_told(part.devices, machines, catalog))
     if part.devices is None or part.devices.type is None:
         return True
     allowed = types_of(

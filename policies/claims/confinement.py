@@ -94,6 +94,15 @@ def of_machines(devices: PublishedDevices, catalog: Catalog, machines: Iterable[
     return _short(Confinement(tuple(wanted), tuple(lacking)))
 
 
+def can_be_told(devices: PublishedDevices, machines: Iterable[Machine], catalog: Catalog) -> bool:
+    """Return whether the driver's names tell any model that is inside of these machine fields, where they list what is wanted: a device
+    that can't be told from others is inside of no list."""
+    given = [m for m in machines if m != Machine()]
+    gpus = [gpu for gpu in catalog.gpus if gpu.vendor == devices.vendor]
+    left = given if _families(devices, gpus, given) is None else [replace(m, families=None) for m in given]
+    return devices.model is None or not any(_narrows(m) for m in left) or _models(devices, gpus, left, catalog)[0] is not None
+
+
 def _of(constraints: Iterable[Constraint], *names: str) -> list[Constraint]:
     return [c for c in constraints if c.axis == "machine" and c.field.rpartition(".")[2] in names]
 
