@@ -3,7 +3,7 @@
 Two clusters have the same machines: on one a device plugin offers their GPUs, on the other a DRA driver publishes them, and its class takes
 the name nvidia.com/gpu too (KEP-5004); a second class has a name of its own, and each has one by its own name besides. Each random pod is
 admitted in each spelling under the same policies, and placed by the real scheduler, alone: all on a GPU that the policies allow, or all
-refused, or all waiting.
+refused, or all waiting. In ``make prove`` so does Kubernetes 1.36, where DRA extended resources are beta and on unless switched off.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ from tests.reference import claims as reference
 from tests.support.cases.golden import catalog_with, policies_of
 from tests.support.claims import published_devices as dra
 from tests.support.claims import random_claims
-from tests.support.counts import count
+from tests.support.counts import count, only_in_prove
 from tests.support.generators.written_claims import claim, exactly
 from tests.support.snapshots import build
 from tests.testcluster.addons import nodes
 from tests.testcluster.controlplane.api import Raw
-from tests.testcluster.controlplane.cluster import Cluster
+from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.fixtures import control_plane
+from tests.testcluster.programs import CURRENT
 
 CATALOG = catalog_with()
 DRIVER = "gpu.nvidia.com"
@@ -55,6 +56,7 @@ OTHER = "example.com/gpu"
 _NAMED = dra.class_of(DRIVER, OTHER, "gpu")
 CLASSES = (dra.class_of(DRIVER, NVIDIA, "gpu"), {**_NAMED, "metadata": {"name": "whole"}})
 NAMES = {"by name": NVIDIA, "by another": OTHER, "by the class": f"{IMPLICIT}{DRIVER}", "by the other class": f"{IMPLICIT}whole"}
+BETA = "kubernetes-1.36"
 REFUSED, WAITS = "refused", "waits"
 _number = numbers()
 
@@ -63,6 +65,8 @@ _number = numbers()
 class Clusters:
     plugin: Cluster
     dra: Cluster
+    pods: int
+    """to be tried"""
 
 
 def gpus() -> Iterator[Gpu]:
@@ -71,10 +75,11 @@ def gpus() -> Iterator[Gpu]:
         yield found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=[CURRENT, pytest.param(BETA, marks=only_in_prove)])
 def clusters(request: pytest.FixtureRequest) -> Iterator[Clusters]:
     """One machine of each model on both."""
-    with control_plane(request.session) as plugin, control_plane(request.session) as by_dra:
+    options = Options(release=request.param)
+    with control_plane(request.session, options) as plugin, control_plane(request.session, options) as by_dra:
         machines = [nodes.whole(gpu.model.lower(), gpu, ON_EACH) for gpu in gpus()]
         nodes.add(plugin, *machines)
         nodes.add(by_dra, *(replace(machine, resources={}) for machine in machines))
@@ -82,7 +87,7 @@ def clusters(request: pytest.FixtureRequest) -> Iterator[Clusters]:
             by_dra.api.create(one)
         for gpu in gpus():
             by_dra.api.create(dra.slice_of(gpu.model.lower(), DRIVER, list(devices(gpu))))
-        yield Clusters(plugin, by_dra)
+        yield Clusters(plugin, by_dra, count(12, 500) if request.param == CURRENT else 40)
 
 
 def devices(gpu: Gpu) -> Iterator[Raw]:
@@ -102,7 +107,7 @@ def test_all_spellings_come_to_the_same(clusters: Clusters) -> None:
     """What differs has a cause that is known: where a policy admits time-sliced GPUs alone, nodes with a device plugin may be such, and
     devices of a driver are not."""
     random, same, different = Random(41), Counter[str](), Counter[str]()
-    while same.total() + different.total() < count(12, 500):
+    while same.total() + different.total() < clusters.pods:
         policies = random_claims.policies(random, defaults=False)
         if UNSAID in str(policies):
             continue  # on neither cluster can it be said, and the author is told (BERTH-205, BERTH-242)
