@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from policies.engine import evaluate
+from policies.facts.cluster_facts import ClusterFacts
+from policies.facts.device_requests import DeviceClass
+from policies.facts.served_resources import IMPLICIT
 from policies.request import Request
 from policies.verdict import Violation
 from tests.support.cases import golden
@@ -33,6 +36,22 @@ def test_the_fix_is_within_the_first_200_characters(name: str, container: str, l
     """Long resource names are not said twice."""
     for violation in violations(name, container, limit, request_):
         assert len(f"{violation.code}: {violation.fact}; {violation.fix}.") <= 200
+
+
+NAMED = {
+    "whole": DeviceClass("gpu.nvidia.com", "example.com/gpu", (("gpu.nvidia.com/type", "gpu"),), True),
+    "acme": DeviceClass("dra.acme.example", "acme.example/device"),
+    "odd": DeviceClass("", "odd.example/device"),
+}
+
+
+@pytest.mark.parametrize("name", [*(one.extended for one in NAMED.values()), *(f"{IMPLICIT}{name}" for name in (*NAMED, "nobody-knows"))])
+@pytest.mark.parametrize(("request_", "equal"), [("1", False), (None, False), ("2", True)], ids=["less", "null", "equal"])
+def test_every_name_of_a_class_has_equal_amounts(name: str, request_: Any, equal: bool) -> None:
+    """Its own, the one that every class has, and that of a class of which nothing is known: the API server lets 1 of 2 pass."""
+    facts = build(golden.policies_of([POLICY], CATALOG), CATALOG, cluster=ClusterFacts(device_classes=NAMED)).facts_for("ml")
+    pod = {"spec": {"containers": [{"name": "c", "resources": {"limits": {name: "2"}, "requests": {name: request_}}}]}}
+    assert bool(evaluate(Request(namespace="ml", pod=pod), facts).violations) is not equal
 
 
 def test_a_null_amount_is_no_number_of_devices() -> None:
