@@ -209,8 +209,7 @@ class _Template:
         return _first_whole(f"{remark.code}: {remark.text_at(self._place)}", f"{remark.code} ({self.path}): {remark.text}")
 
     def _ways(self, violation: Violation, opening: str, named: str) -> Iterator[str]:
-        """Yield the sentence in two forms, each naming the template once: by the paths in the fact, or before
-        it."""
+        """Yield the sentence in two forms, each naming the template once: by the paths in the fact, or before it."""
         fact = f"{violation.fact}; {violation.fix}"
         placed = f"{violation.fact_at(self._place)}; {violation.fix_at(self._place)}"
         yield f"{violation.code} ({named if self.several and placed == fact else opening}): {placed}"
@@ -236,8 +235,7 @@ def _expect_workload(request: dict[str, Any]) -> None:
 
 
 def _kind(request: dict[str, Any]) -> tuple[str, str]:
-    """Return apiVersion and kind of the object under review, which may have been converted to an equivalent
-    one."""
+    """Return apiVersion and kind of the object under review, which may have been converted to an equivalent one."""
     kind = request.get("kind")
     texts = [kind.get(field) for field in ("group", "version", "kind")] if isinstance(kind, dict) else []
     match texts:
