@@ -104,8 +104,8 @@ def whole(device: Raw) -> bool:
 
 
 def test_all_spellings_come_to_the_same(clusters: Clusters) -> None:
-    """On the newest Kubernetes, and in ``make prove`` on 1.36. What differs has a cause that is known: where a policy admits time-sliced GPUs alone, nodes with a device plugin may be such, and
-    devices of a driver are not."""
+    """On the newest Kubernetes, and in ``make prove`` on 1.36. What differs has a cause that is known: where a policy admits time-sliced
+    GPUs alone, nodes with a device plugin may be such, and devices of a driver are not."""
     random, same, different = Random(41), Counter[str](), Counter[str]()
     while same.total() + different.total() < clusters.pods:
         policies = random_claims.policies(random, defaults=False)
