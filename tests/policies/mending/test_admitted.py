@@ -44,6 +44,9 @@ NOT_OF_FIELDS = (
     "queue/required-of-kueue",
     "queue/required-of-kueue-and-a-gate-that-nobody-lifts",
     "queue/required-of-kueue-and-a-label-of-the-authors",
+    "queue/required-of-kueue-and-a-pod-alone",
+    "queue/required-of-kueue-and-a-workload-of-an-unknown-kind",
+    "queue/required-of-kueue-and-no-gate",
 )
 """Cases that something beside the fields of the pod decides: a claim of its own, words of another scheduler, its workload's queue."""
 OF_CLAIMS = "dra/"
