@@ -123,6 +123,6 @@ def _version(one: Raw) -> _Version:
     metadata = one["metadata"]
     try:
         contents = hash(orjson.dumps(one))
-    except ValueError:  # nested deeper than orjson writes, which is rare
+    except TypeError:  # nested deeper than orjson writes, which is rare, or text that is no UTF-8
         contents = next(_UNLIKE)
     return _Version(metadata.get("uid", ""), metadata["resourceVersion"], contents)

@@ -14,7 +14,7 @@ import pytest
 from cli.main import main
 from policies.audit.outcomes import FINDINGS
 from tests.cli.inspect.test_effective import somebody
-from tests.e2e.audit.audited import SPECS, Audited
+from tests.e2e.audit.audited import GROUP, SPECS, Audited
 from tests.support.counts import PROVE, count
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster.addons import installed, nodes
@@ -239,7 +239,8 @@ def test_the_api_server_away(audited: Audited) -> None:
     audited.create(5)
     restarting.kill(audited.cluster, "kube-apiserver")
     restarting.start(audited.cluster, "kube-apiserver")
-    audited.until(lambda: audited.cluster.api.call("GET", f"/apis/{REPORTS}/reports").ok, "reports to be served again")
+    served = (f"/apis/{REPORTS}/reports", *(f"/apis/{GROUP}/{plural}" for plural in ("clustergpupolicies", "gpupolicies")))
+    audited.until(lambda: all(audited.cluster.api.call("GET", path).ok for path in served), "reports and policies to be served again")
     audited.create(5)
     audited.up_to_date()
 

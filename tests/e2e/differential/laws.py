@@ -173,9 +173,17 @@ def none_made_pending(observed: Observed) -> Finding:
     by_hand = observed.node(observed.case.by_hand)
     if by_hand is None:
         return "no node inside the policy takes it"
+    if any(by_hand.offer(name) is None for name in _of_which(observed)):
+        return "a part of a GPU, of which that node has none"
     if observed.node("judged") is not None:
         return KEPT
     return Broken(f"{by_hand.name} takes it by hand; with Berth: {observed.run.why(observed.case, 'judged')}")
+
+
+def _of_which(observed: Observed) -> Mapping[str, int]:
+    """The devices that it asks for by name, else the GPU of which it asks for a part by annotation."""
+    in_part = not observed.stored.devices and observed.case.requested.is_fraction
+    return {"nvidia.com/gpu": 1} if in_part else observed.stored.devices
 
 
 def none_inside_closed(observed: Observed) -> Finding:
@@ -184,7 +192,7 @@ def none_inside_closed(observed: Observed) -> Finding:
     if not observed.case.held or wish is None:
         return "not tried on single nodes"
     regions = [*observed.case.required, *wish.regions]
-    inside = [node for node in observed.case.held if is_inside(observed.case.world, regions, node, observed.stored.devices)]
+    inside = [node for node in observed.case.held if is_inside(observed.case.world, regions, node, _of_which(observed))]
     taking = [node for node in inside if observed.run.takes(observed.case, "bare", node)]
     if closed := [node.name for node in taking if not observed.run.takes(observed.case, "held", node)]:
         return Broken(f"closed to what was stored: {', '.join(closed)}")

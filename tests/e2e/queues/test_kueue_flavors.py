@@ -270,4 +270,5 @@ def test_kueue_goes(world: World) -> None:
         return all(reply.ok and not reply.warnings for reply in replies)
 
     world.cluster.wait_for(silent, "Berth to know that LocalQueues are gone")
-    assert world.berth.metric("berth_watch_healthy", kind="LocalQueue") == 1
+    world.cluster.wait_for(lambda: world.berth.metric("berth_watch_healthy", kind="LocalQueue") == 1, "Berth to want none of them")
+    assert silent()
