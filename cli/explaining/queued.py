@@ -14,8 +14,7 @@ from policies.kueue.waiting import Standing
 from policies.pods.permissions import QUEUE_NAME
 from policies.state.snapshot import Facts
 from policies.values.untyped import map_at, text_of
-from policies.workloads.pods import Owner
-from policies.workloads.templates import workload_of
+from policies.workloads.pods import describing
 
 WIDEST = 300
 """Characters of what Kueue says that are shown."""
@@ -62,12 +61,9 @@ def of(asked: Asked, made_of: Manifest | None, facts: Facts) -> Queued | None:
 
 def _told(value: Mapping[str, Any], namespace: str, facts: Facts) -> str:
     """Return what the author was told when the workload was made: its queue has no place for it; "" if it may have one."""
-    known = workload_of(facts.snapshot.catalog, text_of(value.get("apiVersion")), text_of(value.get("kind")))
-    if known is None or not known.describes_pods:
-        return ""
-    name = text_of(map_at(value, "metadata").get("name"))
-    owner = Owner(api_version=str(value["apiVersion"]), kind=str(value["kind"]), name=name, namespace=namespace, workload=known)
-    return next(map(str, places.remarks(value, owner, facts)), "")
+    api_version, kind, name = text_of(value.get("apiVersion")), text_of(value.get("kind")), text_of(map_at(value, "metadata").get("name"))
+    owner = describing(facts.snapshot.catalog, api_version, kind, name=name, namespace=namespace)
+    return next(map(str, places.remarks(value, owner, facts)), "") if owner is not None else ""
 
 
 def _words(one: Standing, namespace: str) -> tuple[str, str]:

@@ -102,6 +102,7 @@ class Catalog:
     """MIG profile as in a resource name -> (least, most) share of a GPU that it takes, by compute or
     memory, over the models that have it."""
 
+    reserved_prefixes: tuple[str, ...] = field(default=(), init=False, repr=False, compare=False)
     right_keys: Mapping[Where, frozenset[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Of ``reserved_keys``, the whole keys of which nothing is to be said in labels, or in annotations."""
 
@@ -111,6 +112,7 @@ class Catalog:
         object.__setattr__(self, "held_owners", frozenset(owner for w in self.workloads if w.kueue == "suspends" for owner in w.owners))
         object.__setattr__(self, "codes", codes_of(self.model_names, self.machine_families()))
         object.__setattr__(self, "slice_shares", slice_shares(self.gpus))
+        object.__setattr__(self, "reserved_prefixes", tuple(one.prefix for one in self.reserved_keys))
         right = {where: frozenset[str]().union(*(one.right(where) for one in self.reserved_keys)) for where in PLACES}
         object.__setattr__(self, "right_keys", right)
 

@@ -36,6 +36,11 @@ class PublishedDevices:
     memory: str | None = None
     """The capacity with the memory in bytes; of a slice, its own."""
 
+    @property
+    def type_key(self) -> str:
+        """The qualified name of the attribute ``type``, as DeviceClasses select it; "" if there is none."""
+        return "/".join(self.qualified(self.type)) if self.type is not None else ""
+
     def names(self, gpu: Gpu) -> tuple[str, ...]:
         """Return the names that the driver gives to a model, with dashes if it has ``spaces``; () if none is known."""
         return (*(gpu.products if self.spaces else ()), *self.named.get(gpu.model, ()))

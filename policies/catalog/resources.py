@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+OF_A_CLASS = "deviceclass.resource.kubernetes.io/"
+"""The prefix of the extended resource that every DeviceClass has (k8s.io/api/resource/v1 ResourceDeviceClassPrefix)."""
 ResourceKind = Literal["gpu", "shared", "mig", "partition", "part", "dra", "other"]
 
 

@@ -79,7 +79,6 @@ def _part(path: Path, choice: Choice, texts: tuple[str, ...], snapshot: Snapshot
         return Part(path, choice, vendor, None, "", False, texts)
     if known is None:
         return Part(path, choice, vendor, devices, devices.classes.get(name, ""), False, texts)
-    key = None if devices.type is None else "/".join(devices.qualified(devices.type))
     demanded = dict(known.equal)
-    type_ = demanded.pop(key, "") if key is not None else ""
+    type_ = demanded.pop(devices.type_key, "")
     return Part(path, choice, vendor, devices, type_, known.plain and not demanded, texts)

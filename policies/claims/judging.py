@@ -13,7 +13,6 @@ workload are left to the review of the pod.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -25,6 +24,7 @@ from policies.claims.claim_request import ClaimRequest, Part, parts
 from policies.claims.defaults import certain
 from policies.messages import OF_EDITS
 from policies.offers.constraints import Compiled
+from policies.outcome import Outcome
 from policies.patch import applied
 from policies.patch.applied import APPLIED, digest, digest_at
 from policies.patch.json_patch import pointer
@@ -33,7 +33,7 @@ from policies.planning.devices import of_claim
 from policies.policy import Policy
 from policies.state.snapshot import Facts
 from policies.values.untyped import map_at
-from policies.verdict import LARGE, MOST_AUDITED, MOST_FOUND, Edit, Path, Remark, Verdict, Violation, Would
+from policies.verdict import LARGE, MOST_AUDITED, MOST_FOUND, Edit, Remark, Verdict
 
 
 def judge(request: ClaimRequest, facts: Facts) -> Verdict:
@@ -53,7 +53,10 @@ def judge(request: ClaimRequest, facts: Facts) -> Verdict:
         edits=outcome.edits,
         violations=outcome.violations,
         remarks=outcome.remarks,
-        would=tuple(_would(asked, [c for c in matched if c.mode == "Enforce" or c is one], one, outcome) for one in softer[:most]),
+        would=tuple(
+            asked.under([c for c in matched if c.mode == "Enforce" or c is one]).would(one.policy, one.mode, outcome)
+            for one in softer[:most]
+        ),
         uncounted=max(0, len(softer) - most),
         matched=tuple(c.policy.id for c in matched),
         patch=outcome.patch,
@@ -70,22 +73,12 @@ def _may_match(policy: Policy, least: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
-    """What comes of a claim under one set of policies."""
-
-    edits: tuple[Edit, ...] = ()
-    violations: tuple[Violation, ...] = ()
-    remarks: tuple[Remark, ...] = ()
-    patch: tuple[dict[str, Any], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class _Claim:
     request: ClaimRequest
     asked: Asked
     least: int
 
-    def under(self, policies: Sequence[Compiled]) -> _Outcome:
+    def under(self, policies: Sequence[Compiled]) -> Outcome:
         """Return what comes of it under these policies together."""
         refused = list(islice(checks.violations(self.asked, policies), MOST_FOUND))
         defaulting = [c for c in policies if certain(c.policy, self.least)]
@@ -107,8 +100,8 @@ class _Claim:
             remarks |= dict.fromkeys(default.remarks)
             unsaid |= dict.fromkeys(selectors.unsaid(part, (*confinement.lacking, *default.lacking)))
         if refused:
-            return _Outcome((), tuple(refused), tuple(remark for remark in remarks if remark.code not in OF_EDITS))
-        return _Outcome(tuple(edits), (), (*remarks, *unsaid), self._patch(edits, theirs))
+            return Outcome((), tuple(refused), tuple(remark for remark in remarks if remark.code not in OF_EDITS))
+        return Outcome(tuple(edits), (), (*remarks, *unsaid), self._patch(edits, theirs))
 
     def _patch(self, edits: Sequence[Edit], theirs: Iterable[tuple[Part, list[str]]]) -> tuple[dict[str, Any], ...]:
         made = self.request.made
@@ -131,23 +124,3 @@ def _standing(made: Mapping[str, Any], came: Any, theirs: Iterable[tuple[Part, l
 
 def _digest(text: str) -> str:
     return digest({"cel": {"expression": text}})
-
-
-def _would(asked: _Claim, policies: Sequence[Compiled], one: Compiled, now: _Outcome) -> Would:
-    """Return what one policy in Audit or Warn would add: ``policies`` are those in force and it."""
-    then = asked.under(policies)
-    done, known = {_deed(edit) for edit in now.edits}, {violation.key for violation in now.violations}
-    places = {edit.path for edit in then.edits}
-    return Would(
-        policy=one.policy.id,
-        mode=one.mode,
-        edits=tuple(edit for edit in then.edits if _deed(edit) not in done),
-        dropped=() if then.violations else tuple(edit for edit in now.edits if edit.path not in places),
-        violations=tuple(violation for violation in then.violations if violation.key not in known),
-        remarks=tuple(remark for remark in then.remarks if one.policy.id in remark.policies),
-        patch=then.patch,
-    )
-
-
-def _deed(edit: Edit) -> tuple[Path, str]:
-    return edit.path, json.dumps(edit.value, sort_keys=True)

@@ -6,12 +6,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from policies.catalog import Catalog
+from policies.catalog.resources import OF_A_CLASS
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import DeviceClass
 from policies.policy import Sharing
 
-IMPLICIT = "deviceclass.resource.kubernetes.io/"
-"""The prefix of the name that every class has (k8s.io/api/resource/v1 ResourceDeviceClassPrefix)."""
 _WAYS: tuple[Sharing, ...] = ("Exclusive", "MIG")
 
 
@@ -36,7 +35,7 @@ def served(facts: ClusterFacts, catalog: Catalog) -> dict[str, Served]:
         one = _of_class(name, known, catalog.driver(facts.driver(name)), catalog)
         if one is None:
             continue
-        found[IMPLICIT + name] = one
+        found[OF_A_CLASS + name] = one
         listed = catalog.resource(known.extended) if known is not None else None
         if known is not None and known.extended and listed is None:
             found.setdefault(known.extended, one)
@@ -49,6 +48,6 @@ def _of_class(name: str, known: DeviceClass | None, driver: str, catalog: Catalo
         return None
     if devices is None or devices.type is None:
         return Served(vendor)
-    type_ = dict(known.equal).get("/".join(devices.qualified(devices.type)), "") if known is not None else devices.classes.get(name, "")
+    type_ = dict(known.equal).get(devices.type_key, "") if known is not None else devices.classes.get(name, "")
     ways = [way for way in _WAYS if type_ in devices.sharing.get(way, ())]
     return Served(vendor, ways[0]) if ways else Served(vendor, mixed=True)

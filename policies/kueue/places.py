@@ -28,8 +28,7 @@ from policies.state.snapshot import Facts
 from policies.values.untyped import map_at
 from policies.verdict import Remark
 from policies.workloads.pods import ALONE, Around, Owner, Templated, pods_of
-from policies.workloads.queues import queued
-from policies.workloads.queues.queued import Made
+from policies.workloads.queues.queued import has_parent
 
 NAME = "queue_places"
 MOST_TEMPLATES = 16
@@ -45,7 +44,7 @@ def asks(value: Any, owner: Owner, facts: Facts) -> bool:
         and owner.workload.kueue is not None
         and isinstance(labels.get(QUEUE_NAME), str)
         and bool(labels[QUEUE_NAME])
-        and not queued.has_parent(Made(user="", value=value, catalog=facts.snapshot.catalog, owner=owner, around=ALONE), KUEUE)
+        and not has_parent(value, facts.snapshot.catalog, KUEUE)
     )
 
 

@@ -141,7 +141,7 @@ class Readers:
             users=frozenset(self._users) | (makers if "queues" in self._parts else frozenset()),
             workload_labels=frozenset(self._catalog.workload_labels),
             makers=makers,
-            reserved=tuple(one.prefix for one in self._catalog.reserved_keys),
+            reserved=self._catalog.reserved_prefixes,
             right=self._catalog.right_keys,
         )
 

@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from policies.catalog import LONGEST_NAME, Catalog, Resource
+from policies.catalog.resources import OF_A_CLASS
 from policies.messages import phrase
 from policies.verdict import Remark
 
@@ -32,7 +33,7 @@ _QUALIFIED = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9
 def is_extended(name: str) -> bool:
     """Return whether a pod may ask for it as an extended resource (k8s.io/kubernetes
     pkg/apis/core/v1/helper IsExtendedResourceName)."""
-    native = name.partition("/")[0].endswith("kubernetes.io") and not name.startswith("deviceclass.resource.kubernetes.io/")
+    native = name.partition("/")[0].endswith("kubernetes.io") and not name.startswith(OF_A_CLASS)
     return len(name) <= LONGEST_NAME and not native and bool(_QUALIFIED.fullmatch(name)) and not name.startswith("requests.")
 
 

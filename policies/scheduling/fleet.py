@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from policies.catalog import Catalog
+from policies.catalog.resources import OF_A_CLASS
 from policies.facts import cluster_facts
 from policies.offers.table import Table
 from policies.pods.view import DEFAULT_SCHEDULER
@@ -83,7 +84,7 @@ def fleet_of(
         open_ended = any(key in node.labels for node in found for key in managed)
     classes = [entry.value for one in by_kind["DeviceClass"] for entry in cluster_facts.read("DeviceClass", one)]
     names = [cluster_facts.read("DeviceClass", one)[0].key for one in by_kind["DeviceClass"] if cluster_facts.read("DeviceClass", one)]
-    delegated = {one.extended for one in classes if one.extended} | {f"deviceclass.resource.kubernetes.io/{name}" for name in names}
+    delegated = {one.extended for one in classes if one.extended} | {f"{OF_A_CLASS}{name}" for name in names}
     return Fleet(groups=grouped(found), pools=pools, startup=startup, delegated=frozenset(delegated), open_ended=open_ended)
 
 

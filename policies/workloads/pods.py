@@ -59,6 +59,14 @@ class Owner:
         return (group_of(self.api_version), self.kind) in CONTROLLERS
 
 
+def describing(catalog: Catalog, api_version: str, kind: str, *, name: str, namespace: str) -> Owner | None:
+    """Return the workload of this kind; None if the catalog knows none, or none that describes pods."""
+    known = workload_of(catalog, api_version, kind)
+    if known is None or not known.describes_pods:
+        return None
+    return Owner(api_version=api_version, kind=kind, name=name, namespace=namespace, workload=known)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Templated:
     """The pod that is made from one template, or from what replaces a template."""

@@ -48,8 +48,6 @@ def judged(
     """
     try:
         document = review.load(body)
-        if review.is_about_pods(document):  # nearly all are
-            return _pod(phase, document, snapshot, metrics, awaited, decisions)
         if claim_review.is_about(document):
             return _claim(phase, document, snapshot, metrics)
         if phase == "validate" and workload_review.is_about(document):

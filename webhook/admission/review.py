@@ -27,7 +27,6 @@ from webhook.admission.decoding import load as load
 
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"
-_PODS = {"group": "", "version": "v1", "resource": "pods"}
 Operation = Literal["CREATE", "UPDATE"]
 
 ANYBODY = "system:anonymous"
@@ -175,12 +174,6 @@ def request_in(document: object) -> dict[str, Any]:
     if not isinstance(request, dict):
         raise ReviewError(400, f"the {KIND} has no request")
     return request
-
-
-def is_about_pods(document: object) -> bool:
-    """Return whether an AdmissionReview is certainly of pods."""
-    request = document.get("request") if isinstance(document, dict) else None
-    return isinstance(request, dict) and request.get("resource") == _PODS
 
 
 def operation_in(request: dict[str, Any]) -> Operation:

@@ -30,8 +30,7 @@ from policies.verdict import MOST_AUDITED, Path, Remark, Violation
 from policies.workloads import parts
 from policies.workloads.in_queue import alone_in_kueue
 from policies.workloads.parts import Parts
-from policies.workloads.pods import Around, Owner, Templated, pods_of
-from policies.workloads.templates import workload_of
+from policies.workloads.pods import Around, Templated, describing, pods_of
 from webhook.admission import review, warnings
 from webhook.admission.decoding import MOST_READ, encoded
 from webhook.admission.review import WARNING_LENGTH, Operation, ReviewError, Unreadable
@@ -107,10 +106,9 @@ UNJUDGED = "BERTH-002"
 
 def advise(asked: Advised, snapshot: Snapshot) -> tuple[Advice, ...]:
     """Return the advice, each sentence once; none where its pods request no accelerator."""
-    known = workload_of(snapshot.catalog, asked.api_version, asked.kind)
-    if known is None or not known.describes_pods:
+    owner = describing(snapshot.catalog, asked.api_version, asked.kind, name=asked.name, namespace=asked.namespace)
+    if owner is None:
         return ()
-    owner = Owner(api_version=asked.api_version, kind=asked.kind, name=asked.name, namespace=asked.namespace, workload=known)
     made = list(islice(pods_of(Document(file="", value=asked.workload), owner, snapshot.catalog, AROUND), MOST_TEMPLATES + 1))
     judged = made[:MOST_TEMPLATES]
     read = snapshot.facts_for(asked.namespace).reads

@@ -135,11 +135,12 @@ class ClusterWatcher:
     async def _take(self) -> None:
         """Apply the changes since the last time, as one batch."""
         assert self._updater is not None
-        updater, changes = self._updater, {**self.inbox.take(), **known_queues(self._reflectors)}
+        updater, taken = self._updater, self.inbox.take()
+        changes = {**taken, **known_queues(self._reflectors)}
         all_nodes = knows_all_nodes(self._reflectors)
-        if len(changes) > FEW:
+        if len(taken) > FEW:
             update = await beside(lambda: _applied(updater, changes, all_nodes))
-        elif any(kind in TOUCH_ALL for kind, _, _ in changes):
+        elif any(kind in TOUCH_ALL for kind, _, _ in taken):
             update = await beside(lambda: updater.apply(changes, all_nodes=all_nodes))
         else:
             update = updater.apply(changes, all_nodes=all_nodes)

@@ -32,9 +32,8 @@ def mutate(request: Request, plan: Plan) -> Iterator[Remark]:
 
 def told(metadata: Mapping[Where, Mapping[str, Any]], catalog: Catalog) -> Iterator[Remark]:
     """Yield a remark for each key of a pod's or a workload's labels and annotations that is ignored."""
-    prefixes = tuple(one.prefix for one in catalog.reserved_keys)
     for where in PLACES:
-        there = (key for key in sorted(filter(None, map(text_of, metadata[where]))) if key.startswith(prefixes))
+        there = (key for key in sorted(filter(None, map(text_of, metadata[where]))) if key.startswith(catalog.reserved_prefixes))
         for key in islice((key for key in there if key not in catalog.right_keys[where]), _MOST):
             yield from _of_key(where, key, catalog)
 

@@ -58,7 +58,7 @@ def written(made: Made, pods: Pods, policies: Sequence[Compiled], facts: Facts) 
         if found.system is SLURM and (minutes := _minutes(made, asking, policies, facts)) is not None:
             yield _edit(_TIME, str(minutes), found.policies)
     queue = found.queue if found is not None and found.system is KUEUE else said(made, KUEUE)
-    if isinstance(queue, str) and queue and not has_parent(made, KUEUE) and made.known.kueue is not None:
+    if isinstance(queue, str) and queue and not has_parent(made.value, made.catalog, KUEUE) and made.known.kueue is not None:
         yield from _topologies(made, pods, policies, queue)
 
 
@@ -90,10 +90,10 @@ def _of_pod(made: Made, one: Asking, policies: Sequence[Compiled]) -> _Given | R
     if default is None or not silent(pod, one.about.actor):
         return None
     if default.value is None:
-        free = any(takes(made.known, system) and not has_parent(made, system) for system in (KUEUE, SLURM))
+        free = any(takes(made.known, system) and not has_parent(made.value, made.catalog, system) for system in (KUEUE, SLURM))
         return default.differs("queue", default_queue.NAME) if free else None
     system, queue = given(default.value)
-    if system not in (KUEUE, SLURM) or not takes(made.known, system) or has_parent(made, system):
+    if system not in (KUEUE, SLURM) or not takes(made.known, system) or has_parent(made.value, made.catalog, system):
         return None
     if pod.scheduler not in ("", DEFAULT_SCHEDULER, system.scheduler):
         return None

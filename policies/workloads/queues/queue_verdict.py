@@ -6,13 +6,13 @@ called for the kind, else on validate.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from policies.messages import Phrase
 from policies.offers.constraints import Compiled
+from policies.outcome import Outcome
 from policies.patch import applied, json_tree
 from policies.patch.applied import APPLIED, Entry, digest_at
 from policies.patch.json_patch import Patch
@@ -21,7 +21,7 @@ from policies.request import Phase
 from policies.rules.queues import required_queue
 from policies.state.snapshot import Facts
 from policies.values.untyped import map_at
-from policies.verdict import MOST_AUDITED, Edit, Path, Remark, Verdict, Violation, Would
+from policies.verdict import MOST_AUDITED, Edit, Remark, Verdict, Would
 from policies.workloads.queues import queue_edits
 from policies.workloads.queues.queued import Made, Pods, past, read
 
@@ -41,15 +41,6 @@ def requires(facts: Facts) -> bool:
 
 def _speaks(compiled: Compiled) -> bool:
     return compiled.policy.require.queue is not None or compiled.policy.default.queue is not None
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """What comes of a workload under one set of policies."""
-
-    edits: tuple[Edit, ...] = ()
-    violations: tuple[Violation, ...] = ()
-    remarks: tuple[Remark, ...] = ()
 
 
 def judge(made: Made, facts: Facts, phase: Phase, *, update: bool = False, before: Made | None = None) -> Verdict:
@@ -92,7 +83,7 @@ class _Judged:
     before: Made | None
     pods_before: Pods | None
 
-    def under(self, policies: Sequence[Compiled]) -> _Outcome:
+    def under(self, policies: Sequence[Compiled]) -> Outcome:
         """Return what comes of it under these policies together."""
         edits, remarks = _written(self.made, self.pods, policies, self.facts) if self.phase == "mutate" else ((), ())
         after = self.made.of(_edited(self.made, edits)) if edits else self.made
@@ -100,22 +91,13 @@ class _Judged:
         if self.before is not None and self.pods_before is not None:
             known = {required_queue.violation(*found).key for found in past(self.before, self.pods_before.asking, policies)}
         found = (required_queue.violation(*one) for one in past(after, self.pods.asking, policies))
-        return _Outcome(edits, tuple(one for one in found if one.key not in known), remarks)
+        return Outcome(edits, tuple(one for one in found if one.key not in known), remarks)
 
-    def would(self, policies: Sequence[Compiled], one: Compiled, now: _Outcome, standing: Sequence[Entry]) -> Would:
+    def would(self, policies: Sequence[Compiled], one: Compiled, now: Outcome, standing: Sequence[Entry]) -> Would:
         """Return what one policy in Audit or Warn would add: ``policies`` are those in force and it."""
         then = self.under(policies)
-        done, refused = {_deed(edit) for edit in now.edits}, {violation.key for violation in now.violations}
-        places = {edit.path for edit in then.edits}
-        return Would(
-            policy=one.policy.id,
-            mode=one.mode,
-            edits=() if then.violations else tuple(edit for edit in then.edits if _deed(edit) not in done),
-            dropped=() if then.violations else tuple(edit for edit in now.edits if edit.path not in places),
-            violations=tuple(violation for violation in then.violations if violation.key not in refused),
-            remarks=tuple(remark for remark in then.remarks if one.policy.id in remark.policies),
-            patch=() if then.violations or self.phase != "mutate" else self.patch(then.edits, standing),
-        )
+        patch = self.patch(then.edits, standing) if self.phase == "mutate" and not then.violations else ()
+        return replace(then, patch=patch).would(one.policy, one.mode, now)
 
     def patch(self, edits: Sequence[Edit], standing: Sequence[Entry]) -> tuple[dict[str, Any], ...]:
         came = map_at(map_at(self.made.value, "metadata"), "annotations").get(APPLIED)
@@ -150,7 +132,3 @@ def _edited(made: Made, edits: Sequence[Edit]) -> dict[str, Any]:
     for edit in edits:
         patch.apply(edit)
     return patch.pod
-
-
-def _deed(edit: Edit) -> tuple[Path, str]:
-    return edit.path, json.dumps(edit.value, sort_keys=True)

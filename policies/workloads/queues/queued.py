@@ -105,11 +105,11 @@ def _template(one: Templated) -> Path | None:
     return one.template if one.parts == parts.template(one.template) else None
 
 
-def has_parent(made: Made, system: System) -> bool:
-    """Return whether the controlling owner is of a kind that this system knows: then it reads the owner's words."""
-    owners = maps_in(map_at(made.value, "metadata").get("ownerReferences"))
+def has_parent(value: Mapping[str, Any], catalog: Catalog, system: System) -> bool:
+    """Return whether a workload's controlling owner is of a kind that this system knows: then it reads the owner's words."""
+    owners = maps_in(map_at(value, "metadata").get("ownerReferences"))
     owner = next((one for one in owners if one.get("controller") is True), {})
-    known = workload_of(made.catalog, text_of(owner.get("apiVersion")), text_of(owner.get("kind")))
+    known = workload_of(catalog, text_of(owner.get("apiVersion")), text_of(owner.get("kind")))
     return known is not None and takes(known, system)
 
 
@@ -142,7 +142,7 @@ def _past(made: Made, about: Subject, merged: MergedQueues, required: Required) 
         system = SLURM  # whose own webhook gives pods to its scheduler
     if system is not None and required.of(system):
         return _of_system(made, system, required, by_controller=by_controller)
-    if not required.of(KUEUE) or made.known.kueue is None or (by_controller and has_parent(made, KUEUE)):
+    if not required.of(KUEUE) or made.known.kueue is None or (by_controller and has_parent(made.value, made.catalog, KUEUE)):
         return None  # its pods, or the workloads that it makes, are judged themselves
     value = said(made, KUEUE)
     if isinstance(value, str) and value:
@@ -172,7 +172,7 @@ def _of_system(made: Made, system: System, required: Required, *, by_controller:
 def _is_root(made: Made) -> bool:
     """Return whether Slurm bridge reads this workload whatever owns it: it follows owners no further than to the highest
     kind that it knows (slurm-bridge docs/workload.md, Pod grouping)."""
-    return made.known.slurm == "workload" and not has_parent(made, SLURM)
+    return made.known.slurm == "workload" and not has_parent(made.value, made.catalog, SLURM)
 
 
 def _of_its_makings(made: Made) -> bool:

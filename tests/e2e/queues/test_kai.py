@@ -67,10 +67,7 @@ def test_a_silent_pod_is_scheduled_by_kai_in_its_queue(world: Judged) -> None:
         node = world.cluster.api.get("v1", "Node", made["spec"]["nodeName"])
         assert node is not None
         assert node["metadata"]["labels"][FAMILY] == "hopper"
-        group = made["metadata"]["annotations"]["pod-group-name"]
-        stored = world.cluster.api.get("scheduling.run.ai/v2alpha2", "PodGroup", group, world["queued"])
-        assert stored is not None
-        assert stored["spec"]["queue"] == "team-a"
+        assert kai.queue_of(world.cluster.api, made) == "team-a"
 
 
 def test_a_plain_pod_stays_with_the_default_scheduler(world: Judged) -> None:

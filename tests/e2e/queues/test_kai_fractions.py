@@ -99,10 +99,7 @@ def test_two_halves_share_one_gpu_that_is_allowed(world: Judged) -> None:
         node = world.cluster.api.get("v1", "Node", made["spec"]["nodeName"])
         assert node is not None
         assert node["metadata"]["labels"][FAMILY] == "hopper"
-        name = made["metadata"]["annotations"]["pod-group-name"]
-        group = world.cluster.api.get("scheduling.run.ai/v2alpha2", "PodGroup", name, world["queued"])
-        assert group is not None
-        assert group["spec"]["queue"] == "team-a"
+        assert kai.queue_of(world.cluster.api, made) == "team-a"
     assert len({made["metadata"]["labels"][kai.GROUP] for made in pods}) == 1
     assert len(kai.reserve(world.cluster.api)) == 1
 

@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 
 from policies.catalog import Gpu
+from policies.catalog.resources import OF_A_CLASS
 from policies.claims import judging
 from policies.claims.claim_request import ClaimRequest
 from policies.engine import evaluate
 from policies.facts.cluster_facts import ClusterFacts
-from policies.facts.served_resources import IMPLICIT
 from policies.patch.json_tree import apply_patch
 from policies.request import Phase, Request
 from policies.state.snapshot import Facts
@@ -55,7 +55,7 @@ TAINTS: Raw = {
 OTHER = "example.com/gpu"
 _NAMED = dra.class_of(DRIVER, OTHER, "gpu")
 CLASSES = (dra.class_of(DRIVER, NVIDIA, "gpu"), {**_NAMED, "metadata": {"name": "whole"}})
-NAMES = {"by name": NVIDIA, "by another": OTHER, "by the class": f"{IMPLICIT}{DRIVER}", "by the other class": f"{IMPLICIT}whole"}
+NAMES = {"by name": NVIDIA, "by another": OTHER, "by the class": f"{OF_A_CLASS}{DRIVER}", "by the other class": f"{OF_A_CLASS}whole"}
 BETA = "kubernetes-1.36"
 REFUSED, WAITS = "refused", "waits"
 _number = numbers()

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from policies.catalog.resources import OF_A_CLASS
 from policies.engine import evaluate
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import DeviceClass
-from policies.facts.served_resources import IMPLICIT
 from policies.request import Request
 from policies.verdict import Violation
 from tests.support.cases import golden
@@ -45,7 +45,7 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("name", [*(one.extended for one in NAMED.values()), *(f"{IMPLICIT}{name}" for name in (*NAMED, "nobody-knows"))])
+@pytest.mark.parametrize("name", [*(one.extended for one in NAMED.values()), *(f"{OF_A_CLASS}{name}" for name in (*NAMED, "nobody-knows"))])
 @pytest.mark.parametrize(("request_", "equal"), [("1", False), (None, False), ("2", True)], ids=["less", "null", "equal"])
 def test_every_name_of_a_class_has_equal_amounts(name: str, request_: Any, equal: bool) -> None:
     """Its own, the one that every class has, and that of a class of which nothing is known: the API server lets 1 of 2 pass."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from policies.catalog.resources import OF_A_CLASS
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import DeviceClass
-from policies.facts.served_resources import IMPLICIT
 from policies.offers.table import Table
 from policies.state.compilation import tables_of
 from policies.state.served_tables import ServedTables
@@ -28,7 +28,7 @@ def test_whole_gpus_of_the_vendor_are_offered_by_the_name() -> None:
     tables, _ = ServedTables(CATALOG).update(before := plain(), facts(whole=WHOLE))
     for name, table in tables.items():
         rows = table.of_resource("example.com/gpu")
-        assert rows == before[name].by_vendor["nvidia"] & before[name].by_sharing["Exclusive"] == table.of_resource(f"{IMPLICIT}whole")
+        assert rows == before[name].by_vendor["nvidia"] & before[name].by_sharing["Exclusive"] == table.of_resource(f"{OF_A_CLASS}whole")
         assert table.of_resource("nvidia.com/gpu") == before[name].of_resource("nvidia.com/gpu")
         assert not before[name].served
     machines = tables["karpenter-aws"]

@@ -103,3 +103,12 @@ def queue(api: Api, name: str, gpus: int) -> None:
     ):
         reply = api.apply(value)
         assert reply.ok, reply.message
+
+
+def queue_of(api: Api, pod: Raw) -> str:
+    """The queue of the group that KAI has put a pod in. The group is there."""
+    metadata = pod["metadata"]
+    group = api.get("scheduling.run.ai/v2alpha2", "PodGroup", metadata["annotations"]["pod-group-name"], metadata["namespace"])
+    assert group is not None
+    queue: str = group["spec"]["queue"]
+    return queue

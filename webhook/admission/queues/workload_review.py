@@ -13,10 +13,9 @@ from policies.request import Phase
 from policies.state.snapshot import Facts, Snapshot
 from policies.values.untyped import map_at
 from policies.verdict import Remark, Verdict
-from policies.workloads.pods import Owner
+from policies.workloads.pods import describing
 from policies.workloads.queues import queue_verdict, queued
 from policies.workloads.queues.queued import MOST_TEMPLATES, Made, TooManyTemplates
-from policies.workloads.templates import workload_of
 from webhook.admission import claim_review, review, warnings, workload_advice
 from webhook.admission.audit_annotations import audit_annotations
 from webhook.admission.decoding import Unreadable
@@ -110,11 +109,8 @@ def labelled(one: WorkloadReview, snapshot: Snapshot) -> Verdict:
 def _made(asked: Advised, workload: Raw, snapshot: Snapshot) -> Made | None:
     """Return the workload; None for a kind that describes no pods."""
     catalog = snapshot.catalog
-    known = workload_of(catalog, asked.api_version, asked.kind)
-    if known is None or not known.describes_pods:
-        return None
-    owner = Owner(api_version=asked.api_version, kind=asked.kind, name=asked.name, namespace=asked.namespace, workload=known)
-    return Made(user=asked.user, value=workload, catalog=catalog, owner=owner, around=AROUND)
+    owner = describing(catalog, asked.api_version, asked.kind, name=asked.name, namespace=asked.namespace)
+    return Made(user=asked.user, value=workload, catalog=catalog, owner=owner, around=AROUND) if owner is not None else None
 
 
 def _unreadable(error: Exception) -> Unreadable:
