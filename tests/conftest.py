@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-import pkgutil
-import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
-import policies
 from cli.terminal import screen
 from tests.support import shared_tables
 from tests.support.generators import same_examples
-from tests.testcluster.fixtures import MISSED, cluster, new_namespace
+from tests.testcluster.controlplane.pool import Pool
+from tests.testcluster.fixtures import MISSED, POOL, cluster, new_namespace
 from tests.testcluster.kubelets.fixtures import kubelets
 from webhook.telemetry import log
 
 __all__ = ["cluster", "kubelets", "new_namespace"]
 """fixtures for everybody: one cluster a process, whichever folders its tests are of"""
+pytest_plugins = ["tests.support.costs"]
 
 same_examples.load()
 shared_tables.share()
 
-COUNTED = tuple(Path(__file__).parent / folder for folder in ("policies", "cli"))
-"""Folders whose tests are to pass through every line of ``policies``"""
-LONG = ("e2e", "bench", "image", "testcluster", "cluster", "deploy", "fuzz", "docs")
-"""Folders whose tests start servers or whole control planes, those that take longest first"""
 ON_SHARED_CLUSTER = (
     *(f"tests/e2e/{folder}/" for folder in ("access", "actors", "bypasses", "console", "crds", "rules", "webhooks")),
     *(f"tests/e2e/{file}.py" for file in ("test_smoke", "audit/test_audit_equals_enforce", "audit/test_stored_pods")),
     "tests/bench/test_burst.py",
 )
 """Where the fixture ``cluster`` is used, which is one for each process. A file that is not named here has one more."""
+LONG = ("e2e", "inspect", "bench", "image", "testcluster", "cluster", "deploy", "fuzz", "docs")
+"""Folders whose tests start servers or whole control planes, those that take longest first"""
+TOGETHER = {
+    "the shared cluster": ON_SHARED_CLUSTER,
+    "real kubelets": ("tests/e2e/kubelets/", "tests/e2e/installation/"),
+}
+"""Files that one worker runs one after another, on the same control plane or the same machines"""
 MOST_WORKERS = 8
 """Each may have two control planes at a time, of 0.7 GiB each"""
+MOST_PLANES = 20
+"""of a whole run"""
 
 
 @pytest.fixture(autouse=True)
@@ -66,28 +66,20 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 class FilesAndCluster(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist has no types
-    """File by file, and all that is on the shared cluster in one worker: a cluster in each, idle most of the time, took a tenth of a whole
-    run. (The groups of ``--dist loadgroup`` are written into ``Item._nodeid``, which pytest 9.2 does not read.)"""
+    """File by file; all that is on the shared cluster in one worker, and all that is on real kubelets. (The groups of ``--dist loadgroup``
+    are written into ``Item._nodeid``, which pytest 9.2 does not read.)"""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "the shared cluster" if nodeid.startswith(ON_SHARED_CLUSTER) else nodeid.partition("::")[0]
+        for name, files in TOGETHER.items():
+            if nodeid.startswith(files):
+                return name
+        return nodeid.partition("::")[0]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesAndCluster | None:
     """Of ``--dist loadfile``."""
     return FilesAndCluster(config, log) if config.getoption("dist") == "loadfile" else None
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection(session: pytest.Session) -> Iterator[None]:
-    """Under coverage, the lines that run when a module is imported are counted here; reading the tests themselves is not traced, which
-    would double what it takes in each worker."""
-    if session.config.pluginmanager.hasplugin("_cov"):
-        for module in pkgutil.walk_packages(policies.__path__, "policies."):
-            importlib.import_module(module.name)
-    with _untraced():
-        return (yield)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -97,48 +89,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=_rank, reverse=not hasattr(config, "workerinput"))
 
 
-@pytest.hookimpl(wrapper=True, trylast=True)
-def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
-    """Who only hands out tests to workers passes through nothing that counts."""
-    if hasattr(session.config, "workerinput") or not session.config.getoption("numprocesses", None):
-        return (yield)
-    with _untraced():
-        return (yield)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """The lines of ``policies`` are counted in its own tests and in those of the command, which reads every kind of workload; and in none
-    that tries hundreds of random pods, since tracing triples what a test takes: the golden cases and a test of each part are to pass
-    through nearly all of it."""
-    is_random = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-    if (any(map(item.path.is_relative_to, COUNTED)) and not is_random) or item.get_closest_marker("no_cover"):
-        return (yield)
-    with _untraced():
-        return (yield)
-
-
-@pytest.hookimpl(wrapper=True, trylast=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Of a test that says so itself, ``no_cover``, pytest-cov stops the tracer that it started last. In a worker of several it has started
-    two (as the one who tells the workers what to do, and as one of them), and the other one would go on."""
-    if item.get_closest_marker("no_cover") is None:
-        return (yield)
-    with _untraced():
-        return (yield)
-
-
-@contextmanager
-def _untraced() -> Iterator[None]:
-    """Coverage counts nothing within the block."""
-    tracer, of_threads = sys.gettrace(), threading.gettrace()
-    sys.settrace(None)
-    threading.settrace(None)
-    try:
-        yield
-    finally:
-        threading.settrace(of_threads)
-        sys.settrace(tracer)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Control planes that were lent are ended once what comes next needs none."""
+    outcome = yield
+    if nextitem is None or _rank(nextitem) == len(LONG):
+        item.config.stash.setdefault(POOL, Pool()).close()
+    return outcome
 
 
 def _rank(item: pytest.Item) -> int:
@@ -146,19 +103,30 @@ def _rank(item: pytest.Item) -> int:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A worker of several hands over what it could not try."""
+    """A worker of several hands over what it could not try, and what became of its control planes."""
+    pool = session.config.stash.setdefault(POOL, Pool())
     if (output := getattr(session.config, "workeroutput", None)) is not None:
         output["missed"] = session.config.stash.get(MISSED, [])
+        output["planes"], output["ended"] = pool.started, pool.ended
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """And it is kept with what others could not."""
-    node.config.stash.setdefault(MISSED, []).extend(getattr(node, "workeroutput", {}).get("missed", ()))
+    output = getattr(node, "workeroutput", {})
+    node.config.stash.setdefault(MISSED, []).extend(output.get("missed", ()))
+    pool = node.config.stash.setdefault(POOL, Pool())
+    pool.started += output.get("planes", 0)
+    pool.ended += output.get("ended", ())
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """What was not tried is said where everybody looks."""
+    """What was not tried is said where everybody looks, and how many control planes were started."""
+    pool = config.stash.setdefault(POOL, Pool())
+    if pool.started:
+        terminalreporter.section(f"control planes started: {pool.started}, at most {MOST_PLANES}", sep="-")
+        for reason in pool.ended:
+            terminalreporter.line(f"not lent again: {reason}")
     if missed := config.stash.get(MISSED, []):
         terminalreporter.section("NOT TRIED HERE", sep="!", red=True, bold=True)
         for reason in dict.fromkeys(missed):

@@ -16,10 +16,11 @@ from tests.testcluster import programs, thirdparty
 from tests.testcluster.addons import nodes
 from tests.testcluster.addons.berth import create_namespace
 from tests.testcluster.controlplane.cluster import Cluster, Options
-from tests.testcluster.controlplane.starting import running
+from tests.testcluster.controlplane.pool import Pool
 from tests.testcluster.programs import NoProgram
 from tests.testcluster.thirdparty import Sources
 
+POOL = pytest.StashKey[Pool]()
 MISSED = pytest.StashKey[list[str]]()
 NewNamespace = Callable[..., str]
 CONTROL_PLANE = tuple(program.name for program in programs.PROGRAMS)
@@ -30,10 +31,11 @@ SHARED = Options(apiserver=("--feature-gates=TaintTolerationComparisonOperators=
 
 @contextmanager
 def control_plane(session: pytest.Session, options: Options | None = None) -> Iterator[Cluster]:
-    """A cluster whose logs stay, and are named, when a test has failed."""
-    needs_programs(session.config, release=options.release if options else programs.CURRENT)
+    """A cluster with nothing in it, leased from the planes of this process. Its logs stay, and are named, when a test has failed."""
+    chosen = options or Options()
+    needs_programs(session.config, release=chosen.release)
     before = session.testsfailed
-    with running(options, keep=lambda: session.testsfailed > before) as cluster:
+    with session.config.stash.setdefault(POOL, Pool()).lent(chosen, lambda: session.testsfailed > before) as cluster:
         yield cluster
 
 

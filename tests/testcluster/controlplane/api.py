@@ -90,6 +90,11 @@ class Api:
         while self._idle:
             self._idle.pop().close()
 
+    def forget(self) -> None:
+        """Nothing is kept of the server: neither connections nor what kinds it has."""
+        self.close()
+        self._kinds.clear()
+
     def call(self, method: str, path: str, body: Any = None, *, content: str = "application/json", **query: str) -> Reply:
         """One call; any status is returned. Raises OSError where the server can't be reached."""
         if query:

@@ -48,8 +48,13 @@ class Etcd:
 
     def keys(self, prefix: str) -> list[str]:
         """All that begin so."""
-        asked = {"key": _text(prefix.encode()), "range_end": _text(_after(prefix)), "keys_only": True}
-        return [base64.b64decode(one["key"]).decode() for one in self._call("range", asked).get("kvs", [])]
+        return list(self.revisions(prefix))
+
+    def revisions(self, prefix: str) -> dict[str, int]:
+        """Each key that begins so, with the revision of its last write."""
+        query = {"key": _text(prefix.encode()), "range_end": _text(_after(prefix)), "keys_only": True}
+        pairs = self._call("range", query).get("kvs", [])
+        return {base64.b64decode(pair["key"]).decode(): int(pair["mod_revision"]) for pair in pairs}
 
     def delete(self, key: str) -> None:
         """Whether it was there or not."""
@@ -58,6 +63,12 @@ class Etcd:
     def delete_all(self, prefix: str) -> None:
         """Every key that begins so."""
         self._call("deleterange", {"key": _text(prefix.encode()), "range_end": _text(_after(prefix))})
+
+    def delete_each(self, keys: Sequence[str]) -> None:
+        """These keys, some hundred in one transaction."""
+        for at in range(0, len(keys), AT_ONCE):
+            deletions = [{"requestDeleteRange": {"key": _text(key.encode())}} for key in keys[at : at + AT_ONCE]]
+            self._call("txn", {"success": deletions})
 
     def _call(self, what: str, body: Any) -> Any:
         self.connection.request("POST", f"/v3/kv/{what}", json.dumps(body).encode(), {"Content-Type": "application/json"})

@@ -44,6 +44,8 @@ AUDIT: Raw = {
         {"level": "None"},
     ],
 }
+NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+"""what the API server creates by itself (pkg/controlplane/controller/systemnamespaces)"""
 Start = Callable[[], "Part"]
 
 
@@ -85,6 +87,16 @@ class Starting:
 
     def cluster(self) -> Cluster:
         """All parts, in the order in which they need each other."""
+        cluster = self.store()
+        try:
+            self.add_controllers(cluster)
+        except BaseException:
+            cluster.api.close()
+            raise
+        return cluster
+
+    def store(self) -> Cluster:
+        """etcd and the API server alone, with what the API server creates at its start."""
         token = secrets.token_urlsafe(16)
         self._write_files(token)
         named: dict[str, Process] = {}
@@ -92,18 +104,21 @@ class Starting:
         named["kube-apiserver"], port = self._started("kube-apiserver", lambda: self._apiserver(etcd))
         api = Api(host=HOST, port=port, token=token, ca=self.folder / "certs" / "apiserver.crt")
         try:
-            file = self._kubeconfig(api)
-            for name in ("kube-scheduler", "kube-controller-manager"):
-                named[name], _ = self._started(name, lambda name=name: self._controller(name, file))  # type: ignore[misc]
-            if self.options.kubelets:
-                self._apply_stages(api)
-                named["kwok"], _ = self._started("kwok", lambda: self._kwok(file))
-                wait_until_played(api, self.processes, named["kwok"])
-            self.processes.wait_for(lambda: api.get("v1", "Namespace", "default"), "the namespace default")
+            for name in NAMESPACES:
+                self.processes.wait_for(lambda name=name: api.get("v1", "Namespace", name), f"the namespace {name}")  # type: ignore[misc]
         except BaseException:
             api.close()
             raise
-        return Cluster(processes=self.processes, api=api, kubeconfig=file, named=named)
+        return Cluster(processes=self.processes, api=api, kubeconfig=self._kubeconfig(api), named=named)
+
+    def add_controllers(self, cluster: Cluster) -> None:
+        """Start the scheduler, the controllers and, where the options say so, kwok. Raises ClusterFailed."""
+        for name in ("kube-scheduler", "kube-controller-manager"):
+            cluster.named[name], _ = self._started(name, lambda name=name: self._controller(name, cluster.kubeconfig))  # type: ignore[misc]
+        if self.options.kubelets:
+            self._apply_stages(cluster.api)
+            cluster.named["kwok"], _ = self._started("kwok", lambda: self._kwok(cluster.kubeconfig))
+            wait_until_played(cluster.api, self.processes, cluster.named["kwok"])
 
     def _started(self, name: str, start: Start) -> tuple[Process, int]:
         """The process and its port, once it is ready; started anew on another port where its own was taken meanwhile."""

@@ -1,0 +1,193 @@
+"""What tests cost: the most expensive tests, files and fixtures of a run, and a budget of CPU time for each folder.
+
+A pytest plugin. CPU seconds are those of the worker and of every process below it, the control planes too. Machines differ, so a budget
+is relative to a loop that is timed at each file of the same run (``CALIBRATION``).
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.counts import PROVE
+
+SHOWN = 30
+"""rows of each table"""
+CALIBRATION = 0.003
+"""CPU seconds of ``_calibrate`` on the machine on which the budgets were measured"""
+EXCESS = 1.5
+"""A folder that costs more than its budget times this fails the run."""
+BUDGETS: Mapping[str, float] = {}
+"""CPU seconds of a whole ``make test`` -> by folder of tests/"""
+SHORT = 0.2
+"""seconds; what ends sooner is charged with the worker's own time alone, since a look at all processes takes a millisecond"""
+TICKS = os.sysconf("SC_CLK_TCK")
+
+Cost = tuple[float, float]
+"""(wall, CPU) in seconds"""
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What one worker spent, or all of them together."""
+
+    tests: dict[str, Cost] = field(default_factory=dict)
+    fixtures: dict[str, Cost] = field(default_factory=dict)
+    files: dict[str, Cost] = field(default_factory=dict)
+    loops: list[float] = field(default_factory=list)
+    """CPU seconds of each calibration loop"""
+
+    def add(self, other: Mapping[str, Any]) -> None:
+        """Add what a worker handed over."""
+        for mine, name in ((self.tests, "tests"), (self.fixtures, "fixtures"), (self.files, "files")):
+            for key, (wall, cpu) in other[name].items():
+                before = mine.get(key, (0.0, 0.0))
+                mine[key] = (before[0] + wall, before[1] + cpu)
+        self.loops += other["loops"]
+
+
+class Costs:
+    """Charges each test, file and fixture with the time that passes while it runs."""
+
+    def __init__(self) -> None:
+        self.ledger = Ledger()
+        self.file: tuple[str, float, float] | None = None
+        """the file that runs now, and the clocks at its start"""
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Charge the test, and its file when another one begins."""
+        file = item.nodeid.partition("::")[0]
+        if self.file is None or self.file[0] != file:
+            self.close_file()
+            self.ledger.loops.append(_calibrate())
+            self.file = file, time.monotonic(), spent()
+        begun, own = time.monotonic(), time.process_time()
+        outcome = yield
+        self.ledger.tests[item.nodeid] = time.monotonic() - begun, time.process_time() - own
+        return outcome
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Generator[None, object, object]:
+        """Charge what is set up once for a module or a session."""
+        if fixturedef.scope == "function":
+            return (yield)
+        begun, before = time.monotonic(), spent()
+        try:
+            return (yield)
+        finally:
+            name = f"{request.node.nodeid or 'session'} {fixturedef.argname}"
+            self.ledger.fixtures[name] = time.monotonic() - begun, spent() - before
+
+    def close_file(self) -> None:
+        """Charge the file that ends with the clocks of now."""
+        if self.file is not None:
+            name, begun, before = self.file
+            wall, cpu = self.ledger.files.get(name, (0.0, 0.0))
+            self.ledger.files[name] = wall + time.monotonic() - begun, cpu + spent() - before
+            self.file = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Hand over what a worker spent; the run fails where a folder is over its budget."""
+        self.close_file()
+        if (output := getattr(session.config, "workeroutput", None)) is not None:
+            output["costs"] = {name: getattr(self.ledger, name) for name in ("tests", "fixtures", "files", "loops")}
+        elif not PROVE and self.exceeded() and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take what a worker handed over."""
+        if costs := getattr(node, "workeroutput", {}).get("costs"):
+            self.ledger.add(costs)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the tables, where enough was run to be worth one."""
+        if len(self.ledger.files) < 2:
+            return
+        for title, rows in (("tests", self.ledger.tests), ("files", self.ledger.files), ("fixtures", self.ledger.fixtures)):
+            terminalreporter.section(f"the most expensive {title} (wall s, CPU s)", sep="-")
+            for name, (wall, cpu) in sorted(rows.items(), key=lambda row: -max(row[1]))[:SHOWN]:
+                terminalreporter.line(f"{wall:8.1f} {cpu:8.1f}  {name}")
+        folders, scale = by_folder(self.ledger.files), self.scale()
+        terminalreporter.section(f"CPU seconds by folder, and its budget (times {scale:.2f} on this machine)", sep="-")
+        for folder, cpu in sorted(folders.items(), key=lambda row: -row[1]):
+            budget = BUDGETS.get(folder)
+            terminalreporter.line(f"{cpu:8.1f} {'' if budget is None else f'{budget * scale:8.1f}':>8}  {folder}")
+        terminalreporter.line(f"{sum(folders.values()):8.1f}           in all, collecting left out")
+        for line in self.exceeded():
+            terminalreporter.line(line, red=True, bold=True)
+
+    def scale(self) -> float:
+        """How much slower this machine is than the one of the budgets, by CPU."""
+        loops = sorted(self.ledger.loops)
+        return loops[len(loops) // 2] / CALIBRATION if loops else 1.0
+
+    def exceeded(self) -> list[str]:
+        """A sentence for each folder that is over its budget by half."""
+        scale = self.scale()
+        return [
+            f"{folder} took {cpu:.0f} CPU seconds; its budget in tests/support/costs.py is {BUDGETS[folder] * scale:.0f}"
+            for folder, cpu in by_folder(self.ledger.files).items()
+            if folder in BUDGETS and cpu > BUDGETS[folder] * scale * EXCESS
+        ]
+
+
+def by_folder(files: Mapping[str, Cost]) -> dict[str, float]:
+    """CPU seconds of each folder: tests/policies, and tests/e2e/rules below e2e."""
+    folders: dict[str, float] = defaultdict(float)
+    for file, (_, cpu) in files.items():
+        parts = Path(file).parts[:-1]
+        folders["/".join(parts[: 3 if parts[1:2] == ("e2e",) else 2])] += cpu
+    return folders
+
+
+def spent() -> float:
+    """CPU seconds of this process and of all below it, those that ended and were waited for too (Linux alone)."""
+    own, ended = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime + sum(_living())
+
+
+def _living() -> Iterable[float]:
+    """CPU seconds of each process below this one: utime, stime and those of its waited-for children (proc_pid_stat(5))."""
+    times: dict[int, float] = {}
+    children: dict[int, list[int]] = defaultdict(list)
+    try:
+        pids = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+    except OSError:
+        return
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                fields = file.read().rpartition(b")")[2].split()
+        except OSError:  # it ended meanwhile
+            continue
+        children[int(fields[1])].append(pid)
+        times[pid] = sum(map(int, fields[11:15])) / TICKS
+    below = children[os.getpid()]
+    while below:
+        pid = below.pop()
+        yield times[pid]
+        below += children[pid]
+
+
+def _calibrate() -> float:
+    """CPU seconds of a fixed loop of this interpreter."""
+    begun, table = time.thread_time(), {}
+    for number in range(60_000):
+        table[number & 255] = number * 3 % 7
+    return time.thread_time() - begun
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register what charges."""
+    config.pluginmanager.register(Costs())
