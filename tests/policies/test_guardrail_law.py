@@ -30,12 +30,14 @@ from tests.support.generators.random_worlds import World
 pytestmark = pytest.mark.no_cover
 Raw = dict[str, Any]
 PODS_PER_WORLD = 20
-SEED = 10
+SEED = 60
 PLACES = frozenset(f"BERTH-{number}" for number in (121, 122, 123, 124, 125, 126, 132, 152, 153))
 """What a pod is refused with for where it would run: the node that it names with its taints (124, 132), and what it wishes for a place,
 a template or a slice (152, 153), among it"""
 FLOOR = "BERTH-133"
 """the one refusal that an author gets out of by what the pod says: a service whose author opted out of grace"""
+QUEUED = "BERTH-144"
+"""refused to a pod past the queue that is required, until its author puts it there"""
 KINDS = {"BERTH-102": "BERTH-101", "BERTH-112": "BERTH-111", "BERTH-118": "BERTH-111"}
 """One code in place of another for the same thing: an amount that is wrong, a count that is too much or can't be known"""
 
@@ -58,6 +60,11 @@ class Tried:
     def opted_out(self) -> bool:
         """Whether a service of this author's has no floor any more: what a service is, authors write."""
         return "grace" in self.changed.pod["metadata"].get("annotations", {}).get("berth.dev/opt-out", "")
+
+    def is_queued_otherwise(self) -> bool:
+        """Return whether the author chose another queue system: BERTH-144 is refused to pods past a queue, and asks for just that."""
+        chosen = [(pod["spec"].get("schedulerName"), pod["metadata"].get("labels")) for pod in (self.request.pod, self.changed.pod)]
+        return chosen[0] != chosen[1]
 
     def refusals(self) -> tuple[Counter[str], Counter[str]]:
         """Of both, by code."""
@@ -199,7 +206,7 @@ def test_who_the_author_says_he_is_relaxes_nothing_but_places() -> None:
     """Labels, annotations, owners, schedulerName, nodeName and matchFields: no other refusal goes, whatever they are made."""
     seen: Counter[str] = Counter()
     for tried in tried_worlds(count(600, 200_000)):
-        held = {FLOOR} if tried.opted_out() else set()
+        held = {code for code, is_free in ((FLOOR, tried.opted_out()), (QUEUED, tried.is_queued_otherwise())) if is_free}
         before, after = (Counter({code: n for code, n in found.items() if code not in PLACES | held}) for found in tried.codes())
         seen.update(before.keys())
         assert before <= after, tried.reproduction()

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from policies.engine import evaluate
 from policies.facts.cluster_facts import ClusterFacts
 from policies.messages import OF_EDITS
+from policies.modes.maintained import unmaintained
 from policies.offers.constraints import Compiled, Constraint
 from policies.policy import (
     Allow,
@@ -35,7 +36,10 @@ from policies.request import Request
 from policies.verdict import Verdict
 from tests.reference import node_law
 from tests.reference.tolerations import grants
-from tests.support.generators.random_worlds import World, with_policies
+from tests.support.counts import count
+from tests.support.generators import random_pods, random_worlds
+from tests.support.generators.random_cluster import CLUSTER, DEAD_LABELS
+from tests.support.generators.random_worlds import World, catalog, with_policies
 from tests.support.generators.strategies import Case, audited, cases, examples, hostile
 
 Raw = dict[str, Any]
@@ -305,7 +309,33 @@ def test_what_mutate_lets_through_validate_admits(case: Case) -> None:
 @given(cases(), st.randoms(use_true_random=False))
 def test_a_node_that_the_written_affinity_matches_is_allowed(case: Case, random: Random) -> None:
     """Nodes made of offers and of the unknown-model row, and either with keys removed: matched, they carry an allowed offer."""
+    case = replace(case, world=random_worlds.maintained(case.world))
     verdict = judge(case)
     if not verdict.violations and any(e.rule == "node_affinity" for e in verdict.edits):
         final = patched(case.request.pod, verdict)
         assert node_law.broken(case.world, case.request, final, random) == []
+
+
+def test_no_term_is_written_on_a_label_that_nobody_maintains() -> None:
+    """Each pod is tried on two clusters alike: terms name GPU Feature Discovery's labels where it runs, and never where it is gone."""
+    dead, alive = unmaintained(DEAD_LABELS, catalog()), 0
+    for seed in range(count(80, 4_000)):
+        random = Random(seed)
+        world = replace(random_worlds.world(random), cluster=CLUSTER)
+        abandoned = replace(world, cluster=DEAD_LABELS)
+        for _ in range(5):
+            case = Case(world=world, request=random_pods.request(random, world))
+            alive += not dead.isdisjoint(_written_keys(case, world))
+            assert dead.isdisjoint(_written_keys(case, abandoned)), seed
+    assert alive > 10
+
+
+def _written_keys(case: Case, world: World) -> set[str]:
+    """The labels that terms name because of a policy: those of templates are the platform team's word."""
+    final = patched(case.request.pod, judge(case, world=world))
+    templates = {key for template in world.policy_set.templates for key, _ in template.labels}
+    return _term_keys(final) - _term_keys(case.request.pod) - templates
+
+
+def _term_keys(pod: Raw) -> set[str]:
+    return {expression["key"] for expression in _expressions(pod)}

@@ -13,7 +13,7 @@ from policies.offers.table import Table
 from policies.policy import NodeTemplate
 from policies.state import compilation
 
-_MOST = 64
+_MOST = 256
 """sets of tables that are remembered"""
 
 

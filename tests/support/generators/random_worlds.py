@@ -14,11 +14,14 @@ from policies.label_selector import LabelExpression, LabelSelector
 from policies.policy import Allow, Bounds, Default, Match, NodeTemplate, Policy, PolicySet, Require, Sharing, Taint
 from policies.state.snapshot import Snapshot
 from policies.verdict import MODES, Mode
-from tests.support.generators.random_cluster import CLUSTER, NAMESPACES
+from tests.support.counts import PROVE
+from tests.support.generators.random_cluster import CLUSTER, DEAD_LABELS, NAMESPACES
 from tests.support.generators.random_fields import SHARINGS, capacities, chance, default, machine, patterns, require, some
 from tests.support.snapshots import build
 
 USERS = ("system:serviceaccount:team-a:default", "system:serviceaccount:ci:runner", "anna")
+GROUNDS = 64
+"""how many grounds ``make test`` knows; ``tests/test_examples.py`` counts that each feature is among them"""
 PLATFORMS = ("karpenter-aws", "eks-auto", "eks-nodegroup", "hyperpod", "gke", "aks", "karpenter-azure", "gfd")
 
 
@@ -110,9 +113,15 @@ def policy(
         exclude_users=some(random, USERS, 1, 1) if cluster and chance(random, 0.1) else (),
         require=required,
         default=default(random, random.choice((0.15, 0.3, 0.6)), templates) if chance(random, 0.8) else Default(),
-        allow=Allow(node_templates=some(random, templates) if templates and chance(random, 0.6) else (), tolerations=patterns(random, 0.5))
-        if cluster
-        else Allow(),
+        allow=allow(random, templates) if cluster else Allow(),
+    )
+
+
+def allow(random: Random, templates: Sequence[str]) -> Allow:
+    return Allow(
+        node_templates=some(random, templates) if templates and chance(random, 0.6) else (),
+        tolerations=patterns(random, 0.5),
+        priority_classes=some(random, ("gpu", "low"), 1, 2) if chance(random, 0.3) else (),
     )
 
 
@@ -122,17 +131,45 @@ def policies(random: Random, templates: Sequence[str], modes: Sequence[Mode] = (
     return found + [policy(random, i, templates, modes, random.choice(NAMESPACES)) for i in range(own)]
 
 
-def world(random: Random, modes: Sequence[Mode] = ("Enforce",)) -> World:
-    names = [f"t{i}" for i in range(random.choice((0, 1, 1, 2)))]
-    found = sorted(policies(random, names, modes), key=lambda p: p.id)
+@dataclass(frozen=True, kw_only=True)
+class Ground:
+    """All of a world but its policies: building its tables of offers costs five times as much as compiling the policies."""
+
+    templates: tuple[NodeTemplate, ...]
+    platforms: tuple[str, ...]
+    mig_strategy: str
+    queues: tuple[str, ...]
+    cluster: ClusterFacts
+
+
+def ground(random: Random) -> Ground:
+    """Draw up to two templates, up to three platforms and a cluster: whole, unknown, or one whose GPU labels nobody maintains."""
     chosen = some(random, PLATFORMS, 1, random.choice((1, 1, 2, 3))) if chance(random, 0.93) else ()
-    return World(
-        policy_set=PolicySet(policies=tuple(found), templates=tuple(template(random, name) for name in names)),
+    return Ground(
+        templates=tuple(template(random, f"t{i}") for i in range(random.choice((0, 1, 1, 2)))),
         platforms=tuple(name for name in PLATFORMS if name in chosen),
         mig_strategy=random.choice(("mixed", "mixed", "single")),
         queues=random.choice(((), (), ("kueue",), ("kueue", "slurm-bridge"))),
-        cluster=CLUSTER if chance(random, 0.8) else ClusterFacts(),
+        cluster=random.choice((CLUSTER, CLUSTER, CLUSTER, DEAD_LABELS, ClusterFacts())),
     )
+
+
+def world(random: Random, modes: Sequence[Mode] = ("Enforce",)) -> World:
+    """Draw policies on a ground: one of ``GROUNDS`` whose tables are built once, under ``make prove`` a new one."""
+    base = ground(random if PROVE else Random(random.randrange(GROUNDS)))
+    drawn = sorted(policies(random, [t.name for t in base.templates], modes), key=lambda p: p.id)
+    return World(
+        policy_set=PolicySet(policies=tuple(drawn), templates=base.templates),
+        platforms=base.platforms,
+        mig_strategy=base.mig_strategy,
+        queues=base.queues,
+        cluster=base.cluster,
+    )
+
+
+def maintained(base: World) -> World:
+    """The same world, whose labels are all maintained: the reference evaluator knows of no others."""
+    return replace(base, cluster=CLUSTER) if base.cluster is DEAD_LABELS else base
 
 
 def with_policies(base: World, found: Sequence[Policy]) -> World:
