@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from documents.files import read_catalog, read_documents, read_policies
+from documents.files import read_documents, read_policies
 from documents.yaml_reader import documents
 from policies.objects import definition
 from policies.objects import json_schema as policy_schema
@@ -20,6 +20,7 @@ from policies.objects.field_types import Field, Items, Kind, Struct
 from policies.objects.parse import parse_objects
 from policies.objects.reference import reference_markdown
 from policies.policy import PolicySet
+from tests.support.generators.random_worlds import catalog
 
 ROOT = Path(__file__).parents[3]
 LIBRARY = ROOT / "policies" / "library"
@@ -95,7 +96,7 @@ def test_schema_and_parser_refuse_alike(path: tuple[str, str], value: object) ->
     with pytest.raises(jsonschema.ValidationError):
         validate(whole, "ClusterGPUPolicy")
     found, _ = documents(json.dumps(whole), "f")
-    assert parse_objects(found, read_catalog())[1] != []
+    assert parse_objects(found, catalog())[1] != []
 
 
 def test_namespaced_schema_lacks_what_the_cluster_decides() -> None:
@@ -119,7 +120,7 @@ def test_examples_of_the_reference_are_right(kind: Kind) -> None:
         if field.of(kind) and isinstance(field.shape, Struct | Items):
             text = written_at(kind, path, field)
             found, errors = documents(text, "example")
-            _, mistakes, _ = parse_objects(found, read_catalog())
+            _, mistakes, _ = parse_objects(found, catalog())
             here = [mistake for mistake in mistakes if ".".join(path) in str(mistake) and not NEEDS_MORE.search(str(mistake))]
             assert (errors, here) == ([], []), text
 
@@ -147,7 +148,7 @@ def test_everything_is_in_the_example() -> None:
 
 
 def library() -> PolicySet:
-    policy_set, errors, warnings = read_policies([str(LIBRARY)], read_catalog())
+    policy_set, errors, warnings = read_policies([str(LIBRARY)], catalog())
     assert (errors, warnings) == ([], [])
     return policy_set
 
@@ -164,7 +165,7 @@ def test_library_is_understood() -> None:
 @pytest.mark.parametrize("file", sorted(LIBRARY.glob("*.yaml")), ids=lambda file: file.name)
 def test_each_file_stands_alone(file: Path) -> None:
     """One file of the library can be applied without the others, and says at its head whom it is for and what to change."""
-    assert read_policies([str(file)], read_catalog())[1:] == ([], [])
+    assert read_policies([str(file)], catalog())[1:] == ([], [])
     head = file.read_text(encoding="utf-8").partition("\napiVersion")[0]
     assert re.search(r"\bFor\b|\bfor\b", head)
     assert "To change:" in head
@@ -172,18 +173,17 @@ def test_each_file_stands_alone(file: Path) -> None:
 
 def test_library_does_not_empty_the_training_machines() -> None:
     """The families and the excluded instance families of training leave machines on AWS with eight GPUs."""
-    catalog = read_catalog()
     machine = next(policy for policy in library().policies if policy.name == "training").default.machine
     assert machine.families is not None
     assert machine.instance_families is not None
     left = {
         one.family
-        for one in catalog.machines
+        for one in catalog().machines
         if one.cloud == "aws"
         and one.count == 8
-        and catalog.models(one.model)[0].family in machine.families.in_
+        and catalog().models(one.model)[0].family in machine.families.in_
         and one.family not in machine.instance_families.not_in
     }
     assert {"p4de", "p5", "p5e", "p5en"} <= left
     assert not left & set(machine.instance_families.not_in)
-    assert set(machine.instance_families.not_in) <= catalog.machine_families()
+    assert set(machine.instance_families.not_in) <= catalog().machine_families()
