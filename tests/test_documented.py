@@ -13,7 +13,7 @@ import pytest
 from cli.about.tree import commands
 from cli.main import SUBCOMMANDS
 from policies.rules import RULES
-from tests.support.cases import golden, golden_claims, golden_workloads
+from tests.support.cases import golden, golden_workloads
 from tests.support.module_imports import LAYERS
 
 ROOT = Path(__file__).parent.parent
@@ -56,8 +56,9 @@ def _as_shown(code: str) -> tuple[bool, str]:
 
 @cache
 def sentences() -> frozenset[str]:
-    every = (*(case.expected for case in (*golden.cases(), *golden_claims.cases())), *(one.expected for one in golden_workloads.cases()))
-    return frozenset(sentence for expected in every for sentence in _sentences(expected))
+    """Every sentence of a golden case."""
+    expected = [case.expected for case in (*golden.cases(), *golden.claim_cases())]
+    return frozenset(_sentences([*expected, *(case.expected for case in golden_workloads.cases())]))
 
 
 def _sentences(expected: object) -> Iterator[str]:

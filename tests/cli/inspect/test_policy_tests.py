@@ -16,7 +16,7 @@ import yaml
 
 from cli.main import main
 from tests.cli.policy_cases.test_run import LIMIT, case, write
-from tests.support.cases import golden, golden_claims
+from tests.support.cases import golden
 from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[3]
@@ -40,9 +40,9 @@ def typed(capsys: pytest.CaptureFixture[str]) -> Run:
 
 def test_our_own_cases_pass(typed: Run) -> None:
     """Every golden case, of pods and of claims, is a test case that anybody may run."""
-    code, out, err = typed(golden.CASES, golden_claims.CASES)
+    code, out, err = typed(golden.CASES, golden.CLAIM_CASES)
     assert code == 0, out
-    assert f"{len(golden.cases()) + len(golden_claims.cases())} passed, 0 failed;" in out
+    assert f"{len(golden.cases()) + len(golden.claim_cases())} passed, 0 failed;" in out
     assert [line for line in err.splitlines() if "warning" not in line] == []
 
 

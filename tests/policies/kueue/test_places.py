@@ -15,8 +15,7 @@ from policies.verdict import FIRST_READ
 from policies.workloads.pods import Owner
 from policies.workloads.templates import workload_of
 from tests.support import snapshots
-from tests.support.cases import golden, golden_workloads
-from tests.support.cases.golden_workloads import WorkloadCase
+from tests.support.cases import golden
 
 Raw = dict[str, Any]
 CATALOG = golden.catalog_with()
@@ -66,13 +65,6 @@ def told(value: Raw, snapshot: Snapshot, kind: str = "Job", api_version: str = "
     assert known is not None
     owner = Owner(api_version=api_version, kind=kind, name="train", namespace="ml", workload=known)
     return tuple(str(one) for one in places.remarks(value, owner, snapshot.facts_for("ml")))
-
-
-@pytest.mark.parametrize("case", golden_workloads.cases(), ids=lambda case: case.path.stem)
-def test_golden_cases(case: WorkloadCase) -> None:
-    """Each sentence to the letter."""
-    texts = [str(one) for one in golden_workloads.remarks(case)]
-    assert texts == case.expected
 
 
 HOPPER = (local_queue(), cluster_queue("hopper"), flavor("hopper"))

@@ -17,7 +17,7 @@ from policies.pods.view import PodError
 from policies.request import Phase, Request
 from policies.verdict import MODES, Remark, Verdict, Violation
 from tests.support.cases import golden
-from tests.support.cases.pod_reviews import review_of
+from tests.support.cases.reviews import review_of
 from tests.support.generators import random_pods
 from tests.support.generators.random_cluster import NAMESPACES
 from tests.support.generators.random_worlds import World

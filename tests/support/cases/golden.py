@@ -1,4 +1,4 @@
-"""Golden cases: one YAML file is one pod under some policies, and what must come of it, written out.
+"""Golden cases: one YAML file is one pod, or one claim, under some policies, and what must come of it, written out.
 
 They are test cases of policies as `berth test` runs them (docs/policy-tests.md), and read and decided by the same code:
 ``cli.policy_cases.case`` says what stands above ``expect:``, ``cli.policy_cases.outcome`` what stands under it.
@@ -8,38 +8,42 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cli.policy_cases import case as policy_case
 from cli.policy_cases import decisions, expectation_writer
+from cli.policy_cases.outcome import Decision
 from cli.policy_cases.worlds import World, Worlds
 from documents.files import SHIPPED_CATALOG, read_documents, read_policies
 from policies.catalog import Catalog
 from policies.catalog.parse import from_mappings
+from policies.claims import judging
 from policies.document import Document
 from policies.engine import evaluate
-from policies.messages import OF_EDITS
 from policies.objects.parse import parse_objects
-from policies.patch.json_tree import apply_patch
 from policies.policy import API_VERSION, PolicySet
 from policies.request import Request
 from policies.state.snapshot import Facts
+from policies.verdict import Verdict
+from tests.support.generators.written_claims import review_of
+from webhook.admission import claim_review
 from webhook.admission.review import ReviewError
 
 TESTS = Path(__file__).parents[2]
 CASES = TESTS / "cases"
+CLAIM_CASES = TESTS / "claim_cases"
 REVIEWS = TESTS / "reviews"
 LIBRARY = TESTS.parent / "policies" / "library"
 MARK = "\nexpect:"
 _WORLDS = Worlds()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Case:
-    """One file, read."""
+    """One file, read. It is equal to itself alone, so that its decision is remembered."""
 
     path: Path
     read: policy_case.Case
@@ -54,8 +58,8 @@ class Case:
 
     @property
     def name(self) -> str:
-        """``node_affinity/an-empty-term-is-left-alone``."""
-        return str(self.path.relative_to(CASES).with_suffix(""))
+        """``node_affinity/an-empty-term-is-left-alone``; of a claim, ``claim_cases/all-mode``."""
+        return str(self.path.relative_to(CASES if self.path.is_relative_to(CASES) else TESTS).with_suffix(""))
 
     @property
     def world(self) -> World:
@@ -84,8 +88,14 @@ def load(path: Path) -> Case:
 
 @cache
 def cases() -> tuple[Case, ...]:
-    """Every case, by path."""
+    """Every case of a pod, by path."""
     return tuple(load(path) for path in sorted(CASES.rglob("*.yaml")))
+
+
+@cache
+def claim_cases() -> tuple[Case, ...]:
+    """Every case of a ResourceClaim or a ResourceClaimTemplate, by path."""
+    return tuple(load(path) for path in sorted(CLAIM_CASES.glob("*.yaml")))
 
 
 @cache
@@ -107,27 +117,31 @@ def policies_of(objects: Any, catalog: Catalog) -> PolicySet:
     return found
 
 
-def outcome(case: Case) -> tuple[dict[str, Any], list[str]]:
-    """What comes of a case, and every law that it broke on the way."""
+class DecidedCase(NamedTuple):
+    """A case and what comes of it."""
+
+    case: Case
+    decision: Decision
+    """As `berth test` has it."""
+    verdict: Verdict
+    """Empty where a recorded review can't be judged."""
+    request: Request | None = None
+    """Of a pod."""
+
+
+@cache
+def decide(case: Case) -> DecidedCase:
+    """Decide a case, once a process."""
     asked = decisions.asked(case.read, _WORLDS)
-    found = dict(asked.decide().outcome)
-    request = asked.subject
-    if not isinstance(request, Request) or request.phase == "validate" or request.operation != "CREATE":
-        return found, []
-    if "violations" in found or "unjudged" in found:
-        return found, []
-    return found, broken(request, case.facts(request.namespace))
+    decision, request, given = asked.decide(), asked.subject, case.given
+    if isinstance(request, Request):
+        return DecidedCase(case, decision, evaluate(request, case.facts(request.namespace)), request)
+    if request is None:
+        return DecidedCase(case, decision, Verdict(judged=False))
+    review = claim_review.from_document(review_of(given["claim"], namespace=given["namespace"], user=given["user"]))
+    return DecidedCase(case, decision, judging.judge(review.request(given["phase"]), case.facts(given["namespace"])))
 
 
-def broken(request: Request, facts: Facts) -> list[str]:
-    """A second call on the edited pod must change nothing, refuse nothing, and tell nothing again of what was edited."""
-    edited = apply_patch(request.pod, evaluate(request, facts).patch)
-    again = evaluate(replace(request, pod=edited), facts)
-    changes = [f"a second mutate would {op['op']} {op['path']}" for op in again.patch]
-    changes += [f"a second mutate says again: {r}" for r in again.remarks if r.code in OF_EDITS]
-    return changes + [f"a second mutate refuses: {v}" for v in again.violations]
-
-
-def rewrite(case: Case, found: Mapping[str, Any]) -> None:
-    """Put ``found`` under ``expect:``; what stands above is kept to the byte."""
-    expectation_writer.write(case.read.document, found)
+def rewrite(case: Case, outcome: Mapping[str, Any]) -> None:
+    """Put ``outcome`` under ``expect:``; what stands above is kept to the byte."""
+    expectation_writer.write(case.read.document, outcome)

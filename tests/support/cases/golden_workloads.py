@@ -12,7 +12,7 @@ import yaml
 from policies.facts import admission_queues
 from policies.facts.cluster_facts import ClusterFacts, Entry
 from policies.kueue import places
-from policies.verdict import Remark
+from policies.verdict import Verdict
 from policies.workloads.pods import Owner
 from policies.workloads.templates import workload_of
 from tests.support import snapshots
@@ -37,8 +37,8 @@ def cases() -> tuple[WorkloadCase, ...]:
     return tuple(WorkloadCase(path, case["given"], case["expect"]) for path, case in read)
 
 
-def remarks(case: WorkloadCase) -> tuple[Remark, ...]:
-    """What comes of the workload, made by its author."""
+def verdict(case: WorkloadCase) -> Verdict:
+    """Return what comes of the workload, made by its author: remarks alone."""
     catalog, value = golden.catalog_with(), case.given["workload"]
     facts = ClusterFacts.from_objects(case.given.get("facts", ()))
     facts = facts.changed(Entry("followed", kind, True) for kind in admission_queues.KINDS)
@@ -46,4 +46,4 @@ def remarks(case: WorkloadCase) -> tuple[Remark, ...]:
     known = workload_of(catalog, value["apiVersion"], value["kind"])
     assert known is not None, case.path
     owner = Owner(api_version=value["apiVersion"], kind=value["kind"], name=value["metadata"]["name"], namespace=NAMESPACE, workload=known)
-    return places.remarks(value, owner, snapshot.facts_for(NAMESPACE))
+    return Verdict(remarks=places.remarks(value, owner, snapshot.facts_for(NAMESPACE)))

@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import given
 
 from policies.engine import evaluate
-from tests.support.cases.pod_reviews import review_of
+from tests.support.cases.reviews import review_of
 from tests.support.generators.random_worlds import World, with_policies
 from tests.support.generators.strategies import Case, audited, examples
 from webhook.admission.review import answer

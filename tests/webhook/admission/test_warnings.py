@@ -14,7 +14,7 @@ from policies.patch.json_tree import apply_patch
 from policies.verdict import Path, Remark, Violation
 from tests.support import snapshots, worded
 from tests.support.cases import golden
-from webhook.admission.review import ReviewError, answer, from_document
+from webhook.admission.review import answer, from_document
 from webhook.admission.warnings import warned
 
 POLICY = ("ClusterGPUPolicy/p",)
@@ -148,15 +148,3 @@ def test_a_correct_pod_under_the_shipped_library_hears_once_what_was_chosen(name
     assert [warning.partition(":")[0] for warning in response["warnings"]] == ["BERTH-221"]
     assert "warnings" not in answer(edited, evaluate(edited.request("mutate"), facts))["response"]
     assert answer(edited, validate, phase="validate")["response"] == {"uid": review.uid, "allowed": True}
-
-
-@pytest.mark.parametrize("case", golden.cases(), ids=lambda case: case.name)
-def test_only_defaults_of_policies_are_kept_from_authors(case: golden.Case) -> None:
-    """Whatever is not told names the policies whose metrics count it."""
-    try:
-        request = case.request()
-    except ReviewError:
-        return
-    verdict = evaluate(request, case.facts(request.namespace))
-    shown = list(warned(verdict.remarks, (), request.pod))
-    assert all(r.policies and TABLE[r.code].audience == "platform" for r in verdict.remarks if r not in shown)
