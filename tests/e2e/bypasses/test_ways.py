@@ -1,11 +1,14 @@
 """Nobody who edits one namespace walks round a guardrail: every way that was found, of every class, and 0 get through.
 
-Each way has an honest twin, which is admitted. All are tried side by side on one control plane, with one Berth that follows it.
+Each way has an honest twin, which is admitted. They are tried side by side on one control plane, with one Berth that follows it:
+all in ``make prove``, and a third of those of each class and guardrail in ``make test``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import groupby
+from zlib import crc32
 
 import pytest
 
@@ -13,20 +16,35 @@ from tests.e2e.bypasses.attempts import actors, amounts, claims, devices, guaran
 from tests.e2e.bypasses.guardrails import BY_NAME
 from tests.e2e.bypasses.way import Way
 from tests.e2e.bypasses.world import Result, run, world
+from tests.support.counts import count
 from tests.testcluster.controlplane.cluster import Cluster
 
 CLASSES = (reviews, amounts, devices, claims, words, places, actors, updates, names, guaranteed, tolerations)
 WAYS: dict[str, Way] = {f"{one.__name__.rpartition('.')[2]}: {way.name}, {way.guard}": way for one in CLASSES for way in one.WAYS}
 
 
+def every(step: int) -> dict[str, Way]:
+    """Return one of each ``step`` ways of a class against a guardrail, and at least one. The order is by checksum: as they are written,
+    every third would be the same variant of each."""
+
+    def group(name: str) -> tuple[str, str]:
+        return name.partition(":")[0], WAYS[name].guard
+
+    names = sorted(WAYS, key=lambda name: (*group(name), crc32(name.encode())))
+    return {name: WAYS[name] for _, members in groupby(names, group) for name in list(members)[::step]}
+
+
+TRIED = every(count(3, 1))
+
+
 @pytest.fixture(scope="module")
 def results(cluster: Cluster) -> Iterator[Mapping[str, Result]]:
-    """All of them."""
+    """Of all that are tried."""
     with world(cluster) as (tenants, _):
-        yield dict(zip(WAYS, run(tenants, list(WAYS.values())), strict=True))
+        yield dict(zip(TRIED, run(tenants, list(TRIED.values())), strict=True))
 
 
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("name", TRIED)
 def test_a_way_is_shut_and_its_honest_twin_is_open(results: Mapping[str, Result], name: str) -> None:
     """The attacker is refused by Berth for the right reason; who does the same within the guardrail is not."""
     found = results[name]
