@@ -26,9 +26,9 @@ from policies.patch.json_tree import set_at
 from policies.state.snapshot import Snapshot
 from policies.workloads.pods import Around
 from tests.support.cases import golden
+from tests.support.cases.kind_manifests import kind_cases
 from tests.support.snapshots import build
 
-FOLDER = Path(__file__).parent.parent / "kinds"
 CATALOG = golden.catalog_with()
 SPEC: dict[str, Any] = {
     "mode": "Enforce",
@@ -38,10 +38,6 @@ SPEC: dict[str, Any] = {
 OLD = ("Job", "CronJob", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "JobSet", "PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob")
 ELSEWHERE = (*OLD, "JAXJob", "RayCluster", "RayJob", "RayService", "VolcanoJob")
 """kinds with pod templates alone, of which test_manifests.py and test_match_workloads.py have manifests"""
-
-
-def cases() -> list[tuple[Path, int, dict[str, Any]]]:
-    return [(path, number, case) for path in sorted(FOLDER.glob("*.yaml")) for number, case in enumerate(yaml.safe_load(path.read_text()))]
 
 
 def title(case: tuple[Path, int, dict[str, Any]]) -> str:
@@ -75,7 +71,7 @@ def as_facts(case: dict[str, Any], snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("case", cases(), ids=title)
+@pytest.mark.parametrize("case", kind_cases(), ids=title)
 def test_a_manifest_is_judged_and_shown(case: tuple[Path, int, dict[str, Any]], snapshot: Snapshot) -> None:
     """Each pod by what its controller makes of the manifest; edits in the manifest's own fields, and told where it has none."""
     path, number, values = case
@@ -101,7 +97,7 @@ def write(path: Path, number: int, found: dict[str, Any]) -> None:
 
 def test_every_kind_has_its_manifest() -> None:
     """Whatever the catalog says pods are like, somebody has written it down once."""
-    written = {(case["manifest"]["apiVersion"].rpartition("/")[0], case["manifest"]["kind"]) for _, _, case in cases()}
+    written = {(case["manifest"]["apiVersion"].rpartition("/")[0], case["manifest"]["kind"]) for _, _, case in kind_cases()}
     lacking = [
         w.name
         for w in CATALOG.workloads
@@ -115,7 +111,7 @@ def test_every_kind_has_its_manifest() -> None:
 WRONG: tuple[Any, ...] = (None, 7, True, "x", [], {}, [1], {"a": 1}, [None], [{}])
 
 
-@pytest.mark.parametrize("case", cases(), ids=title)
+@pytest.mark.parametrize("case", kind_cases(), ids=title)
 def test_a_wrong_type_anywhere_is_bad_input_or_judged(case: tuple[Path, int, dict[str, Any]], snapshot: Snapshot) -> None:
     """Nothing that a manifest may hold ends `try`."""
     random = Random(case[1])
@@ -145,7 +141,7 @@ def paths(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 def test_words_that_cannot_be_laid_over_a_runtime_are_told() -> None:
     """A container without a name could be any."""
-    case = next(values for path, _, values in cases() if path.stem == "kserve" and values.get("others"))
+    case = next(values for path, _, values in kind_cases() if path.stem == "kserve" and values.get("others"))
     value = set_at(case["manifest"], ("spec", "predictor", "containers"), [{"image": "i"}])
     with pytest.raises(InputError, match=r"spec\.predictor: wants containers to be a list of maps, each with its name"):
         read(Document(file="f", value=value), CATALOG, "team", around=around(case))

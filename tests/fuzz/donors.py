@@ -9,9 +9,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import yaml
-
 from tests.fuzz.worlds import worlds
+from tests.support.cases.kind_manifests import kind_cases
 from tests.support.cases.workload_manifests import WORKLOADS, template_of, with_templates
 from tests.support.generators.random_cluster import NAMESPACES
 from tests.support.generators.random_oddities import odd_pod
@@ -20,7 +19,6 @@ from tests.support.generators.random_worlds import USERS, catalog
 
 Raw = dict[str, Any]
 REVIEWS = sorted((Path(__file__).parent.parent / "reviews").glob("*.json"))
-WRITTEN = sorted((Path(__file__).parent.parent / "kinds").glob("*.yaml"))
 KINDS = tuple(WORKLOADS)
 PODS = 600
 """random pods among the donors: each value that a rule knows comes up in some of them"""
@@ -91,7 +89,7 @@ def workload_review(random: Random, name: str) -> Raw:
 @cache
 def written() -> tuple[Raw, ...]:
     """Manifests of kinds that say in other fields than templates what their pods are like, as their authors write them."""
-    return tuple(case["manifest"] for path in WRITTEN for case in yaml.safe_load(path.read_text()))
+    return tuple(case["manifest"] for _, _, case in kind_cases())
 
 
 def manifest_review(random: Random, manifest: Raw, resource: str = "") -> Raw:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import yaml
@@ -12,6 +13,7 @@ RULES = CHART.parent / "monitoring" / "rules.yaml"
 Raw = dict[str, Any]
 
 
+@cache
 def rules(kind: str) -> list[Raw]:
     """Those with this field: alert or record."""
     return [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"] if kind in rule]

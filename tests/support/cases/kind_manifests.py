@@ -1,8 +1,9 @@
-"""The manifests of ``tests/kinds`` that the API server may ask advice on."""
+"""The manifests of ``tests/kinds``, and those that the API server may ask advice on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,20 @@ Raw = dict[str, Any]
 KINDS = Path(__file__).parents[2] / "kinds"
 
 
+@cache
+def kind_cases() -> tuple[tuple[Path, int, Raw], ...]:
+    """Return every case with its file and its place in it. libyaml reads them ten times as fast as ``yaml.safe_load``."""
+    files = sorted(KINDS.glob("*.yaml"))
+    return tuple((path, number, case) for path in files for number, case in enumerate(yaml.load(path.read_text(), yaml.CSafeLoader)))
+
+
 def manifests() -> Iterator[tuple[Workload, Raw]]:
     """Of every kind that is in a namespace and is served."""
-    for path in sorted(KINDS.glob("*.yaml")):
-        for case in yaml.safe_load(path.read_text()):
-            value: Raw = case["manifest"]
-            workload = workload_of(catalog(), value["apiVersion"], value["kind"])
-            if workload is not None and not workload.cluster and value["apiVersion"] in workload.api_version:
-                yield workload, value
+    for _, _, case in kind_cases():
+        value: Raw = case["manifest"]
+        workload = workload_of(catalog(), value["apiVersion"], value["kind"])
+        if workload is not None and not workload.cluster and value["apiVersion"] in workload.api_version:
+            yield workload, value
 
 
 FOUND = list(manifests())

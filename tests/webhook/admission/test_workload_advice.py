@@ -9,7 +9,6 @@ from random import Random
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +18,7 @@ from policies.state.snapshot import Snapshot
 from policies.workloads.templates import steps
 from tests.support import snapshots
 from tests.support.cases import golden
-from tests.support.cases.kind_manifests import KINDS as KIND_MANIFESTS
+from tests.support.cases.kind_manifests import kind_cases
 from tests.support.cases.reviews import RECORDED, job_review, ray_review, workload_document, workload_review
 from tests.support.generators.strategies import examples
 from webhook.admission import workload_advice
@@ -193,8 +192,7 @@ def test_kinds_without_templates_are_advised_on(number: str) -> None:
         "trainer": 'set spec.trainer.resourcesPerNode.limits["nvidia.com/gpu"] to 4',
     }
     texts: list[str] = []
-    for case in yaml.safe_load((KIND_MANIFESTS / f"{number}.yaml").read_text()):
-        value = case["manifest"]
+    for value in (case["manifest"] for path, _, case in kind_cases() if path.stem == number):
         texts += advise(workload_review(value["apiVersion"], value["kind"], value), WORLD)
     refusals = [one for one in texts if "its pods will be refused" in one]
     assert len(refusals) == (number in expected)
@@ -204,12 +202,10 @@ def test_kinds_without_templates_are_advised_on(number: str) -> None:
 def test_no_wrong_type_in_kinds_without_templates_is_an_error() -> None:
     """Whatever an operator's schema lets pass: the workload is allowed, with at most a sentence."""
     random = Random(3)
-    for file in sorted(KIND_MANIFESTS.glob("*.yaml")):
-        for case in yaml.safe_load(file.read_text()):
-            value = case["manifest"]
-            for path in [("spec",), *(("spec", key) for key in value.get("spec", {}))]:
-                one = set_at(value, path, random.choice(WRONG))
-                assert isinstance(advise(workload_review(value["apiVersion"], value["kind"], one), WORLD), tuple)
+    for value in (case["manifest"] for _, _, case in kind_cases()):
+        for path in [("spec",), *(("spec", key) for key in value.get("spec", {}))]:
+            one = set_at(value, path, random.choice(WRONG))
+            assert isinstance(advise(workload_review(value["apiVersion"], value["kind"], one), WORLD), tuple)
 
 
 def test_an_amount_that_is_not_filled_in_is_told_without_a_policy() -> None:
