@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import pytest
 import yaml
 
 from cli.policy_cases.case import DEFAULTS
@@ -42,29 +41,30 @@ def without(value: Any, path: tuple[str, ...]) -> Any:
     return changed
 
 
-def differs(case: Case, number: int, path: tuple[str, ...]) -> bool | None:
-    """Whether the case comes out otherwise under its policies with one key less, read and decided anew; None if they can't be read."""
+def outcome_without(case: Case, number: int, path: tuple[str, ...], worlds: Worlds) -> Mapping[str, Any] | None:
+    """Return what comes of the case with one key less in its policies, read and decided anew; None if they can't be read."""
     policies = list(case.given["policies"])
     policies[number] = {**policies[number], "spec": without(policies[number]["spec"], path[1:])}
-    changed = replace(case.read, given={**case.given, "policies": policies})
+    document = replace(case.read.document, file=f"{case.path}-{number}-{'.'.join(path)}")  # a world is remembered by the name of its case
     try:
-        return asked(changed, Worlds()).decide().outcome != asked(case.read, Worlds()).decide().outcome
+        return asked(replace(case.read, document=document, given={**case.given, "policies": policies}), worlds).decide().outcome
     except CaseError:
         return None
 
 
 def test_a_field_is_exercised_where_the_case_differs_without_it() -> None:
     """Of cases drawn at random, field by field: what counts as exercised is what makes a difference, no more and no less."""
-    random, exercised, idle = Random(18), 0, 0
+    random, exercised, idle, worlds = Random(18), 0, 0, Worlds()
     for case in random.sample(INLINE, count(50, 400)):
-        coverage, question = Coverage(), asked(case.read, Worlds())
-        coverage.add(question, question.decide())
-        numbers = {f"{one['kind']}/{id_of(one)}": number for number, one in enumerate(case.given["policies"])}
-        for one in coverage.fields:
-            expected = differs(case, numbers[one.policy], tuple(one.path.split(".")))
-            if expected is not None:  # else a map around it was left empty, and is taken away with it
-                assert one.exercised == expected, (case.name, one)
-                exercised, idle = exercised + one.exercised, idle + (not one.exercised)
+        coverage, question = Coverage(), asked(case.read, worlds)
+        decision = question.decide()
+        coverage.add(question, decision)
+        numbers = {f"{policy['kind']}/{id_of(policy)}": number for number, policy in enumerate(case.given["policies"])}
+        for field in coverage.fields:
+            outcome = outcome_without(case, numbers[field.policy], tuple(field.path.split(".")), worlds)
+            if outcome is not None:  # else a map around it was left empty, and is taken away with it
+                assert field.exercised == (outcome != decision.outcome), (case.name, field)
+                exercised, idle = exercised + field.exercised, idle + (not field.exercised)
     assert exercised > 5
     assert idle > 3
 
@@ -74,19 +74,27 @@ def id_of(one: dict[str, Any]) -> str:
     return f"{metadata['namespace']}/{metadata['name']}" if "namespace" in metadata else str(metadata["name"])
 
 
-@pytest.mark.parametrize("case", Random(5).sample(INLINE, count(40, len(INLINE))), ids=lambda case: case.name)
-def test_every_field_is_counted_once(case: Case) -> None:
+def test_every_field_is_counted_once() -> None:
     """Each leaf of a spec but its mode is a field, or within one, or what no such object can do without."""
-    coverage, question = Coverage(), asked(case.read, Worlds())
-    coverage.add(question, question.decide())
-    fields = [(one.policy, tuple(one.path.split("."))) for one in coverage.fields]
-    assert len(set(fields)) == len(fields)
-    for one in case.given["policies"]:
-        name = f"{one['kind']}/{id_of(one)}"
-        mine = {path for policy, path in fields if policy == name}
-        for path in paths({"spec": one["spec"]}):
-            known = any(path[: len(field)] == field or field[: len(path)] == path for field in mine)
-            assert known or path[1:2] in ((), ("mode",)) or not one["spec"].keys() - {"mode"} or unremovable(one, path), (case.name, path)
+    wrong, worlds = list[str](), Worlds()
+    for case in Random(5).sample(INLINE, count(40, len(INLINE))):
+        coverage, question = Coverage(), asked(case.read, worlds)
+        coverage.add(question, question.decide())
+        fields = [(field.policy, tuple(field.path.split("."))) for field in coverage.fields]
+        wrong += [f"{case.name}: {field} twice" for field in set(fields) if fields.count(field) > 1]
+        wrong += [f"{case.name}: {'.'.join(path)} of {policy} is in no field" for policy, path in uncounted(case, fields)]
+    assert wrong == []
+
+
+def uncounted(case: Case, fields: list[tuple[str, tuple[str, ...]]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the keys of a case's policies that are neither a field, nor around one or within one."""
+    for policy in case.given["policies"]:
+        name = f"{policy['kind']}/{id_of(policy)}"
+        own = {path for owner, path in fields if owner == name}
+        for path in paths({"spec": policy["spec"]}) if policy["spec"].keys() - {"mode"} else ():
+            known = any(path[: len(field)] == field or field[: len(path)] == path for field in own)
+            if not known and path[1:2] not in ((), ("mode",)) and not unremovable(policy, path):
+                yield name, path
 
 
 def unremovable(one: dict[str, Any], path: tuple[str, ...]) -> bool:
