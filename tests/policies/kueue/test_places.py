@@ -74,16 +74,6 @@ AMPERE = (local_queue(), cluster_queue("ampere"), flavor("ampere"))
 # --- placement ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_job_that_policy_keeps_out_of_the_only_flavor() -> None:
-    """Kueue would admit it, for its template says nothing; its pods would be refused in that flavor. Policy, flavor and what to
-    type are named."""
-    (text,) = told(job(), world(*AMPERE, policy=HOPPER_ONLY))
-    assert text == (
-        "BERTH-244: queue team-a (gpus) admits spec.template, and its pods never run: ClusterGPUPolicy/p refuses them in ampere "
-        "(BERTH-121); name another queue: kubectl get localqueues -n ml"
-    )
-
-
 @pytest.mark.parametrize(
     ("objects", "policy"),
     [
@@ -98,13 +88,6 @@ def test_a_job_that_policy_keeps_out_of_the_only_flavor() -> None:
 def test_a_job_with_a_flavor_left_is_not_warned(objects: tuple[Raw, ...], policy: Raw | None) -> None:
     """A default gives way to the flavor's nodeSelector, and labels that no policy speaks of keep nothing out."""
     assert told(job(), world(*objects, policy=policy)) == ()
-
-
-def test_a_template_that_matches_no_flavor_waits_in_kueue() -> None:
-    """By the author's own selector, without any policy."""
-    (text,) = told(job(nodeSelector={FAMILY: "hopper"}), world(*AMPERE))
-    assert text.startswith("BERTH-244: no flavor of queue team-a (gpus) takes spec.template, so it never runs: ampere has ")
-    assert f"{FAMILY}=ampere; ask for that, or name another queue: kubectl get localqueues -n ml" in text
 
 
 def test_tolerations_that_berth_adds_come_too_late_for_kueue() -> None:
@@ -211,13 +194,6 @@ def test_namespaces_that_a_queue_takes(selector: Raw | None, warned: bool) -> No
     found = told(job(), world(*objects, namespace))
     assert ["takes nothing of namespace ml (spec.namespaceSelector)" in one for one in found] == [True] * warned
     assert told(job(), world(*objects)) == ()
-
-
-def test_a_slice_that_no_group_covers() -> None:
-    """What is covered is named."""
-    (text,) = told(job(resource="nvidia.com/mig-1g.10gb"), world(*HOPPER))
-    assert "covers no nvidia.com/mig-1g.10gb" in text
-    assert "ask for nvidia.com/gpu, or add it" in text
 
 
 @pytest.mark.parametrize(
