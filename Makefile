@@ -1,16 +1,17 @@
 # make run    starts the server with the shipped policies and admits a sample GPU Job before your eyes
-# make test   everything a change must pass: lint, types, tests, also on a real control plane (half an hour on two cores, and as much more the first time)
+# make check  lint, types, generated files and every test that starts no server and no cluster: three minutes on two cores
+# make test   everything a change must pass: what make check has, and tests on real servers and control planes (on a fresh machine it builds them first)
+# make generate  writes every generated file anew: the definitions, docs/reference.md, the manual page, the chart's files, the plain manifests
 # make cluster  a real control plane with fake GPU nodes, Karpenter and Berth, until Ctrl-C: apply a GPU Job and watch it placed
-# make prove  the same tests with the full counts, on every core (an hour on two), and on older releases of Kubernetes; writes bench/RESULTS.md
+# make prove  the same tests with the full counts and all that make test leaves out, on older releases of Kubernetes too (an hour on two cores), then the
+#             coverage of policies/; writes bench/RESULTS.md
 # make bench  what Berth costs beside handlers in Go and Python, and native policies (half an hour; needs Go and wrk); writes bench/RESULTS.md
 # make image  Berth's image with docker, podman or buildah: make image TAG=registry.example/berth:1 BASE=... (docs/image.md)
 # make sbom   its bill of materials: make sbom ARCHIVE=image.tar, an OCI archive of it
 # make audit  known vulnerabilities of what Berth runs on, as far as their services can be reached
-# make crds   writes deploy/crds/ anew, after a change of policies/objects/definition/
-# make chart  writes the made files of deploy/chart, deploy/install.yaml and deploy/rbac.yaml anew, after a change of the catalog, the kinds or the chart
 # make wheel  builds dist/*.whl, what pipx and uv install; the same bytes each time
 # make plugin  builds `kubectl berth`, one file for each platform, into dist/ (some minutes); with REPOSITORY=OWNER/NAME also krew's manifest
-# make lint, make clean
+# make lint, make types, make clean
 
 PYTHON ?= python3
 REPOSITORY ?= $(GITHUB_REPOSITORY)
@@ -24,21 +25,44 @@ SHELL := /bin/sh
 # Tests start hundreds of processes, which would each compile the same modules where somebody has switched caches off.
 export PYTHONDONTWRITEBYTECODE =
 .DELETE_ON_ERROR:
-.PHONY: run test cluster prove bench image sbom audit crds chart wheel plugin lint clean
+.PHONY: run check test generate cluster prove bench image sbom audit wheel plugin lint types generated quick-tests all-tests clean
 .DEFAULT_GOAL := run
 
 run: $(VENV)/runtime
 	@$(BIN)/python -P -m cli.demo
 
 lint: $(VENV)/dev
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
 
-test: lint $(VENV)/sbom/bin/cyclonedx-py
+types: $(VENV)/dev
+	@$(BIN)/mypy --no-error-summary
+
+generate: $(VENV)/dev
+	@$(BIN)/python -P -m tests.generated
+
+generated: $(VENV)/dev
+	@$(BIN)/python -P -m tests.generated --check
+
+# Lint, types and generated files beside the tests. What they complain of is said again at the end, where it is looked for.
+BESIDE := lint types generated
+define together
+@$(MAKE) --no-print-directory --jobs=4 $(BESIDE) $(1) || { $(MAKE) --no-print-directory $(BESIDE); exit 1; }
+endef
+
+check: $(VENV)/dev
+	$(call together,quick-tests)
+
+quick-tests: $(VENV)/dev
+	@$(BIN)/python -m pytest -p tests.support.counts $(PARALLEL)
+
+test: $(VENV)/dev $(VENV)/sbom/bin/cyclonedx-py
+	$(call together,all-tests)
+
+all-tests: $(VENV)/dev $(VENV)/sbom/bin/cyclonedx-py
 	@$(BIN)/python -P -m tests.testcluster.programs
 	@$(BIN)/python -P -m tests.testcluster.images.archives
-	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term-missing
+	@$(BIN)/python -m pytest $(PARALLEL)
 
 cluster: $(VENV)/runtime $(VENV)/go
 	@$(BIN)/python -P -m tests.testcluster.programs
@@ -48,6 +72,7 @@ prove: $(VENV)/dev $(VENV)/sbom/bin/cyclonedx-py
 	@BERTH_PROVE=1 $(BIN)/python -P -m tests.testcluster.programs
 	@$(BIN)/python -P -m tests.testcluster.images.archives
 	BERTH_PROVE=1 $(BIN)/python -m bench.record
+	$(BIN)/python -m pytest -p tests.support.counts $(PARALLEL) --cov --cov-report=term-missing tests/policies tests/cli
 
 bench: $(VENV)/dev
 	$(BIN)/python -m bench
@@ -70,12 +95,6 @@ sbom: $(VENV)/sbom/bin/cyclonedx-py
 audit: $(VENV)/audit/bin/pip-audit
 	@$(VENV)/audit/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off -r requirements.txt \
 	  || { echo "not audited, or not clean: the lines above say which. A service of vulnerabilities must be reachable" >&2; exit 1; }
-
-crds: $(VENV)/runtime
-	@$(BIN)/python -P -m cli.crds
-
-chart: $(VENV)/runtime $(VENV)/go
-	@$(BIN)/python -P -m tests.deploy.generated
 
 wheel: $(VENV)/release
 	@$(BIN)/python -P -m deploy.release.wheel dist

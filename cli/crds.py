@@ -1,7 +1,4 @@
-"""`berth crds`: the three CustomResourceDefinitions as YAML; nothing is sent anywhere.
-
-``python -m cli.crds`` writes them to deploy/crds/, a file each.
-"""
+"""`berth crds`: the three CustomResourceDefinitions as YAML; nothing is sent anywhere."""
 
 from __future__ import annotations
 
@@ -48,18 +45,3 @@ def files() -> dict[str, str]:
 
 def _file(kind: Kind) -> str:
     return f"{HEAD}---\n{yaml_writer.text(crd(kind))}"
-
-
-def main(folder: Path = FOLDER) -> None:
-    """Rewrite the files, and delete those of kinds that no longer exist."""
-    folder.mkdir(exist_ok=True)
-    written = files()
-    for file in folder.glob("*.yaml"):
-        if file.name not in written:
-            file.unlink()
-    for name, text in written.items():
-        (folder / name).write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

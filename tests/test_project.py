@@ -21,7 +21,7 @@ LOCKS = (
     "deploy/release/requirements.txt", "deploy/image/build.txt", "deploy/image/sbom.txt", "deploy/image/audit.txt",
 )  # fmt: skip
 MAKES = (
-    "run", "test", "cluster", "prove", "bench", "image", "sbom", "audit", "crds", "chart", "wheel", "plugin", "lint", "clean",
+    "run", "check", "test", "generate", "cluster", "prove", "bench", "image", "sbom", "audit", "wheel", "plugin", "lint", "types", "clean",
 )  # fmt: skip
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)==([^ \\]+)", re.MULTILINE)

@@ -35,7 +35,7 @@ def page(commands: Sequence[Command], date: str) -> str:
     """Return the page. ``date``: of the version, as 2026-11-23."""
     whole, *subcommands = commands
     lines = [
-        '.\\" Made by python -m cli.docs of the parsers of the command.',
+        '.\\" Made by make generate from the parsers of the command, not by hand.',
         f'.TH BERTH 1 "{date}" "Berth {VERSION}" "User Commands"',
         ".SH NAME",
         "berth \\- typed GPU policies for Kubernetes",

@@ -1,5 +1,4 @@
-"""Render the reference page of our objects, from ``definition``, as Markdown; ``python -m cli.docs``
-writes it to docs/reference.md."""
+"""Render the reference page of our objects, from ``definition``, as Markdown (docs/reference.md)."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ from policies.policy import API_VERSION
 
 _HEAD = f"""# Reference: the objects of `{API_VERSION}`
 
-<!-- Written by `python -m cli.docs` from policies/objects/definition/; a test compares the two. -->
+<!-- Made by `make generate` from policies/objects/definition/, not by hand. -->
 
 Fields that are not listed are errors, as are empty lists where a value is wanted, and every message names the file, the document
 and the path. Durations are Go's: `2h`, `90s`, `1h30m`. GPU families, models, MIG profiles and workloads are the catalog's:

@@ -48,7 +48,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 def test_the_checked_in_manifests_are_those_of_the_catalog(capsys: pytest.CaptureFixture[str]) -> None:
     """deploy/chart/files/webhooks.yaml, which the chart adapts, is the default output, to the byte."""
-    assert DEPLOYED.read_text() == printed(capsys), "the catalog changed; run: make chart"
+    assert DEPLOYED.read_text() == printed(capsys), "the catalog changed; run: make generate"
 
 
 def test_what_is_printed_is_what_is_meant(capsys: pytest.CaptureFixture[str]) -> None:

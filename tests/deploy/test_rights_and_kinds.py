@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from tests.deploy.generated import LIBRARY
 from tests.deploy.rendering import KINDS_THERE, Raw, of_kind, rendered, the
 from tests.deploy.test_workload import options
 from tests.deploy.variants import LIBRARY as NAMES
 from tests.deploy.variants import VARIANTS
+from tests.testcluster.addons.berth import LIBRARY
 
 
 def verbs(objects: list[Raw], kind: str, resource: str, name: str | None = None) -> set[str]:

@@ -1,4 +1,4 @@
-"""The dashboards of deploy/monitoring as files: `make chart` writes them (``tests.deploy.generated``)."""
+"""The dashboards of deploy/monitoring as files: `make generate` writes them (``tests.generated``)."""
 
 from __future__ import annotations
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.deploy.generated import DEPLOY
 from tests.deploy.monitoring.alert_rules import RULES, rules
 from tests.deploy.monitoring.dashboards import DASHBOARDS, files, panels
 from tests.deploy.monitoring.panels import COLUMNS
 from tests.deploy.rendering import component, of_kind
 from tests.deploy.variants import VARIANTS
+from tests.testcluster.addons.installed import DEPLOY
 
 Raw = dict[str, Any]
 LOADED = [json.loads(text) for text in files().values()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench import architecture
+from tests.docs import architecture
 from tests.support.module_imports import Modules
 
 
@@ -19,11 +19,6 @@ def made(root: Path, **files: str) -> Modules:
 
 def graph(found: Modules) -> dict[str, set[str]]:
     return architecture.between(found, architecture.rooms(found))
-
-
-def test_the_picture_in_the_docs_is_the_code_as_it_is() -> None:
-    """``python -m bench.architecture`` was run after the last change of who imports whom."""
-    assert architecture.PICTURE.read_text(encoding="utf-8") == architecture.picture()
 
 
 def test_no_rooms_import_each_other() -> None:

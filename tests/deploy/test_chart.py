@@ -1,4 +1,4 @@
-"""What is made from other files is what they say, to the byte."""
+"""The chart's own files: its version, its kinds, the schema of its values, and the plain manifests beside it."""
 
 from __future__ import annotations
 
@@ -8,33 +8,16 @@ import pytest
 import yaml
 
 from cli import VERSION
-from tests.deploy import generated, values_schema
+from tests.deploy import values_schema
 from tests.deploy.rendering import rendered
 from tests.deploy.values_schema import Uncommented
 from tests.testcluster.addons.helm import CHART
-
-
-@pytest.mark.parametrize("name", generated.sources())
-def test_a_file_of_the_chart_is_what_its_source_says(name: str) -> None:
-    """Definitions, library, registration, guards and the schema of the values."""
-    assert (generated.DEPLOY / name).read_text() == generated.sources()[name], "its source changed; run: make chart"
-
-
-def test_the_chart_holds_no_other_file() -> None:
-    """One whose source is gone would be installed for ever."""
-    found = {str(path.relative_to(generated.DEPLOY)) for path in (CHART / "files").rglob("*") if path.is_file()}
-    assert found == {name for name in generated.sources() if name.startswith("chart/files/")}
-
-
-@pytest.mark.parametrize("name", ["install.yaml", "rbac.yaml"])
-def test_a_plain_manifest_is_what_helm_renders(name: str) -> None:
-    """deploy/install.yaml and deploy/rbac.yaml are the chart with its defaults."""
-    assert (generated.DEPLOY / name).read_text() == generated.plain()[name], "the chart changed; run: make chart"
+from tests.testcluster.addons.installed import DEPLOY
 
 
 def test_the_plain_manifests_lose_nothing() -> None:
     """Beside the namespace every object of the chart, in all its fields; none is of a test."""
-    found = list(yaml.safe_load_all((generated.DEPLOY / "install.yaml").read_text()))
+    found = list(yaml.safe_load_all((DEPLOY / "install.yaml").read_text()))
     assert found[0]["kind"] == "Namespace"
     assert found[1:] == rendered(None, "--skip-tests")
 

@@ -1,4 +1,4 @@
-"""``python -m bench.architecture``: the rooms of the source and who imports whom, as docs/architecture.svg.
+"""The rooms of the source and who imports whom, as docs/architecture.svg has them (``tests.generated``).
 
 Every fact in the picture is read from the imports. A package that has rooms of its own is drawn as two boxes: the modules that use its
 rooms stand above them, the modules that its rooms use, its vocabulary, below. An arrow that longer paths already show is left out; an arrow
@@ -16,7 +16,6 @@ from pathlib import Path
 from tests.support import module_imports
 from tests.support.module_imports import ROOT, Graph, Modules
 
-PICTURE = ROOT / "docs" / "architecture.svg"
 BOX, ROW, GAP, MARGIN = (148, 40), 92, 14, 16
 """width and height of a box, distance of rows, gap between boxes, margin: pixels"""
 
@@ -162,8 +161,3 @@ def picture() -> str:
     """The picture of the source as it is."""
     found = modules()
     return drawn(between(found, rooms(found)))
-
-
-if __name__ == "__main__":
-    PICTURE.write_text(picture(), encoding="utf-8")
-    print(f"berth: wrote {PICTURE.relative_to(ROOT)}")
