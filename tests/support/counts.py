@@ -1,8 +1,8 @@
 """How much is tried: what starts no server in ``make check``; few examples of a property in ``make test``; all of them, and the longest
 tests, in ``make prove`` (BERTH_PROVE=1).
 
-``make check`` loads this module as a plugin of pytest (``-p``). A test is then skipped as soon as it, or a fixture of it, binds a socket or
-starts a process that runs beside it. So no list says which tests these are.
+``make check`` loads this module as a plugin of pytest (``-p``). A test is then skipped as soon as it, or a fixture of it, binds a socket,
+starts a process that runs beside it, or builds a program. So no list says which tests these are.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ import pytest
 
 PROVE = os.environ.get("BERTH_PROVE") == "1"
 only_in_prove = pytest.mark.skipif(not PROVE, reason="in make prove alone; its docstring names what make test has of it")
-_a_test_runs = False
+STARTS = ("socket.bind", "fcntl.flock")
+"""Audit events of what starts a server or builds a program; the lock is that of the cache of programs, where another run may be building"""
+_test_runs = False
 
 
 def count(small: int, full: int) -> int:
@@ -27,7 +29,7 @@ def count(small: int, full: int) -> int:
 
 def pytest_configure() -> None:
     """Watch from now on. An audit hook also sees what libraries in C bind and start."""
-    sys.addaudithook(_skip_a_server)
+    sys.addaudithook(_skip)
 
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)
@@ -39,17 +41,17 @@ def pytest_xdist_auto_num_workers() -> int:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol() -> Iterator[None]:
     """What pytest and its plugins start between tests is theirs."""
-    global _a_test_runs
-    _a_test_runs = True
+    global _test_runs
+    _test_runs = True
     try:
         return (yield)
     finally:
-        _a_test_runs = False
+        _test_runs = False
 
 
-def _skip_a_server(event: str, _: object) -> None:
-    if _a_test_runs and (event == "socket.bind" or (event == "subprocess.Popen" and not _is_waited_for(sys._getframe()))):
-        pytest.skip("starts a server, or a process beside itself: make test has it")
+def _skip(event: str, _: object) -> None:
+    if _test_runs and (event in STARTS or (event == "subprocess.Popen" and not _is_waited_for(sys._getframe()))):
+        pytest.skip("starts a server or a process beside itself, or builds a program: make test has it")
 
 
 def _is_waited_for(frame: FrameType | None) -> bool:
