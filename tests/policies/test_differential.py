@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 from random import Random
 
-import pytest
-
 from policies.request import Request
 from policies.rules import RULES
 from tests.reference.compare import Compared, compare
@@ -51,7 +49,6 @@ def reproduction(seed: int, world: World, request: Request, found: Compared) -> 
     return "\n".join([*lines, *map(str, found.mutated.violations), *map(str, found.mutated.remarks)])
 
 
-@pytest.mark.no_cover
 def test_the_engine_does_what_the_reference_says() -> None:
     """No difference in who matches, what is refused, what is edited and where the pod may land; and all of it happens."""
     seen: Counter[str] = Counter()

@@ -27,7 +27,6 @@ from tests.support.generators.random_cluster import NODES
 from tests.support.generators.random_fields import chance
 from tests.support.generators.random_worlds import World
 
-pytestmark = pytest.mark.no_cover
 Raw = dict[str, Any]
 PODS_PER_WORLD = 20
 SEED = 60

@@ -281,7 +281,6 @@ def odd(random: Random, value: Any) -> Any:
     return [odd(random, item) for item in value] if isinstance(value, list) else value
 
 
-@pytest.mark.no_cover
 def test_nothing_in_an_object_is_an_error() -> None:
     """Lists for maps, nulls, numbers for names: it is read, to values of the right types."""
     read_of: Counter[str] = Counter()

@@ -59,7 +59,6 @@ def random_object(random: Random) -> Policy | NodeTemplate:
     return random_worlds.policy(random, 0, ["t0", "t1"], MODES, random.choice((None, "team-a")))
 
 
-@pytest.mark.no_cover
 def test_what_is_written_is_what_is_understood() -> None:
     """A random policy or template, written as an object, is read back as it was, without an error."""
     for seed in range(count(300, 20_000)):
@@ -86,7 +85,6 @@ def test_a_nought_a_one_and_an_empty_text_are_said(one: Policy | NodeTemplate) -
     assert read_back(understand(thing, thing["kind"], NAMES)) == one
 
 
-@pytest.mark.no_cover
 def test_what_is_left_out_or_taken_away_is_no_longer_the_same() -> None:
     """Each field that is written counts: without any one of them the object says something else, or nothing."""
     for seed in range(count(40, 1_000)):

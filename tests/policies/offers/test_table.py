@@ -78,7 +78,6 @@ def test_the_memo_of_a_table_is_bounded() -> None:
         assert table.select("karpenter.sh/capacity-type", "In", (value,))[0] == table.by_capacity[value]
 
 
-@pytest.mark.no_cover
 def test_what_is_remembered_of_sets_of_resources_is_bounded() -> None:
     """Of the names in a table authors can make more sets than fit in any memory."""
     table = build(golden.policies_of([], CATALOG), CATALOG, platforms=("karpenter-aws",)).tables["karpenter-aws"]

@@ -104,7 +104,6 @@ def claims(pod: Any, by: list[str], path: Path = ()) -> list[Entry]:
     return found
 
 
-@pytest.mark.no_cover
 def test_a_forged_entry_blames_nobody() -> None:
     """Random pods, and an author who claims of a random value of his own that a policy wrote it: the entry stays only where that policy
     writes that value by that rule into the pod without it. No edit depends on what he says."""
@@ -133,7 +132,6 @@ def _writes(case: Case, pod: dict[str, Any], entry: Entry) -> bool:
     return any((e.rule, digest(e.value), list(e.policies)) == (entry["rule"], entry["is"], entry["by"]) for e in verdict.edits)
 
 
-@pytest.mark.no_cover
 def test_what_a_mutated_pod_says_stays() -> None:
     """Called again on its own result, as where another webhook came in between, Berth keeps every entry: most random pods have some."""
     kept = 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-import pytest
 from hypothesis import given
 
 from policies.engine import evaluate
@@ -51,7 +50,6 @@ def test_no_default_chooses_beside_a_word_that_nobody_knows(random: Random) -> N
     assert PLACES.isdisjoint(edit.rule for edit in verdict.edits)
 
 
-@pytest.mark.no_cover
 def test_defaults_choose_where_every_word_is_known() -> None:
     """Of the same pods without the word: else the law above would hold of a program that never chooses."""
     chosen = 0
