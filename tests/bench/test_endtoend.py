@@ -15,6 +15,7 @@ from bench.creations.client import LOADS, Created, written
 from bench.creations.registrations import MUTATE, NATIVE, NONE
 from bench.creations.rounds import Round, added, added_ratio
 from tests.bench.test_main import bench
+from tests.support.counts import only_in_prove
 
 BUCKETS: Buckets = {0.01: 50.0, 0.025: 99.0, math.inf: 100.0}
 
@@ -90,10 +91,13 @@ def test_pods_are_sent_as_a_controller_sends_them(load: str, tmp_path: Path) -> 
     assert all(b"nvidia.com/gpu" in line for line in lines)
 
 
+@only_in_prove
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="measuring needs two cores")
 @pytest.mark.skipif(shutil.which("go") is None, reason="there is no Go here, and this part of the bench builds a control plane with it")
 def test_it_measures_and_records(tmp_path: Path) -> None:
-    """In small: every candidate stores the same pod, the burst is stored whole, and all is on the page."""
+    """In small: every candidate stores the same pod, the burst is stored whole, and all is on the page.
+
+    ``make test`` has the burst (``test_burst``), and what is made of the figures, above."""
     results = tmp_path / "RESULTS.md"
     done = bench("endtoend", "--quick", "--results", str(results))
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,8 @@
-"""A replica of a large cluster: how large it grows while it is called and while policies change. Its speed: bench.following.live."""
+"""A replica of a large cluster: how large it grows while it is called and while policies change. Its speed: bench.following.live.
+
+``make test`` has nodes that only live change nothing, a change of one policy that costs a small part of all
+(``tests/policies/state/test_updater.py``), and memory that stays under load (``tests/fuzz/test_wire.py``).
+"""
 
 from __future__ import annotations
 
@@ -13,14 +17,15 @@ from bench.following.cluster import Following, Size, fill, started
 from bench.load import bodies
 from tests.support.cluster.policy_writes import LABEL, follow, writes
 from tests.support.cluster.replicas import Caller, asking
-from tests.support.counts import count
+from tests.support.counts import only_in_prove
 from tests.testcluster.addons.berth import create_namespace
 from tests.testcluster.addons.installed import install
 from tests.testcluster.controlplane.cluster import Options
 from tests.testcluster.fixtures import control_plane
 
-SIZE = Size(policies=count(100, 1000), namespaces=1000, nodes=count(100, 1000))
-REVIEWS, CHANGES, UPDATES = count(500, 2000), count(16, 200), count(50, 500)
+pytestmark = only_in_prove
+SIZE = Size(policies=1000, namespaces=1000, nodes=1000)
+REVIEWS, CHANGES, UPDATES = 2000, 200, 500
 MOST_MB = 150.0
 """the issue's bar, for a thousand policies, namespaces and nodes"""
 MOST_BY_CHANGES = 12.0

@@ -27,7 +27,7 @@ PARTS = {
     "console": "| /impact |",
 }
 """what each writes"""
-QUICK = tuple(PARTS) if PROVE else ("engine", "holds", "servers", "openloop")
+QUICK = tuple(PARTS) if PROVE else ("engine", "servers")
 WRK = os.environ.get("BERTH_WRK") or shutil.which("wrk")
 
 

@@ -9,6 +9,7 @@ import pytest
 from bench.load import many_policies
 from bench.load.bodies import NAMESPACES
 from policies.state.snapshot import Snapshot
+from tests.support.counts import count
 from webhook.reload.sources import Sources, load
 
 
@@ -17,7 +18,7 @@ def loaded(folder: Path) -> Snapshot:
     return load(sources).snapshot
 
 
-@pytest.mark.parametrize("number", [10, 1_000])
+@pytest.mark.parametrize("number", [10, count(100, 1_000)])
 def test_so_many_policies_are_in_force(number: int, tmp_path: Path) -> None:
     """The library's among them, in a thousand namespaces, and a namespace sees only a few."""
     many_policies.write(number, tmp_path)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cli import VERSION
 from tests.image.conftest import Built
+from tests.support.counts import only_in_prove
 from tests.testcluster.images.containers import ran
 
 ROOT = Path(__file__).parents[2]
@@ -67,8 +68,10 @@ def test_every_module_of_ours_is_compiled(built: Built) -> None:
     assert [path for path in sources if not (compiled / path).with_suffix(f".{tag}.pyc").exists()] == []
 
 
+@only_in_prove
 def test_what_is_not_shipped_is_never_loaded(built: Built) -> None:
-    """Every module of Berth can be imported in the image, the Kubernetes client's generated classes left out."""
+    """Every module of Berth can be imported in the image, the Kubernetes client's generated classes left out. ``make test`` starts it
+    (``test_it_serves_and_stops_when_it_is_told_to``)."""
     rooms = ("certs", "cli", "cluster", "console", "documents", "policies", "registration", "webhook")
     code = (
         "import importlib, pkgutil, sys\n"
@@ -80,8 +83,9 @@ def test_what_is_not_shipped_is_never_loaded(built: Built) -> None:
     assert int(done.stdout) > 200
 
 
+@only_in_prove
 def test_the_command_tells_the_version_of_the_project(built: Built) -> None:
-    """The wheel and the image say the same."""
+    """The wheel and the image say the same. ``make test`` has the wheel (``tests/deploy/release``)."""
     done = ran(built.root, "--version")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"berth {VERSION}\n", "")
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.image.conftest import Built
+from tests.support.counts import only_in_prove
 
 ROOT = Path(__file__).parents[2]
 LOCKED = dict(re.findall(r"^([A-Za-z0-9._-]+)==([^ \\]+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
@@ -24,22 +25,25 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+@only_in_prove
 def test_the_bill_names_every_package_with_its_version(bill: dict[str, Any]) -> None:
-    """Those of requirements.txt, Berth itself, and no other."""
+    """Those of requirements.txt, Berth itself, and no other. ``make test`` has their licences, below."""
     python = {normal(one["name"]): one["version"] for one in bill["components"] if not one.get("purl", "").startswith("pkg:deb/")}
     version = python.pop("gpu-berth")
     assert python == {normal(name): version for name, version in LOCKED.items()}
     assert bill["metadata"]["component"]["version"] == version
 
 
+@only_in_prove
 def test_the_bill_names_the_base_s_packages(bill: dict[str, Any]) -> None:
-    """Those of Debian, by their package URLs."""
+    """Those of Debian, by their package URLs. ``make test`` has the image's contents (``test_contents``)."""
     names = {one["name"] for one in bill["components"] if one.get("purl", "").startswith("pkg:deb/debian/")}
     assert {"base-files", "libc6", "libssl3t64", "python3.13-minimal"} <= names
 
 
+@only_in_prove
 def test_the_bill_is_of_this_image(built: Built, bill: dict[str, Any]) -> None:
-    """By the digest that a registry knows it by."""
+    """By the digest that a registry knows it by. ``make test`` has the image's contents (``test_contents``)."""
     assert bill["metadata"]["component"]["hashes"] == [{"alg": "SHA-256", "content": built.image.digest.removeprefix("sha256:")}]
 
 

@@ -8,13 +8,15 @@ from typing import Any
 from tests.image.conftest import Built
 from tests.image.serving import serving
 from tests.support import machine, results_page
-from tests.support.counts import PROVE, count
+from tests.support.counts import only_in_prove
 
-STARTS = count(2, 20)
+STARTS = 20
 
 
+@only_in_prove
 def test_the_image_in_figures(built: Built, bill: dict[str, Any]) -> None:
-    """Who it runs as, how large it is, what it is made of and how long it takes to be Ready; make prove writes them down."""
+    """Who it runs as, how large it is, what it is made of and how long it takes to be Ready. ``make test`` bounds its size
+    (``test_it_is_small``) and starts it."""
     seconds = []
     for _ in range(STARTS):
         with serving(built.root, "--self-signed", "/tmp/tls") as server:
@@ -22,8 +24,7 @@ def test_the_image_in_figures(built: Built, bill: dict[str, Any]) -> None:
     lines = table(built, len(bill["components"]), seconds)
     print("\n".join(lines))
     assert len(seconds) == STARTS
-    if PROVE:
-        results_page.write("image", ["## The image", "", *lines, "", f"{machine.described()}."])
+    results_page.write("image", ["## The image", "", *lines, "", f"{machine.described()}."])
 
 
 def table(built: Built, components: int, seconds: list[float]) -> list[str]:

@@ -29,6 +29,7 @@ from tests.support.browser.webdriver import Browser
 from tests.support.calls.server_process import until
 from tests.support.console.asked import Somebody
 from tests.support.console.worlds import world
+from tests.support.counts import PROVE, only_in_prove
 from tests.support.recorded import eks
 from webhook.telemetry import log
 
@@ -51,7 +52,7 @@ TYPED = {
     "broken": "kind: Pod\n  spec: [",
     "nothing": " ",
 }
-LOOKS = [(390, "dark"), (1440, "light")]
+LOOKS = [(390, "dark"), *([(1440, "light")] if PROVE else [])]
 SHIFTING = """
 window.shifts = [];
 new PerformanceObserver(list => window.shifts.push(...list.getEntries().map(one => one.value))).observe({type: 'layout-shift'});
@@ -65,7 +66,7 @@ def job(browser: Browser) -> Iterator[Watched]:
         yield Watched(browser, base)
 
 
-@pytest.mark.parametrize("what", TYPED)
+@pytest.mark.parametrize("what", TYPED if PROVE else ("refused",))
 def test_answers_of_the_playground_break_no_rule(job: Watched, axe_core: str, what: str) -> None:
     """WCAG 2.2 AA, nothing asked elsewhere, as wide as the window: of the page that the form leads to, without a script."""
     wrong: dict[object, list[str]] = {}
@@ -97,8 +98,11 @@ def test_nothing_moves_while_somebody_types(job: Watched, axe_core: str) -> None
     assert [*job.asked_elsewhere(), *job.complaints(), *violations(job.browser, axe_core)] == []
 
 
+@only_in_prove
 def test_an_object_and_a_change_of_it_are_judged_side_by_side(job: Watched, axe_core: str) -> None:
-    """What an object of the cluster comes to stays on its page when its manifest is changed below; no name is there twice."""
+    """What an object of the cluster comes to stays on its page when its manifest is changed below; no name is there twice.
+
+    ``make test`` has both without a browser (``tests/console/job``)."""
     job.browser.look(1440)
     job.open("/job")
     link = job.browser.run("return document.querySelector('a[href*=\"/job?pod=\"]').getAttribute('href')")

@@ -10,13 +10,13 @@ from console.screens import SCREENS
 from tests.support.browser.axe import violations
 from tests.support.browser.pages import WIDTHS, Watched, kinds
 from tests.support.browser.webdriver import ENTER, TAB
-from tests.support.counts import PROVE, count
+from tests.support.counts import PROVE, only_in_prove
 
 PAGES = tuple(screen.path for screen in SCREENS if screen.section)
 """Those of the menu; others are parts of pages, which scripts ask for."""
 WRONG = ("/nothing-here", "/impact?page=x", "/impact/cell?policy=nobody", "/impact?" + "&".join(f"f{number}=1" for number in range(50)))
 """Addresses that are answered with an error page"""
-LOOKS = [(390, "dark"), (1440, "light"), *([(390, "light"), (1440, "dark"), (320, "light"), (2560, "dark")] if PROVE else [])]
+LOOKS = [(390, "dark"), *([(1440, "light"), (390, "light"), (1440, "dark"), (320, "light"), (2560, "dark")] if PROVE else [])]
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +57,10 @@ def test_no_page_is_wider_than_its_window(watched: Watched, pages: list[str]) ->
     assert {path: found for path, found in wrong.items() if found} == {}
 
 
+@only_in_prove
 def test_the_keyboard_reaches_everything(watched: Watched, pages: list[str]) -> None:
-    """Tab comes to everything that can be used, in the order of the page, and one sees where it is."""
+    """Tab comes to everything that can be used, in the order of the page, and one sees where it is. ``make test`` has
+    the rules of axe-core, above."""
     wrong: dict[str, list[str]] = {}
     for path in (*pages, WRONG[0]):
         watched.open(path)
@@ -66,9 +68,11 @@ def test_the_keyboard_reaches_everything(watched: Watched, pages: list[str]) -> 
     assert {path: found for path, found in wrong.items() if found} == {}
 
 
+@only_in_prove
 def test_the_first_link_skips_the_menu(watched: Watched, pages: list[str]) -> None:
-    """Tab, Enter: what comes next is in the content."""
-    for path in pages[:: count(4, 1)]:
+    """Tab, Enter: what comes next is in the content. ``make test`` has
+    the rules of axe-core, above."""
+    for path in pages:
         watched.open(path)
         watched.browser.press(TAB, ENTER)
         assert watched.browser.run("return document.activeElement.id") == "main", path
@@ -77,16 +81,20 @@ def test_the_first_link_skips_the_menu(watched: Watched, pages: list[str]) -> No
         assert watched.browser.run(inside), path
 
 
+@only_in_prove
 def test_nothing_moves_for_those_who_ask_for_that(watched: Watched, pages: list[str]) -> None:
-    """prefers-reduced-motion: no transition, no animation."""
+    """prefers-reduced-motion: no transition, no animation. ``make test`` has
+    the rules of axe-core, above."""
     watched.browser.look(1440, features=[("prefers-reduced-motion", "reduce")])
-    for path in pages[:: count(4, 1)]:
+    for path in pages:
         watched.open(path)
         assert watched.browser.run(MOVING) == [], path
 
 
+@only_in_prove
 def test_colours_that_the_system_forces_leave_words_and_borders(watched: Watched, pages: list[str]) -> None:
-    """forced-colors: pages are as wide as their window, and what had only a ground of its own gets a border."""
+    """forced-colors: pages are as wide as their window, and what had only a ground of its own gets a border. ``make test`` has
+    the rules of axe-core, above."""
     watched.browser.look(390, features=[("forced-colors", "active")])
     for path in pages:
         watched.open(path)
@@ -94,8 +102,11 @@ def test_colours_that_the_system_forces_leave_words_and_borders(watched: Watched
         assert watched.browser.run(BARE) == [], path
 
 
+@only_in_prove
 def test_a_page_works_without_scripts(watched: Watched, pages: list[str]) -> None:
-    """All of them have the same text with scripts switched off, but for buttons that a script needs."""
+    """All of them have the same text with scripts switched off, but for buttons that a script needs.
+
+    ``make test`` reads every page without a browser (``tests/console``)."""
     texts = {}
     for scripts in (True, False):
         watched.browser.cdp("Emulation.setScriptExecutionDisabled", value=not scripts)

@@ -50,14 +50,19 @@ def test_two_builds_are_the_same_bytes(here: Platform, archive: Path, tmp_path: 
     assert plugin.build(tmp_path, here, TRIED).read_bytes() == archive.read_bytes()
 
 
-def test_an_archive_has_the_file_and_the_licence(archive: Path) -> None:
-    """Executable, and nobody's."""
+def test_an_archive_has_the_file_and_the_licence(archive: Path, tmp_path: Path) -> None:
+    """Executable, and nobody's; the file runs by itself, in a home that has nothing else."""
     with tarfile.open(archive) as tar:
         assert [(one.name, oct(one.mode), one.uid, one.mtime) for one in tar] == [(NAME, "0o755", 0, 0), ("LICENSE", "0o644", 0, 0)]
+        tar.extract(NAME, tmp_path, filter="data")
+    environ = {"HOME": str(tmp_path), "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
+    done = subprocess.run([tmp_path / NAME, "--version"], env=environ, capture_output=True, text=True, timeout=PATIENCE, check=True)
+    assert done.stdout == f"berth {VERSION}\n"
 
 
+@only_in_prove
 def test_krew_installs_it_and_kubectl_runs_it(request: pytest.FixtureRequest, archive: Path, here: Platform, tmp_path: Path) -> None:
-    """The real ones, by the manifest, in a home that has nothing else."""
+    """The real ones, by the manifest, in a home that has nothing else. ``make test`` runs the file itself, above."""
     needs_programs(request.config)
     for one in PLATFORMS:
         (tmp_path / one.archive).write_bytes(archive.read_bytes())

@@ -102,6 +102,16 @@ def test_every_recording_rule_is_read() -> None:
     assert [rule["record"] for rule in rules("record") if f"{rule['record']}{{" not in text] == []
 
 
+def test_every_metric_that_is_read_is_exported() -> None:
+    """By the server or the audit, as their pages list it: a panel of a misspelled metric is empty, and an alert on it silent, for ever."""
+    pages = "".join((DEPLOY.parent / "docs" / name).read_text() for name in ("metrics.md", "audit.md"))
+    exported = set(re.findall(r"^\| `(berth_\w+)`", pages, re.MULTILINE))
+    texts = [*(query for _, query in queries()), *(rule["expr"] for rule in rules("alert") + rules("record"))]
+    read = {name for text in texts for name in re.findall(r"(?<![:\w])berth_\w+", text)}
+    assert len(read) > 20
+    assert {name for name in read if not {name, re.sub("_(bucket|count|sum)$", "", name)} & exported} == set()
+
+
 def test_the_chart_renders_what_is_there() -> None:
     """The rules and dashboards of deploy/monitoring, with the labels by which Prometheus and Grafana find them; nothing unless it is asked
     for."""

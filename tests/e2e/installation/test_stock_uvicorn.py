@@ -20,7 +20,7 @@ POLICIES = ("--set", "library.policies={berth-default},library.mode=Enforce")
 def test_stock_uvicorn_beside_it(installation: Installation, team: str) -> None:
     """Rolling updates of both, under the same load: none of Berth's creations fails; how many of the other's is printed.
 
-    ``make test`` has Berth's half (``test_under_load``).
+    ``make test`` rolls out Berth's own server (``test_installing``).
     """
     installation.install("--wait")
     installation.upgrade(*POLICIES, "--wait")

@@ -1,5 +1,8 @@
 """Every panel, recording rule and alert on a real Prometheus that reads a real Berth and its audit, on a real control plane under load: a
-panel without data is a failed test."""
+panel without data is a failed test.
+
+``make test`` has promtool evaluate every rule, and looks up every metric that a query names (``tests/deploy/monitoring``).
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ from tests.deploy.monitoring.dashboards import panels
 from tests.e2e.certificates.shared import Installation, registered
 from tests.e2e.monitoring.prometheus import Prometheus, started
 from tests.support.cluster.faulty_proxy import Proxy
+from tests.support.counts import only_in_prove
 from tests.support.generators.random_worlds import catalog
 from tests.support.patience import PATIENCE
 from tests.testcluster.addons import installed, nodes
@@ -29,6 +33,7 @@ from tests.testcluster.controlplane.api import Raw
 from tests.testcluster.controlplane.cluster import Cluster
 from tests.testcluster.fixtures import control_plane, needs_programs
 
+pytestmark = only_in_prove
 POLICIES = Path(__file__).parent / "policies.yaml"
 CHOSEN = {"$cluster": ".*", "$namespace": ".*", "$job": ".+", "$instance": ".+", "$__rate_interval": "10s"}
 """What Grafana puts in where all is chosen, and the interval that it reckons of one second between scrapes, times ten"""

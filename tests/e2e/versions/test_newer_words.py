@@ -10,6 +10,7 @@ import yaml
 
 from policies.policy import API_VERSION
 from tests.e2e.versions.side_by_side import Pair, conditions
+from tests.support.counts import only_in_prove
 from tests.testcluster.addons.berth import ROOT
 from tests.testcluster.controlplane.api import Raw
 
@@ -39,9 +40,10 @@ def catalog(tmp_path: Path) -> Path:
     return file
 
 
+@only_in_prove
 def test_the_newer_acts_on_it_whoever_writes_the_status(pair: Pair, catalog: Path) -> None:
     """The older refuses it, says so, and goes on by what it understood; the newer is not held back by that, and once it holds the Lease
-    the status says what it knows."""
+    the status says what it knows. ``make test`` has what becomes wrong act on as it was (``tests/policies/state/test_updater.py``)."""
     wait_for = pair.installation.cluster.wait_for
     older = pair.older("words-older")
     pair.wait_to_hold(older)

@@ -1,4 +1,7 @@
-"""Conditions in the API server that are another version's than the replica's: told with what to type, and never a reason not to serve."""
+"""Conditions in the API server that are another version's than the replica's: told with what to type, and never a reason not to serve.
+
+``make test`` has what is told of a registration of another catalog (``tests/webhook/reload/test_registration_check.py``).
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,11 @@ import yaml
 from tests.e2e.certificates.shared import registered
 from tests.e2e.versions.side_by_side import Pair, lead
 from tests.support.cluster.faulty_proxy import Proxy
+from tests.support.counts import only_in_prove
 from tests.testcluster.addons.berth import COMMAND, LIBRARY, ROOT, Berth, create_namespace
 from tests.testcluster.controlplane.api import Raw
 
+pytestmark = only_in_prove
 NEW_RESOURCE = "acme.example/accelerator"
 CATALOG: Raw = {"resources": [{"name": NEW_RESOURCE, "vendor": "acme", "kind": "gpu"}]}
 """what a newer version brings: a line in its catalog, and so another condition"""

@@ -19,7 +19,7 @@ import yaml
 from tests.e2e.certificates.shared import Creations, creating, registered
 from tests.e2e.versions.side_by_side import Pair, lead
 from tests.support.calls.server_process import JSON, ROOT
-from tests.support.counts import count
+from tests.support.counts import only_in_prove
 from tests.support.patience import PATIENCE
 from tests.testcluster.addons.berth import LIBRARY, Berth, create_namespace
 from tests.testcluster.controlplane.api import Raw
@@ -27,7 +27,7 @@ from tests.testcluster.controlplane.api import Raw
 REVIEWS = sorted((ROOT / "tests" / "reviews").glob("*.json"))
 GPU_POD = ROOT / "tests" / "reviews" / "pods-create-train-llama.json"
 PHASES = {"deployments": ("advise",), "pods": ("mutate", "validate")}
-ROLLS = count(1, 10)
+ROLLS = 10
 LAME_DUCK = ("--lame-duck", "2")
 MORE = 50
 """creations before the next step: some of the load on each kind of installation, however fast the machine"""
@@ -92,9 +92,11 @@ def test_a_pod_that_one_has_written_is_judged_by_the_other(both: Both, newer_fir
     assert both.asked(judge, "validate", again)["allowed"]
 
 
+@only_in_prove
 def test_rolling_forward_and_back_fails_no_creation(pair: Pair) -> None:
     """A replica is added once it is ready, and taken from the address before it is ended, as endpoints are; each release serves alone in
-    between, and for a while both do."""
+    between, and for a while both do. ``make test`` has both releases answer and judge, above, and rolls out this one
+    (``tests/e2e/installation/test_installing.py``)."""
     installation = pair.installation
     namespace = create_namespace(installation.cluster, "rolls")
     one = pair.older("roll-start", *LAME_DUCK)

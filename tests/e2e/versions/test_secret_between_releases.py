@@ -6,14 +6,18 @@ from base64 import b64decode
 
 from tests.e2e.certificates.shared import served
 from tests.e2e.versions.side_by_side import Pair
+from tests.support.counts import only_in_prove
 from tests.testcluster.addons.berth import Berth
 
 LATER = "later.json"
 """a field of the Secret that a release to come may have"""
 
 
+@only_in_prove
 def test_each_renews_what_the_other_made(pair: Pair) -> None:
-    """Whoever comes serves what is there, and renews it with the same CA; what a release does not know it leaves in the Secret."""
+    """Whoever comes serves what is there, and renews it with the same CA; what a release does not know it leaves in the Secret.
+
+    ``make test`` has replicas of this release share it (``tests/e2e/certificates``)."""
     older = pair.older("made")
     pair.installation.change_secret({LATER: b"{}"})
     _renewed(pair, older, 1)

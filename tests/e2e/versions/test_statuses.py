@@ -1,4 +1,7 @@
-"""Two releases that write the statuses of the same objects: by turns, with the Lease, and never against each other."""
+"""Two releases that write the statuses of the same objects: by turns, with the Lease, and never against each other.
+
+``make test`` has two replicas of this release (``tests/cluster/status/test_leader_election.py``).
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,13 @@ import yaml
 
 from policies.policy import API_VERSION
 from tests.e2e.versions.side_by_side import KINDS, Pair, conditions
-from tests.support.counts import count
+from tests.support.counts import only_in_prove
 from tests.testcluster.addons.berth import LIBRARY, Berth
 from tests.testcluster.controlplane.api import Raw
 
-QUIET = count(10, 60)
-"""seconds; a status that another replica takes back is written again once a minute, which ``make prove`` waits for"""
+pytestmark = only_in_prove
+QUIET = 60
+"""seconds; a status that another replica takes back is written again once a minute"""
 
 
 def policy(name: str, **spec: object) -> Raw:

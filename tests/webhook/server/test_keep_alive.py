@@ -6,12 +6,10 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
-import pytest
-
 from tests.support.calls.server_process import Running, serving
 from tests.support.calls.short_keep_alive import serving_briefly
 from tests.support.calls.webhook_client import NAMES, Tally, pausing
-from tests.support.counts import PROVE, count
+from tests.support.counts import count, only_in_prove
 
 KEEP_ALIVE = 3
 """Seconds of the small server, and the client's below it in the proportion of 90 to 120, in which both really are."""
@@ -51,8 +49,10 @@ def test_a_server_that_ends_connections_first_is_found_out(tmp_path: Path) -> No
     assert tally.failed + tally.retried > 0, tally
 
 
-@pytest.mark.skipif(not PROVE, reason="takes two minutes: make prove")
+@only_in_prove
 def test_no_gap_of_the_real_times_loses_a_call(tmp_path: Path) -> None:
-    """The client's own 90 s and the server's own 120 s: a thousand gaps around each, and a thousand from 0.5 to 95 s."""
+    """The client's own 90 s and the server's own 120 s: a thousand gaps around each, and a thousand from 0.5 to 95 s.
+
+    ``make test`` has the same proportions in seconds, above."""
     with serving(tmp_path, "--connections", "4000", *NAMES) as server:
         assert lost(called_after(server, [(0.5, 95), (90, 90), (120, 120)], 1000, "-spread", "5s"), 1000) == []
