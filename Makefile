@@ -54,7 +54,7 @@ check: $(VENV)/dev
 	$(call together,quick-tests)
 
 quick-tests: $(VENV)/dev
-	@$(BIN)/python -m pytest -p tests.support.counts $(PARALLEL)
+	@BERTH_CHECK=1 $(BIN)/python -m pytest $(PARALLEL)
 
 test: $(VENV)/dev $(VENV)/sbom/bin/cyclonedx-py
 	$(call together,all-tests)
@@ -72,7 +72,7 @@ prove: $(VENV)/dev $(VENV)/sbom/bin/cyclonedx-py
 	@BERTH_PROVE=1 $(BIN)/python -P -m tests.testcluster.programs
 	@$(BIN)/python -P -m tests.testcluster.images.archives
 	BERTH_PROVE=1 $(BIN)/python -m bench.record
-	$(BIN)/python -m pytest -p tests.support.counts $(PARALLEL) --cov --cov-report=term-missing tests/policies tests/cli
+	BERTH_CHECK=1 $(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term-missing tests/policies tests/cli
 
 bench: $(VENV)/dev
 	$(BIN)/python -m bench

@@ -1,8 +1,8 @@
-"""How much is tried: what starts no server in ``make check``; few examples of a property in ``make test``; all of them, and the longest
-tests, in ``make prove`` (BERTH_PROVE=1).
+"""How much is tried: what starts no server in ``make check`` (BERTH_CHECK=1); few examples of a property in ``make test``; all of them, and
+the longest tests, in ``make prove`` (BERTH_PROVE=1). A plugin of pytest.
 
-``make check`` loads this module as a plugin of pytest (``-p``). A test is then skipped as soon as it, or a fixture of it, binds a socket,
-starts a process that runs beside it, or builds a program. So no list says which tests these are.
+In ``make check`` a test is skipped as soon as it, or a fixture of it, binds a socket, starts a process that runs beside it, or builds a
+program. So no list says which tests these are.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from types import FrameType
 
 import pytest
 
-PROVE = os.environ.get("BERTH_PROVE") == "1"
-only_in_prove = pytest.mark.skipif(not PROVE, reason="in make prove alone; its docstring names what make test has of it")
+CHECK, PROVE = (os.environ.get(f"BERTH_{name}") == "1" for name in ("CHECK", "PROVE"))
+only_in_prove = pytest.mark.only_in_prove
+"""Its docstring, or its module's, names what ``make test`` has of it."""
 STARTS = ("socket.bind", "fcntl.flock")
 """Audit events of what starts a server or builds a program; the lock is that of the cache of programs, where another run may be building"""
 _test_runs = False
@@ -27,15 +28,25 @@ def count(small: int, full: int) -> int:
     return full if PROVE else small
 
 
-def pytest_configure() -> None:
-    """Watch from now on. An audit hook also sees what libraries in C bind and start."""
-    sys.addaudithook(_skip)
+def pytest_configure(config: pytest.Config) -> None:
+    """An audit hook also sees what libraries in C bind and start. It skips so many tests that they are counted, not listed."""
+    config.addinivalue_line("markers", "only_in_prove: left to make prove; make test has something small of it")
+    if CHECK:
+        config.option.reportchars = "fE"
+        sys.addaudithook(_skip)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave to ``make prove`` what is its own."""
+    if not PROVE and (left := [item for item in items if item.get_closest_marker("only_in_prove")]):
+        items[:] = [item for item in items if item not in left]
+        config.hook.pytest_deselected(items=left)
 
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """A worker a core: these tests wait for nobody."""
-    return os.cpu_count() or 1
+def pytest_xdist_auto_num_workers() -> int | None:
+    """In ``make check`` a worker a core: its tests wait for nobody."""
+    return os.cpu_count() if CHECK else None
 
 
 @pytest.hookimpl(wrapper=True)
