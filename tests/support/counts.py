@@ -33,6 +33,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "only_in_prove: left to make prove; make test has something small of it")
     if CHECK:
         config.option.reportchars = "fE"
+        for leaves in ("UnraisableException", "UnhandledThreadException"):  # a test that is skipped midway closes nothing
+            config.addinivalue_line("filterwarnings", f"ignore::pytest.Pytest{leaves}Warning")
         sys.addaudithook(_skip)
 
 
