@@ -21,8 +21,8 @@ from typing import Any
 import orjson
 
 from bench.load import bodies
-from tests.support import go_build
 from tests.support.machine import BenchError
+from tests.testcluster import go_build
 from tests.testcluster.controlplane.api import Api
 
 MODULE = Path(__file__).parent / "client"

@@ -22,13 +22,13 @@ from bench.handlers import same_edits
 from bench.load import bodies
 from bench.measuring import candidates
 from bench.measuring.setting import Setting
-from tests.support.go_build import BuildFailed
 from tests.support.machine import BenchError, cpu_seconds
 from tests.testcluster.addons import berth
 from tests.testcluster.controlplane.api import Raw
 from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.controlplane.processes import ClusterFailed, Process, free_port
 from tests.testcluster.controlplane.starting import running
+from tests.testcluster.go_build import BuildFailed
 from tests.testcluster.programs import NoProgram
 
 NONE, NATIVE, NATIVE_AGAIN = "no webhook", "MutatingAdmissionPolicy", "the same, IfNeeded"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from bench.measuring.candidates import Server
 from bench.measuring.pinned import on_core
-from tests.support import go_build
 from tests.support.machine import BenchError
+from tests.testcluster import go_build
 
 MODULE = Path(__file__).parent / "arrivals"
 

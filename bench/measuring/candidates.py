@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.measuring.pinned import ROOT, Pinned, pinned
-from tests.support import certificate_files, go_build
+from tests.support import certificate_files
 from tests.support.machine import BenchError, Cores
+from tests.testcluster import go_build
 
 BERTH, CONTROLLER_RUNTIME, NET_HTTP, KOPF = "Berth", "controller-runtime", "net/http", "kopf"
 STOCK = "Berth on stock uvicorn"

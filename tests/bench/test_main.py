@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.counts import PROVE
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
 PARTS = {

@@ -14,7 +14,7 @@ from collections import Counter
 from itertools import cycle, islice
 
 from tests.certs.pairs import serial_of
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 
 VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
 HOSTS = ("localhost", "127.0.0.1")

@@ -23,7 +23,7 @@ from certs.serving import LiveContext
 from tests.certs.calls import HOSTS, KINDS, VERSIONS, connect, context, echo
 from tests.certs.pairs import Issued, put_by_rename, put_by_symlink, serial_of
 from tests.support.counts import count
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 
 SWAPS = count(100, 1000)
 CLIENTS = 50

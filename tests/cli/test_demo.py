@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from cli import demo
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
 

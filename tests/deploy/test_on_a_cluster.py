@@ -18,7 +18,7 @@ import yaml
 from registration.configurations import NAME
 from tests.deploy.rendering import Raw, of_kind
 from tests.deploy.variants import VARIANTS
-from tests.support import go_build
+from tests.testcluster import go_build
 from tests.testcluster.addons.berth import COMMAND, PROBE, ROOT, Berth, listening
 from tests.testcluster.addons.helm import CHART, HelmRefused, helm
 from tests.testcluster.addons.installed import token, write_kubeconfig

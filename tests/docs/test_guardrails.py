@@ -31,7 +31,7 @@ from policies.state.objects import Key
 from policies.state.updater import Options, Updater
 from tests.docs.test_recipes import BLOCK, NAME
 from tests.support.generators.random_worlds import catalog
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.cluster import Cluster
 from tests.testcluster.controlplane.cluster import Options as ClusterOptions
 from tests.testcluster.controlplane.starting import apply_crds

@@ -20,7 +20,7 @@ from random import Random
 
 from tests.fuzz import bodies, donors
 from tests.support.calls.server_process import Running
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 
 PATHS = ("/mutate", "/validate", "/advise")
 CONNECTIONS = 8

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.images.containers import Root, started
 
 OPTIONS = ("--listen", "127.0.0.1:0", "--health", "127.0.0.1:0", "--lame-duck", "0")

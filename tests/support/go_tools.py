@@ -1,4 +1,4 @@
-"""Programs in Go that tests run as judges; how they are built and kept: ``tests.support.go_build``.
+"""Programs in Go that tests run as judges; how they are built and kept: ``tests.testcluster.go_build``.
 
 Without Go the tests that need one are skipped, loudly; on a build machine (``CI``) they fail.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import go_build
+from tests.testcluster import go_build
 
 
 def built(module: Path, package: str, name: str, *, tags: str = "") -> Path:

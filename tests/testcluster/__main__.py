@@ -25,7 +25,6 @@ import yaml
 
 from documents.files import read_catalog
 from policies.catalog import Catalog
-from tests.support.go_build import BuildFailed
 from tests.testcluster import programs, real_nodes
 from tests.testcluster.addons import berth, karpenter, nodes
 from tests.testcluster.addons.berth import LIBRARY, ROOT
@@ -34,6 +33,7 @@ from tests.testcluster.addons.nodes import FakeNode
 from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.controlplane.processes import ClusterFailed
 from tests.testcluster.controlplane.starting import running
+from tests.testcluster.go_build import BuildFailed
 from tests.testcluster.programs import NoProgram
 
 FOLDER = ROOT / ".berth" / "cluster"

@@ -1,4 +1,4 @@
-"""The programs of a control plane, built from Go modules into the cache (``tests.support.go_build``), or taken from KUBEBUILDER_ASSETS.
+"""The programs of a control plane, built from Go modules into the cache (``tests.testcluster.go_build``), or taken from KUBEBUILDER_ASSETS.
 
 Modules of their own, for their versions of k8s.io differ: the control plane with kubectl, kwok (which plays the kubelets), Karpenter with
 its own kwok cloud provider (the real provisioner on simulated machines), Helm, Prometheus, and older releases of the control plane. Each
@@ -16,10 +16,9 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.support import go_build
 from tests.support.counts import PROVE
-from tests.support.go_build import BuildFailed, NoGo, Progress
-from tests.testcluster import thirdparty
+from tests.testcluster import go_build, thirdparty
+from tests.testcluster.go_build import BuildFailed, NoGo, Progress
 from tests.testcluster.kubelets import possible
 
 MODULES = Path(__file__).parent / "modules"

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support.go_build import Progress
 from tests.testcluster.addons.berth import PROBE, create_namespace
 from tests.testcluster.addons.helm import CHART, RELEASE, HelmRefused, helm, own_image
 from tests.testcluster.addons.installed import NAMESPACE
 from tests.testcluster.controlplane.cluster import Options
 from tests.testcluster.controlplane.processes import ClusterFailed
+from tests.testcluster.go_build import Progress
 from tests.testcluster.images import archives
 from tests.testcluster.images.store import NoImage
 from tests.testcluster.kubelets import possible

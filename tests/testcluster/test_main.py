@@ -21,7 +21,7 @@ import pytest
 
 from tests.support.calls.server_process import ROOT, until
 from tests.support.counts import only_in_prove
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane import starting
 from tests.testcluster.controlplane.cluster import Options
 from tests.testcluster.controlplane.processes import ClusterFailed, free_port, watched

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import go_build
 from tests.support.calls.server_process import ROOT
-from tests.support.go_build import BuildFailed
-from tests.testcluster import programs
+from tests.testcluster import go_build, programs
+from tests.testcluster.go_build import BuildFailed
 from tests.testcluster.programs import NoProgram
 
 NO_GO = "there is no Go here"

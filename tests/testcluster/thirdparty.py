@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tests.support import go_build
-from tests.support.go_build import Progress
+from tests.testcluster import go_build
+from tests.testcluster.go_build import Progress
 
 FOLDER = "BERTH_THIRDPARTY"
 """Names a folder of archives."""

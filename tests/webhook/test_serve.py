@@ -18,7 +18,7 @@ import pytest
 from certs.authority import issue, make_ca
 from tests.support import certificate_files
 from tests.support.calls.server_process import COMMAND, JSON, ROOT, Running, answer_of, logged, running, serving, started, until
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 
 REVIEW = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
 DEFAULT = ROOT / "policies" / "library" / "berth-default.yaml"

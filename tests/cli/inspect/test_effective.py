@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from cli.given.from_cluster import default_kubeconfig
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.controlplane.starting import apply_crds
 from tests.testcluster.fixtures import control_plane

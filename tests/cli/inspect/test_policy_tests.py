@@ -18,7 +18,7 @@ from cli.main import main
 from tests.cli.policy_cases.test_run import LIMIT, case, write
 from tests.support.cases import golden
 from tests.support.counts import PROVE
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 Run = Callable[..., tuple[int, str, str]]

@@ -17,7 +17,7 @@ import yaml
 
 from cli.main import main
 from cli.output.yaml_writer import text as yaml_text
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 REVIEWS = ROOT / "tests" / "reviews"

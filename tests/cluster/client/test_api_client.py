@@ -18,7 +18,7 @@ from cluster.client import api_client as clients
 from cluster.client.api_client import Access, Client, Garbled, Refused, Unreachable
 from tests.support.cluster.collecting_store import run
 from tests.support.cluster.fake_api import kubeconfig, status
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -12,13 +12,13 @@ import pytest
 
 from cluster.client.resolver import Resolver
 from tests.support.cluster.collecting_store import run
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent.parent
 NEVER = """
 import asyncio, socket, sys, time, uvloop
 from cluster.client.resolver import Resolver
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 
 def slow(*_):
     print("asked", flush=True)

@@ -13,7 +13,7 @@ from policies.policy import API_VERSION
 from tests.support.cluster.collecting_store import until
 from tests.support.cluster.kstatus_verdict import verdict
 from tests.support.cluster.status_replica import Replica, beside, policy, replica
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.api import Api
 from tests.testcluster.controlplane.cluster import Cluster
 

@@ -15,7 +15,7 @@ from cluster.watch.kinds import KINDS, Watched
 from tests.support.cluster.collecting_store import CollectingStore, following, run, until
 from tests.support.cluster.fake_api import LIST_FAULTS, WATCH_FAULTS, FakeApi, serving
 from tests.support.counts import count
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 
 POLICY, NAMESPACE, NODE = (next(one for one in KINDS if one.kind == kind) for kind in ("GPUPolicy", "Namespace", "Node"))
 HARMLESS = ("event again", "bookmark", "split", "empty lines")

@@ -20,7 +20,7 @@ from certs.following import FollowedFiles, SelfSigned
 from console.port import connection
 from console.port.certificate import Certificate
 from console.port.server import Server
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from webhook.server.listener import listen
 
 GET = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"

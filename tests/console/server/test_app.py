@@ -24,8 +24,8 @@ from console.world.world import World
 from tests.support.browser.served import listening
 from tests.support.console.asked import Answered, Somebody, answer, asked
 from tests.support.console.worlds import world
-from tests.support.patience import PATIENCE
 from tests.support.recorded import eks
+from tests.testcluster.calls import PATIENCE
 from webhook.telemetry import log
 
 HTMX = "22283ef68cb7545914f0a88a1bdedc7256a703d1d580c1d255217d0a50d31313"

@@ -16,7 +16,7 @@ from deploy.krew import manifest
 from deploy.krew.plugin import PLATFORMS
 from tests.support import go_tools
 from tests.support.counts import only_in_prove
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 MODULE = Path(__file__).parent / "module"

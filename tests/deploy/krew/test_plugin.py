@@ -18,8 +18,8 @@ from deploy.krew import manifest, plugin
 from deploy.krew.plugin import NAME, PLATFORMS, PYTHONS, Platform
 from tests.support import go_tools
 from tests.support.counts import PROVE, only_in_prove
-from tests.support.patience import PATIENCE
 from tests.testcluster import programs
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.fixtures import needs_programs
 
 ROOT = Path(__file__).parents[3]

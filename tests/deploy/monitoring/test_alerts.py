@@ -14,8 +14,8 @@ import pytest
 from tests.deploy.monitoring.alert_cases import CASES, HEALTHY, OTHERS, QUIET, Case
 from tests.deploy.monitoring.alert_rules import RULES, alerts, rules
 from tests.support import go_tools
-from tests.support.patience import PATIENCE
 from tests.testcluster.addons.helm import CHART
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.programs import MODULES
 
 ROOT = CHART.parents[1]

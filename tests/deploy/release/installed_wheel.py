@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 
 AS_NOBODY = ("--user", "--map-user=65534", "--map-group=65534")
 """Options of unshare: nobody in a user namespace. No capability is left, so the rights of files hold, for root too"""

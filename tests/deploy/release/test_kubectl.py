@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from tests.deploy.release.installed_wheel import Installed
-from tests.support.patience import PATIENCE
 from tests.testcluster import programs
 from tests.testcluster.addons import installed as addons
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.fixtures import control_plane
 

@@ -23,8 +23,8 @@ from policies.workloads.pods import ALONE, Around
 from tests.e2e.differential.pods import generated
 from tests.support.counts import count
 from tests.support.generators.random_worlds import catalog
-from tests.support.patience import PATIENCE
 from tests.testcluster.addons.audit import REPORTS, Audit, audit
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.api import Raw
 from tests.testcluster.controlplane.cluster import Cluster
 

@@ -16,10 +16,10 @@ from tests.e2e.faults.load import Load, Questions, sweep
 from tests.e2e.faults.marks import LABEL, OWN, RULED, Marks
 from tests.support.cluster.faulty_proxy import Proxy
 from tests.support.generators.random_worlds import catalog
-from tests.support.patience import PATIENCE
 from tests.testcluster.addons import nodes
 from tests.testcluster.addons.berth import SCOPE, Berth, create_namespace, manifests, register, serve
 from tests.testcluster.addons.installed import install, token, write_kubeconfig
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.api import Api, Raw
 from tests.testcluster.controlplane.cluster import Cluster, Options
 

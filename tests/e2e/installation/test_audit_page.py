@@ -21,13 +21,12 @@ import pytest
 import yaml
 
 from cli import VERSION
-from tests.support import go_build
 from tests.support.generators.random_worlds import catalog
-from tests.support.patience import PATIENCE
-from tests.testcluster import programs
+from tests.testcluster import go_build, programs
 from tests.testcluster.addons import nodes
 from tests.testcluster.addons.audit import OPEN_REPORTS
 from tests.testcluster.addons.berth import ROOT, create_namespace
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.images import archives
 from tests.testcluster.images.store import NoImage
 from tests.testcluster.kubelets import containers

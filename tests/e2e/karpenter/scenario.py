@@ -16,10 +16,10 @@ import yaml
 
 from tests.e2e.karpenter.cases import BERTHS, CASES, POLICIES, TWINS, WITHOUT, Case
 from tests.support.generators.random_worlds import catalog
-from tests.support.patience import PATIENCE
 from tests.testcluster.addons import karpenter
 from tests.testcluster.addons.berth import LIBRARY, SCOPE, create_namespace, registered
 from tests.testcluster.addons.karpenter import POOL, Bought, Karpenter
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.api import Raw, Reply
 from tests.testcluster.controlplane.cluster import Cluster
 from tests.testcluster.fixtures import control_plane

@@ -23,10 +23,10 @@ from tests.support.cluster.policy_writes import LABEL, Followed, cluster_policy,
 from tests.support.cluster.replicas import asking
 from tests.support.counts import count
 from tests.support.generators.written_claims import claim, exactly
-from tests.support.patience import PATIENCE
 from tests.testcluster.addons import installed
 from tests.testcluster.addons.berth import PROBE, SCOPE, Berth, create_namespace, manifests, register, serve
 from tests.testcluster.addons.installed import install
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.api import Raw
 from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.fixtures import control_plane

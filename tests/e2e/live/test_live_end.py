@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.cluster.faulty_proxy import Proxy
-from tests.support.patience import PATIENCE
 from tests.testcluster.addons.berth import Berth, serve
 from tests.testcluster.addons.installed import install, token, write_kubeconfig
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.fixtures import control_plane
 

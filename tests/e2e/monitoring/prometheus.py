@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.patience import PATIENCE
 from tests.testcluster import programs
 from tests.testcluster.addons.berth import Berth
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.cluster import Cluster
 from tests.testcluster.controlplane.processes import Process, free_port
 

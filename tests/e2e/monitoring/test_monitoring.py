@@ -25,10 +25,10 @@ from tests.e2e.monitoring.prometheus import Prometheus, started
 from tests.support.cluster.faulty_proxy import Proxy
 from tests.support.counts import only_in_prove
 from tests.support.generators.random_worlds import catalog
-from tests.support.patience import PATIENCE
 from tests.testcluster.addons import installed, nodes
 from tests.testcluster.addons.audit import audit, install_reports
 from tests.testcluster.addons.berth import Berth, create_namespace
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.api import Raw
 from tests.testcluster.controlplane.cluster import Cluster
 from tests.testcluster.fixtures import control_plane, needs_programs

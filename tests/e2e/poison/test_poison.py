@@ -19,9 +19,9 @@ from tests.e2e.poison.objects import LABEL, NAMESPACES, Poison, poisons, stored_
 from tests.e2e.poison.undisturbed import Watching
 from tests.support import results_page
 from tests.support.counts import PROVE, count
-from tests.support.patience import PATIENCE
 from tests.testcluster.addons.berth import Berth, serve
 from tests.testcluster.addons.installed import install
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.api import Api, Raw
 from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.controlplane.etcd import Etcd, store

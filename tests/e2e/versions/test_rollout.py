@@ -20,8 +20,8 @@ from tests.e2e.certificates.shared import Creations, creating, registered
 from tests.e2e.versions.side_by_side import Pair, lead
 from tests.support.calls.server_process import JSON, ROOT
 from tests.support.counts import only_in_prove
-from tests.support.patience import PATIENCE
 from tests.testcluster.addons.berth import LIBRARY, Berth, create_namespace
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.api import Raw
 
 REVIEWS = sorted((ROOT / "tests" / "reviews").glob("*.json"))

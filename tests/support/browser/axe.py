@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from tests.support.browser.webdriver import Browser
-from tests.support.go_build import CACHE, alone
 from tests.testcluster.fixtures import not_tried
+from tests.testcluster.go_build import CACHE, alone
 
 VERSION = "4.14.1"
 INTEGRITY = "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="

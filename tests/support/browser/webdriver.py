@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 """The name under which a reference to an element travels (section 12 of the standard)"""

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from tests.support.calls.raw_tls import HOST, context, dialled, head, post
 from tests.support.calls.server_process import ROOT, Running
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 
 REVIEW = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
 PAUSE = 0.3

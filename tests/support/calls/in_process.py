@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from certs.authority import issue, make_ca
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from webhook.server.http import Application, Call
 from webhook.server.limits import Limits
 from webhook.server.listener import listen

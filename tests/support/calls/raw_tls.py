@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.calls.server_process import Running
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 
 HOST = "127.0.0.1"
 GONE = (ConnectionResetError, BrokenPipeError, ConnectionAbortedError, ssl.SSLEOFError, ssl.SSLZeroReturnError)

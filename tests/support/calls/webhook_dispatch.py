@@ -16,7 +16,7 @@ from registration.configurations import Service, Url, manifests
 from registration.entries import Chosen
 from tests.support.generators.random_worlds import catalog
 from tests.support.go_tools import built
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 
 Raw = dict[str, Any]
 MODULE = Path(__file__).parent / "cel"

@@ -14,7 +14,7 @@ from cluster.watch.connectivity import Connectivity
 from cluster.watch.kinds import Raw, Watched, key_of
 from cluster.watch.reflector import Reflector
 from policies.state.objects import Key
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:

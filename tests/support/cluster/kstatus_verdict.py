@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.support.go_build import built
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
+from tests.testcluster.go_build import built
 
 MODULE = Path(__file__).parent / "kstatus"
 

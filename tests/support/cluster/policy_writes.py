@@ -10,7 +10,7 @@ from itertools import count
 
 from policies.policy import API_VERSION
 from tests.support.cluster.replicas import Answered, Asking
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.api import MERGE, Api, Raw, Reply
 
 LABEL = "tests.berth.dev/live"

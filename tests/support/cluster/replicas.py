@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.calls.server_process import JSON, answer_of
-from tests.support.patience import PATIENCE
 from tests.testcluster.addons.berth import Berth
+from tests.testcluster.calls import PATIENCE
 
 REVIEW = Path(__file__).parents[2] / "reviews" / "pods-create-train-llama.json"
 GRACE = "/spec/terminationGracePeriodSeconds"

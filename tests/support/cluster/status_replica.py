@@ -18,7 +18,7 @@ from policies.policy import API_VERSION
 from policies.state.updater import Options, Updater
 from tests.support.cases import golden
 from tests.support.cluster.lease_history import closed
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.cluster import Cluster
 
 Raw = dict[str, Any]

@@ -12,7 +12,7 @@ from http.cookies import SimpleCookie
 from pathlib import Path
 from urllib.parse import urlencode
 
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 
 _LINK = re.compile(r'(?:href|hx-get)="(/[^"]*)"')
 

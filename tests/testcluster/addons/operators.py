@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from policies.catalog import Catalog
-from tests.support import go_build
+from tests.testcluster import go_build
 from tests.testcluster.controlplane.cluster import Cluster
 from tests.testcluster.programs import MODULES, NoProgram
 

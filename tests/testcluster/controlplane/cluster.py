@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.patience import PATIENCE
 from tests.testcluster import programs
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.api import Api, Raw
 from tests.testcluster.controlplane.processes import Process, Processes, T
 

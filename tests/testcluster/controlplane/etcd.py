@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.cluster import Cluster
 
 URLS = "--listen-client-urls="

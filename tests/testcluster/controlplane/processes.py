@@ -18,7 +18,7 @@ from pathlib import Path
 from random import SystemRandom
 from typing import TypeVar
 
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane import warden
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.calls.server_process import ROOT
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane import processes, warden
 from tests.testcluster.controlplane.processes import ClusterFailed, free_port, watched
 
@@ -33,7 +33,7 @@ with watched() as started:
 
 INTERRUPTED = f"""
 from tests.testcluster.controlplane.processes import Processes, watched
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 with watched() as started:
     tell = Processes.tell
     def interrupted(self, line):

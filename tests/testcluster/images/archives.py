@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cli import VERSION
-from tests.support.go_build import BuildFailed, Progress
+from tests.testcluster.go_build import BuildFailed, Progress
 from tests.testcluster.images import bases
 from tests.testcluster.images.store import CACHE, NoImage, Store, empty, needs, run
 

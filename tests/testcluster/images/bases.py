@@ -11,8 +11,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support import go_build
-from tests.support.go_build import BuildFailed, Progress
+from tests.testcluster import go_build
+from tests.testcluster.go_build import BuildFailed, Progress
 from tests.testcluster.images.store import CACHE, NoImage, needs, run
 
 SUITE = "trixie"

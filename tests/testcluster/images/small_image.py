@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from tests.support import go_build
+from tests.testcluster import go_build
 from tests.testcluster.images.store import CACHE, empty, needs
 
 SOURCE = Path(__file__).with_name("answering")

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support import go_build
-from tests.support.go_build import BuildFailed
+from tests.testcluster import go_build
+from tests.testcluster.go_build import BuildFailed
 
 CACHE = go_build.CACHE / "images"
 BUILD_SECONDS = 1200

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deploy.image.archive import unpack
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.images import archives, bases, store
 from tests.testcluster.images.containers import Root, started
 from tests.testcluster.images.store import NoImage

@@ -8,9 +8,9 @@ from typing import NoReturn
 
 import pytest
 
-from tests.support.go_build import NoGo
 from tests.testcluster import programs
 from tests.testcluster.fixtures import MISSED
+from tests.testcluster.go_build import NoGo
 from tests.testcluster.images import archives, small_image
 from tests.testcluster.images.store import NoImage
 from tests.testcluster.kubelets import possible

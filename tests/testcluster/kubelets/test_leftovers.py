@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.calls.server_process import ROOT, until
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.kubelets.fixtures import needs_kubelets
 from tests.testcluster.kubelets.init import KERNEL
 

@@ -11,7 +11,7 @@ import pytest
 
 from policies.state.snapshot import Snapshot
 from tests.support.calls.in_process import JSON, Received, ask, port, received_answer, run
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from webhook.admission import app as app_module
 from webhook.admission.app import App, Replica, starlette_of
 from webhook.admission.namespace_shares import _MOST, BURST, LOG_INTERVAL, OTHERS, SHARE, WAIT, NamespaceShares

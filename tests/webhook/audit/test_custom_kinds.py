@@ -21,7 +21,7 @@ from policies.workloads.pods import ALONE
 from tests.support.cluster.collecting_store import run, until
 from tests.support.cluster.fake_api import FakeApi, serving, status
 from tests.support.generators.random_worlds import catalog
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from webhook.audit import custom_kinds
 from webhook.audit.custom_kinds import CustomKinds
 

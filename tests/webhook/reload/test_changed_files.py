@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from webhook.admission import handlers
 from webhook.reload.changed_files import ChangedFiles, beside, pauseless_collection
 from webhook.reload.sources import Loaded, Sources, SourcesError

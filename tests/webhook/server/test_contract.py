@@ -18,7 +18,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import ServerState
 
 from tests.support.calls.in_process import run, tls_contexts
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from webhook.server.limits import Limits
 from webhook.server.routes import starlette
 from webhook.server.server import Server

@@ -15,7 +15,7 @@ from tests.support.calls.raw_tls import Wire, dialled, head, post
 from tests.support.calls.server_process import LIBRARY, ROOT, Running, serving, until
 from tests.support.calls.webhook_client import NAMES, Callers, calling
 from tests.support.counts import PROVE, count
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 
 REVIEW = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
 LAME_DUCK = [] if PROVE else ["--lame-duck", "1"]

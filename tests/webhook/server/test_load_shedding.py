@@ -14,7 +14,7 @@ from functools import partial
 import pytest
 
 from tests.support.calls.in_process import port, received_answer, run
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from webhook.server import load_shedding
 from webhook.server.http import Answer, Call, Refusal, text_answer
 from webhook.server.limits import Limits

@@ -14,7 +14,7 @@ from tests.support.calls.raw_tls import HOST, Wire, context, post
 from tests.support.calls.server_process import ROOT, Running, serving
 from tests.support.calls.webhook_client import NAMES, calling
 from tests.support.counts import count
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from webhook.server import places
 from webhook.server.places import OPEN, Places
 

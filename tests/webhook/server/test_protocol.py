@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.calls.in_process import exchange, port, run
 from tests.support.calls.server_process import ROOT, Running, serving, until
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from webhook.server import requests
 from webhook.server.http import Answer, Call, Refusal, come_back, text_answer
 from webhook.server.limits import Limits

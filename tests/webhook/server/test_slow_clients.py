@@ -26,7 +26,7 @@ from tests.support.calls.raw_tls import HOST, all_of, dialled, post, tcp
 from tests.support.calls.server_process import Running, serving
 from tests.support.calls.webhook_client import NAMES, Callers, calling, pausing
 from tests.support.counts import PROVE, count
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 
 DEADLINE = count(2, 5)
 """Seconds of the server's --request-deadline."""

@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager
 import pytest
 
 from tests.support.calls.in_process import port, run, tls_contexts
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from webhook.server.http import Answer, Call, Refusal, text_answer
 from webhook.server.limits import Limits
 from webhook.server.protocol import Protocol

@@ -18,7 +18,7 @@ import pytest
 import uvloop
 
 from tests.support.calls.server_process import COMMAND, LIBRARY, ROOT, Running, running, until
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from webhook.telemetry.log_writer import WAITING, LogWriter
 
 REVIEW = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()

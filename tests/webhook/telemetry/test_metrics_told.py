@@ -13,7 +13,7 @@ import pytest
 
 from tests.support import go_tools
 from tests.support.calls.counted_metrics import ROOT, families, lively
-from tests.support.patience import PATIENCE
+from tests.testcluster.calls import PATIENCE
 from tests.testcluster.programs import MODULES
 from webhook.telemetry.metrics import Metrics
 
