@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections import Counter
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -119,6 +121,24 @@ def test_the_server_knows_nothing_of_admission() -> None:
         if name.startswith(tuple(f"{room}." for room in rooms))
     ]
     assert wrong == []
+
+
+def test_berth_and_make_cluster_import_what_their_lock_installs() -> None:
+    """Nothing that only the lock of the tests installs, functions' imports included; ``make cluster`` takes nothing of tests/support."""
+    arrows = modules(layers=(*LAYERS, "tests/testcluster"))
+    needed = {name for name in arrows.files if name.partition(".")[0] in LAYERS}
+    ahead = {"tests.testcluster.__main__"}
+    while ahead:
+        needed |= ahead
+        ahead = {name for module in ahead for name in arrows.imports[module]} - needed
+    assert "tests.testcluster.programs" in needed
+    locked = re.findall(r"^([\w.-]+)==", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
+    packages = packages_distributions().items()
+    installed = {name for name, found in packages if {re.sub(r"[-_.]+", "-", package).lower() for package in found} & {*locked}}
+    imports = [(module, name) for module in sorted(needed) for name in imported_when_run(arrows.files[module])]
+    allowed = {*sys.stdlib_module_names, *LAYERS, *installed}
+    foreign = [pair for pair in imports if pair[1].partition(".")[0] not in allowed and not pair[1].startswith("tests.testcluster")]
+    assert foreign == []
 
 
 def test_a_room_has_at_most_a_dozen_files() -> None:

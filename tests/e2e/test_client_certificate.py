@@ -15,10 +15,10 @@ import yaml
 
 from certs.authority import KeyPair, make_ca
 from tests.support.calls.raw_tls import GONE
-from tests.support.calls.server_process import JSON, ROOT, Answer, request_once
+from tests.support.calls.server_process import JSON, ROOT
 from tests.support.certificate_files import client_certificate
 from tests.testcluster.addons.berth import LIBRARY, PROBE, SCOPE, Berth, create_namespace, registered
-from tests.testcluster.calls import PATIENCE
+from tests.testcluster.calls import PATIENCE, Answer, request_once
 from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.fixtures import control_plane
 

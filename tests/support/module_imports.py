@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,10 +52,11 @@ def files(layer: str, root: Path = ROOT) -> list[Path]:
     return sorted((root / layer).rglob("*.py"))
 
 
-def modules(root: Path = ROOT) -> Modules:
-    """Every module of every layer; a package's is its ``__init__``."""
+@cache
+def modules(root: Path = ROOT, layers: tuple[str, ...] = LAYERS) -> Modules:
+    """Every module of these layers; a package's is its ``__init__``."""
     found = {}
-    for path in (path for layer in LAYERS for path in files(layer, root)):
+    for path in (path for layer in layers for path in files(layer, root)):
         name = ".".join(path.relative_to(root).with_suffix("").parts)
         found[name.removesuffix(".__init__")] = path
     return Modules(found, {name: {one for one in _nearest(path, found) if one != name} for name, path in found.items()})

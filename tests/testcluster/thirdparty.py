@@ -64,7 +64,7 @@ def program(sources: Sources, name: str, progress: Progress | None = None) -> Pa
     made = _home(sources) / name
     if made.exists():
         return made
-    with go_build.alone(made):
+    with go_build.alone(made, progress):
         if not made.exists():
             source = _home(sources) / f".source.{os.getpid()}"
             try:

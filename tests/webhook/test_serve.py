@@ -17,8 +17,8 @@ import pytest
 
 from certs.authority import issue, make_ca
 from tests.support import certificate_files
-from tests.support.calls.server_process import COMMAND, JSON, ROOT, Running, answer_of, logged, running, serving, started, until
-from tests.testcluster.calls import PATIENCE
+from tests.support.calls.server_process import COMMAND, JSON, ROOT, Running, logged, running, serving, started, until
+from tests.testcluster.calls import PATIENCE, answer_of
 
 REVIEW = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
 DEFAULT = ROOT / "policies" / "library" / "berth-default.yaml"

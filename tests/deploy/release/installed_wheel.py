@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 from dataclasses import dataclass
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 
 from tests.testcluster.calls import PATIENCE
 
+ROOT = Path(__file__).parents[3]
 AS_NOBODY = ("--user", "--map-user=65534", "--map-group=65534")
 """Options of unshare: nobody in a user namespace. No capability is left, so the rights of files hold, for root too"""
 
@@ -44,12 +46,16 @@ class Installed:
 
 
 def install(wheel: Path, folder: Path, elsewhere: Path) -> Installed:
-    """The wheel alone is installed; what it depends on is that of these tests, by its path."""
+    """The wheel alone is installed; of the packages of these tests it has those that ``requirements.txt`` names, by links."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "--quiet", "--no-deps", "--no-index"]
     subprocess.run([*pip, str(wheel)], check=True)
     (packages,) = folder.glob("lib/python3.*/site-packages")
-    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")  # the files of this kind in that folder don't count
+    for name in re.findall(r"^([\w.-]+)==", (ROOT / "requirements.txt").read_text(), re.MULTILINE):
+        package = distribution(name)
+        for top in {file.parts[0] for file in package.files or ()} - {".."}:
+            if not (packages / top).exists():
+                (packages / top).symlink_to(Path(str(package.locate_file(top))))
     for path in (folder, *folder.rglob("*")):
         if not path.is_symlink():
             path.chmod(path.stat().st_mode & ~0o222)

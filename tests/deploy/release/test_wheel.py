@@ -72,6 +72,7 @@ def test_its_own_code_runs_and_not_the_checkout(installed: Installed) -> None:
     file, user = done.stdout.split()
     assert Path(file).is_relative_to(installed.folder)
     assert user != "0"
+    assert "No module named 'pytest'" in installed.run("python", "-c", "import pytest").stderr
 
 
 def test_nobody_may_write_there(installed: Installed) -> None:

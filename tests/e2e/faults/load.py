@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from itertools import cycle
 
 from tests.e2e.faults.marks import FREE, MOST_GPUS, OWN, PLAIN, RULED, Marks, gpu_pod
-from tests.support.calls.server_process import JSON, answer_of
+from tests.support.calls.server_process import JSON
 from tests.testcluster.addons.berth import Berth
-from tests.testcluster.calls import PATIENCE
+from tests.testcluster.calls import PATIENCE, answer_of
 from tests.testcluster.controlplane.api import Api, Raw
 
 GRACE = "/spec/terminationGracePeriodSeconds"

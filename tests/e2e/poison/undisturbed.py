@@ -19,9 +19,9 @@ from typing import Any
 
 from policies.policy import API_VERSION
 from tests.e2e.differential.pods import generated
-from tests.support.calls.server_process import JSON, answer_of
+from tests.support.calls.server_process import JSON
 from tests.testcluster.addons.berth import Berth
-from tests.testcluster.calls import PATIENCE
+from tests.testcluster.calls import PATIENCE, answer_of
 from tests.testcluster.controlplane.api import Api
 
 Raw = dict[str, Any]

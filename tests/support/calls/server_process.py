@@ -14,28 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.testcluster.calls import PATIENCE
+from tests.testcluster.calls import PATIENCE, PATIENT, Answer, request_once
 
 ROOT = Path(__file__).parent.parent.parent.parent
 LIBRARY = str(ROOT / "policies" / "library")
 COMMAND = [sys.executable, "-m", "cli.main", "serve", "--health", "127.0.0.1:0"]
 JSON = {"Content-Type": "application/json"}
-PATIENT = ("--shed-after", "30000")
-"""Options of a server whose callers do not go elsewhere when the machine stands still for a second"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    status: int
-    headers: dict[str, str]
-    """names in lower case"""
-    body: bytes
-
-    @property
-    def response(self) -> dict[str, Any]:
-        """Of an AdmissionReview."""
-        response: dict[str, Any] = json.loads(self.body)["response"]
-        return response
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,23 +57,6 @@ class Running:
         """Send a signal; the exit code."""
         self.process.send_signal(signal_number)
         return self.process.wait(PATIENCE)
-
-
-def request_once(
-    connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
-) -> Answer:
-    """One request; the connection is closed."""
-    try:
-        connection.request(method, path, body, headers or {})
-        return answer_of(connection)
-    finally:
-        connection.close()
-
-
-def answer_of(connection: http.client.HTTPConnection) -> Answer:
-    """What the server says to the request that was sent."""
-    got = connection.getresponse()
-    return Answer(status=got.status, headers={name.lower(): value for name, value in got.getheaders()}, body=got.read())
 
 
 def until(found: Any, what: str) -> Any:

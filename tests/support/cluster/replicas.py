@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.calls.server_process import JSON, answer_of
+from tests.support.calls.server_process import JSON
 from tests.testcluster.addons.berth import Berth
-from tests.testcluster.calls import PATIENCE
+from tests.testcluster.calls import PATIENCE, answer_of
 
 REVIEW = Path(__file__).parents[2] / "reviews" / "pods-create-train-llama.json"
 GRACE = "/spec/terminationGracePeriodSeconds"

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.calls.server_process import Answer, request_once
 from tests.testcluster import go_build
 from tests.testcluster.addons import metrics
 from tests.testcluster.addons.berth import COMMAND, environment, logged
-from tests.testcluster.calls import PATIENCE
+from tests.testcluster.calls import PATIENCE, Answer, request_once
 from tests.testcluster.controlplane.api import Raw
 from tests.testcluster.controlplane.cluster import Cluster
 from tests.testcluster.controlplane.processes import Process

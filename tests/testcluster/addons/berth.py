@@ -15,9 +15,8 @@ from pathlib import Path
 
 import yaml
 
-from tests.support.calls.server_process import PATIENT, Answer, request_once
 from tests.testcluster.addons import metrics
-from tests.testcluster.calls import PATIENCE
+from tests.testcluster.calls import PATIENCE, PATIENT, Answer, request_once
 from tests.testcluster.controlplane.api import Raw
 from tests.testcluster.controlplane.cluster import Cluster
 from tests.testcluster.controlplane.processes import Process

@@ -39,10 +39,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from policies.catalog import Catalog, MachineType
-from tests.support.calls.server_process import request_once
 from tests.testcluster import programs
 from tests.testcluster.addons import metrics
-from tests.testcluster.calls import PATIENCE
+from tests.testcluster.calls import PATIENCE, request_once
 from tests.testcluster.controlplane.api import Raw
 from tests.testcluster.controlplane.cluster import Cluster
 from tests.testcluster.controlplane.processes import Process, free_port

@@ -38,9 +38,9 @@ def berth(progress: Progress = lambda _: None) -> Path:
     if not archive.exists():
         needs("buildah", "mmdebstrap")
         builds, runs = bases.archive(bases.BUILDS, progress), bases.archive(bases.RUNS, progress)
-        with empty() as store:
+        with empty(progress) as store:
             if not archive.exists():
-                progress("Berth's image")
+                progress("building Berth's image ...")
                 build(store, builds, runs)
                 store.export(BERTH, archive)
     return archive
@@ -51,8 +51,8 @@ def pause(progress: Progress = lambda _: None) -> Path:
     archive = CACHE / f"pause-{_digest([PAUSE_SOURCE], PAUSE_FILE)}.tar"
     if not archive.exists():
         needs("buildah", "gcc")
-        with empty() as store, tempfile.TemporaryDirectory() as context:
-            progress("the pause image")
+        with empty(progress) as store, tempfile.TemporaryDirectory() as context:
+            progress("building the pause image ...")
             run("gcc", "-static", "-Os", "-s", "-o", f"{context}/pause", PAUSE_SOURCE)
             Path(context, "Dockerfile").write_text(PAUSE_FILE)
             store.buildah("bud", "--quiet", "--timestamp", "0", "--tag", PAUSE, context)
@@ -113,7 +113,7 @@ def main() -> int:
     """Builds what is not there. 0 also where it can't: tests then say what they miss."""
     try:
         for image in (berth, pause):
-            print(image(progress=lambda text: print(f"building {text} ...", flush=True)))
+            print(image(progress=lambda text: print(text, flush=True)))
     except NoImage as error:
         print(f"no images for tests: {error}", file=sys.stderr)
     except BuildFailed as error:

@@ -55,9 +55,9 @@ def archive(recipe: Recipe, progress: Progress) -> Path:
     kept = CACHE / f"{recipe.name}-{recipe.key}.tar"
     if not kept.exists():
         needs("mmdebstrap")
-        with go_build.alone(kept):
+        with go_build.alone(kept, progress):
             if not kept.exists():
-                progress(f"a base of Debian packages that {recipe.name}")
+                progress(f"building a base of Debian packages that {recipe.name} ...")
                 _make(recipe, kept)
     return kept
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.testcluster import go_build
-from tests.testcluster.go_build import BuildFailed
+from tests.testcluster.go_build import BuildFailed, Progress
 
 CACHE = go_build.CACHE / "images"
 BUILD_SECONDS = 1200
@@ -79,10 +79,10 @@ class Store:
 
 
 @contextmanager
-def empty() -> Iterator[Store]:
-    """A store without anything in it, nobody else's, gone afterwards."""
+def empty(progress: Progress | None = None) -> Iterator[Store]:
+    """A store without anything in it, nobody else's, gone afterwards. ``progress`` is told whom it waits for."""
     folder = CACHE / "store"
-    with go_build.alone(folder):
+    with go_build.alone(folder, progress):
         _clear(folder)
         folder.mkdir()
         try:

@@ -13,9 +13,9 @@ import pytest
 from certs.authority import KeyPair, make_ca
 from tests.support import certificate_files
 from tests.support.calls.raw_tls import GONE, context
-from tests.support.calls.server_process import JSON, ROOT, Answer, Running, request_once, serving
+from tests.support.calls.server_process import JSON, ROOT, Running, serving
 from tests.support.certificate_files import client_certificate
-from tests.testcluster.calls import PATIENCE
+from tests.testcluster.calls import PATIENCE, Answer, request_once
 from tests.webhook.test_serve import refused
 
 REVIEW = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()

@@ -15,7 +15,8 @@ import pytest
 
 from cli.main import main
 from policies.verdict import MODES
-from tests.support.calls.server_process import JSON, LIBRARY, ROOT, Answer, Running, answer_of, serving
+from tests.support.calls.server_process import JSON, LIBRARY, ROOT, Running, serving
+from tests.testcluster.calls import Answer, answer_of
 from webhook.admission.app import LARGEST_REVIEW
 from webhook.server.limits import Limits
 
