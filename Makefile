@@ -60,16 +60,13 @@ test: $(VENV)/dev $(VENV)/sbom/bin/cyclonedx-py
 	$(call together,all-tests)
 
 all-tests: $(VENV)/dev $(VENV)/sbom/bin/cyclonedx-py
-	@$(BIN)/python -P -m tests.testcluster.programs
-	@$(BIN)/python -P -m tests.testcluster.images.archives
-	@$(BIN)/python -m pytest $(PARALLEL)
+	@$(BIN)/python -P -m tests.testcluster.programs --beside $(BIN)/python -m pytest $(PARALLEL)
 
 cluster: $(VENV)/runtime $(VENV)/go
 	@$(BIN)/python -P -m tests.testcluster
 
 prove: $(VENV)/dev $(VENV)/sbom/bin/cyclonedx-py
 	@$(BIN)/python -P -m tests.testcluster.programs prove
-	@$(BIN)/python -P -m tests.testcluster.images.archives
 	BERTH_PROVE=1 $(BIN)/python -m bench.record
 	BERTH_CHECK=1 $(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term-missing tests/policies tests/cli
 

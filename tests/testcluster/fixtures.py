@@ -23,7 +23,8 @@ from tests.testcluster.thirdparty import Sources
 POOL = pytest.StashKey[Pool]()
 MISSED = pytest.StashKey[list[str]]()
 NewNamespace = Callable[..., str]
-CONTROL_PLANE = tuple(program.name for program in programs.PROGRAMS)
+CONTROL_PLANE = (*programs.OF_A_RELEASE, "kubectl", "kwok")
+"""What every plane is made of. Karpenter and Helm are waited for where they are started."""
 _number = count(1)
 SHARED = Options(apiserver=("--feature-gates=TaintTolerationComparisonOperators=true",))
 """Tolerations Gt and Lt (KEP-5471), off by default"""

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import TextIO
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "berth"
-BUILD_SECONDS = 1800
-"""kube-apiserver takes three minutes on two idle cores; build machines are slower and busier"""
+BUILD_SECONDS = 7200
+"""kube-apiserver takes three minutes on two idle cores; build machines are slower and busier, and tests run beside the first build"""
 TELL_SECONDS = 5
 """between two words of progress"""
 LOOK_SECONDS = 0.5
@@ -88,24 +88,31 @@ def _source(module: Path, dependency: str) -> Path:
 
 
 def build(program: Path, module: Path, package: str, tags: str, ldflags: str, progress: Progress, *, mod: str = "readonly") -> None:
-    """Raises NoGo and BuildFailed; leaves nothing half built. ``mod``: vendor, where the module brings its dependencies along."""
+    """Raises NoGo and BuildFailed; leaves nothing half built. ``mod``: vendor, where the module brings its dependencies along. Of all
+    processes one builds at a time: it takes every core, and two would compile what they share twice."""
     beside = program.with_name(f".{program.name}.{os.getpid()}")
     flags = ["-v", f"-mod={mod}", "-trimpath", "-ldflags", f"-s -w {ldflags}".strip(), "-tags", tags]
+    command = [_go(), "build", *flags, "-o", str(beside), package]
     try:
-        with _naming_failure(f"go build of {package}"), tempfile.TemporaryFile("w+") as output:
-            command = [_go(), "build", *flags, "-o", str(beside), package]
-            process = subprocess.Popen(command, cwd=module, env={**os.environ, "CGO_ENABLED": "0"}, stderr=output)  # needs no C compiler
-            try:
-                code = _waited(process, lambda: _count(output.fileno()), progress)
-            finally:
-                process.kill()
-                process.wait()
-            if code != 0:
-                output.seek(0)
-                raise BuildFailed(f"go build of {package} failed:\n{_complaint(output.read())}")
+        with alone(CACHE / "go" / "build", progress, what=program.name), _naming_failure(f"go build of {package}"):
+            _run(command, module, package, progress)
             beside.rename(program)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _run(command: Sequence[str], module: Path, package: str, progress: Progress) -> None:
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryDirectory() as work:  # which a go that is killed would leave
+        environ = {**os.environ, "CGO_ENABLED": "0", "GOTMPDIR": work}  # it needs no C compiler
+        process = subprocess.Popen(command, cwd=module, env=environ, stderr=output)
+        try:
+            code = _waited(process, lambda: _count(output.fileno()), progress)
+        finally:
+            process.kill()
+            process.wait()
+        if code != 0:
+            output.seek(0)
+            raise BuildFailed(f"go build of {package} failed:\n{_complaint(output.read())}")
 
 
 def _waited(process: subprocess.Popen[bytes], compiled: Callable[[], int], progress: Progress) -> int:
@@ -140,28 +147,29 @@ def _naming_failure(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def alone(target: Path, progress: Progress | None = None) -> Iterator[None]:
-    """Hold the lock beside ``target``, in a folder that is then there; a crash releases it too. ``progress`` is told whom it waits for."""
+def alone(target: Path, progress: Progress | None = None, what: str = "") -> Iterator[None]:
+    """Hold the lock beside ``target``, in a folder that is then there; a crash releases it too. ``progress`` is told whom it waits for,
+    and that one makes ``what``, else the target."""
     with _naming_failure("making the cache"):
         target.parent.mkdir(parents=True, exist_ok=True)
         lock = target.with_name(f".{target.name}.lock").open("a+")
     with lock:
-        _wait_for(lock, target.name, progress or (lambda _: None))
+        _wait_for(lock, progress or (lambda _: None))
         lock.truncate(0)
-        lock.write(f"process {os.getpid()} in {Path.cwd()}")
+        lock.write(f"process {os.getpid()} in {Path.cwd()}, which makes {what or target.name}")
         lock.flush()
         yield
 
 
-def _wait_for(lock: TextIO, name: str, progress: Progress) -> None:
-    """Take the lock. Its file names the process that holds it."""
+def _wait_for(lock: TextIO, progress: Progress) -> None:
+    """Take the lock. Its file names the process that holds it, and for what."""
     for attempt in count():
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         if attempt * LOOK_SECONDS % TELL_SECONDS == 0:
             lock.seek(0)
-            progress(f"waiting for {lock.read() or 'another process'}, which makes {name}: {attempt * LOOK_SECONDS:.0f} s")
+            progress(f"waiting for {lock.read() or 'another process'}: {attempt * LOOK_SECONDS:.0f} s")
         time.sleep(LOOK_SECONDS)
 
 

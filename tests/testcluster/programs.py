@@ -4,8 +4,9 @@ Modules of their own, for their versions of k8s.io differ: the control plane wit
 its own kwok cloud provider (the real provisioner on simulated machines), Helm, Prometheus, and older releases of the control plane. Each
 has a go.mod with ``tool`` lines and no code.
 
-    python -m tests.testcluster.programs [prove]      builds what tests need and is not there, telling how far it is: about twenty minutes,
-                                                      once; with ``prove`` the older releases and metrics-server too, four minutes each
+    python -m tests.testcluster.programs [prove]              builds what tests need and is not there, telling how far it is: about twenty
+                                                              minutes, once; with ``prove`` the older releases and metrics-server too
+    python -m tests.testcluster.programs --beside COMMAND     runs a command, and builds meanwhile; a test waits for what it needs
 """
 
 from __future__ import annotations
@@ -13,21 +14,25 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.testcluster import go_build, thirdparty
 from tests.testcluster.go_build import BuildFailed, NoGo, Progress
+from tests.testcluster.images import archives
 from tests.testcluster.kubelets import possible
 
 MODULES = Path(__file__).parent / "modules"
 """Go modules: each builds programs of one release"""
 ASSETS = "KUBEBUILDER_ASSETS"
 """Names a folder of ready programs, as controller-runtime's envtest takes them: etcd, kube-apiserver, kubectl."""
-
-
+BUILDING = "BERTH_BUILDING"
+"""Set where programs are built while tests run."""
+BESIDE_SECONDS = 60
+"""between two words of progress among the lines of the tests"""
 CURRENT = "controlplane"
 """The module of the control plane that tests run on"""
 OLDER = ("kubernetes-1.36", "kubernetes-1.35")
@@ -174,13 +179,34 @@ def _version_flags(program: Program) -> str:
     return " ".join(f"-X k8s.io/component-base/version.{key}={value}" for key, value in values.items())
 
 
-def main(*, prove: bool = False) -> int:
-    """Build what tests need. 0 also without Go: tests then say what they miss."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts its background jobs deaf to it
+def beside(command: Sequence[str]) -> int:
+    """Run a command while what tests need is built, by a process that gives way to it. Its exit code; 1 where a build has failed.
+
+    Once the command has ended nobody waits for the rest. ``BUILDING`` tells it that tests had better start with what needs no program.
+    """
+    to_build = any(not _there(program) for program in _of_tests())
+    builder = subprocess.Popen(
+        [sys.executable, "-P", "-m", "tests.testcluster.programs", "beside"], start_new_session=True, preexec_fn=lambda: os.nice(10)
+    )
     try:
-        older = [of_release(release, name) for release in OLDER if prove for name in OF_A_RELEASE]
-        on_a_node = () if possible.missing() else (*ON_A_NODE, *(OF_LONG_TESTS if prove else ()))
-        build((*PROGRAMS, *OF_METRICS, *older, *on_a_node), say)
+        code = subprocess.run(command, env={**os.environ, BUILDING: "1" if to_build else ""}, check=False).returncode
+        return code or int(builder.poll() == 1)
+    finally:
+        if builder.poll() is None:
+            os.killpg(builder.pid, signal.SIGTERM)
+        builder.wait()
+
+
+def main(words: Sequence[str]) -> int:
+    """Build what tests need. 0 also without Go: tests then say what they miss."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # SIGINT too: a shell starts its background jobs deaf to it
+        signal.signal(number, signal.default_int_handler)
+    if words[:1] == ["--beside"]:
+        return beside(words[1:])
+    if words == ["beside"]:
+        go_build.TELL_SECONDS = BESIDE_SECONDS
+    try:
+        build(_of_tests(prove=words == ["prove"]), say)
         thirdparty.build_all(say)
     except (NoGo, NoProgram) as error:
         print(f"no control plane for tests: {error}", file=sys.stderr)
@@ -189,7 +215,14 @@ def main(*, prove: bool = False) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    return 0
+    return archives.main()
+
+
+def _of_tests(*, prove: bool = False) -> list[Program]:
+    """In the order in which tests that need little come to need them."""
+    older = [of_release(release, name) for release in OLDER if prove for name in OF_A_RELEASE]
+    on_a_node = () if possible.missing() else (*ON_A_NODE, *(OF_LONG_TESTS if prove else ()))
+    return [*PROGRAMS, *OF_METRICS, *older, *on_a_node]
 
 
 def say(text: str) -> None:
@@ -211,4 +244,4 @@ def _there(program: Program) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main(prove=sys.argv[1:] == ["prove"]))
+    sys.exit(main(sys.argv[1:]))

@@ -16,6 +16,17 @@ from tests.testcluster.go_build import BuildFailed
 from tests.testcluster.programs import NoProgram
 
 NO_GO = "there is no Go here"
+GO = """#!/bin/sh
+[ "$1" = env ] && exec echo go9.99
+echo "$PPID" > "$FOLDER/builder"
+echo "main.go:3: undefined: nobody" >&2
+exit 1
+"""
+FAILED = """
+until builder=$(cat "$FOLDER/builder" 2>/dev/null); do sleep 0.1; done
+while grep -qs '^State:.[^Z]' "/proc/$builder/status"; do sleep 0.1; done
+"""
+"""ends after a build has failed"""
 
 
 @pytest.fixture
@@ -98,6 +109,21 @@ def test_building_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert go_build.built(tmp_path, ".", "m", progress=lambda _: pytest.fail("it is there")) == program
 
 
+@pytest.mark.parametrize(("command", "code"), [("echo starts with $BERTH_BUILDING", 0), (FAILED, 1), (f"{FAILED} exit 3", 3)])
+def test_programs_are_built_while_tests_run(tmp_path: Path, command: str, code: int) -> None:
+    """A command that needs none ends before the first is built. A build that fails, here by a Go of our own, fails the run in its words."""
+    (tmp_path / "go").write_text(GO)
+    (tmp_path / "go").chmod(0o755)
+    ours = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "FOLDER": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), programs.ASSETS: ""}
+    beside = [sys.executable, "-P", "-m", "tests.testcluster.programs", "--beside", "sh", "-c", command]
+    done = subprocess.run(beside, cwd=ROOT, env={**os.environ, **ours}, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    if code == 0:
+        assert "starts with 1\n" in done.stdout
+    else:
+        assert done.stderr == "go build of go.etcd.io/etcd/server/v3 failed:\nmain.go:3: undefined: nobody\n"
+
+
 def test_a_build_that_fails_leaves_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The compiler's own words, and no half program."""
     if shutil.which("go") is None:
@@ -107,7 +133,7 @@ def test_a_build_that_fails_leaves_nothing(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr(go_build, "CACHE", tmp_path / "cache")
     with pytest.raises(BuildFailed, match="undefined: nobody"):
         go_build.built(tmp_path, ".", "m")
-    assert [path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()] == [".m.lock"]
+    assert {path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()} == {".build.lock", ".m.lock"}
 
 
 def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
