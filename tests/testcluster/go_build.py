@@ -30,6 +30,10 @@ TELL_SECONDS = 5
 """between two words of progress"""
 LOOK_SECONDS = 0.5
 """between two tries to take a lock"""
+NO_DEBUGGER = "-gcflags=all=-dwarf=false"
+"""An eighth of what compiling takes; the linker drops it anyway."""
+COLLECTED = "400"
+"""GOGC of the compiler: a quarter of what compiling takes, for 60 MB more"""
 
 Progress = Callable[[str], None]
 
@@ -91,7 +95,7 @@ def build(program: Path, module: Path, package: str, tags: str, ldflags: str, pr
     """Raises NoGo and BuildFailed; leaves nothing half built. ``mod``: vendor, where the module brings its dependencies along. Of all
     processes one builds at a time: it takes every core, and two would compile what they share twice."""
     beside = program.with_name(f".{program.name}.{os.getpid()}")
-    flags = ["-v", f"-mod={mod}", "-trimpath", "-ldflags", f"-s -w {ldflags}".strip(), "-tags", tags]
+    flags = ["-v", f"-mod={mod}", "-trimpath", "-ldflags", f"-s -w {ldflags}".strip(), NO_DEBUGGER, "-tags", tags]
     command = [_go(), "build", *flags, "-o", str(beside), package]
     try:
         with alone(CACHE / "go" / "build", progress, what=program.name), _naming_failure(f"go build of {package}"):
@@ -103,7 +107,7 @@ def build(program: Path, module: Path, package: str, tags: str, ldflags: str, pr
 
 def _run(command: Sequence[str], module: Path, package: str, progress: Progress) -> None:
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryDirectory() as work:  # which a go that is killed would leave
-        environ = {**os.environ, "CGO_ENABLED": "0", "GOTMPDIR": work}  # it needs no C compiler
+        environ = {**os.environ, "CGO_ENABLED": "0", "GOGC": COLLECTED, "GOTMPDIR": work}  # it needs no C compiler
         process = subprocess.Popen(command, cwd=module, env=environ, stderr=output)
         try:
             code = _waited(process, lambda: _count(output.fileno()), progress)

@@ -1,8 +1,8 @@
 """The programs of a control plane, built from Go modules into the cache (``tests.testcluster.go_build``), or taken from KUBEBUILDER_ASSETS.
 
-Modules of their own, for their versions of k8s.io differ: the control plane with kubectl, kwok (which plays the kubelets), Karpenter with
-its own kwok cloud provider (the real provisioner on simulated machines), Helm, Prometheus, and older releases of the control plane. Each
-has a go.mod with ``tool`` lines and no code.
+One module has the control plane with kubectl, kwok (which plays the kubelets), Karpenter with its own kwok cloud provider (the real
+provisioner on simulated machines), Helm, Prometheus, kubelet and kube-proxy: at the same version of k8s.io what they share is compiled
+once, which halves the build. Others have containerd, and older releases of the control plane. They have ``tool`` lines and no code.
 
     python -m tests.testcluster.programs [prove]              builds what tests need and is not there, telling how far it is: about twenty
                                                               minutes, once; with ``prove`` the older releases and metrics-server too
@@ -34,7 +34,7 @@ BUILDING = "BERTH_BUILDING"
 BESIDE_SECONDS = 60
 """between two words of progress among the lines of the tests"""
 CURRENT = "controlplane"
-"""The module of the control plane that tests run on"""
+"""The module of the control plane that tests run on, and of what runs beside it"""
 OLDER = ("kubernetes-1.36", "kubernetes-1.35")
 """Modules of older releases, on which ``tests/e2e/versions`` runs in ``make prove``"""
 OF_A_RELEASE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
@@ -62,27 +62,27 @@ class Program:
 
 
 PROGRAMS = (
-    Program(name="etcd", module="controlplane", package="go.etcd.io/etcd/server/v3"),
-    Program(name="kube-apiserver", module="controlplane", package="k8s.io/kubernetes/cmd/kube-apiserver"),
-    Program(name="kube-controller-manager", module="controlplane", package="k8s.io/kubernetes/cmd/kube-controller-manager"),
-    Program(name="kube-scheduler", module="controlplane", package="k8s.io/kubernetes/cmd/kube-scheduler"),
-    Program(name="kubectl", module="controlplane", package="k8s.io/kubernetes/cmd/kubectl"),
-    Program(name="kwok", module="kwok", package="sigs.k8s.io/kwok/cmd/kwok"),
-    Program(name="karpenter", module="karpenter", package="sigs.k8s.io/karpenter/kwok"),
-    Program(name="helm", module="helm", package="helm.sh/helm/v4/cmd/helm"),
+    Program(name="etcd", module=CURRENT, package="go.etcd.io/etcd/server/v3"),
+    Program(name="kube-apiserver", module=CURRENT, package="k8s.io/kubernetes/cmd/kube-apiserver"),
+    Program(name="kube-controller-manager", module=CURRENT, package="k8s.io/kubernetes/cmd/kube-controller-manager"),
+    Program(name="kube-scheduler", module=CURRENT, package="k8s.io/kubernetes/cmd/kube-scheduler"),
+    Program(name="kubectl", module=CURRENT, package="k8s.io/kubernetes/cmd/kubectl"),
+    Program(name="kwok", module=CURRENT, package="sigs.k8s.io/kwok/cmd/kwok"),
+    Program(name="karpenter", module=CURRENT, package="sigs.k8s.io/karpenter/kwok"),
+    Program(name="helm", module=CURRENT, package="helm.sh/helm/v4/cmd/helm"),
 )
 CONTAINERD = "github.com/containerd/containerd/v2/cmd"
 ON_A_NODE = (
     Program(name="containerd", module="containerd", package=f"{CONTAINERD}/containerd", tags="no_btrfs"),
     Program(name="containerd-shim-runc-v2", module="containerd", package=f"{CONTAINERD}/containerd-shim-runc-v2", tags="no_btrfs"),
     Program(name="ctr", module="containerd", package=f"{CONTAINERD}/ctr", tags="no_btrfs"),
-    Program(name="kubelet", module="kubelet", package="k8s.io/kubernetes/cmd/kubelet"),
-    Program(name="kube-proxy", module="kubelet", package="k8s.io/kubernetes/cmd/kube-proxy"),
+    Program(name="kubelet", module=CURRENT, package="k8s.io/kubernetes/cmd/kubelet"),
+    Program(name="kube-proxy", module=CURRENT, package="k8s.io/kubernetes/cmd/kube-proxy"),
 )
 """what runs real containers: of use to root alone, so built by whoever can use it"""
 OF_METRICS = (
-    Program(name="prometheus", module="prometheus", package="github.com/prometheus/prometheus/cmd/prometheus", tags="remove_all_sd"),
-    Program(name="promtool", module="prometheus", package="github.com/prometheus/prometheus/cmd/promtool", tags="remove_all_sd"),
+    Program(name="prometheus", module=CURRENT, package="github.com/prometheus/prometheus/cmd/prometheus", tags="remove_all_sd"),
+    Program(name="promtool", module=CURRENT, package="github.com/prometheus/prometheus/cmd/promtool", tags="remove_all_sd"),
 )
 """what reads the rules and dashboards of deploy/monitoring; without the clouds' service discovery, which is half of the build"""
 OF_LONG_TESTS = (Program(name="metrics-server", module="metrics-server", package="sigs.k8s.io/metrics-server/cmd/metrics-server"),)
@@ -132,14 +132,14 @@ def of_release(release: str, name: str) -> Program:
 def manifests(module: str, *folders: str) -> Path:
     """A folder with these folders of kwok's or Karpenter's module (``sigs.k8s.io/<module>``): their CRDs and stages."""
     try:
-        return go_build.files(MODULES / module, f"sigs.k8s.io/{module}", folders)
+        return go_build.files(MODULES / CURRENT, f"sigs.k8s.io/{module}", folders)
     except NoGo as error:
         raise NoProgram(f"the manifests of {module} are fetched with Go, and {error}") from None
 
 
 def versions() -> dict[str, str]:
     """As the go.mod files pin them, in the order of VERSIONS."""
-    text = "\n".join((folder / "go.mod").read_text() for folder in sorted({program.folder for program in PROGRAMS}))
+    text = (MODULES / CURRENT / "go.mod").read_text()
     return {name: _version(text, module) for name, module in VERSIONS.items()}
 
 

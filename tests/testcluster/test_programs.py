@@ -69,7 +69,7 @@ def test_go_beside_this_python_serves(monkeypatch: pytest.MonkeyPatch, tmp_path:
     (tmp_path / "go").write_text("#!/bin/sh\necho go9.99\n")
     (tmp_path / "go").chmod(0o755)
     monkeypatch.setattr(go_build, "CACHE", tmp_path / "cache")
-    assert go_build.kept(programs.MODULES / "kwok", "kwok").parent.parent == tmp_path / "cache" / "go"
+    assert go_build.kept(programs.MODULES / programs.CURRENT, "kwok").parent.parent == tmp_path / "cache" / "go"
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_pat
     (tmp_path / "cache").touch()
     monkeypatch.setattr(go_build, "CACHE", tmp_path / "cache")
     with pytest.raises(BuildFailed, match=r"making the cache failed: .*Not a directory"):
-        go_build.built(programs.MODULES / "kwok", "sigs.k8s.io/kwok/cmd/kwok", "kwok")
+        go_build.built(programs.MODULES / programs.CURRENT, "sigs.k8s.io/kwok/cmd/kwok", "kwok")
 
 
 def test_the_versions_are_those_of_the_modules() -> None:
