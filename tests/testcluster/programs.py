@@ -80,13 +80,13 @@ ON_A_NODE = (
     Program(name="kube-proxy", module=CURRENT, package="k8s.io/kubernetes/cmd/kube-proxy"),
 )
 """what runs real containers: of use to root alone, so built by whoever can use it"""
-OF_METRICS = (
-    Program(name="prometheus", module=CURRENT, package="github.com/prometheus/prometheus/cmd/prometheus", tags="remove_all_sd"),
-    Program(name="promtool", module=CURRENT, package="github.com/prometheus/prometheus/cmd/promtool", tags="remove_all_sd"),
-)
+OF_METRICS = (Program(name="promtool", module=CURRENT, package="github.com/prometheus/prometheus/cmd/promtool", tags="remove_all_sd"),)
 """what reads the rules and dashboards of deploy/monitoring; without the clouds' service discovery, which is half of the build"""
-OF_LONG_TESTS = (Program(name="metrics-server", module="metrics-server", package="sigs.k8s.io/metrics-server/cmd/metrics-server"),)
-"""what only ``make prove`` has a use for, beside real kubelets"""
+OF_LONG_TESTS = (
+    Program(name="prometheus", module=CURRENT, package="github.com/prometheus/prometheus/cmd/prometheus", tags="remove_all_sd"),
+    Program(name="metrics-server", module="metrics-server", package="sigs.k8s.io/metrics-server/cmd/metrics-server"),
+)
+"""what only ``make prove`` has a use for"""
 BY_NAME = {program.name: program for program in (*PROGRAMS, *OF_METRICS, *ON_A_NODE, *OF_LONG_TESTS)}
 VERSIONS = {
     "Kubernetes": "k8s.io/kubernetes",
@@ -220,9 +220,8 @@ def main(words: Sequence[str]) -> int:
 
 def _of_tests(*, prove: bool = False) -> list[Program]:
     """In the order in which tests that need little come to need them."""
-    older = [of_release(release, name) for release in OLDER if prove for name in OF_A_RELEASE]
-    on_a_node = () if possible.missing() else (*ON_A_NODE, *(OF_LONG_TESTS if prove else ()))
-    return [*PROGRAMS, *OF_METRICS, *older, *on_a_node]
+    older = [of_release(release, name) for release in OLDER for name in OF_A_RELEASE]
+    return [*PROGRAMS, *OF_METRICS, *([*older, *OF_LONG_TESTS] if prove else []), *(() if possible.missing() else ON_A_NODE)]
 
 
 def say(text: str) -> None:

@@ -1,5 +1,5 @@
-"""Custom workloads under `berth audit --serve`, by the definitions that their authors publish: with and without pods, through the objects
-between them, and as kinds come and go. Operators that are no part of Kubernetes are played."""
+"""Custom workloads under `berth audit --serve`, by the definitions that their authors publish (in ``make test`` without their schemas):
+with and without pods, through the objects between them, and as kinds come and go. Operators that are no part of Kubernetes are played."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from policies.values.untyped import map_at
 from tests.e2e.audit.audited import SPECS, Audited
+from tests.support.counts import PROVE
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster.addons import installed, operators
 from tests.testcluster.addons.audit import install_reports
@@ -71,7 +72,7 @@ def audited(request: pytest.FixtureRequest) -> Iterator[Audited]:
     with control_plane(request.session, Options(kubelets=False)) as cluster:
         install_reports(cluster)
         installed.install(cluster)
-        operators.define(cluster, [one for one in operators.definitions(catalog(), 10_000_000) if one.name in FIRST])
+        operators.define(cluster, [one for one in operators.definitions(catalog(), 10_000_000) if one.name in FIRST], schemas=PROVE)
         file = cluster.folder / "audit.kubeconfig"
         installed.write_kubeconfig(file, cluster, installed.token(cluster, account=installed.AUDITOR))
         found = Audited(cluster=cluster, kubeconfig=file, namespaces=[])
@@ -161,7 +162,7 @@ def test_kinds_that_come_and_go(audited: Audited) -> None:
     """One that is installed while the audit runs is followed, and takes its reports along when it goes."""
     assert audited.running is not None
     namespace = create_namespace(audited.cluster, "kinds", {})
-    operators.define(audited.cluster, [one for one in operators.definitions(catalog(), 100_000) if one.name == LATER])
+    operators.define(audited.cluster, [one for one in operators.definitions(catalog(), 100_000) if one.name == LATER], schemas=PROVE)
     spec = {"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": template()}
     create(audited, "apps.kruise.io/v1alpha1", "CloneSet", spec, namespace)
     audited.until(lambda: counts(audited, namespace) == {"CloneSet": {("0", "1")}}, "the kind to be followed")

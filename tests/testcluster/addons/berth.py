@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
+import io
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
+import cli.main
 from tests.testcluster.addons import metrics
 from tests.testcluster.calls import PATIENCE, PATIENT, Answer, request_once
 from tests.testcluster.controlplane.api import Raw
@@ -137,15 +138,17 @@ def manifests(
     files = {"--catalog": catalog, "--kubeconfig": kubeconfig}
     names = [word for name in excluded for word in ("--exclude-namespace", name)]
     given = [word for flag, file in files.items() if file is not None for word in (flag, str(file))]
-    command = [*COMMAND, "webhooks", "--url", berth.url, "--ca", str(berth.ca), *given, *names, *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=environment())
-    found = [value for value in yaml.safe_load_all(done.stdout) if value]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        code = cli.main.main(["webhooks", "--url", berth.url, "--ca", str(berth.ca), *given, *names, *options])
+    assert code == 0, f"berth webhooks ended with exit code {code}"
+    values = [value for value in yaml.load_all(printed.getvalue(), yaml.CSafeLoader) if value]
     if scope is not None:
-        for value in found:
+        for value in values:
             value["metadata"]["name"] += f"-{scope}"
             for webhook in value["webhooks"]:
                 webhook["namespaceSelector"]["matchLabels"] = {SCOPE: scope}
-    return found
+    return values
 
 
 def register(cluster: Cluster, values: Sequence[Raw], berth: Berth, namespace: str) -> None:
@@ -161,7 +164,7 @@ def _reached(cluster: Cluster, berth: Berth, namespace: str) -> bool:
     return all(berth.metric("berth_requests_total", phase=phase) > 0 for phase in ("mutate", "validate"))
 
 
-@contextmanager
+@contextlib.contextmanager
 def registered(
     cluster: Cluster, name: str, policies: Policies, *options: str, excluded: Sequence[str] = (), by: Sequence[str] = ()
 ) -> Iterator[Berth]:

@@ -44,7 +44,8 @@ class Plane:
     def reset(self) -> None:
         """Put everything back. Raises ClusterFailed, OSError and AssertionError where that cannot be done."""
         processes, named = self.cluster.processes, self.cluster.named
-        processes.check()
+        for name in STORE:
+            named[name].check()
         for name in [name for name in named if name not in STORE]:
             del named[name]
         for process in reversed([process for process in processes.running if process not in named.values()]):
@@ -97,7 +98,7 @@ class Pool:
             try:
                 plane.reset()
             except (ClusterFailed, OSError, AssertionError) as error:
-                self.ended.append(f"{plane.cluster.folder}: {error}")
+                self.ended.append(str(error).partition("\n")[0])
                 return
             self.idle.append(plane)
             stack.pop_all()
