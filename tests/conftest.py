@@ -6,6 +6,7 @@ import gc
 import os
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +17,8 @@ from xdist.scheduler import LoadFileScheduling
 from cli.terminal import screen
 from tests.support import shared_tables
 from tests.support.generators import same_examples
-from tests.testcluster.controlplane.pool import Pool
-from tests.testcluster.fixtures import MISSED, POOL, cluster, new_namespace
+from tests.testcluster.controlplane import starting
+from tests.testcluster.fixtures import MISSED, cluster, new_namespace, pool
 from tests.testcluster.kubelets.fixtures import kubelets
 from tests.testcluster.programs import BUILDING
 from webhook.telemetry import log
@@ -112,7 +113,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """Control planes that were lent are ended once what comes next needs none."""
     outcome = yield
     if nextitem is None or _rank(nextitem) == len(LONG):
-        item.config.stash.setdefault(POOL, Pool()).close()
+        pool(item.config).close()
     return outcome
 
 
@@ -122,10 +123,9 @@ def _rank(item: pytest.Item) -> int:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A worker of several hands over what it could not try, and what became of its control planes."""
-    pool = session.config.stash.setdefault(POOL, Pool())
     if (output := getattr(session.config, "workeroutput", None)) is not None:
         output["missed"] = session.config.stash.get(MISSED, [])
-        output["planes"], output["ended"] = pool.started, pool.ended
+        output["started"], output["ended"] = list(map(str, starting.started)), pool(session.config).ended
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -133,17 +133,15 @@ def pytest_testnodedown(node: Any) -> None:
     """And it is kept with what others could not."""
     output = getattr(node, "workeroutput", {})
     node.config.stash.setdefault(MISSED, []).extend(output.get("missed", ()))
-    pool = node.config.stash.setdefault(POOL, Pool())
-    pool.started += output.get("planes", 0)
-    pool.ended += output.get("ended", ())
+    starting.started.extend(map(Path, output.get("started", ())))
+    pool(node.config).ended.extend(output.get("ended", ()))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """What was not tried is said where everybody looks, and how many control planes were started."""
-    pool = config.stash.setdefault(POOL, Pool())
-    if pool.started:
-        terminalreporter.section(f"control planes started: {pool.started}, at most {MOST_PLANES}", sep="-")
-        for reason in pool.ended:
+    if starting.started:
+        terminalreporter.section(f"control planes started: {len(starting.started)}, at most {MOST_PLANES}", sep="-")
+        for reason in pool(config).ended:
             terminalreporter.line(f"not lent again: {reason}")
     if missed := config.stash.get(MISSED, []):
         terminalreporter.section("NOT TRIED HERE", sep="!", red=True, bold=True)

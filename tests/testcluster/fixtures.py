@@ -20,7 +20,7 @@ from tests.testcluster.controlplane.pool import Pool
 from tests.testcluster.programs import NoProgram
 from tests.testcluster.thirdparty import Sources
 
-POOL = pytest.StashKey[Pool]()
+_POOL = pytest.StashKey[Pool]()
 MISSED = pytest.StashKey[list[str]]()
 NewNamespace = Callable[..., str]
 CONTROL_PLANE = (*programs.OF_A_RELEASE, "kubectl", "kwok")
@@ -36,8 +36,13 @@ def control_plane(session: pytest.Session, options: Options | None = None) -> It
     chosen = options or Options()
     needs_programs(session.config, release=chosen.release)
     before = session.testsfailed
-    with session.config.stash.setdefault(POOL, Pool()).lent(chosen, lambda: session.testsfailed > before) as cluster:
+    with pool(session.config).plane(chosen, lambda: session.testsfailed > before) as cluster:
         yield cluster
+
+
+def pool(config: pytest.Config) -> Pool:
+    """The clusters that this process lends."""
+    return config.stash.setdefault(_POOL, Pool())
 
 
 def needs_programs(config: pytest.Config, names: Iterable[str] = CONTROL_PLANE, release: str = programs.CURRENT) -> None:

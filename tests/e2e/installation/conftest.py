@@ -1,4 +1,4 @@
-"""A rig of its own for each file, with Berth's image on every node."""
+"""Real kubelets, lent to one file after another, with Berth's image on every node."""
 
 from __future__ import annotations
 

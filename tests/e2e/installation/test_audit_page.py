@@ -13,7 +13,6 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +20,7 @@ import pytest
 import yaml
 
 from cli import VERSION
+from tests.e2e.installation.installed import Installation
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster import go_build, programs
 from tests.testcluster.addons import nodes
@@ -28,11 +28,8 @@ from tests.testcluster.addons.audit import OPEN_REPORTS
 from tests.testcluster.addons.berth import ROOT, create_namespace
 from tests.testcluster.calls import PATIENCE
 from tests.testcluster.images import archives
-from tests.testcluster.images.store import NoImage
 from tests.testcluster.kubelets import containers
-from tests.testcluster.kubelets.fixtures import needs_kubelets, skip_aloud
 from tests.testcluster.kubelets.rig import Rig
-from tests.testcluster.kubelets.starting import rigged
 from tests.testcluster.programs import MODULES
 
 PAGE = ROOT / "docs" / "audit.md"
@@ -137,31 +134,24 @@ class Newcomer:
 
 
 @pytest.fixture(scope="module")
-def newcomer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Newcomer]:
+def newcomer(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Newcomer:
     """On a cluster with GPU nodes, and workloads that run there."""
-    images = needs_kubelets(request.config)
-    try:
-        berth = archives.berth()
-    except NoImage as error:
-        skip_aloud(request.config, str(error))
-    before = request.session.testsfailed
-    home = tmp_path_factory.mktemp("newcomer")
+    rig, home = installation.rig, tmp_path_factory.mktemp("newcomer")
     (home / "bin").mkdir()
     for name in ("helm", "kubectl"):
         (home / "bin" / name).symlink_to(programs.path(name))
     own = home / "bin" / "berth"
     own.write_text(f'#!/bin/sh\nexec env PYTHONPATH={shlex.quote(str(ROOT))} {shlex.quote(sys.executable)} -P -m cli.main "$@"\n')
     own.chmod(0o755)
-    with rigged(*images, berth, nodes=1, keep=lambda: request.session.testsfailed > before) as rig:
-        for node in rig.nodes.values():
-            containers.ctr(node.machine, "images", "tag", archives.BERTH, f"ghcr.io/gpu-berth/berth:{VERSION}")
-        nodes.add(rig.outside, *[node for node in nodes.bare_metal(catalog()) if node.taints])
-        for name in ("web", "research"):
-            create_namespace(rig.cluster, name)
-        for value in yaml.safe_load_all(WORKLOADS):
-            rig.api.create(value)
-        rig.cluster.wait_for(lambda: [len(rig.api.list("v1", "Pod", name)) for name in ("web", "research")] == [2, 1], "the pods")
-        yield Newcomer(rig=rig, home=home)
+    for node in rig.nodes.values():
+        containers.ctr(node.machine, "images", "tag", archives.BERTH, f"ghcr.io/gpu-berth/berth:{VERSION}")
+    nodes.add(rig.outside, *[node for node in nodes.bare_metal(catalog()) if node.taints])
+    for name in ("web", "research"):
+        create_namespace(rig.cluster, name)
+    for value in yaml.safe_load_all(WORKLOADS):
+        rig.api.create(value)
+    rig.cluster.wait_for(lambda: [len(rig.api.list("v1", "Pod", name)) for name in ("web", "research")] == [2, 1], "the pods")
+    return Newcomer(rig=rig, home=home)
 
 
 def test_every_command_of_the_page_does_what_the_page_says(newcomer: Newcomer) -> None:

@@ -47,6 +47,8 @@ AUDIT: Raw = {
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 """what the API server creates by itself (pkg/controlplane/controller/systemnamespaces)"""
 Start = Callable[[], "Part"]
+started: list[Path] = []
+"""The folder of each control plane that this process started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +99,7 @@ class Starting:
 
     def store(self) -> Cluster:
         """etcd and the API server alone, with what the API server creates at its start."""
+        started.append(self.folder)
         token = secrets.token_urlsafe(16)
         self._write_files(token)
         named: dict[str, Process] = {}

@@ -22,9 +22,9 @@ def load(machine: Machine, archive: Path) -> None:
 
 def kill(machine: Machine, uid: str, name: str) -> None:
     """SIGKILL to the first process of a pod's container. Raises LookupError where none runs."""
-    running = _running(machine)
+    alive = running(machine)
     for container in _of_pod(machine, uid, name):
-        if container in running:
+        if container in alive:
             ctr(machine, "tasks", "kill", "--signal", "SIGKILL", container)
             return
     raise LookupError(f"no container {name} of the pod {uid} runs on {machine.name}")
@@ -57,7 +57,8 @@ def _of_pod(machine: Machine, uid: str, name: str) -> Iterator[str]:
     yield from ctr(machine, "containers", "list", "--quiet", wanted).split()
 
 
-def _running(machine: Machine) -> set[str]:
+def running(machine: Machine) -> set[str]:
+    """The containers that run, by containerd's names."""
     return set(re.findall(r"^(\S+)\s+\d+\s+RUNNING", ctr(machine, "tasks", "list"), re.MULTILINE))
 
 
