@@ -154,9 +154,9 @@ def ground(random: Random) -> Ground:
     )
 
 
-def world(random: Random, modes: Sequence[Mode] = ("Enforce",)) -> World:
-    """Draw policies on a ground: one of ``GROUNDS`` whose tables are built once, under ``make prove`` a new one."""
-    base = ground(random if PROVE else Random(random.randrange(GROUNDS)))
+def world(random: Random, modes: Sequence[Mode] = ("Enforce",), *, fresh: bool = PROVE) -> World:
+    """Draw policies on a ground: a new one if ``fresh``, as under ``make prove``, else one of ``GROUNDS``, whose tables are built once."""
+    base = ground(random if fresh else Random(random.randrange(GROUNDS)))
     drawn = sorted(policies(random, [t.name for t in base.templates], modes), key=lambda p: p.id)
     return World(
         policy_set=PolicySet(policies=tuple(drawn), templates=base.templates),
