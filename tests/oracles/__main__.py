@@ -12,12 +12,14 @@ import difflib
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,8 +32,13 @@ UNTRIED = "untried"
 """Stands for the digests of what nothing can be had for here: renderings of the chart where there is no Go to build Helm with."""
 MOST_LINES = 200
 """Lines of a difference that are shown."""
-BOOT = "import runpy, sys; sys.path[:] = ['.', *(p for p in sys.path if p != sys.argv[1])]; sys.argv[:] = sys.argv[2:]; "
-BOOT += "runpy.run_module('tests.oracles', run_name='__main__', alter_sys=True)"
+BOOT = """
+import os, runpy, sys
+sys.path[:] = [os.getcwd(), *(place for place in sys.path if place not in ("", sys.argv[1]))]
+sys.argv[:] = sys.argv[2:]
+runpy.run_module("tests.oracles", run_name="__main__", alter_sys=True)
+"""
+"""Runs these oracles of the tree in the current folder; the first word is the folder of this tree, of which nothing is then imported."""
 
 
 class Digests(NamedTuple):
@@ -93,7 +100,9 @@ def differences(before: Mapping[str, Digests], now: Mapping[str, Digests]) -> li
         old, new = before.get(name), now.get(name)
         if old is None or new is None:
             lines.append(f"{'new' if old is None else 'gone'}: {name}")
-        elif parts := [part for part in Digests._fields if UNTRIED not in (b := getattr(old, part), n := getattr(new, part)) and b != n]:
+        elif parts := [
+            part for part, left, right in zip(Digests._fields, old, new, strict=True) if left != right and UNTRIED not in (left, right)
+        ]:
             lines.append(f"{' and '.join(parts)}: {name}")
     return lines
 
@@ -102,9 +111,7 @@ def named(beginnings: Sequence[str]) -> list[str]:
     """Return the names that begin so; all, if nothing is said."""
     names = [name for name in oracles() if name.startswith(tuple(beginnings) or "")]
     if not names:
-        raise SystemExit(
-            f"no oracle begins with {' or '.join(beginnings)}; there are {', '.join(sorted({n.split('/')[0] for n in oracles()}))}"
-        )
+        raise SystemExit(f"no oracle begins with {' or '.join(beginnings)}; they are in {RECORDED}")
     return names
 
 
@@ -117,7 +124,8 @@ def check(beginnings: Sequence[str], processes: int) -> list[str]:
 
 def accept(beginnings: Sequence[str], processes: int) -> list[str]:
     """Write the digests of these names anew; return what changed, as ``differences`` does."""
-    before, now = recorded(), today(named(beginnings), processes)
+    now = today(named(beginnings), processes)
+    before = recorded()
     kept = {name: one for name, one in before.items() if name in oracles()}
     kept |= {name: one for name, one in now.items() if UNTRIED not in one or name not in kept}
     RECORDED.write_text("".join(f"{name} {' '.join(kept[name])}\n" for name in sorted(kept)))
@@ -132,13 +140,16 @@ def show(name: str) -> Iterator[str]:
 
     That commit is checked out beside this one, and both are given the inputs of today.
     """
-    value = json.loads(_json(oracles()[named([name])[0]]()))
+    name = named([name])[0]
+    value = json.loads(_json(oracles()[name]()))
     before = recorded().get(name)
-    if before is not None and before.inputs != _digest(value):
+    if before is None:
+        raise SystemExit(f"{name} is not recorded: python -m tests.oracles accept {name}")
+    if before.inputs != _digest(value):
         yield f"{name}: the inputs changed: a generator or a file that they are made of. Both sides get those of today."
-    commit = _git("log", "-1", "--format=%H", "--", str(RECORDED.relative_to(ROOT)))
+    commit = _git("log", "-1", "--format=%H", f"-S{name} {' '.join(before)}", "--", str(RECORDED.relative_to(ROOT)))
     if not commit:
-        raise SystemExit(f"{RECORDED.name} is in no commit yet")
+        raise SystemExit(f"{name}: its digests are in no commit yet")
     with tempfile.TemporaryDirectory() as folder:
         asked, tree = Path(folder, "input.json"), Path(folder, "tree")
         asked.write_text(_json(value))
@@ -162,22 +173,18 @@ def _answered_in(tree: Path, asked: Path) -> list[Seen]:
 
 
 def _first_difference(name: str, value: Mapping[str, Any], commit: str, old: Sequence[Seen], new: Sequence[Seen]) -> Iterator[str]:
-    differing = [number for number, (left, right) in enumerate(zip(old, new, strict=False)) if left != right]
-    if not differing and len(old) == len(new):
+    pairs = [*zip_longest(old, new, fillvalue=Seen("", None, None))]
+    differing = [number for number, (left, right) in enumerate(pairs) if left != right]
+    if not differing:
         yield f"{name}: the same as in {commit}"
         return
-    if not differing:
-        yield f"{name}: {len(old)} answers in {commit}, {len(new)} now"
-        return
-    layers = Counter(part for number in differing for part in ("data", "text") if getattr(old[number], part) != getattr(new[number], part))
-    yield f"{name}: {len(differing)} of {len(new)} answers differ from {commit}: " + ", ".join(
-        f"{count} in {part}" for part, count in layers.items()
-    )
-    first = differing[0]
-    yield f"The first is number {first}, {new[first].label}. Its input:"
-    yield from _pretty(_input(value, first)).splitlines()[:MOST_LINES]
+    counts = {part: sum(getattr(pairs[at][0], part) != getattr(pairs[at][1], part) for at in differing) for part in ("data", "text")}
+    yield f"{name}: {len(differing)} of {len(pairs)} answers differ from {commit}: {counts['data']} in data, {counts['text']} in text"
+    first = pairs[differing[0]]
+    yield f"The first is number {differing[0]}, {first[1].label}. What is asked:"
+    yield from _pretty(_input(value, differing[0])).splitlines()[:MOST_LINES]
     for part in ("data", "text"):
-        left, right = (_pretty(getattr(side[first], part)).splitlines() for side in (old, new))
+        left, right = (_pretty(getattr(side, part)).splitlines() for side in first)
         difference = list(difflib.unified_diff(left, right, f"{part} in {commit}", f"{part} now", lineterm="", n=4))
         yield from difference[:MOST_LINES]
         if len(difference) > MOST_LINES:
@@ -187,13 +194,10 @@ def _first_difference(name: str, value: Mapping[str, Any], commit: str, old: Seq
 def _input(value: Mapping[str, Any], number: int) -> Any:
     """Return the part of an input that has this answer."""
     for session in value.get("sessions", ()):
-        if number < len(session["reviews"]):
-            path, body = session["reviews"][number]
-            return {"path": path, "body": body}
-        if number == len(session["reviews"]):
-            return {"metrics of": session["world"]["policies"]}
+        if number <= len(session["reviews"]):  # the last answer is the metrics
+            return [session["reviews"][number : number + 1], session["world"]]
         number -= len(session["reviews"]) + 1
-    return {"words": value["words"], "files": [*value["files"]]} if "words" in value else [*value.get("texts", ())]
+    return {"words": value["words"], "files": [*value["files"]]} if "words" in value else None
 
 
 def _pretty(value: Any) -> str:
@@ -202,32 +206,28 @@ def _pretty(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, indent=1, ensure_ascii=False)
 
 
+def summary(changed: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of ``differences`` for a message of a commit: one for all blocks of reviews, and for all forms of a command."""
+    counts = Counter(re.sub(r"-\d+$|_.*", "", line) for line in changed)
+    yield from (f"{line} ({count})" for line, count in counts.items())
+
+
 def main(words: Sequence[str]) -> int:
     """Do what the words say; return the exit code."""
     processes = os.cpu_count() or 1
     match words:
         case ["answer", path]:
-            print("\n".join(_json(one) for one in observed(json.loads(Path(path).read_text()))))
-            return 0
+            lines: Iterable[str] = map(_json, observed(json.loads(Path(path).read_text())))
         case ["show", name]:
-            print("\n".join(show(name)))
-            return 0
+            lines = show(name)
         case ["accept", *beginnings]:
-            changed = accept(beginnings, processes)
-            print("\n".join(summary(changed)) or "nothing changed")
-            return 0
-    changed = check(words, processes)
-    print("\n".join(changed) or f"{len(named(words))} oracles: as recorded")
-    if changed:
-        print(f"python -m tests.oracles show {changed[0].rpartition(': ')[2]}", file=sys.stderr)
-    return bool(changed)
-
-
-def summary(changed: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of a message of a commit: blocks of reviews are counted, all else is named."""
-    counts = Counter(line.rpartition("/random-")[0] for line in changed if "/random-" in line)
-    yield from (f"{line}/random: {count} blocks" for line, count in counts.items())
-    yield from (line for line in changed if "/random-" not in line)
+            lines = summary(accept(beginnings, processes))
+        case _:
+            changed = check(words, processes)
+            print("\n".join(changed) or f"{len(named(words))} oracles are as recorded")
+            return bool(changed)
+    print("\n".join(lines))
+    return 0
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from urllib.parse import urlsplit
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -82,8 +83,8 @@ def _answers(world: Raw, reviews: Sequence[tuple[str, str]], lines: list[bytes])
     try:
         snapshot = _snapshot(world)
     except SourcesError as error:
-        errors = sorted(str(one).rpartition(os.sep)[2] for one in error.errors)
-        yield Seen("world", len(errors), errors)
+        errors = [re.sub(r"\S*/(policies|catalog)\.json", r"\1", str(one)) for one in error.errors]
+        yield Seen("world", data_of(errors), errors)
         return
     metrics = Metrics("0")
     metrics.snapshot_swapped(snapshot, 0.0)
@@ -101,8 +102,8 @@ def _snapshot(world: Raw) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         policies, catalog = Path(folder, "policies.json"), Path(folder, "catalog.json")
         policies.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": world["policies"]}))
-        overlay = world.get("catalog") or None
-        catalog.write_text(json.dumps(overlay))
+        overlay = world.get("catalog")
+        catalog.write_text(json.dumps(overlay[0] if overlay else None))
         sources = Sources(
             policies=(str(policies),),
             catalog=str(catalog) if overlay else None,
@@ -148,23 +149,10 @@ def command(given: Raw) -> Iterator[Seen]:
         for name, text in given["files"].items():
             Path(name).parent.mkdir(parents=True, exist_ok=True)
             Path(name).write_text(text, encoding="utf-8")
-        Path("kubeconfig").write_text(json.dumps(_kubeconfig(server)))
-        names = {
-            "HOME": str(folder),
-            "KUBECONFIG": str(folder / "kubeconfig") if server else "",
-            "COLUMNS": "100",
-            "LC_ALL": "C",
-            "TZ": "UTC",
-        }
-        kept = dict(os.environ)
-        for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "LANG", "LANGUAGE", "PYTHONUTF8", "KUBERNETES_SERVICE_HOST"):
-            os.environ.pop(name, None)
-        os.environ |= names
-        try:
+        Path("kubeconfig").write_text(_kubeconfig(server))
+        environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "KUBECONFIG": "kubeconfig" if server else "", "COLUMNS": "100"}
+        with mock.patch.dict(os.environ, environment, clear=True), mock.patch.object(sys, "argv", ["berth"]):
             code, output, errors = _typed(given["words"])
-        finally:
-            os.environ.clear()
-            os.environ |= kept
         written = [(path, path.read_text()) for path in sorted(Path().rglob("*")) if path.is_file() and str(path) != "kubeconfig"]
         files = {str(path): text for path, text in written if given["files"].get(str(path)) != text}
     texts = [_placed(text, str(folder), server) for text in (output, errors, *files.values())]
@@ -173,19 +161,15 @@ def command(given: Raw) -> Iterator[Seen]:
 
 
 def _typed(words: list[str]) -> tuple[int, str, str]:
-    output, errors, sys_argv = io.StringIO(), io.StringIO(), sys.argv
-    sys.argv = ["berth"]
-    try:
-        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
-            try:
-                code = main.main(words)
-            except SystemExit as left:
-                code = int(left.code or 0)
-            except Exception as error:  # noqa: BLE001 - a crash is an answer too, until somebody mends it
-                code = -1
-                print(f"crashed: {type(error).__name__}: {error}", file=errors)
-    finally:
-        sys.argv = sys_argv
+    output, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
+        try:
+            code = main.main(words)
+        except SystemExit as left:
+            code = int(left.code or 0)
+        except Exception as error:  # noqa: BLE001 - a crash is an answer too, until somebody mends it
+            code = -1
+            print(f"crashed: {type(error).__name__}: {error}", file=errors)
     return code, output.getvalue(), errors.getvalue()
 
 
@@ -301,12 +285,7 @@ def _plural(kind: str) -> str:
     return f"{lower[:-1]}ies" if lower.endswith("y") else f"{lower}es" if lower.endswith("s") else f"{lower}s"
 
 
-def _kubeconfig(server: str) -> Raw:
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "c", "cluster": {"server": server}}],
-        "users": [{"name": "u", "user": {}}],
-        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "default"}}],
-        "current-context": "x",
-    }
+def _kubeconfig(server: str) -> str:
+    cluster, user = f"{{name: c, cluster: {{server: '{server}'}}}}", "{name: u, user: {}}"
+    context = "{name: x, context: {cluster: c, user: u, namespace: default}}"
+    return f"{{apiVersion: v1, kind: Config, clusters: [{cluster}], users: [{user}], contexts: [{context}], current-context: x}}"

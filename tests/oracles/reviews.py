@@ -24,7 +24,7 @@ from tests.support.generators.written_objects import sayable, written
 Raw = dict[str, Any]
 BLOCK, SESSION = 1000, 50
 """Reviews of one digest, and those that one world decides."""
-POD, CLAIM_GROUP = ("", "v1", "pods", "Pod"), "resource.k8s.io"
+POD = {"apiVersion": "v1", "kind": "Pod"}
 QUEUES = ("kueue.x-k8s.io/queue-name", "kai.scheduler/queue", "scheduling.volcano.sh/queue-name")
 
 
@@ -46,10 +46,10 @@ def _session(random: Random, name: str) -> Raw:
 
 def _body(random: Random, request: Raw) -> str:
     """Return the review; one in thirty is damaged."""
-    body: Raw = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    review = body(request)
     if random.random() < 0.03:
-        _damage(random, body)
-    return json.dumps(body)
+        _damage(random, review)
+    return json.dumps(review)
 
 
 def _damage(random: Random, value: Any) -> None:
@@ -64,19 +64,25 @@ def _damage(random: Random, value: Any) -> None:
         value = below
 
 
-def _request(resource: tuple[str, str, str, str], made: Raw, namespace: str, user: str, random: Random, **more: Any) -> Raw:
-    group, version, plural, kind = resource
+def body(request: Raw) -> Raw:
+    """Return the AdmissionReview around a request."""
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+
+
+def request_of(made: Raw, namespace: str, resource: str = "", user: str = "alice", **more: Any) -> Raw:
+    """Return the request to create an object. ``resource``: its plural, unless it is the kind's with an s."""
+    group, _, version = str(made.get("apiVersion")).rpartition("/")
     return {
         "uid": "",
-        "kind": {"group": group, "version": version, "kind": kind},
-        "resource": {"group": group, "version": version, "resource": plural},
+        "kind": {"group": group, "version": version, "kind": made.get("kind")},
+        "resource": {"group": group, "version": version, "resource": resource or f"{str(made.get('kind')).lower()}s"},
         "name": (made.get("metadata") or {}).get("name", ""),
         "namespace": namespace,
         "operation": "CREATE",
         "userInfo": {"username": user, "groups": ["system:authenticated"]},
         "object": made,
         "oldObject": None,
-        "dryRun": random.random() < 0.03,
+        "dryRun": False,
         **more,
     }
 
@@ -88,7 +94,8 @@ def _pod(random: Random, drawn: World) -> tuple[str, Raw]:
     if random.random() < 0.2:
         more |= {"operation": "UPDATE", "oldObject": pod, "subResource": random.choice(("", "", "resize", "ephemeralcontainers"))}
         pod = _updated(random, drawn, pod)
-    return random.choice(("/mutate", "/mutate", "/validate")), _request(POD, pod, asked.namespace, asked.user, random, **more)
+    path = random.choice(("/mutate", "/mutate", "/validate"))
+    return path, request_of({**POD, **pod}, asked.namespace, user=asked.user, dryRun=random.random() < 0.03, **more) | {"object": pod}
 
 
 def _updated(random: Random, drawn: World, pod: Raw) -> Raw:
@@ -113,9 +120,8 @@ def _updated(random: Random, drawn: World, pod: Raw) -> Raw:
 
 def _claim(random: Random, _: World) -> tuple[str, Raw]:
     made = random_claims.any_claim(random)
-    kind: str = made["kind"]
-    resource = (CLAIM_GROUP, made["apiVersion"].partition("/")[2], f"{kind.lower()}s", kind)
-    return random.choice(("/mutate", "/validate")), _request(resource, made, random.choice(("ml", "ml", "team-a")), "alice", random)
+    path = random.choice(("/mutate", "/validate"))
+    return path, request_of(made, random.choice(("ml", "ml", "team-a")), dryRun=random.random() < 0.03)
 
 
 def _workload(random: Random, drawn: World) -> tuple[str, Raw]:
@@ -125,15 +131,14 @@ def _workload(random: Random, drawn: World) -> tuple[str, Raw]:
     made = with_templates(workload, version, templates)
     if random.random() < 0.4:
         made["metadata"][random.choice(("labels", "annotations"))] = {random.choice(QUEUES): random.choice(("gpu", "a", "none"))}
-    group, _, number = version.rpartition("/")
     more: Raw = {}
     if random.random() < 0.2:
         old = copy.deepcopy(made)
         old["metadata"].pop("labels", None)
         more = {"operation": "UPDATE", "oldObject": old}
-    resource = (group, number, workload.resource, workload.kind)
     namespace = random.choice(("team-a", "team-b", "dev"))
-    return random.choice(("/advise", "/advise", "/label", "/validate")), _request(resource, made, namespace, "alice", random, **more)
+    path = random.choice(("/advise", "/advise", "/label", "/validate"))
+    return path, request_of(made, namespace, workload.resource, dryRun=random.random() < 0.03, **more)
 
 
 def _world(random: Random, drawn: World) -> Raw:
