@@ -81,7 +81,7 @@ def rendered_data(text: str) -> Any:
         try:
             return data_of(json.loads(text))
         except ValueError:
-            return [data_of(json.loads(line)) if line.startswith("{") else _line(line) for line in text.splitlines()]
+            return [_line_of_json(line) for line in text.splitlines()]
     if text.startswith(("<?xml", "<testsuite")):
         return [[node.tag, data_of(dict(node.attrib)), values_in(node.text or "")] for node in ElementTree.fromstring(text).iter()]
     if start == "<":
@@ -105,6 +105,13 @@ def _lines(text: str) -> Iterator[Any]:
         data = line if is_difference else _line(line)
         if data:
             yield data
+
+
+def _line_of_json(line: str) -> Any:
+    try:
+        return data_of(json.loads(line))
+    except ValueError:
+        return _line(line)
 
 
 def _line(line: str) -> Any:
