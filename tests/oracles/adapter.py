@@ -13,6 +13,7 @@ import io
 import json
 import os
 import pkgutil
+import platform
 import re
 import sys
 import tempfile
@@ -174,7 +175,12 @@ def _typed(words: list[str]) -> tuple[int, str, str]:
 
 
 def _placed(text: str, folder: str, server: str) -> str:
-    return text.replace(folder, "FOLDER").replace(server or "\0", "http://CLUSTER")
+    """Return an output as it would be anywhere: in no folder, of no commit, on no machine and under no Python."""
+    places = {folder: "FOLDER", server: "http://CLUSTER", sys.executable: "PYTHON", platform.python_version(): "VERSION"}
+    places[f"{platform.system()} {platform.machine()}"] = "MACHINE"
+    for found, name in places.items():
+        text = text.replace(found, name) if found else text
+    return re.sub(r"\b[0-9a-f]{40}\b", "COMMIT", text)
 
 
 @contextlib.contextmanager
