@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import subprocess
 import sys
 import threading
@@ -39,15 +40,18 @@ class Server:
 
     source: FollowedFiles
     live: LiveContext
-    port: int = 0
+    listening: socket.socket
     handshakes: int = 0
     failures: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
+    @property
+    def port(self) -> int:
+        return int(self.listening.getsockname()[1])
+
     async def run(self, ready: threading.Event, stop: threading.Event) -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _loop, what: self.failures.append(str(what)))
-        server = await asyncio.start_server(self._echo, "127.0.0.1", 0, ssl=self.live.context, backlog=256)
-        self.port = server.sockets[0].getsockname()[1]
+        server = await asyncio.start_server(self._echo, sock=self.listening, ssl=self.live.context)
         ready.set()
         while not stop.is_set():
             await asyncio.sleep(LOOK)
@@ -91,7 +95,8 @@ def serving(folder: Path) -> Iterator[Server]:
     source = FollowedFiles(folder / "tls.crt", folder / "tls.key")
     first = source.refresh(datetime.now(UTC))
     assert first is not None
-    server, ready, stop = Server(source=source, live=LiveContext(first)), threading.Event(), threading.Event()
+    listening = socket.create_server(("127.0.0.1", 0), backlog=256)
+    server, ready, stop = Server(source=source, live=LiveContext(first), listening=listening), threading.Event(), threading.Event()
     thread = threading.Thread(target=lambda: uvloop.run(server.run(ready, stop)))
     thread.start()
     try:

@@ -34,7 +34,7 @@ def sessions(block: int) -> list[Raw]:
 
 
 def _session(random: Random, name: str) -> Raw:
-    drawn = random_worlds.world(random, random.choice((AUDITED, ("Enforce",), ("Enforce",))))
+    drawn = random_worlds.world(random, random.choice((AUDITED, ("Enforce",), ("Enforce",))), fresh=True)
     reviews: list[tuple[str, Raw]] = []
     for number in range(SESSION):
         path, request = random.choices((_pod, _claim, _workload), (7, 1, 2))[0](random, drawn)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from types import FrameType
 
@@ -63,6 +64,9 @@ def pytest_runtest_protocol() -> Iterator[None]:
 
 
 def _skip(event: str, _: object) -> None:
+    """In the test's own thread: another one would end by it, while the test waits for it."""
+    if threading.current_thread() is not threading.main_thread():
+        return
     if _test_runs and (event in STARTS or (event == "subprocess.Popen" and not _is_waited_for(sys._getframe()))):
         pytest.skip("starts a server or a process beside itself, or builds a program: make test has it")
 
