@@ -68,8 +68,8 @@ def colour_is_as_it_was() -> Iterator[None]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Of ``-n auto``: two a core, since half of the time a test waits for a process and leaves its core to another."""
-    return min(2 * (os.cpu_count() or 1), MOST_WORKERS)
+    """Of ``-n auto``: three a core, since most of the time a test of a cluster waits for a process and leaves its core to another."""
+    return min(3 * (os.cpu_count() or 1), MOST_WORKERS)
 
 
 class FilesAndCluster(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist has no types
