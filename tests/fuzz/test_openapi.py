@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from tests.fuzz import openapi, schema
+from tests.testcluster.programs import MODULES
 
-MODULE = Path(__file__).parent.parent / "support" / "calls" / "cel"
+MODULE = MODULES / "kubernetes-1.36"
 """whose go.sum has the hash of the release"""
 
 

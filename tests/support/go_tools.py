@@ -1,4 +1,4 @@
-"""Programs in Go that tests run as judges; how they are built and kept: ``tests.testcluster.go_build``.
+"""Programs in Go that tests check Berth with; how they are built and kept: ``tests.testcluster.programs``.
 
 Without Go the tests that need one are skipped, loudly; on a build machine (``CI``) they fail.
 """
@@ -10,18 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.testcluster import go_build
+from tests.testcluster import programs
 
 
-def built(module: Path, package: str, name: str, *, tags: str = "") -> Path:
-    """The program ``name`` of ``package`` (``.`` is the module's own), built in ``module``, a folder with go.mod and go.sum.
-
-    ``tags``: build tags with commas between, for a package that leaves out what a test does not need.
-    """
+def program(name: str) -> Path:
+    """Return the program, built first where it has to be. Raises BuildFailed."""
     try:
-        return go_build.built(module, package, name, tags=tags)
-    except go_build.NoGo as error:
-        reason = f"this test runs a judge that is built with Go. {error}"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
+        return programs.path(name)
+    except programs.NoProgram as error:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"this test checks with a program in Go. {error}")

@@ -2,7 +2,7 @@
 
 One module has the control plane with kubectl, kwok (which plays the kubelets), Karpenter with its own kwok cloud provider (the real
 provisioner on simulated machines), Helm, Prometheus, kubelet and kube-proxy: at the same version of k8s.io what they share is compiled
-once, which halves the build. Others have containerd, and older releases of the control plane. They have ``tool`` lines and no code.
+once, which halves the build. Others have containerd, older releases of the control plane, and what tests check Berth with (JUDGES).
 
     python -m tests.testcluster.programs [prove]              builds what tests need and is not there, telling how far it is: about twenty
                                                               minutes, once; with ``prove`` the older releases and metrics-server too
@@ -87,7 +87,15 @@ OF_LONG_TESTS = (
     Program(name="metrics-server", module="metrics-server", package="sigs.k8s.io/metrics-server/cmd/metrics-server"),
 )
 """what only ``make prove`` has a use for"""
-BY_NAME = {program.name: program for program in (*PROGRAMS, *OF_METRICS, *ON_A_NODE, *OF_LONG_TESTS)}
+JUDGES = (
+    Program(name="callers", module="callers", package="."),
+    Program(name="cel", module="cel", package="."),
+    Program(name="kstatus", module="kstatus", package="."),
+    Program(name="validate-krew-manifest", module="krew", package="sigs.k8s.io/krew/cmd/validate-krew-manifest"),
+)
+"""what tests check Berth with. Three have code of their own, at the versions of k8s.io of CURRENT, so that it is compiled once."""
+KREW = Program(name="krew", module="krew", package="sigs.k8s.io/krew/cmd/krew")
+BY_NAME = {program.name: program for program in (*PROGRAMS, *OF_METRICS, *JUDGES, *ON_A_NODE, *OF_LONG_TESTS, KREW)}
 VERSIONS = {
     "Kubernetes": "k8s.io/kubernetes",
     "etcd": "go.etcd.io/etcd/server/v3",
@@ -221,7 +229,8 @@ def main(words: Sequence[str]) -> int:
 def _of_tests(*, prove: bool = False) -> list[Program]:
     """In the order in which tests that need little come to need them."""
     older = [of_release(release, name) for release in OLDER for name in OF_A_RELEASE]
-    return [*PROGRAMS, *OF_METRICS, *([*older, *OF_LONG_TESTS] if prove else []), *(() if possible.missing() else ON_A_NODE)]
+    long = [*older, *OF_LONG_TESTS, KREW] if prove else []
+    return [*PROGRAMS, *OF_METRICS, *JUDGES, *long, *(() if possible.missing() else ON_A_NODE)]
 
 
 def say(text: str) -> None:

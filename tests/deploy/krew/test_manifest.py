@@ -19,7 +19,6 @@ from tests.support.counts import only_in_prove
 from tests.testcluster.calls import PATIENCE
 
 ROOT = Path(__file__).parents[3]
-MODULE = Path(__file__).parent / "module"
 
 
 @pytest.fixture
@@ -32,7 +31,7 @@ def archives(tmp_path: Path) -> Path:
 
 def validated(file: Path) -> subprocess.CompletedProcess[str]:
     """By the judge of krew's index, without its trial installations, which download."""
-    judge = go_tools.built(MODULE, "sigs.k8s.io/krew/cmd/validate-krew-manifest", "validate-krew-manifest")
+    judge = go_tools.program("validate-krew-manifest")
     command = [str(judge), "-manifest", str(file), "-skip-install"]
     return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
 

@@ -23,7 +23,6 @@ from tests.testcluster.calls import PATIENCE
 from tests.testcluster.fixtures import needs_programs
 
 ROOT = Path(__file__).parents[3]
-MODULE = Path(__file__).parent / "module"
 ARCHES = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 HERE = next((one for one in PLATFORMS if (one.os, one.arch) == (sys.platform, ARCHES.get(platform.machine()))), None)
 RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -67,7 +66,7 @@ def test_krew_installs_it_and_kubectl_runs_it(request: pytest.FixtureRequest, ar
     for one in PLATFORMS:
         (tmp_path / one.archive).write_bytes(archive.read_bytes())
     (tmp_path / "berth.yaml").write_text(manifest.text(tmp_path, "example/berth"))
-    krew = str(go_tools.built(MODULE, "sigs.k8s.io/krew/cmd/krew", "krew"))
+    krew = str(go_tools.program("krew"))
     path = os.pathsep.join((str(tmp_path / "krew" / "bin"), str(Path(sys.executable).parent), "/usr/bin", "/bin"))
     environ = {"HOME": str(tmp_path), "KREW_ROOT": str(tmp_path / "krew"), "PATH": path}
 

@@ -16,7 +16,6 @@ from tests.deploy.monitoring.alert_rules import RULES, alerts, rules
 from tests.support import go_tools
 from tests.testcluster.addons.helm import CHART
 from tests.testcluster.calls import PATIENCE
-from tests.testcluster.programs import CURRENT, MODULES
 
 ROOT = CHART.parents[1]
 RUNBOOKS = ROOT / "docs" / "runbooks.md"
@@ -29,7 +28,7 @@ Raw = dict[str, Any]
 
 @cache
 def promtool() -> Path:
-    return go_tools.built(MODULES / CURRENT, "github.com/prometheus/prometheus/cmd/promtool", "promtool", tags="remove_all_sd")
+    return go_tools.program("promtool")
 
 
 def asked(*arguments: str) -> tuple[int, str]:

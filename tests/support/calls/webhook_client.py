@@ -1,4 +1,4 @@
-"""kube-apiserver's own webhook client (``tests/support/calls/callers``, a Go module) calling replicas many times at once."""
+"""kube-apiserver's own webhook client (``tests/testcluster/modules/callers``) calling replicas many times at once."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.calls.server_process import ROOT, Running, until
-from tests.support.go_tools import built
+from tests.support.go_tools import program
 
-MODULE = Path(__file__).parent / "callers"
 NAME = "berth.berth-system.svc"
 """The Service that the callers resolve: what the certificate is checked for."""
 NAMES = ("--names", NAME)
@@ -92,9 +91,8 @@ def pausing(server: Running, *options: str) -> Iterator[Callers]:
 
 @contextmanager
 def _started(mode: str, replicas: list[Running], review: Path, options: Iterable[str]) -> Iterator[Callers]:
-    program = built(MODULE, ".", "callers")
     common = ["-ca", str(replicas[0].ca), "-review", str(review), "-endpoints", endpoints(replicas)]
-    command = [str(program), mode, *common, *options]
+    command = [str(program("callers")), mode, *common, *options]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield Callers(process)

@@ -1,4 +1,4 @@
-"""kube-apiserver's own code (``tests/support/calls/cel``, a Go module) says which webhooks of a registration it would call."""
+"""kube-apiserver's own code (``tests/testcluster/modules/cel``) says which webhooks of a registration it would call."""
 
 from __future__ import annotations
 
@@ -6,20 +6,17 @@ import json
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from policies.catalog import Catalog
 from registration import configurations
 from registration.configurations import Service, Url, manifests
 from registration.entries import Chosen
+from tests.support import go_tools
 from tests.support.generators.random_worlds import catalog
-from tests.support.go_tools import built
 from tests.testcluster.calls import PATIENCE
 
 Raw = dict[str, Any]
-MODULE = Path(__file__).parent / "cel"
 PODS = ("", "v1", "pods")
 NAMESPACE = "team-a"
 DOMAIN = ".berth.dev"
@@ -75,12 +72,6 @@ class Dispatch:
     """it is refused before admission"""
 
 
-@cache
-def program() -> Path:
-    """Two minutes when it is built for the first time."""
-    return built(MODULE, ".", "cel")
-
-
 def judge(
     asked: Iterable[AdmissionRequest],
     *,
@@ -97,7 +88,7 @@ def judge(
         mutating = {**mutating, "webhooks": [*before["webhooks"], *mutating["webhooks"]]}
     first = json.dumps({"mutating": mutating, "validating": validating, "namespaces": list(namespaces)})
     lines = "\n".join([first, *(one.line() for one in asked)])
-    done = subprocess.run([program()], input=lines, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = subprocess.run([go_tools.program("cel")], input=lines, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     checked, *answers = map(json.loads, done.stdout.splitlines())
     return checked["invalid"] or [], [_dispatch(answer) for answer in answers]

@@ -14,7 +14,6 @@ import pytest
 from tests.support import go_tools
 from tests.support.calls.counted_metrics import ROOT, families, lively
 from tests.testcluster.calls import PATIENCE
-from tests.testcluster.programs import CURRENT, MODULES
 from webhook.telemetry.metrics import Metrics
 
 DOCUMENTATION = ROOT / "docs" / "metrics.md"
@@ -23,7 +22,7 @@ DOCUMENTATION = ROOT / "docs" / "metrics.md"
 @cache
 def promtool() -> Path:
     """Prometheus' own tool, without the service discoveries of the clouds, which are most of it."""
-    return go_tools.built(MODULES / CURRENT, "github.com/prometheus/prometheus/cmd/promtool", "promtool", tags="remove_all_sd")
+    return go_tools.program("promtool")
 
 
 def asked(*arguments: str, given: bytes = b"") -> tuple[int, str]:
