@@ -16,6 +16,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from cli.terminal import screen
 from tests.support import shared_tables
+from tests.support.counts import PROVE
 from tests.support.generators import same_examples
 from tests.testcluster.controlplane import starting
 from tests.testcluster.fixtures import MISSED, cluster, new_namespace, pool
@@ -45,6 +46,8 @@ TOGETHER = {
     "real kubelets": ("tests/e2e/kubelets/", "tests/e2e/installation/"),
 }
 """Files that one worker runs one after another, on the same control plane or the same machines"""
+A_CORE = 3
+"""workers, of which the last gives way to the others"""
 MOST_WORKERS = 8
 """Each may have two control planes at a time, of 0.7 GiB each"""
 MOST_PLANES = 20
@@ -69,18 +72,40 @@ def colour_is_as_it_was() -> Iterator[None]:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Of ``-n auto``: three a core, since most of the time a test of a cluster waits for a process and leaves its core to another."""
-    return min(3 * (os.cpu_count() or 1), MOST_WORKERS)
+    return min(A_CORE * (os.cpu_count() or 1), MOST_WORKERS)
 
 
 class FilesAndCluster(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist has no types
     """File by file; all that is on the shared cluster in one worker, and all that is on real kubelets. (The groups of ``--dist loadgroup``
-    are written into ``Item._nodeid``, which pytest 9.2 does not read.)"""
+    are written into ``Item._nodeid``, which pytest 9.2 does not read.)
+
+    Every third worker takes files that start no server, and gives way to the others (``pytest_configure``): more clusters at a time than
+    two a core keep each other waiting until API servers time out.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         for name, files in TOGETHER.items():
             if nodeid.startswith(files):
                 return name
         return nodeid.partition("::")[0]
+
+    def _assign_work_unit(self, node: Any) -> None:
+        """Of a worker that gives way: from the end of the queue that has what starts no server."""
+        if _gives_way(node.gateway.id) and (scope := self._without_servers()):
+            self.workqueue.move_to_end(scope, last=False)
+        super()._assign_work_unit(node)
+
+    def _reschedule(self, node: Any) -> None:
+        """End a worker that gives way where nothing is left but what starts servers."""
+        if self.workqueue and _gives_way(node.gateway.id) and not self._without_servers():
+            if not node.shutting_down:
+                node.shutdown()
+            return
+        super()._reschedule(node)
+
+    def _without_servers(self) -> str | None:
+        ends = next(reversed(self.workqueue)), next(iter(self.workqueue))
+        return next((scope for scope in ends if scope not in TOGETHER and _rank(Path(scope)) == len(LONG)), None)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -105,27 +130,39 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """In one process what needs a whole cluster comes last: it is slow to say what a test of one function says at once. On several, each
     of which takes file by file (``--dist loadfile``), it comes first, and what is short fills the cores at the end; but where programs are
     still being built, it comes last."""
-    items.sort(key=_rank, reverse=hasattr(config, "workerinput") == (os.environ.get(BUILDING) == "1"))
+    items.sort(key=lambda item: _rank(item.path), reverse=hasattr(config, "workerinput") == (os.environ.get(BUILDING) == "1"))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
     """Control planes that were lent are ended once what comes next needs none."""
     outcome = yield
-    if nextitem is None or _rank(nextitem) == len(LONG):
+    if nextitem is None or _rank(nextitem.path) == len(LONG):
         pool(item.config).close()
     return outcome
 
 
-def _rank(item: pytest.Item) -> int:
-    return next((at for at, folder in enumerate(LONG) if folder in item.path.parts), len(LONG))
+def _rank(path: Path) -> int:
+    return next((at for at, folder in enumerate(LONG) if folder in path.parts), len(LONG))
+
+
+def _gives_way(worker: str) -> bool:
+    return int(worker.removeprefix("gw")) % A_CORE == A_CORE - 1
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Lower the priority of a worker that gives way."""
+    if _gives_way(getattr(config, "workerinput", {"workerid": "gw0"})["workerid"]):
+        os.nice(5)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A worker of several hands over what it could not try, and what became of its control planes."""
+    """A worker of several hands over what it could not try, and what became of its control planes. Too many of them fail the run."""
     if (output := getattr(session.config, "workeroutput", None)) is not None:
         output["missed"] = session.config.stash.get(MISSED, [])
         output["started"], output["ended"] = list(map(str, starting.started)), pool(session.config).ended
+    elif len(starting.started) > MOST_PLANES and not PROVE and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.hookimpl(optionalhook=True)
