@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/cel"
@@ -64,7 +65,7 @@ func newJudge(registration Registration) (*judge, []string, error) {
 
 // newPlugin is the part of kube-apiserver that calls webhooks, with its cache of namespaces filled and nobody to call.
 func newPlugin(namespaces []string) (*generic.Webhook, error) {
-	source := func(informers.SharedInformerFactory) generic.Source { return nil }
+	source := func(informers.SharedInformerFactory, sets.Set[schema.GroupResource]) generic.Source { return nil }
 	dispatcher := func(*webhookutil.ClientManager) generic.Dispatcher { return nil }
 	plugin, err := generic.NewWebhook(admission.NewHandler(admission.Create, admission.Update), nil, source, dispatcher)
 	if err != nil {
@@ -137,7 +138,7 @@ func (j *judge) answer(ctx context.Context, request Request) Answer {
 	if err != nil {
 		return Answer{Undecodable: err.Error()}
 	}
-	answer := Answer{Called: []string{}, Errors: map[string]string{}, Object: attributes.VersionedObject}
+	answer := Answer{Called: []string{}, Errors: map[string]string{}, Object: attributes.VersionedObject.Object()}
 	for _, hook := range j.hooks {
 		invocation, err := j.plugin.ShouldCallHook(ctx, hook, attributes.Attributes, interfaces, asRequested{attributes})
 		switch {
