@@ -69,11 +69,11 @@ func (s *service) set(endpoints string) {
 	s.ready = strings.Split(endpoints, ",")
 }
 
-// ResolveEndpoint is asked at every dial, as kube-apiserver's endpoints resolver is: one of the ready addresses, by chance.
+// ResolveEndpoint is asked at every call (before Kubernetes 1.37: at every dial), as kube-apiserver's endpoints resolver is: one of the
+// ready addresses, by chance.
 func (s *service) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tally.dialled()
 	return &url.URL{Scheme: "https", Host: s.ready[rand.IntN(len(s.ready))]}, nil
 }
 
@@ -88,7 +88,7 @@ func (s *service) client() (*rest.RESTClient, error) {
 		return nil, err
 	}
 	manager.SetAuthenticationInfoResolver(unauthenticated)
-	manager.SetAuthenticationInfoResolverWrapper(s.keepIdle)
+	manager.SetAuthenticationInfoResolverWrapper(s.counted)
 	manager.SetServiceResolver(s)
 	if err := manager.Validate(); err != nil {
 		return nil, err
@@ -96,19 +96,27 @@ func (s *service) client() (*rest.RESTClient, error) {
 	return manager.HookClient(s.config)
 }
 
-// keepIdle gives the transport another idle time than its 90 s, where one was asked for: all else stays as it is.
-func (s *service) keepIdle(inner webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
+// counted counts the dials and gives the transport another idle time than its 90 s, where one was asked for. A dialer of its own gives each
+// client a pool of its own too.
+func (s *service) counted(inner webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
 	return &webhook.AuthenticationInfoResolverDelegator{
 		ClientConfigForFunc: inner.ClientConfigFor,
 		ClientConfigForServiceFunc: func(name, namespace string, port int) (*rest.Config, error) {
 			config, err := inner.ClientConfigForService(name, namespace, port)
-			if err == nil && s.idle != 0 {
+			if err != nil {
+				return nil, err
+			}
+			config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+				s.tally.dialled()
+				return new(net.Dialer).DialContext(ctx, network, address)
+			}
+			if s.idle != 0 {
 				config.Wrap(func(transport http.RoundTripper) http.RoundTripper {
 					innermost(transport).IdleConnTimeout = s.idle
 					return transport
 				})
 			}
-			return config, err
+			return config, nil
 		},
 	}
 }
