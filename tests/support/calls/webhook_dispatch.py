@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,12 +16,13 @@ from registration.configurations import Service, Url, manifests
 from registration.entries import Chosen
 from tests.support import go_tools
 from tests.support.generators.random_worlds import catalog
-from tests.testcluster.calls import PATIENCE
 
 Raw = dict[str, Any]
 PODS = ("", "v1", "pods")
 NAMESPACE = "team-a"
 DOMAIN = ".berth.dev"
+KEPT = 2
+"""programs that wait for the next request, of 100 MB each"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +90,55 @@ def judge(
     if (before := configurations.first(*given)) is not None:
         mutating = {**mutating, "webhooks": [*before["webhooks"], *mutating["webhooks"]]}
     first = json.dumps({"mutating": mutating, "validating": validating, "namespaces": list(namespaces)})
-    lines = "\n".join([first, *(one.line() for one in asked)])
-    done = subprocess.run([go_tools.program("cel")], input=lines, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert done.returncode == 0, done.stderr
-    checked, *answers = map(json.loads, done.stdout.splitlines())
-    return checked["invalid"] or [], [_dispatch(answer) for answer in answers]
+    process = _for(first)
+    checked = process.checked["invalid"] or []
+    return checked, [_dispatch(answer) for answer in process.answers([one.line() for one in asked])]
+
+
+class _Judge:
+    """The program, which has compiled the conditions of one registration: that takes it longer than a thousand requests."""
+
+    def __init__(self, first: str) -> None:
+        self.process = subprocess.Popen([go_tools.program("cel")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        (self.checked,) = self.answers([first])
+
+    def answers(self, lines: Sequence[str]) -> list[Raw]:
+        """One for each line. The program waits until somebody reads what it has said, so lines are written meanwhile."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        with ThreadPoolExecutor(1) as writer:
+            written = writer.submit(self._write, lines)
+            answers = [json.loads(self.process.stdout.readline()) for _ in lines]
+            written.result()
+        return answers
+
+    def _write(self, lines: Sequence[str]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.writelines(f"{line}\n" for line in lines)
+        self.process.stdin.flush()
+
+    def end(self) -> None:
+        """It ends by itself once nobody writes."""
+        self.process.communicate()
+
+
+_kept: dict[str, _Judge] = {}
+"""by first line, those that were started last"""
+
+
+def _for(first: str) -> _Judge:
+    if first not in _kept:
+        _end(KEPT - 1)
+        _kept[first] = _Judge(first)
+    return _kept[first]
+
+
+def _end(left: int) -> None:
+    while len(_kept) > left:
+        _kept.pop(next(iter(_kept))).end()
+
+
+atexit.register(_end, 0)
 
 
 def _dispatch(answer: Raw) -> Dispatch:

@@ -65,9 +65,7 @@ func main() {
 }
 
 func run() error {
-	in, out := bufio.NewReaderSize(os.Stdin, 1<<20), bufio.NewWriter(os.Stdout)
-	defer out.Flush()
-	lines, encoder := json.NewDecoder(in), json.NewEncoder(out)
+	lines, encoder := json.NewDecoder(bufio.NewReaderSize(os.Stdin, 1<<20)), json.NewEncoder(os.Stdout)
 
 	var registration Registration
 	if err := lines.Decode(&registration); err != nil {
