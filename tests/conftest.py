@@ -28,6 +28,8 @@ __all__ = ["cluster", "kubelets", "new_namespace"]
 """fixtures for everybody: one cluster a process, whichever folders its tests are of"""
 pytest_plugins = ["tests.support.costs"]
 
+os.environ.setdefault("GOGC", "400")
+"""Programs in Go live for a minute or two here: an API server's start takes a tenth less CPU, with 110 MB more."""
 same_examples.load()
 shared_tables.share()
 yaml.safe_load, yaml.safe_load_all = partial(yaml.load, Loader=yaml.CSafeLoader), partial(yaml.load_all, Loader=yaml.CSafeLoader)

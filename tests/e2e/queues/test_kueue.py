@@ -14,7 +14,7 @@ from registration.configurations import FIRST_NAME
 from tests.e2e import one_policy
 from tests.e2e.judged import Judged, judged
 from tests.e2e.workloads import APPLIED, NVIDIA
-from tests.support.counts import count
+from tests.support.counts import PROVE, count
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster import thirdparty
 from tests.testcluster.addons import kueue, nodes, operators
@@ -87,7 +87,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     needs_sources(request.config, thirdparty.KUEUE)
     with control_plane(request.session) as started:
         nodes.add(started, *nodes.bare_metal(catalog()))
-        operators.define(started, [one for one in operators.definitions(catalog(), 2**21) if one.group in GROUPS])
+        operators.define(started, [one for one in operators.definitions(catalog(), 2**21) if one.group in GROUPS], schemas=PROVE)
         for name, value in (("low", 1), ("high", 1000)):
             kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
             started.api.create({**kind, "metadata": {"name": name}, "value": value})

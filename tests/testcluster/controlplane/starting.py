@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import os
 import secrets
 import ssl
 from collections.abc import Callable, Iterator, Sequence
@@ -28,8 +27,6 @@ ATTEMPTS = 3
 """A port that was free may be taken before the process binds it."""
 QPS = ("--kube-api-qps=5000", "--kube-api-burst=10000")
 """Their defaults, 50 and 20 calls a second, would be all that a test of 2,000 pods measures."""
-RARE_COLLECTION = {"GOGC": "400"}
-"""An API server lives for a minute or two here: with 110 MB more its start takes a tenth less CPU."""
 PLAYED = ["--disable-admission-plugins=ServiceAccount", "--endpoint-reconciler-type=none"]
 """Where kwok plays all pods nobody mounts their tokens, and a new namespace has none for a moment; and nobody calls the Service kubernetes,
 for which from 1.37 on no address will do that is loopback."""
@@ -127,7 +124,7 @@ class Starting:
         """The process and its port, once it is ready; started anew on another port where its own was taken meanwhile."""
         for attempt in range(ATTEMPTS):
             part = start()
-            process = self.processes.start(name, part.command, {**os.environ, **RARE_COLLECTION})
+            process = self.processes.start(name, part.command)
             try:
                 self.processes.wait_for(part.ready, f"{name} to be ready; its log is {process.log}")
             except ClusterFailed:
