@@ -34,8 +34,8 @@ NO_DEBUGGER = "-gcflags=all=-dwarf=false"
 """An eighth of what compiling takes; the linker drops it anyway."""
 COLLECTED = "400"
 """GOGC of the compiler: a quarter of what compiling takes, for 60 MB more"""
-compiling: list[float] = []
-"""CPU seconds of each build of this process: they come once a machine, and are no cost of the test that waited"""
+building: list[float] = []
+"""CPU seconds of each build of this process, of images too: they come once a machine, and are no cost of the test that waited"""
 
 Progress = Callable[[str], None]
 
@@ -107,16 +107,19 @@ def build(program: Path, module: Path, package: str, tags: str, ldflags: str, pr
         beside.unlink(missing_ok=True)
 
 
-def _run(command: Sequence[str], module: Path, package: str, progress: Progress) -> None:
+@contextmanager
+def charged() -> Iterator[None]:
+    """Add what runs inside, and is waited for, to ``building``."""
     begun = os.times()
     try:
-        _run_alone(command, module, package, progress)
+        yield
     finally:
         ended = os.times()
-        compiling.append(ended.children_user - begun.children_user + ended.children_system - begun.children_system)
+        building.append(ended.children_user - begun.children_user + ended.children_system - begun.children_system)
 
 
-def _run_alone(command: Sequence[str], module: Path, package: str, progress: Progress) -> None:
+@charged()
+def _run(command: Sequence[str], module: Path, package: str, progress: Progress) -> None:
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryDirectory() as work:  # which a go that is killed would leave
         environ = {**os.environ, "CGO_ENABLED": "0", "GOGC": COLLECTED, "GOTMPDIR": work}  # it needs no C compiler
         process = subprocess.Popen(command, cwd=module, env=environ, stderr=output)

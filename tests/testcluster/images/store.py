@@ -38,6 +38,7 @@ def needs(*programs: str) -> None:
         raise NoImage("images of the tests are built and run by root alone, and this is another user: run the tests as root")
 
 
+@go_build.charged()
 def run(*command: str | Path, folder: Path | None = None) -> str:
     """What it printed. Raises BuildFailed with the end of what it complained of."""
     words = [str(word) for word in command]
