@@ -156,9 +156,9 @@ class Processes:
 @contextmanager
 def watched(*, keep: Callable[[], bool] = lambda: False) -> Iterator[Processes]:
     """Processes in a new folder. On leaving they are ended and it goes; on an error, or where ``keep()``, logs stay and are named."""
-    folder = Path(tempfile.mkdtemp(prefix="berth-cluster-"))
     command = [sys.executable, "-S", warden.__file__]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True)
+    folder = Path(tempfile.mkdtemp(prefix="berth-cluster-"))
     processes = Processes(folder=folder, warden=process)
     processes.tell(f"folder {folder}")
     atexit.register(processes.end_all)  # also where a generator is never closed
