@@ -99,15 +99,24 @@ class FilesAndCluster(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist
 
     def _reschedule(self, node: Any) -> None:
         """End a worker that gives way where nothing is left but what starts servers."""
-        if self.workqueue and _gives_way(node.gateway.id) and not self._without_servers():
+        others = any(not _gives_way(other.gateway.id) and not other.shutting_down for other in self.nodes)
+        if self.workqueue and others and _gives_way(node.gateway.id) and not self._without_servers():
             if not node.shutting_down:
                 node.shutdown()
             return
         super()._reschedule(node)
 
+    def remove_node(self, node: Any) -> str | None:
+        """Of a worker that crashed, what it has done is not done again: a worker that were given that would wait for ever."""
+        work = self.assigned_work[node]
+        for scope in [scope for scope, tests in work.items() if all(tests.values())]:
+            del work[scope]
+        crashed: str | None = super().remove_node(node)
+        return crashed
+
     def _without_servers(self) -> str | None:
         ends = next(reversed(self.workqueue)), next(iter(self.workqueue))
-        return next((scope for scope in ends if scope not in TOGETHER and _rank(Path(scope)) == len(LONG)), None)
+        return next((scope for scope in ends if scope not in TOGETHER and _rank(scope) == len(LONG)), None)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -132,20 +141,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """In one process what needs a whole cluster comes last: it is slow to say what a test of one function says at once. On several, each
     of which takes file by file (``--dist loadfile``), it comes first, and what is short fills the cores at the end; but where programs are
     still being built, it comes last."""
-    items.sort(key=lambda item: _rank(item.path), reverse=hasattr(config, "workerinput") == (os.environ.get(BUILDING) == "1"))
+    items.sort(key=lambda item: _rank(item.nodeid), reverse=hasattr(config, "workerinput") == (os.environ.get(BUILDING) == "1"))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
     """Control planes that were lent are ended once what comes next needs none."""
     outcome = yield
-    if nextitem is None or _rank(nextitem.path) == len(LONG):
+    if nextitem is None or _rank(nextitem.nodeid) == len(LONG):
         pool(item.config).close()
     return outcome
 
 
-def _rank(path: Path) -> int:
-    return next((at for at, folder in enumerate(LONG) if folder in path.parts), len(LONG))
+def _rank(nodeid: str) -> int:
+    parts = Path(nodeid.partition("::")[0]).parts
+    return next((at for at, folder in enumerate(LONG) if folder in parts), len(LONG))
 
 
 def _gives_way(worker: str) -> bool:
