@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from threading import Timer
 from typing import Any
 
 from policies.catalog import Catalog
@@ -16,6 +17,7 @@ from registration.configurations import Service, Url, manifests
 from registration.entries import Chosen
 from tests.support import go_tools
 from tests.support.generators.random_worlds import catalog
+from tests.testcluster.calls import PATIENCE
 
 Raw = dict[str, Any]
 PODS = ("", "v1", "pods")
@@ -90,9 +92,13 @@ def judge(
     if (before := configurations.first(*given)) is not None:
         mutating = {**mutating, "webhooks": [*before["webhooks"], *mutating["webhooks"]]}
     first = json.dumps({"mutating": mutating, "validating": validating, "namespaces": list(namespaces)})
-    process = _for(first)
-    checked = process.checked["invalid"] or []
-    return checked, [_dispatch(answer) for answer in process.answers([one.line() for one in asked])]
+    program = _for(first)
+    try:
+        answers = program.answers([one.line() for one in asked])
+    except BaseException:  # what it says from now on may answer what was asked before
+        _kept.pop(first).end()
+        raise
+    return program.checked["invalid"] or [], [_dispatch(answer) for answer in answers]
 
 
 class _Judge:
@@ -104,13 +110,18 @@ class _Judge:
 
     def answers(self, lines: Sequence[str]) -> list[Raw]:
         """One for each line. The program waits until somebody reads what it has said, so lines are written meanwhile."""
-        assert self.process.stdin is not None
         assert self.process.stdout is not None
-        with ThreadPoolExecutor(1) as writer:
-            written = writer.submit(self._write, lines)
-            answers = [json.loads(self.process.stdout.readline()) for _ in lines]
-            written.result()
-        return answers
+        late = Timer(PATIENCE, self.process.kill)
+        late.start()
+        try:
+            with ThreadPoolExecutor(1) as writer:
+                written = writer.submit(self._write, lines)
+                said = [self.process.stdout.readline() for _ in lines]
+                written.result()
+        finally:
+            late.cancel()
+        assert all(said), "cel ended, or was ended as it took too long; what it complained of is above"
+        return [json.loads(line) for line in said]
 
     def _write(self, lines: Sequence[str]) -> None:
         assert self.process.stdin is not None
@@ -118,7 +129,7 @@ class _Judge:
         self.process.stdin.flush()
 
     def end(self) -> None:
-        """It ends by itself once nobody writes."""
+        self.process.kill()
         self.process.communicate()
 
 
