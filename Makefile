@@ -54,20 +54,20 @@ check: $(VENV)/dev
 	$(call together,quick-tests)
 
 quick-tests: $(VENV)/dev
-	@BERTH_CHECK=1 $(BIN)/python -m pytest $(PARALLEL)
+	@BERTH_CHECK=1 BERTH_PROVE= $(BIN)/python -m pytest $(PARALLEL)
 
 test: $(VENV)/dev $(VENV)/sbom/bin/cyclonedx-py
 	$(call together,all-tests)
 
 all-tests: $(VENV)/dev $(VENV)/sbom/bin/cyclonedx-py
-	@$(BIN)/python -P -m tests.testcluster.programs --beside $(BIN)/python -m pytest $(PARALLEL)
+	@BERTH_CHECK= BERTH_PROVE= $(BIN)/python -P -m tests.testcluster.programs --beside $(BIN)/python -m pytest $(PARALLEL)
 
 cluster: $(VENV)/runtime $(VENV)/go
 	@$(BIN)/python -P -m tests.testcluster
 
 prove: $(VENV)/dev $(VENV)/sbom/bin/cyclonedx-py
 	@$(BIN)/python -P -m tests.testcluster.programs prove
-	BERTH_PROVE=1 $(BIN)/python -m bench.record
+	BERTH_CHECK= BERTH_PROVE=1 $(BIN)/python -m bench.record
 	BERTH_CHECK=1 $(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term-missing tests/policies tests/cli
 
 bench: $(VENV)/dev

@@ -22,8 +22,10 @@ def measured(cpu: float, *, loop: float = CALIBRATION) -> Costs:
 
 
 @pytest.mark.parametrize(("slower", "fails"), [(1.0, True), (2.0, False)])
-def test_a_folder_over_its_budget_fails_the_run(slower: float, fails: bool) -> None:
+def test_a_folder_over_its_budget_fails_the_run(slower: float, fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """By more than half, as this machine's speed scales it; the sentence names the folder, the figure and the budget."""
+    monkeypatch.setattr(costs, "CHECK", False)
+    monkeypatch.setattr(costs, "PROVE", False)
     run = measured(BUDGETS["tests/docs"] * EXCESS + 1, loop=CALIBRATION * slower)
     session = SimpleNamespace(config=SimpleNamespace(), exitstatus=pytest.ExitCode.OK)
     run.pytest_sessionfinish(session)  # type: ignore[arg-type]
@@ -31,6 +33,13 @@ def test_a_folder_over_its_budget_fails_the_run(slower: float, fails: bool) -> N
     taken, budget = BUDGETS["tests/docs"] * EXCESS + 1, BUDGETS["tests/docs"]
     sentence = f"tests/docs took {taken:.0f} CPU seconds; its budget in tests/support/costs.py is {budget:.0f}"
     assert run.exceeded() == ([sentence] if fails else [])
+
+
+def test_a_folder_that_is_new_has_the_smallest_budget() -> None:
+    """So it is seen where it needs one of its own."""
+    run = measured(0)
+    run.ledger.files["tests/new/test_a.py"] = 1.0, min(BUDGETS.values()) * EXCESS + 1
+    assert [sentence.partition(" ")[0] for sentence in run.exceeded()] == ["tests/new"]
 
 
 def test_folders_are_those_below_tests_and_below_e2e() -> None:

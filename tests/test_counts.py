@@ -50,4 +50,5 @@ def test_each_mode_runs_its_own(tmp_path: Path, mode: str, passed: set[str], ski
     command = [sys.executable, "-m", "pytest", "-v", "-p", "tests.support.counts", "--rootdir", str(tmp_path), str(tmp_path / "test_it.py")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     outcomes = dict(re.findall(r"::test_(\w+) (PASSED|SKIPPED)", done.stdout))
+    assert ("left to make prove: 1 tests" in done.stdout) is (mode != "PROVE")
     assert outcomes == {**dict.fromkeys(passed, "PASSED"), **dict.fromkeys(skipped, "SKIPPED")}

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,7 @@ only_in_prove = pytest.mark.only_in_prove
 """Its docstring, or its module's, names what ``make test`` has of it."""
 STARTS = ("socket.bind", "fcntl.flock")
 """Audit events of what starts a server or builds a program; the lock is that of the cache of programs, where another run may be building"""
+_LEFT = pytest.StashKey[int]()
 _test_runs = False
 
 
@@ -43,7 +45,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave to ``make prove`` what is its own."""
     if not PROVE and (left := [item for item in items if item.get_closest_marker("only_in_prove")]):
         items[:] = [item for item in items if item not in left]
+        config.stash[_LEFT] = len(left)
         config.hook.pytest_deselected(items=left)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand over how many a worker of several left; each of them collects all."""
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        output["left"] = session.config.stash.get(_LEFT, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """And it is kept for the summary."""
+    node.config.stash[_LEFT] = max(node.config.stash.get(_LEFT, 0), getattr(node, "workeroutput", {}).get("left", 0))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say how many there are that only ``make prove`` runs."""
+    if left := config.stash.get(_LEFT, 0):
+        terminalreporter.line(f"left to make prove: {left} tests")
 
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)

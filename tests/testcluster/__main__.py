@@ -160,7 +160,7 @@ def _start_berth(cluster: Cluster, folder: Path) -> Lines:
     berth.create_namespace(cluster, WITHOUT)
     values = berth.manifests(replica, catalog=laid)
     (folder / "webhooks.yaml").write_text(yaml.safe_dump_all(values, sort_keys=False))
-    berth.register(cluster, values, replica, "default")
+    berth.register(cluster, values, replica, "default", whole=True)
     log = replica.process.log.open()
     return lambda: iter(log)
 

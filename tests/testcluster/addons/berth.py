@@ -151,13 +151,13 @@ def manifests(
     return values
 
 
-def register(cluster: Cluster, values: Sequence[Raw], berth: Berth, namespace: str) -> None:
-    """Applied, and in force: a dry run in ``namespace`` has reached both paths. Left out are webhooks for kinds that are not served:
-    nothing calls them, and the API server compiles the conditions for kinds of operators for a second."""
-    served = {"", *(group["name"] for group in cluster.api.call("GET", "/apis").body["groups"])}
+def register(cluster: Cluster, values: Sequence[Raw], berth: Berth, namespace: str, *, whole: bool = False) -> None:
+    """Applied, and in force: a dry run in ``namespace`` has reached both paths. Unless it is ``whole``, webhooks for kinds that are not
+    served are left out: nothing calls them, and the API server compiles the conditions for kinds of operators for a second."""
+    served = {"", "*", *(group["name"] for group in cluster.api.call("GET", "/apis").body["groups"])}
     for value in values:
-        value["webhooks"] = [one for one in value["webhooks"] if any(not served.isdisjoint(rule["apiGroups"]) for rule in one["rules"])]
-        reply = cluster.api.apply(value)
+        called = [one for one in value["webhooks"] if whole or any(not served.isdisjoint(rule["apiGroups"]) for rule in one["rules"])]
+        reply = cluster.api.apply({**value, "webhooks": called})
         assert reply.ok, reply.message
     cluster.wait_for(lambda: _reached(cluster, berth, namespace), f"the API server to call Berth {berth.name}")
 
