@@ -1,5 +1,5 @@
 # make run    starts the server with the shipped policies and admits a sample GPU Job before your eyes
-# make check  lint, types, generated files and every test that starts no server and no cluster: six minutes on two cores
+# make check  lint, types, generated files and every test that starts no server and no cluster: under four minutes on two cores
 # make test   everything a change must pass: what make check has, and tests on real servers and control planes (on a fresh machine it builds them first)
 # make generate  writes every generated file anew: the definitions, docs/reference.md, the manual page, the chart's files, the plain manifests
 # make cluster  a real control plane with fake GPU nodes, Karpenter and Berth, until Ctrl-C: apply a GPU Job and watch it placed

@@ -107,7 +107,7 @@ class FilesAndCluster(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist
         super()._reschedule(node)
 
     def remove_node(self, node: Any) -> str | None:
-        """Of a worker that crashed, what it has done is not done again: a worker that were given that would wait for ever."""
+        """Drop the files that a crashed worker had finished: xdist assigns them again, and their new worker waits for ever."""
         work = self.assigned_work[node]
         for scope in [scope for scope, tests in work.items() if all(tests.values())]:
             del work[scope]

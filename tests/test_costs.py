@@ -36,7 +36,7 @@ def test_a_folder_over_its_budget_fails_the_run(slower: float, fails: bool, monk
 
 
 def test_a_folder_that_is_new_has_the_smallest_budget() -> None:
-    """So it is seen where it needs one of its own."""
+    """A folder without a row in ``BUDGETS`` is held to the smallest budget."""
     run = measured(0)
     run.ledger.files["tests/new/test_a.py"] = 1.0, min(BUDGETS.values()) * EXCESS + 1
     assert [sentence.partition(" ")[0] for sentence in run.exceeded()] == ["tests/new"]

@@ -1,4 +1,4 @@
-"""Which worker of a run takes which file: each is run once, whoever gives way and whoever crashes."""
+"""Tests of the scheduler: each file runs once, whichever workers give way or crash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TESTS = [f"{file}::test_{number}" for file in (*SERVERS, *OTHERS) for number in 
 
 
 class Worker:
-    """One that runs nothing: it keeps what it was sent."""
+    """A worker that runs nothing and keeps the indices that it is sent."""
 
     def __init__(self, number: int) -> None:
         self.gateway = SimpleNamespace(id=f"gw{number}")
@@ -31,7 +31,7 @@ class Worker:
 
 
 def scheduled(workers: int, tests: list[str]) -> tuple[Any, list[Worker]]:
-    """A run at its start."""
+    """Return the scheduler of a run that has just started, and its workers."""
     config = SimpleNamespace(getvalue=lambda name: [f"{workers}*popen"], option=SimpleNamespace(loadscopereorder=False))
     scheduler = FilesAndCluster(config, SimpleNamespace(loadscopesched=lambda *said: None, loadfilesched=lambda *said: None))
     nodes = [Worker(number) for number in range(workers)]
@@ -50,7 +50,7 @@ def join(scheduler: Any, node: Worker, tests: list[str]) -> None:
 @pytest.mark.parametrize("workers", [1, 3, 6, 8])
 @pytest.mark.parametrize("crashes", [0, 1, 3])
 def test_every_test_is_run(tests: list[str], workers: int, crashes: int) -> None:
-    """Once, or again where its worker crashed; in the end nothing waits and every worker is told to end."""
+    """Every test runs once, or again if its worker crashed; in the end nothing is pending and every worker is shut down."""
     for seed in range(20):
         random = Random(seed)
         scheduler, nodes = scheduled(workers, tests)

@@ -30,12 +30,12 @@ def rendered(values: Mapping[str, Any] | None = None, *options: str, release: st
 
 @cache
 def _rendered(values: str, options: Sequence[str], release: str, namespace: str) -> str:
-    """The same as JSON: Helm takes as long for one of these as reading it as YAML does."""
+    """Return the objects as JSON, rendered and parsed once for the same arguments."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         file.write(values)
         file.flush()
         text = rendered_text([f"--values={file.name}", *options], release=release, namespace=namespace)
-    return json.dumps([one for one in yaml.safe_load_all(text) if one])
+    return json.dumps([document for document in yaml.safe_load_all(text) if document])
 
 
 def of_kind(objects: Sequence[Raw], kind: str) -> list[Raw]:

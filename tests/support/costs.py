@@ -68,7 +68,7 @@ BUDGETS: Mapping[str, float] = {
     "tests/testcluster": 70,
     "tests/webhook": 130,
 }
-"""CPU seconds of a whole ``make test`` by folder of tests/; one that is not here has the least of them"""
+"""CPU seconds of a whole ``make test`` by folder of tests/. A folder without a row has the smallest budget."""
 TICKS = os.sysconf("SC_CLK_TCK")
 
 Cost = tuple[float, float]

@@ -50,19 +50,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand over how many a worker of several left; each of them collects all."""
+    """Report the number of deselected tests; every worker collects all of them."""
     if (output := getattr(session.config, "workeroutput", None)) is not None:
         output["left"] = session.config.stash.get(_LEFT, 0)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """And it is kept for the summary."""
+    """Keep the number of a worker for the summary."""
     node.config.stash[_LEFT] = max(node.config.stash.get(_LEFT, 0), getattr(node, "workeroutput", {}).get("left", 0))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say how many there are that only ``make prove`` runs."""
+    """Print how many tests only ``make prove`` runs."""
     if left := config.stash.get(_LEFT, 0):
         terminalreporter.line(f"left to make prove: {left} tests")
 

@@ -43,10 +43,10 @@ def test_no_page_breaks_a_rule(watched: Watched, pages: list[str], axe_core: str
     watched.browser.look(width, scheme)
     wrong: dict[str, list[str]] = {}
     for path in (*pages, *WRONG):
-        for _ in range(3):  # what moves once and not again was painted before the page had arrived
+        for _ in range(3):  # on a busy machine the browser may paint a page before all of it has arrived, which moves it once
             watched.open(path)
             wrong[path] = watched.wrong()
-            if not wrong[path] or not all(one.startswith("moves: ") for one in wrong[path]):
+            if not all(line.startswith("moves: ") for line in wrong[path]) or not wrong[path]:
                 break
         wrong[path] += violations(watched.browser, axe_core)
     assert {path: found for path, found in wrong.items() if found} == {}

@@ -56,7 +56,7 @@ def test_every_row_has_the_platforms_anchor(table: Table) -> None:
 
 @pytest.mark.parametrize("strategy", ["single", "mixed"])
 def test_no_row_has_a_label_that_is_longer_than_labels_may_be(strategy: str) -> None:
-    """GPU Feature Discovery would name some slices of an RTX PRO 6000 with 81 characters: no node has them."""
+    """Slices of an RTX PRO 6000 whose product label would have 81 characters are not offered."""
     table = build(golden.policies_of([], CATALOG), CATALOG, platforms=("gfd",), mig_strategy=strategy).tables["gfd"]
     values = {value for offer in table.offers for possible in offer.labels.values() for value in possible}
     assert max(len(value) for value in values if value is not None) <= 63

@@ -6,7 +6,6 @@ import atexit
 import json
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Timer
 from typing import Any
@@ -23,8 +22,8 @@ Raw = dict[str, Any]
 PODS = ("", "v1", "pods")
 NAMESPACE = "team-a"
 DOMAIN = ".berth.dev"
-KEPT = 2
-"""programs that wait for the next request, of 100 MB each"""
+MOST_PROGRAMS = 2
+"""Programs that wait for the next request, each with 100 MB."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,64 +91,62 @@ def judge(
     if (before := configurations.first(*given)) is not None:
         mutating = {**mutating, "webhooks": [*before["webhooks"], *mutating["webhooks"]]}
     first = json.dumps({"mutating": mutating, "validating": validating, "namespaces": list(namespaces)})
-    program = _for(first)
+    program = _program_for(first)
     try:
-        answers = program.answers([one.line() for one in asked])
-    except BaseException:  # what it says from now on may answer what was asked before
-        _kept.pop(first).end()
+        answers = program.answers(request.line() for request in asked)
+    except BaseException:  # its next answer may belong to a request of this call
+        _programs.pop(first).end()
         raise
     return program.checked["invalid"] or [], [_dispatch(answer) for answer in answers]
 
 
-class _Judge:
-    """The program, which has compiled the conditions of one registration: that takes it longer than a thousand requests."""
+class _ConditionProgram:
+    """The running program, with the conditions of one registration compiled: compiling takes longer than a thousand requests."""
 
     def __init__(self, first: str) -> None:
         self.process = subprocess.Popen([go_tools.program("cel")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         (self.checked,) = self.answers([first])
 
-    def answers(self, lines: Sequence[str]) -> list[Raw]:
-        """One for each line. The program waits until somebody reads what it has said, so lines are written meanwhile."""
-        assert self.process.stdout is not None
-        late = Timer(PATIENCE, self.process.kill)
-        late.start()
-        try:
-            with ThreadPoolExecutor(1) as writer:
-                written = writer.submit(self._write, lines)
-                said = [self.process.stdout.readline() for _ in lines]
-                written.result()
-        finally:
-            late.cancel()
-        assert all(said), "cel ended, or was ended as it took too long; what it complained of is above"
-        return [json.loads(line) for line in said]
-
-    def _write(self, lines: Sequence[str]) -> None:
+    def answers(self, lines: Iterable[str]) -> list[Raw]:
+        """Send each line and read its answer. After ``PATIENCE`` the program is killed, which raises AssertionError or BrokenPipeError."""
         assert self.process.stdin is not None
-        self.process.stdin.writelines(f"{line}\n" for line in lines)
-        self.process.stdin.flush()
+        assert self.process.stdout is not None
+        deadline = Timer(PATIENCE, self.process.kill)
+        deadline.start()
+        answers = []
+        try:
+            for line in lines:
+                self.process.stdin.write(f"{line}\n")
+                self.process.stdin.flush()
+                answer = self.process.stdout.readline()
+                assert answer, "cel ended before it answered; its error is in the captured stderr"
+                answers.append(json.loads(answer))
+        finally:
+            deadline.cancel()
+        return answers
 
     def end(self) -> None:
         self.process.kill()
         self.process.communicate()
 
 
-_kept: dict[str, _Judge] = {}
-"""by first line, those that were started last"""
+_programs: dict[str, _ConditionProgram] = {}
+"""Running programs by registration, the oldest first."""
 
 
-def _for(first: str) -> _Judge:
-    if first not in _kept:
-        _end(KEPT - 1)
-        _kept[first] = _Judge(first)
-    return _kept[first]
+def _program_for(first: str) -> _ConditionProgram:
+    if first not in _programs:
+        _end_all_but(MOST_PROGRAMS - 1)
+        _programs[first] = _ConditionProgram(first)
+    return _programs[first]
 
 
-def _end(left: int) -> None:
-    while len(_kept) > left:
-        _kept.pop(next(iter(_kept))).end()
+def _end_all_but(newest: int) -> None:
+    while len(_programs) > newest:
+        _programs.pop(next(iter(_programs))).end()
 
 
-atexit.register(_end, 0)
+atexit.register(_end_all_but, 0)
 
 
 def _dispatch(answer: Raw) -> Dispatch:

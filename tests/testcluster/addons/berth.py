@@ -152,12 +152,17 @@ def manifests(
 
 
 def register(cluster: Cluster, values: Sequence[Raw], berth: Berth, namespace: str, *, whole: bool = False) -> None:
-    """Applied, and in force: a dry run in ``namespace`` has reached both paths. Unless it is ``whole``, webhooks for kinds that are not
-    served are left out: nothing calls them, and the API server compiles the conditions for kinds of operators for a second."""
+    """Apply the registration, and wait until a dry run in ``namespace`` has reached both paths.
+
+    Unless ``whole`` is set, webhooks for kinds that the API server does not serve are left out: it never calls them, and their conditions
+    are most of what it compiles.
+    """
     served = {"", "*", *(group["name"] for group in cluster.api.call("GET", "/apis").body["groups"])}
     for value in values:
-        called = [one for one in value["webhooks"] if whole or any(not served.isdisjoint(rule["apiGroups"]) for rule in one["rules"])]
-        reply = cluster.api.apply({**value, "webhooks": called})
+        webhooks = [
+            webhook for webhook in value["webhooks"] if whole or any(not served.isdisjoint(rule["apiGroups"]) for rule in webhook["rules"])
+        ]
+        reply = cluster.api.apply({**value, "webhooks": webhooks})
         assert reply.ok, reply.message
     cluster.wait_for(lambda: _reached(cluster, berth, namespace), f"the API server to call Berth {berth.name}")
 

@@ -43,9 +43,10 @@ def test_no_gap_loses_a_call(tmp_path: Path) -> None:
 
 
 def test_a_server_that_ends_connections_first_is_found_out(tmp_path: Path) -> None:
-    """What these tests would see: the client's real 90 s against a server's 1 s, with gaps of just that, lose calls sooner or later."""
+    """What these tests would see: the client's real 90 s against a server's 1 s, with gaps of just that, lose calls."""
     with serving_briefly(tmp_path, 1) as server:
-        assert any(lost(called_after(server, [(1, 1)], 1000, "-spread", "3s"), 1000) for _ in range(20))
+        (tally,) = called_after(server, [(1, 1)], 1000, "-spread", "3s")
+    assert tally.failed + tally.retried > 0, tally
 
 
 @only_in_prove

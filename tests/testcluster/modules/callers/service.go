@@ -96,8 +96,8 @@ func (s *service) client() (*rest.RESTClient, error) {
 	return manager.HookClient(s.config)
 }
 
-// counted counts the dials and gives the transport another idle time than its 90 s, where one was asked for. A dialer of its own gives each
-// client a pool of its own too.
+// counted counts the dials, and replaces the transport's idle time of 90 s if -idle is set. Its own dialer also gives each client its own
+// connection pool.
 func (s *service) counted(inner webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
 	return &webhook.AuthenticationInfoResolverDelegator{
 		ClientConfigForFunc: inner.ClientConfigFor,
