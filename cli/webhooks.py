@@ -23,8 +23,8 @@ from policies.catalog import Catalog
 from policies.catalog.parse.reader import shown
 from policies.document import InputError
 from registration.configurations import Manifest, Service, Url, first, manifests
-from registration.entries import CLAIMS, Chosen
-from registration.re2 import PatternError
+from registration.entries import CLAIMS, DEFAULT, Chosen
+from registration.match_conditions import PatternError
 
 if TYPE_CHECKING:
     from cli.given.names_found import Found
@@ -61,8 +61,8 @@ def add_parser(subparsers: Any) -> None:
     where.add_argument("--url", metavar="https://HOST:PORT", help="where the API server reaches a Berth outside of the cluster")
     parser.add_argument("--ca", metavar="FILE", help="the CA of Berth's certificate, PEM, by which the API server knows it")
     parser.add_argument("--catalog", metavar="FILE", help="a file laid over the catalog: its resource names are matched too")
-    help_ = "what becomes of resource claims, and of pods by claim alone, while Berth is down: Fail, Ignore (default); Off: no DRA here"
-    parser.add_argument("--claims", metavar="Fail|Ignore|Off", default="Ignore", help=help_)
+    help_ = "what becomes of resource claims, and of pods with some, while Berth is down: Fail (default), Ignore; Off: no DRA here"
+    parser.add_argument("--claims", metavar="Fail|Ignore|Off", default=DEFAULT.claims, help=help_)
     help_ = "an extended resource that pods ask for accelerators by, besides those of the catalog; may be repeated"
     parser.add_argument("--resource-name", action="append", default=[], metavar="NAME", help=help_)
     help_ = "a namespace whose pods are not judged, whether it exists or not; may be repeated"

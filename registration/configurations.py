@@ -73,7 +73,7 @@ def manifests(catalog: Catalog, target: Service | Url, ca: bytes | None = None, 
     """Return the MutatingWebhookConfiguration and the ValidatingWebhookConfiguration.
 
     ``ca``: certificates in PEM by which the API server verifies Berth; None if caBundle is filled in later,
-    or if the trust store of the API server's machine has them. Raises re2.PatternError.
+    or if the trust store of the API server's machine has them. Raises PatternError.
     """
     mutating, validating = entries(catalog, chosen)
     metadata, shared = _metadata(NAME, (mutating, validating), chosen), _shared(target, ca, chosen)
@@ -87,7 +87,7 @@ def manifests(catalog: Catalog, target: Service | Url, ca: bytes | None = None, 
 
 def first(catalog: Catalog, target: Service | Url, ca: bytes | None = None, chosen: Chosen = DEFAULT) -> Manifest | None:
     """Return the MutatingWebhookConfiguration that is called first, as ``manifests`` makes the others; None if the
-    operator does not ask for it. Raises re2.PatternError."""
+    operator does not ask for it. Raises PatternError."""
     if not chosen.queues:
         return None
     metadata, shared = _metadata(FIRST_NAME, entries(catalog, chosen), chosen), _shared(target, ca, chosen)
@@ -106,7 +106,7 @@ def made_of(catalog: Catalog, chosen: Chosen) -> str:
     """Return a digest of the rules and conditions under which the API server calls Berth, for this catalog
     and these choices.
 
-    Raises re2.PatternError.
+    Raises PatternError.
     """
     return _digest(entries(catalog, chosen))
 
@@ -146,7 +146,7 @@ class _Shared:
     def webhook(self, entry: Entry) -> Manifest:
         return {
             "name": f"{entry.name}.{DOMAIN}",
-            "clientConfig": {**self.target.at(entry.path), **self.bundle},
+            "clientConfig": {**self.target.at(entry.at), **self.bundle},
             "admissionReviewVersions": ["v1"],
             "sideEffects": "None",
             "failurePolicy": entry.failure_policy,

@@ -1,19 +1,20 @@
 """The webhooks: for which objects the API server calls Berth, and what it does if Berth does not answer.
 
-- ``mutate.pods``, ``validate.pods``: new pods that name an accelerator. Fail: such a pod would land on the
-  wrong machine or wait for ever, at the price of a GPU node.
-- ``mutate.claims``, ``validate.claims``: new pods with resource claims or a fraction by annotation, and none
-  of the above. ``mutate.claims-made``, ``validate.claims-made``: new claims and templates for devices that may be
-  accelerators. Their failurePolicy is ``Chosen.claims``.
-- ``validate.updates``: pods of either kind of which tolerations, protection or amounts are changed. Ignore:
-  at Fail on updates no finished Job completes, no finalizer is removed and no gate is lifted while Berth is
-  down.
-- with ``Chosen.queues`` ``label.workloads``, ``label.operators``: new workloads of the kinds that Kueue holds back, with
-  or without a queue. They are in a configuration of their own, which is called before Kueue's. ``validate.workloads``,
-  ``validate.operators``: workloads that are new, or of which a template or a queue changed. Ignore: a queue may wait.
-- ``advise.workloads``: new workloads with a template of such a pod, and those whose spec changed. Ignore,
-  after 2 s: it only ever warns. ``advise.operators``: the same for kinds that describe their pods in other
-  fields.
+- ``mutate.pods``, ``validate.pods``: new pods that name an accelerator, have resource claims, or ask for a fraction by annotation. Fail:
+  such a pod would land on the wrong machine or wait for ever, at the price of a GPU node. While Berth is down, none of them is made.
+- ``mutate.claims-made``, ``validate.claims-made``: new claims and templates for devices that may be accelerators. Fail, unless
+  ``Chosen.claims`` says otherwise: with Ignore a claim is stored as its author wrote it, and its size is only judged with its pod.
+- ``mutate.claims``, ``validate.claims`` with ``Chosen.claims`` Ignore: pods with claims, in place of the first entry. While Berth is down
+  they are then made unjudged; with Fail a pod whose only claims are for other devices (network cards) can't be made either.
+- ``validate.updates``: pods of either kind of which tolerations, protection or amounts are changed. Ignore: at Fail on updates no
+  finished Job completes, no finalizer is removed and no gate is lifted while Berth is down. With Ignore what is changed meanwhile is not
+  judged.
+- with ``Chosen.queues`` ``label.workloads``, ``label.operators``: new workloads of the kinds that Kueue holds back, with or without a
+  queue. They are in a configuration of their own, which is called before Kueue's. ``validate.workloads``, ``validate.operators``:
+  workloads that are new, or of which a template or a queue changed. Ignore: a queue may wait.
+- ``advise.workloads``: new workloads with a template of such a pod, and those whose spec changed. Ignore, after 2 s: it only ever warns.
+  ``advise.operators``: the same for kinds of operators, whatever their pods are: what is in a custom resource has no type that the API
+  server vouches for, and a condition that walks it could be made to fail.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from policies.catalog import Catalog, ResourcePattern, Workload
-from registration import match_conditions, match_places
+from registration import match_conditions
 
 Manifest = dict[str, Any]
 FailurePolicy = Literal["Fail", "Ignore"]
@@ -50,10 +51,9 @@ pkg/controlplane/controller/systemnamespaces)."""
 class Chosen:
     """The choices of the operator who installs Berth."""
 
-    claims: Claims = "Ignore"
-    """The failurePolicy of entries for resource claims. Off, for a cluster without DRA: there is no such
-    entry and no such condition, so that a plain pod meets two conditions in place of four, and pods whose
-    only device is a claim are not judged."""
+    claims: Claims = "Fail"
+    """The failurePolicy for resource claims and for pods that have some. Off, for a cluster without DRA: pods whose only device is a
+    claim are not judged."""
 
     excluded: tuple[str, ...] = ALWAYS
     """Namespaces whose pods are not judged. Only names that exist are excluded: anybody could create
@@ -84,6 +84,12 @@ class Entry:
     """Name -> CEL; all must hold."""
     failure_policy: FailurePolicy = "Ignore"
     timeout: int = POD_TIMEOUT
+
+    @property
+    def at(self) -> str:
+        """The path that is called: where the API server stores what has no answer, Berth denies what it must turn away."""
+        judges = self.path in ("/mutate", "/validate")
+        return f"{self.path}/ignore" if judges and self.failure_policy == "Ignore" else self.path
 
 
 Entries = tuple[list[Entry], list[Entry]]
@@ -119,20 +125,24 @@ def _of_kinds(
     """Return the entries for these kinds, of ``_divided``."""
     found = []
     for name, kinds, asked in _divided(workloads, catalog, chosen):
-        judged = asked if verb == "label" else match_conditions.in_turn(match_conditions.requeued(kinds), asked)
-        conditions = {"its-pods-ask-for-an-accelerator": judged}
+        tests = [*([] if verb == "label" else [match_conditions.requeued(kinds)]), *asked]
+        conditions = {"may-be-of-pods-with-an-accelerator": match_conditions.in_turn(*tests)} if tests else {}
         found.append(Entry(name=f"{verb}.{name}", path=path, rules=_rules(operations, kinds), conditions=conditions))
     return found
 
 
-def _divided(workloads: Sequence[Workload], catalog: Catalog, chosen: Chosen) -> Iterator[tuple[str, list[Workload], str]]:
-    """Yield ``workloads``, the kinds that have nothing but templates, and ``operators``, the others, whose condition costs more; with the
-    test that their pods ask for an accelerator."""
-    for name, kinds in (("workloads", [w for w in workloads if not w.places]), ("operators", [w for w in workloads if w.places])):
-        described = match_places.described(catalog, kinds, with_claims=chosen.with_claims)
-        if kinds:
-            found = [*match_places.templates(kinds), *described]
-            yield name, kinds, match_conditions.asked_in(catalog, found, with_claims=chosen.with_claims)
+_OWN_GROUPS = ("", "apps", "batch")
+"""API groups of the kinds of Kubernetes itself that have a template."""
+
+
+def _divided(workloads: Sequence[Workload], catalog: Catalog, chosen: Chosen) -> Iterator[tuple[str, list[Workload], list[str]]]:
+    """Yield ``workloads``, the kinds of Kubernetes itself, with the test that their pods ask for an accelerator, and ``operators``, all
+    other kinds, without."""
+    own = [w for w in workloads if all(version.rpartition("/")[0] in _OWN_GROUPS for version in w.api_version)]
+    if own:
+        yield "workloads", own, [match_conditions.asked_in(catalog, own, with_claims=chosen.with_claims)]
+    if others := [workload for workload in workloads if workload not in own]:
+        yield "operators", others, []
 
 
 def _with_names(catalog: Catalog, names: Sequence[str]) -> Catalog:
@@ -161,17 +171,13 @@ def _new_pods(catalog: Catalog, phase: Phase, chosen: Chosen) -> list[Entry]:
     either.
     """
     rules = [_rule(["CREATE"], "", ["v1"], ["pods"])]
-    asks = match_conditions.asks(catalog)
-    if chosen.claims == "Off":
-        asks = match_conditions.either(match_conditions.fractions(), asks)
-    named = {"not-a-mirror-pod": match_conditions.NOT_A_MIRROR, "names-an-accelerator": asks}
+    asks = match_conditions.judged(catalog, with_claims=chosen.claims == "Fail")
+    named = {"not-a-mirror-pod": match_conditions.NOT_A_MIRROR, "asks-for-an-accelerator": asks}
     pods = Entry(name=f"{phase}.pods", path=f"/{phase}", rules=rules, conditions=named, failure_policy="Fail")
-    if chosen.claims == "Off":
+    if chosen.claims != "Ignore":
         return [pods]
-    others = {
-        "has-claims-or-a-fraction-alone": match_conditions.in_turn(match_conditions.claims(), match_conditions.NOT_A_MIRROR, f"!({asks})")
-    }
-    return [pods, Entry(name=f"{phase}.claims", path=f"/{phase}", rules=rules, conditions=others, failure_policy=chosen.claims)]
+    others = {"has-claims": match_conditions.in_turn(match_conditions.claims(), match_conditions.NOT_A_MIRROR)}
+    return [pods, Entry(name=f"{phase}.claims", path=f"/{phase}", rules=rules, conditions=others)]
 
 
 def _made_claims(catalog: Catalog, phase: Phase, failure_policy: FailurePolicy) -> Entry:
@@ -199,13 +205,6 @@ def _updates(catalog: Catalog, chosen: Chosen) -> Entry:
     )
 
 
-_ADVISED = {
-    "workloads": "a-new-template-asks-for-an-accelerator",
-    "operators": "what-a-new-one-says-of-pods-asks-for-an-accelerator",
-}
-"""The name of the condition of each entry of ``_workloads``."""
-
-
 def _workloads(catalog: Catalog, chosen: Chosen) -> list[Entry]:
     """Return the entries for every kind of the catalog that describes pods and is namespaced."""
     described = [workload for workload in catalog.workloads if workload.describes_pods and not workload.cluster]
@@ -215,7 +214,9 @@ def _workloads(catalog: Catalog, chosen: Chosen) -> list[Entry]:
             path="/advise",
             rules=_rules(["CREATE", "UPDATE"], kinds),
             conditions={
-                _ADVISED[name]: match_conditions.in_turn(match_conditions.MADE_BY_NO_CONTROLLER, match_conditions.changed(kinds), asked)
+                "may-be-of-pods-with-an-accelerator": match_conditions.in_turn(
+                    match_conditions.MADE_BY_NO_CONTROLLER, match_conditions.changed(kinds), *asked
+                )
             },
             timeout=ADVICE_TIMEOUT,
         )

@@ -1,24 +1,22 @@
 """Build the conditions under which the API server calls Berth: CEL, made from the catalog.
 
-Together they match what ``policies.engine.evaluate`` judges, so nothing else is ever sent: with every replica
-gone and failurePolicy Fail, all other pods are created as if Berth were not there.
+Together they match what ``policies.engine.evaluate`` judges, and a little more, so that with every replica gone and failurePolicy Fail all
+other pods are created as if Berth were not there.
 
-The API server's treatment of a condition decides its form. One that errors refuses the object (Fail) or skips
-the webhook (Ignore), so none may: ``.?x``, ``[?x]`` and ``[?0]`` pass over what is absent, and what may be
-null (custom resources keep nulls, and a pod without containers has ``containers: null``) is compared with
-null before it is walked. All functions that are used are in Kubernetes 1.30.
+A condition that errors denies the object (Fail) or skips the webhook (Ignore), so none can be made to:
 
-One expression may cost 1,000,000 units (apiserver pkg/apis/cel/config.go); a pod over that is refused,
-whether it has accelerators or not. Regular expressions cost most, so names are looked up in a list, and only
-those with the right beginning are matched. Measured with the shipped catalog: a container costs 37, a limit
-or a request 8, or 14 if its name begins with a letter of a pattern. With 12 resources by limit and by request
-4,350 containers pass, or 2,680 with such names (with 5: 8,500, or 5,650); they come to 1.5 MiB, which is what
-etcd takes, at 2,000 to 2,300 (5: 4,300 to 4,900). Names of MIG profiles that do not exist are matched: 280
-pass.
+- ``.?x``, ``[?x]`` and ``[?0]`` pass over what is absent, and what may be null is compared with null before it is walked. Only kinds of
+  Kubernetes itself are walked, of which the API server knows the types; of a custom resource only its change counts.
+- One expression may cost 1,000,000 units (apiserver pkg/apis/cel/config.go). Names are looked up in a list or compared with prefixes, and
+  a pod with more than ``MOST_CONTAINERS`` or ``MOST_NAMES`` is sent to Berth unread. So nothing that the API server stores costs more than
+  500,000 (tests/registration/test_condition_costs.py searches for the most expensive objects).
+
+All functions that are used are in Kubernetes 1.30.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import indent
 
@@ -27,12 +25,15 @@ from policies.catalog.parse.kinds import paths_of
 from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS
 from policies.pods.queue_systems import KEPT_ANNOTATIONS, KEPT_LABELS, SYSTEMS
 from policies.pods.view import MIRROR
-from registration.re2 import prefix, re2
 
 NODES = "system:nodes"
 """The group of kubelets (k8s.io/apiserver pkg/authentication/user NodesGroup)."""
 WIDTH = 100
 """The most characters of a line of names."""
+MOST_CONTAINERS = 200
+"""The most containers of a list that are walked; the largest pods observed have thirty."""
+MOST_NAMES = 16
+"""The most resource names of a container's limits, or of its requests, that are walked."""
 
 NOT_A_MIRROR = f"""\
 !object.?metadata.?annotations[?"{MIRROR}"].hasValue() ||
@@ -60,30 +61,26 @@ def in_turn(*tests: str) -> str:
     return " &&\n".join(f"({test})" for test in tests)
 
 
-def either(*tests: str) -> str:
-    """Return one expression that is true if any test holds; the first that holds is the last that is
-    evaluated."""
-    return " ||\n".join(f"({test})" for test in tests)
-
-
 def asks(catalog: Catalog, pod: str = "object") -> str:
     """Return the test that the pod or template ``pod`` (a CEL expression) names an accelerator or a
-    misspelling of one.
+    misspelling of one, or is too large to be walked.
 
-    It agrees with ``policies.pods.view.asks``. The API server writes every zero amount as ``"0"``; custom
-    resources may hold the number. A misspelt name counts at any amount. Raises re2.PatternError.
+    It holds wherever ``policies.pods.view.asks`` does. The API server writes every zero amount as ``"0"``. A misspelt
+    name counts at any amount. Raises PatternError.
     """
-    test = " ||\n".join([*_misspelt(catalog), f"(\n{indent(_known(catalog), '  ')}\n) && amounts[name] != '0' && amounts[name] != 0"])
+    test = " ||\n".join([*_misspelt(catalog), f"(\n{indent(_known(catalog), '  ')}\n) && amounts[name] != '0'"])
     return f"""\
-[?{pod}.?spec.?initContainers, ?{pod}.?spec.?containers].exists(containers, containers != null &&
+[?{pod}.?spec.?initContainers, ?{pod}.?spec.?containers].exists(containers, containers != null && (
+  containers.size() > {MOST_CONTAINERS} ||
   containers.exists(container,
-    [?container.?resources.?limits, ?container.?resources.?requests].exists(amounts, amounts != null &&
+    [?container.?resources.?limits, ?container.?resources.?requests].exists(amounts, amounts != null && (
+      amounts.size() > {MOST_NAMES} ||
       amounts.exists(name,
 {indent(test, " " * 8)}
       )
-    )
+    ))
   )
-)"""
+))"""
 
 
 def _misspelt(catalog: Catalog) -> Iterator[str]:
@@ -92,35 +89,42 @@ def _misspelt(catalog: Catalog) -> Iterator[str]:
 
 
 def _known(catalog: Catalog) -> str:
+    """Return the test that ``name`` is known, or begins as a pattern does; each prefix costs 3 to 5 units, so only a name with the first
+    letter of any is compared."""
     names = [known.name for known in catalog.resources if known.name is not None]
+    begun = dict.fromkeys(start for known in catalog.resources if known.name is None for start in prefixes(known.pattern.pattern))
     tests = [_among("name", names)] if names else []
-    return " ||\n".join([*tests, *_patterns(catalog)]) or "false"
-
-
-def _patterns(catalog: Catalog) -> Iterator[str]:
-    """Yield tests of ``name``, the cheapest first.
-
-    Each look at its first letter costs 2 units, each beginning 3 to 5, a regular expression 30 and more. If
-    the beginning of a pattern cannot be determined, all other names are matched with it.
-    """
-    begun: dict[str, list[str]] = {}
-    for known in catalog.resources:
-        if known.name is None:
-            matches = f"name.matches({text(re2(known.pattern.pattern))})"
-            begun.setdefault(prefix(known.pattern.pattern), []).append(matches)
-    anywhere = begun.pop("", [])
     if begun:
-        letters: dict[str, list[str]] = {}
-        for start, tested in begun.items():
-            letters.setdefault(start[0], []).append(f"name.startsWith({text(start)}) && {_any(tested)}")
-        branches = [f"name.charAt(0) == {text(letter)} ?\n{indent(_any(own), '  ')} :" for letter, own in letters.items()]
-        lines = "\n".join([*branches, "false"])
-        yield f"name.charAt(0) in {_list([text(letter) for letter in letters])} && (\n{indent(lines, '  ')}\n)"
-    yield from anywhere
+        letters = _list([text(letter) for letter in dict.fromkeys(start[0] for start in begun)])
+        begins = " ||\n  ".join(f"name.startsWith({text(start)})" for start in begun)
+        tests.append(f"name.charAt(0) in {letters} && (\n  {begins}\n)")
+    return " ||\n".join(tests) or "false"
 
 
-def _any(tests: Sequence[str]) -> str:
-    return tests[0] if len(tests) == 1 else "(\n" + indent(" ||\n".join(tests), "  ") + "\n)"
+class PatternError(ValueError):
+    """A pattern of resource names of which no prefix is known; the message names it."""
+
+
+_WHOLE = re.compile(r"\^\(\?:(.*)\)\$", re.DOTALL)
+"""Matches the anchors that ``ResourcePattern`` puts around the catalog's pattern."""
+_TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
+_LITERALS = re.compile(r"(?:[A-Za-z0-9/_'-]|\\\W)*(?![*+?{])")
+
+
+def prefixes(pattern: str) -> list[str]:
+    """Return texts such that every name that matches begins with one of them. Raises PatternError if there are none."""
+    whole = _WHOLE.fullmatch(pattern)
+    alternatives, depth = [""], 0
+    for token in _TOKEN.findall(whole[1] if whole else pattern):
+        depth += (token == "(") - (token == ")")
+        alternatives = [*alternatives, ""] if token == "|" and depth == 0 else [*alternatives[:-1], alternatives[-1] + token]
+    found = [_LITERALS.match(alternative) for alternative in alternatives]
+    if not all(match and match[0] for match in found):
+        raise PatternError(
+            f"resources: the pattern {whole[1] if whole else pattern} may begin with anything; "
+            r"begin it with a domain, as in example\.com/(?:a|b)"
+        )
+    return [re.sub(r"\\(\W)", r"\1", match[0]) for match in found if match]
 
 
 def fractions(pod: str = "object") -> str:
@@ -130,14 +134,13 @@ def fractions(pod: str = "object") -> str:
 
 
 def claims(pod: str = "object") -> str:
-    """Return the test that the pod or template has resource claims (DRA), or asks for a fraction."""
-    return f"{pod}.?spec.?resourceClaims[?0].hasValue() ||\n{fractions(pod)}"
+    """Return the test that the pod or template has resource claims (DRA)."""
+    return f"{pod}.?spec.?resourceClaims[?0].hasValue()"
 
 
 def judged(catalog: Catalog, pod: str = "object", *, with_claims: bool = True) -> str:
-    """Return the test that the engine judges the pod: by resource name, a fraction or, unless they are
-    left out, claims."""
-    return f"{claims(pod) if with_claims else fractions(pod)} ||\n{asks(catalog, pod)}"
+    """Return the test that the engine judges the pod: by a fraction, unless they are left out by claims, or by resource name."""
+    return " ||\n".join([*([claims(pod)] if with_claims else []), fractions(pod), asks(catalog, pod)])
 
 
 def made_claims(catalog: Catalog) -> str:
@@ -193,12 +196,12 @@ def requeued(workloads: Iterable[Workload]) -> str:
     return " ||\n".join([changed(workloads), *(_any_changed(where, listed) for where, listed in keys.items())])
 
 
-def asked_in(catalog: Catalog, found: Sequence[str], *, with_claims: bool = True) -> str:
-    """Return the test that any pod template in ``found``, CEL lists of lists of them, is judged."""
+def asked_in(catalog: Catalog, workloads: Iterable[Workload], *, with_claims: bool = True) -> str:
+    """Return the test that a pod template of an object of these kinds, which have them at plain paths, is judged."""
+    paths = dict.fromkeys(path for workload in workloads for path in workload.templates)
+    found = ", ".join("?object" + "".join(f".?{step}" for step in path.split(".")) for path in paths)
     return f"""\
-(
-{indent(chr(10).join(["[[]]", *(f"+ {one}" for one in found)]), "  ")}
-).exists(templates, templates.exists(template,
+[{found}].exists(template, template != null && (
 {indent(judged(catalog, "template", with_claims=with_claims), "  ")}
 ))"""
 

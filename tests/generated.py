@@ -22,7 +22,7 @@ from cluster.survey.custom_workloads import resources
 from documents.files import read_catalog
 from policies.objects.reference import reference_markdown
 from registration.configurations import Service, first, manifests
-from registration.entries import Chosen
+from registration.entries import CLAIMS, Chosen
 from tests.deploy import values_schema
 from tests.deploy.monitoring import dashboards
 from tests.deploy.rendering import rendered_text
@@ -80,10 +80,13 @@ def from_source() -> Files:
         "deploy/chart/files/custom-workloads.yaml": _rights(),
         "deploy/chart/files/monitoring/rules.yaml": (DEPLOY / "monitoring" / "rules.yaml").read_text(),
         **{f"{folder}/{name}": text for folder in DASHBOARDS for name, text in dashboards.files().items()},
-        "deploy/chart/files/webhooks.yaml": _webhooks(Chosen()),
-        "deploy/chart/files/webhooks-without-claims.yaml": _webhooks(Chosen(claims="Off")),
-        "deploy/chart/files/webhooks-queues.yaml": _webhooks(Chosen(queues=True)),
-        "deploy/chart/files/webhooks-queues-without-claims.yaml": _webhooks(Chosen(claims="Off", queues=True)),
+        **{
+            f"deploy/chart/files/webhooks{'-queues' if queues else ''}-claims-{claims.lower()}.yaml": _webhooks(
+                Chosen(claims=claims, queues=queues)
+            )
+            for queues in (False, True)
+            for claims in CLAIMS
+        },
         "deploy/chart/values.schema.json": values_schema.text_of(values_schema.schema((CHART / "values.yaml").read_text())),
     }
 

@@ -141,7 +141,8 @@ class Catalog:
         return self._seen[name]
 
     def _read(self, name: str) -> Resource | None:
-        for known in sorted(self.resources, key=lambda resource: resource.name is None):
+        literal = [resource for resource in self.resources if resource.name == name]
+        for known in literal or [resource for resource in self.resources if resource.name is None]:
             if found := known.pattern.fullmatch(name):
                 groups = found.groupdict()
                 profile, parts = known.profile or groups.get("profile"), known.parts.get(groups.get("mode") or "")

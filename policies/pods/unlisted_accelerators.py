@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from policies.catalog import LONGEST_NAME, Catalog, Resource
@@ -40,11 +41,15 @@ def is_extended(name: str) -> bool:
 def looks_like_one(name: str, catalog: Catalog) -> bool:
     """Return whether a resource name looks like an accelerator: by a word, or by the domain of a vendor
     that makes nothing else."""
-    if any(fnmatchcase(name, glob) for glob in catalog.not_accelerators):
+    by_word = _WORD.search(name.lower()) is not None
+    if not by_word and not f".{name.partition('/')[0]}".endswith(_suffixes(catalog.accelerator_domains)):
         return False
-    domain = name.partition("/")[0]
-    makers = (f".{domain}".endswith(f".{maker}") for maker in catalog.accelerator_domains)
-    return any(makers) or _WORD.search(name.lower()) is not None
+    return not any(fnmatchcase(name, glob) for glob in catalog.not_accelerators)
+
+
+@lru_cache(1)
+def _suffixes(domains: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f".{domain}" for domain in domains)
 
 
 _PART = re.compile(r"(?:mem|memory|cores?|percentage|percent|ratio)$")

@@ -215,7 +215,7 @@ def test_rendering_it_twice_changes_nothing(own: Cluster, neighbours: None) -> N
 
 def _with_a_new_entry() -> str:
     """A registration of the next version: one entry more."""
-    found = list(yaml.safe_load_all((CHART / "files" / "webhooks.yaml").read_text()))
+    found = list(yaml.safe_load_all((CHART / "files" / "webhooks-claims-fail.yaml").read_text()))
     for one in of_kind(found, "ValidatingWebhookConfiguration"):
         one["webhooks"].append({**one["webhooks"][-1], "name": "later.berth.dev"})
     return yaml.safe_dump_all(found)

@@ -9,7 +9,7 @@ import yaml
 
 from cli.main import main
 from registration.configurations import CLAIMS_CHOSEN, FIRST_NAME, NAMES_CHOSEN, Service, first, manifests
-from registration.entries import ALWAYS, Chosen, Claims
+from registration.entries import ALWAYS, CLAIMS, Chosen, Claims
 from tests.deploy.rendering import Raw, rendered
 from tests.deploy.variants import VARIANTS
 from tests.support.generators.random_worlds import catalog
@@ -27,6 +27,9 @@ RELEASED = {
 }
 """The entries of every version so far. One that is dropped or renamed can't be upgraded to: server-side apply leaves half of the old entry,
 for Berth owns its caBundle."""
+
+IDLE = {"mutate.claims.berth.dev", "validate.claims.berth.dev"}
+"""Of these, those that are called only where claims are at Ignore."""
 
 
 def configurations(values: Raw | None = None, **where: str) -> list[Raw]:
@@ -46,13 +49,15 @@ def excluded(entry: Raw) -> list[str]:
 def test_by_default_it_is_what_berth_webhooks_prints() -> None:
     """But for labels, in every field."""
     found, printed = configurations(), manifests(catalog(), Service())
-    assert [one["webhooks"] for one in found] == [one["webhooks"] for one in printed]
+    wanted = entries(list(printed))
+    assert {name: entry for name, entry in entries(found).items() if name in wanted} == wanted
+    assert set(entries(found)) - set(wanted) == IDLE
     assert [one["metadata"]["annotations"] for one in found] == [one["metadata"]["annotations"] for one in printed]
 
 
-def test_claims_at_fail_are_what_berth_webhooks_prints() -> None:
+def test_claims_at_ignore_are_what_berth_webhooks_prints() -> None:
     """With the annotation by which a replica checks it."""
-    found, printed = configurations({"registration": {"claims": "Fail"}}), manifests(catalog(), Service(), None, Chosen(claims="Fail"))
+    found, printed = configurations({"registration": {"claims": "Ignore"}}), manifests(catalog(), Service(), None, Chosen(claims="Ignore"))
     assert [one["webhooks"] for one in found] == [one["webhooks"] for one in printed]
     assert [one["metadata"]["annotations"] for one in found] == [one["metadata"]["annotations"] for one in printed]
 
@@ -69,7 +74,7 @@ def test_without_claims_an_entry_stays_that_is_never_called() -> None:
     assert {one["metadata"]["annotations"][CLAIMS_CHOSEN] for one in found} == {"Off"}
 
 
-@pytest.mark.parametrize("claims", ["Ignore", "Off"])
+@pytest.mark.parametrize("claims", CLAIMS)
 def test_with_queues_it_is_what_berth_webhooks_prints(claims: Claims) -> None:
     """Three configurations, the third of which is called before Kueue's; without claims those entries stay, and are never called."""
     found = configurations({"registration": {"queues": True, "claims": claims}})
@@ -80,7 +85,9 @@ def test_with_queues_it_is_what_berth_webhooks_prints(claims: Claims) -> None:
         assert _by_name(found)[name]["metadata"]["annotations"] == one["metadata"]["annotations"]
     wanted, made = entries(printed), entries(found)
     assert {name: entry for name, entry in made.items() if name in wanted} == wanted
-    assert {name for name in made if name not in wanted} == {name for name in RELEASED if claims == "Off" and ".claims" in name}
+    assert {name for name in made if name not in wanted} == {
+        name for name in RELEASED if (claims == "Off" and ".claims" in name) or (claims == "Fail" and name in IDLE)
+    }
 
 
 def _by_name(found: list[Raw]) -> dict[tuple[str, str], Raw]:
@@ -118,7 +125,13 @@ def test_it_leads_to_this_release() -> None:
     found = entries(configurations({"service": {"port": 8443}}, release="gpus", namespace="platform"))
     services = {tuple(entry["clientConfig"]["service"][key] for key in ("namespace", "name", "port")) for entry in found.values()}
     assert services == {("platform", "gpus-berth", 8443)}
-    assert {entry["clientConfig"]["service"]["path"] for entry in found.values()} == {"/mutate", "/validate", "/advise"}
+    assert {entry["clientConfig"]["service"]["path"] for entry in found.values()} == {
+        "/mutate",
+        "/validate",
+        "/mutate/ignore",
+        "/validate/ignore",
+        "/advise",
+    }
     assert {tuple(excluded(entry)) for entry in found.values()} == {(*ALWAYS, "platform")}
 
 
@@ -142,7 +155,7 @@ def test_choices_of_failure_and_time() -> None:
     """Advice never waits for more than two seconds, and never refuses."""
     found = entries([one for one in VARIANTS["registration"].objects() if "webhooks" in one])
     policies = {name: entry["failurePolicy"] for name, entry in found.items()}
-    assert {name for name, policy in policies.items() if policy == "Fail"} == {name for name in RELEASED if ".claims" in name}
+    assert set(policies.values()) == {"Ignore"}
     assert {name: entry["timeoutSeconds"] for name, entry in found.items()} == {
         name: 2 if name.startswith("advise.") else 10 for name in found
     }

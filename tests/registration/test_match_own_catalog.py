@@ -10,10 +10,9 @@ from documents.files import SHIPPED_CATALOG, read_documents
 from policies.catalog import Catalog
 from policies.catalog.parse import from_mappings
 from policies.policy import PolicySet
-from registration import match_conditions
 from registration.entries import Chosen
-from registration.re2 import PatternError
-from tests.support.calls.expected_calls import ADVICE, GPU_POD, NAMED, NOTHING, pod_with, wanted
+from registration.match_conditions import PatternError, prefixes
+from tests.support.calls.expected_calls import GPU_POD, NAMED, NOTHING, OPERATORS, pod_with, wanted
 from tests.support.calls.webhook_dispatch import NAMESPACE, AdmissionRequest, judge
 from tests.support.cases.workload_manifests import request_for, template_of, with_templates
 from tests.support.snapshots import build
@@ -43,39 +42,37 @@ def test_an_overlay_changes_the_conditions() -> None:
     """New names, patterns, misspellings and workloads are called for, or no more, as the engine then judges."""
     own = laid(OWN)
     snapshot = build(PolicySet(policies=(), templates=()), own)
-    names = [
-        "example.com/npu",
-        "example.com/slice-1g",
-        "example.com/slice-x",
-        "it's/abc",
-        "it's/abcd",
-        "nvidia.com/gpumem",
-        "example.com/nup",
-    ]
+    names = ["example.com/npu", "example.com/slice-1g", "it's/abc", "nvidia.com/gpumem", "example.com/nup", "example.com/other"]
     pods = [pod_with(1, [name]) for name in names]
-    asked = [AdmissionRequest(object=pod, typed=False) for pod in pods]
     invalid, answers = judge(
-        [*asked, AdmissionRequest(object=GPU_POD, namespace="harbour")],
+        [*(AdmissionRequest(object=pod) for pod in pods), AdmissionRequest(object=GPU_POD, namespace="harbour")],
         laid=own,
         namespaces=[NAMESPACE, "harbour"],
         chosen=Chosen(excluded=("harbour",)),
     )
     assert invalid == []
     assert [one.called for one in answers] == [*(wanted(pod, snapshot) for pod in pods), NOTHING]
-    assert [one.called == NAMED for one in answers[:-1]] == [True, True, False, True, False, True, True]
+    assert [one.called == NAMED for one in answers] == [True] * 5 + [False] * 2
+
+
+def test_a_name_that_only_begins_as_a_pattern_is_sent() -> None:
+    """A condition is wider than the engine; at zero it asks for nothing."""
+    none = pod_with(1, ["example.com/slice-x"])
+    none["spec"]["containers"][0]["resources"] = {"limits": {"example.com/slice-x": "0"}}
+    asked = [AdmissionRequest(object=pod) for pod in (pod_with(1, ["example.com/slice-x"]), none)]
+    assert [one.called for one in judge(asked, laid=laid(OWN))[1]] == [NAMED, NOTHING]
 
 
 def test_workloads_of_an_overlay_are_advised_on() -> None:
-    """The rules name them, and the condition finds their templates."""
+    """The rules name them; of no custom resource is it looked at what its pods ask for."""
     own = laid(OWN)
-    fleet, raft = (next(w for w in own.workloads if w.name == name) for name in ("Fleet", "Raft"))
     asked = [
-        request_for(workload, with_templates(workload, "example.com/v1", [template_of(pod_with(1, [name]))]))
-        for workload in (fleet, raft)
-        for name in ("cpu", "nvidia.com/gpu", "example.com/npu")
+        request_for(workload, with_templates(workload, "example.com/v1", [template_of(pod_with(1, ["cpu"]))]))
+        for workload in own.workloads
+        if workload.name in ("Fleet", "Raft")
     ]
     _, answers = judge(asked, laid=own)
-    assert [(one.called, dict(one.errors)) for one in answers] == [(NOTHING, {}), (ADVICE, {}), (ADVICE, {})] * 2
+    assert [(one.called, dict(one.errors)) for one in answers] == [(OPERATORS, {})] * 2
 
 
 def test_templates_outside_of_spec_are_watched_where_they_are() -> None:
@@ -87,14 +84,30 @@ def test_templates_outside_of_spec_are_watched_where_they_are() -> None:
     old, new = (with_templates(barge, "example.com/v1", [template_of(pod_with(n, ["nvidia.com/gpu"]))]) for n in (1, 2))
     asked = [request_for(barge, one, operation="UPDATE", old=old) for one in (new, old, {**old, "status": {"ready": True}})]
     _, answers = judge(asked, laid=own)
-    assert [(one.called, dict(one.errors)) for one in answers] == [(ADVICE, {}), (NOTHING, {}), (NOTHING, {})]
+    assert [(one.called, dict(one.errors)) for one in answers] == [(OPERATORS, {}), (NOTHING, {}), (NOTHING, {})]
 
 
-def test_a_pattern_that_only_python_reads_is_refused() -> None:
-    """Rather than never matched: the message names the part."""
-    own = laid({"resources": [{"pattern": r"example\.com/(?!x).+", "vendor": "nvidia", "kind": "other"}]})
-    with pytest.raises(PatternError, match=r"example.* has \(\?!x, which"):
-        match_conditions.asks(own)
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        (r"example\.com/npu-\d+", ["example.com/npu-"]),
+        (r"a\.b/(?:x|y)", ["a.b/"]),
+        (r"a\.b/x|c\.d/[|(]y", ["a.b/x", "c.d/"]),
+        (r"a\.b/xy?", ["a.b/x"]),
+        (r"(?P<x>a)|b", None),
+        (r"[ab]\.c/d", None),
+        (r".*", None),
+        (r"(?i)nvidia\.com/x", None),
+    ],
+)
+def test_a_pattern_begins_with_what_is_in_every_name(pattern: str, found: list[str] | None) -> None:
+    """No condition has a regular expression: one that may begin with anything can't be registered, and the message says what to write."""
+    for written in (pattern, f"^(?:{pattern})$"):
+        if found is not None:
+            assert prefixes(written) == found
+        else:
+            with pytest.raises(PatternError, match="may begin with anything; begin it with a domain"):
+                prefixes(written)
 
 
 @pytest.mark.parametrize("value", ["a", "a\\b", "it's", "a\nb", "a\\'b", "é", "\u2028", 'say "x"', "`"])

@@ -22,8 +22,8 @@ from policies.facts.cluster_facts import ClusterFacts
 from policies.pods.unlisted_accelerators import overlooked
 from policies.state.snapshot import Snapshot
 from registration.configurations import CLAIMS_CHOSEN, MADE_OF, NAME, NAMES_CHOSEN, QUEUES_CHOSEN, made_of
-from registration.entries import CLAIMS, Chosen
-from registration.re2 import PatternError
+from registration.entries import CLAIMS, DEFAULT, Chosen
+from registration.match_conditions import PatternError
 from webhook.telemetry import log
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class RegistrationCheck:
 
     def _differs(self, annotations: dict[str, str], snapshot: Snapshot) -> bool:
         """Return whether the registration was made from another catalog; one without a digest was."""
-        claims = next((one for one in CLAIMS if one == annotations.get(CLAIMS_CHOSEN)), CLAIMS[1])
+        claims = next((one for one in CLAIMS if one == annotations.get(CLAIMS_CHOSEN)), DEFAULT.claims)
         chosen = Chosen(claims=claims, names=_names(annotations), queues=annotations.get(QUEUES_CHOSEN) == "true")
         if chosen not in self._own:
             self._own.clear()

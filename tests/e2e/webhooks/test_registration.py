@@ -8,7 +8,7 @@ import yaml
 
 from tests.testcluster.controlplane.cluster import Cluster
 
-SHIPPED = Path(__file__).parents[3] / "deploy" / "chart" / "files" / "webhooks.yaml"
+SHIPPED = Path(__file__).parents[3] / "deploy" / "chart" / "files" / "webhooks-claims-fail.yaml"
 
 
 def test_the_shipped_registration_is_accepted(cluster: Cluster) -> None:

@@ -18,12 +18,14 @@ from tests.support.snapshots import build
 Raw = dict[str, Any]
 SNAPSHOT = build(PolicySet(policies=(), templates=()), catalog())
 NAMED = frozenset({"mutate.pods", "validate.pods"})
-OTHERS = frozenset({"mutate.claims", "validate.claims"})
+BY_CLAIM = frozenset({"mutate.claims", "validate.claims"})
+"""Entries for pods with claims where these are at Ignore."""
 CHANGED = frozenset({"validate.updates"})
 MADE = frozenset({"mutate.claims-made", "validate.claims-made"})
 NODE = ("system:nodes", "system:authenticated")
 """groups of a kubelet"""
 ADVICE = frozenset({"advise.workloads"})
+OPERATORS = frozenset({"advise.operators"})
 NOTHING = frozenset[str]()
 
 
@@ -32,24 +34,35 @@ def judged(pod: Raw, snapshot: Snapshot = SNAPSHOT) -> bool:
     return evaluate(Request(namespace=NAMESPACE, pod=pod), snapshot.facts_for(NAMESPACE)).judged
 
 
-def by_name(raw: Raw, snapshot: Snapshot = SNAPSHOT) -> bool:
-    """Whether it asks for an accelerator, or a misspelling of one, by resource name."""
+BEGINNINGS = (
+    "nvidia.com/mig-", "amd.com/", "aws.amazon.com/neuron", "cloud-tpus.google.com/", "huawei.com/", "deviceclass.resource.kubernetes.io/",
+)  # fmt: skip
+"""A condition compares names with these, and is wider than the engine there."""
+
+
+def may_be_judged(raw: Raw) -> bool:
+    """Whether a name begins as one of a pattern does, at an amount that is not zero, or there are too many to look."""
     pod = Pod(raw)
-    names = {name for container in pod.containers for name in container.resource_names}
-    return any(snapshot.catalog.resource(one.resource.name) for one in asked(pod, snapshot)) or not names.isdisjoint(
-        snapshot.catalog.misspellings
-    )
+    lists = (pod.spec.get("initContainers") or (), pod.spec.get("containers") or ())
+    amounts = [found for container in pod.containers for found in (container.limits, container.requests)]
+    begins = any(name.startswith(BEGINNINGS) and amount != "0" for found in amounts for name, amount in found.items())
+    return begins or any(len(found) > 16 for found in amounts) or any(len(found) > 200 for found in lists)
 
 
 def wanted(pod: Raw, snapshot: Snapshot = SNAPSHOT, groups: tuple[str, ...] = ()) -> frozenset[str]:
     """The webhooks for a new pod, made by somebody of these groups. A mirror pod is one that a node makes."""
     plain = without_mark(pod) if NODE[0] not in groups else pod
-    if not judged(plain, snapshot) or MIRROR in Pod(plain).annotations:
+    if MIRROR in Pod(plain).annotations:
         return NOTHING
-    if by_name(pod, snapshot):
-        return NAMED
-    found = Pod(plain)  # a name that looks like an accelerator and stands in no list is in no condition
-    return OTHERS if found.claims or annotated_fraction(found) else NOTHING
+    return NAMED if may_be_judged(plain) or (judged(plain, snapshot) and _is_told(plain, snapshot)) else NOTHING
+
+
+def _is_told(raw: Raw, snapshot: Snapshot) -> bool:
+    """Whether a condition can tell that it is judged: a name that looks like an accelerator's and is in no list is in no condition."""
+    pod = Pod(raw)
+    names = {name for container in pod.containers for name in container.resource_names}
+    by_name = any(snapshot.catalog.resource(one.resource.name) for one in asked(pod, snapshot))
+    return by_name or bool(pod.claims) or annotated_fraction(pod) or not names.isdisjoint(snapshot.catalog.misspellings)
 
 
 def without_mark(pod: Raw) -> Raw:
@@ -67,4 +80,4 @@ def pod_with(containers: int, names: list[str], **spec: object) -> Raw:
 
 GPU_POD = pod_with(1, ["nvidia.com/gpu"])
 LIMIT_OF_ONE = 1_000_000
-"""celconfig.PerCallLimit: cost of one expression"""
+"""celconfig.PerCallLimit: cost of an expression."""
