@@ -13,7 +13,6 @@ from policies.state.own_policies import MOST_OWN
 from policies.state.snapshot import Snapshot
 from tests.support import results_page
 from webhook.admission.app import ROUTES
-from webhook.admission.awaited_claims import AwaitedClaims
 from webhook.admission.decision_cache import none_decided
 from webhook.telemetry.metrics import Metrics
 
@@ -58,5 +57,5 @@ def _under(setting: Setting, *, strict: bool) -> Iterator[_Held]:
 
 def _once(path: str, body: bytes, snapshot: Snapshot, metrics: Metrics) -> float:
     begun = time.process_time()
-    ROUTES[f"/{path}".encode()].judge(body, snapshot, metrics, AwaitedClaims(), none_decided())
+    ROUTES[f"/{path}".encode()].judge(body, snapshot, metrics, none_decided())
     return time.process_time() - begun

@@ -48,4 +48,12 @@ ROWS = (
         text="this object is not judged, by a mistake of Berth's own; report it to the platform team, with the object and the time (the log"
         " has it as event=failed)",
     ),
+    _row(
+        "BERTH-008",
+        "an object that can't be judged now",
+        behind="this object is not judged, because Berth has more to judge than it has time for; apply it again in a while (controllers"
+        " do so by themselves)",
+        namespace="this object is not judged, because Berth does not know its namespace yet; apply it again in a few seconds (controllers"
+        " do so by themselves)",
+    ),
 )

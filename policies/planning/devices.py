@@ -19,8 +19,8 @@ from policies.catalog import Catalog, Resource
 from policies.facts.device_requests import Choice, Claim
 from policies.pods import unlisted_accelerators
 from policies.pods.interval import ANY_NUMBER, NONE, ONE, Count, of_amounts
-from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS
-from policies.pods.view import Container, Pod, asks
+from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS, annotated_fraction
+from policies.pods.view import Container, Pod, Raw, asks
 from policies.state.snapshot import Facts, Snapshot
 
 
@@ -126,6 +126,16 @@ def asked(pod: Pod, snapshot: Snapshot, *, final: bool = False) -> tuple[Asked, 
     return tuple(
         Asked(resource, _counted(pod, resource, found, final=final), tuple(containers))
         for name, (resource, containers) in sorted(found.items(), key=lambda item: item[0])
+    )
+
+
+def judges(raw: Raw, snapshot: Snapshot) -> bool:
+    """Return whether the engine judges a pod, of any size; at once if it does. Raises PodError."""
+    pod = Pod(raw)
+    return bool(pod.claims or annotated_fraction(pod)) or any(
+        name in snapshot.catalog.misspellings or (snapshot.resource(name) is not None and asks(container, name))
+        for container in pod.containers
+        for name in container.resource_names
     )
 
 

@@ -9,20 +9,20 @@ Berth never allows a pod unjudged because it is not ready: without a snapshot th
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from starlette.applications import Starlette
 
 from policies.state.snapshot import Snapshot
 from webhook.admission import handlers, unread_reviews
-from webhook.admission.awaited_claims import AwaitedClaims
 from webhook.admission.decision_cache import Decisions, none_decided
 from webhook.admission.namespace_shares import DEAR, NamespaceShares
+from webhook.admission.parking import NotYet, Parking
 from webhook.admission.review import ReviewError
-from webhook.server.http import JSON, Answer, Call, Refusal, come_back, start, text_answer
+from webhook.server.http import JSON, Answer, Call, Later, Refusal, come_back, start, text_answer
 from webhook.server.limits import UID_BYTES, Limits
 from webhook.server.load_shedding import LoadShedding
 from webhook.server.routes import CallRoute, starlette
@@ -33,11 +33,14 @@ LARGEST_REVIEW = 40 * 2**20
 """The most bytes of a review. A client may send the API server 3 MiB; an update's review contains the pod
 twice, and Go writes ``<`` in six bytes."""
 
-Judge = Callable[[bytes, Snapshot, Metrics, AwaitedClaims, Decisions], tuple[str, bytes]]
-"""Judges a body: returns the decision in one word, and the AdmissionReview to send, as JSON.
 
-Raises ReviewError and ``handlers.NotYet``.
-"""
+class Judge(Protocol):
+    """Judges a body: returns the decision in one word, and the AdmissionReview to send, as JSON. Raises ReviewError, and NotYet if it
+    ``waits``."""
+
+    def __call__(
+        self, body: bytes, snapshot: Snapshot, metrics: Metrics, decisions: Decisions | None = None, *, waits: bool = False
+    ) -> tuple[str, bytes]: ...
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,7 +56,7 @@ class Replica:
     """None until the first policies are loaded."""
     decisions: Decisions = field(default_factory=none_decided)
     """Decisions made under this snapshot, or under an earlier one if they hold under this one too."""
-    awaited: AwaitedClaims = field(default_factory=AwaitedClaims)
+    parking: Parking = field(default_factory=Parking)
     shares: NamespaceShares = field(default_factory=NamespaceShares)
     draining: bool = False
     """True once the server is to stop: every answer then closes its connection, so that the next call goes
@@ -65,11 +68,16 @@ class Route(NamedTuple):
 
     phase: str
     judge: Judge
+    passes: bool = False
+    """True if the API server stores what it has no answer for (failurePolicy Ignore): then what a tenant can bring about is a denial."""
 
 
+_MUTATE, _VALIDATE = functools.partial(handlers.judged, "mutate"), functools.partial(handlers.judged, "validate")
 ROUTES: Mapping[bytes, Route] = {
-    b"/mutate": Route("mutate", functools.partial(handlers.judged, "mutate")),
-    b"/validate": Route("validate", functools.partial(handlers.judged, "validate")),
+    b"/mutate": Route("mutate", _MUTATE),
+    b"/validate": Route("validate", _VALIDATE),
+    b"/mutate/ignore": Route("mutate", _MUTATE, passes=True),
+    b"/validate/ignore": Route("validate", _VALIDATE, passes=True),
     b"/advise": Route("advise", handlers.workload),
     b"/label": Route("advise", handlers.labelled),
 }
@@ -83,8 +91,6 @@ NO_REVIEW = Refusal(
 )
 NO_UID = Refusal("rejected", text_answer(413, "the review is larger than the body cap", close=True))
 NOT_LOADED = Refusal("unavailable", come_back("the policies are not loaded yet"))
-NOT_YET = Refusal("unavailable", come_back("a namespace or a resource claim on which the decision rests is not known yet"))
-OVER_SHARE = Refusal("shed", come_back("the reviews of this namespace take more than its share of this replica's time"))
 BEHIND = Refusal("shed", come_back("this replica is behind"))
 FAILED = Refusal("failed", text_answer(500, "Berth failed to judge this review; its log says why (event=failed)"))
 
@@ -110,11 +116,37 @@ class App:
         self._replica.metrics.in_flight.dec()
         self._replica.metrics.answered(self.routes[call.path].phase, "rejected", monotonic() - call.arrived)
 
-    def answer(self, call: Call) -> Answer:
-        """Answer one call in all cases; the call is counted and timed."""
+    def answer(self, call: Call, later: Later) -> Answer | None:
+        """Answer one call in all cases, at once or later; the call is counted and timed."""
         route = self.routes[call.path]
-        decision, answer = call.refusal or self._refusal(call) or self._judged(route, call)
-        self._tell(route.phase, decision, answer, call)
+        refusal = call.refusal or self._refusal(call)
+        try:
+            decision, answer = self._judged(route, call, waits=True) if refusal is None else self._kept_out(route, call, refusal)
+        except NotYet as wait:
+            if self._replica.parking.takes(wait, lambda: self._resumed(route, call, later)):
+                self._replica.metrics.in_flight.inc()
+                return None
+            decision, answer = self._judged(route, call)
+        return self._told(route.phase, decision, answer, call)
+
+    def turned_away(self, call: Call, answer: Answer) -> Answer:
+        """See ``http.Application``."""
+        return self._kept_out(self.routes[call.path], call, Refusal("shed", answer)).answer
+
+    def _resumed(self, route: Route, call: Call, later: Later) -> None:
+        self._replica.metrics.in_flight.dec()
+        later(call, self._told(route.phase, *self._judged(route, call), call))
+
+    def _kept_out(self, route: Route, call: Call, refusal: Refusal) -> Refusal:
+        """Return the answer to a call that is not judged; a tenant can bring it about that one is shed."""
+        snapshot = self._replica.snapshot
+        if refusal.decision != "shed" or not route.passes or snapshot is None:
+            return refusal
+        head = unread_reviews.head_of(call.body[:UID_BYTES])
+        return refusal if head is None else Refusal("shed", Answer(OK_JSON, handlers.not_now(route.phase, head, "behind", snapshot)[1]))
+
+    def _told(self, phase: str, decision: str, answer: Answer, call: Call) -> Answer:
+        self._tell(phase, decision, answer, call)
         return answer._replace(close=True) if self._replica.draining else answer
 
     def _tell(self, phase: str, decision: str, answer: Answer, call: Call) -> None:
@@ -138,41 +170,41 @@ class App:
             return NO_REVIEW
         return None
 
-    def _judged(self, route: Route, call: Call) -> tuple[str, Answer]:
+    def _judged(self, route: Route, call: Call, *, waits: bool = False) -> tuple[str, Answer]:
         replica = self._replica
         assert replica.snapshot is not None, "a call without it is refused; it never goes away again"
         now = monotonic()
         if self.overload.sheds(now):
-            return BEHIND
+            return self._kept_out(route, call, BEHIND)
         if call.size > self.room:
             return self._unjudged(route.phase, call, replica.snapshot)
-        if replica.shares.tight(now) and (turned := self._over_share(route.phase, call, replica.snapshot, now)) is not None:
+        if replica.shares.tight(now) and (turned := self._over_share(route.phase, call, replica.snapshot, now, waits=waits)) is not None:
             return turned
-        decided = self._decided(route, call, replica.snapshot)
-        if (until := monotonic()) - now > DEAR:
-            replica.shares.spent(_namespace(unread_reviews.head_of(call.body[:UID_BYTES])), until - now, until)
-        return decided
+        try:
+            return self._decided(route, call, replica.snapshot, waits=waits)
+        finally:
+            if (until := monotonic()) - now > DEAR:
+                replica.shares.spent(_namespace(unread_reviews.head_of(call.body[:UID_BYTES])), until - now, until)
 
-    def _over_share(self, phase: str, call: Call, snapshot: Snapshot, now: float) -> tuple[str, Answer] | None:
-        """Return the answer to a review of a namespace over its share; None if it is to be judged."""
+    def _over_share(self, phase: str, call: Call, snapshot: Snapshot, now: float, *, waits: bool) -> tuple[str, Answer] | None:
+        """Return the answer to a review of a namespace over its share; None if it is to be judged. Raises NotYet if it waits."""
         head, shares = unread_reviews.head_of(call.body[:UID_BYTES]), self._replica.shares
-        turn = shares.turn(_namespace(head), head.uid, now) if head is not None else "judge"
-        if head is None or turn == "judge":
+        if head is None or not shares.over(_namespace(head), now):
             return None
         if shares.tells(_namespace(head), now):
             log.write("over_share", "warning", namespace=head.namespace, text="its reviews are dear to judge, and wait for others")
-        if turn == "wait" and phase != "advise":
-            return OVER_SHARE
+        if waits and phase != "advise":
+            raise NotYet(_namespace(head), lambda _: False)
         decision, answer = handlers.over_share(phase, head, snapshot)
         return decision, Answer(OK_JSON, answer)
 
-    def _decided(self, route: Route, call: Call, snapshot: Snapshot) -> tuple[str, Answer]:
+    def _decided(self, route: Route, call: Call, snapshot: Snapshot, *, waits: bool) -> tuple[str, Answer]:
         replica = self._replica
         try:
             # by the current snapshot: it may have changed while the body arrived
-            decision, answer = route.judge(call.body, snapshot, replica.metrics, replica.awaited, replica.decisions)
-        except handlers.NotYet:
-            return NOT_YET
+            decision, answer = route.judge(call.body, snapshot, replica.metrics, replica.decisions, waits=waits)
+        except NotYet:
+            raise
         except ReviewError as error:
             return "rejected", text_answer(error.status, error.sentence)
         except Exception as error:  # noqa: BLE001 - whatever it was, the caller gets a sentence and the log gets the rest

@@ -51,6 +51,10 @@ class Unreadable(ReviewError):
         self.fix = fix
 
 
+class TooLong(Unreadable):
+    """A body that takes too long to decode. What it holds can still be searched."""
+
+
 def _marks(body: bytes) -> int:
     return body.count(b",") + body.count(b"{") + body.count(b"[")
 
@@ -62,7 +66,7 @@ def load(body: bytes) -> object:
     Raises Unreadable.
     """
     if len(body) > MOST_MARKS and (marks := _marks(body)) > MOST_MARKS:
-        raise Unreadable(f"it has {marks} commas and brackets, and {MOST_MARKS} are read", "move what is large in it into a ConfigMap")
+        raise TooLong(f"it has {marks} commas and brackets, and {MOST_MARKS} are read", "move what is large in it into a ConfigMap")
     try:
         return orjson.loads(body)
     except ValueError as error:

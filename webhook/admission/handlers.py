@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from time import monotonic
-
 import orjson
 
 from policies import work_budget
 from policies.claims import judging
 from policies.engine import evaluate
+from policies.planning.devices import judges
 from policies.pods.projection import extract
 from policies.pods.view import PodError, Raw
 from policies.request import Phase
 from policies.state.snapshot import Facts, Snapshot
+from policies.verdict import Verdict
 from webhook.admission import claim_review, decision_cache, review, unread_reviews, workload_advice
-from webhook.admission.awaited_claims import AwaitedClaims, Claim
 from webhook.admission.claim_review import ClaimReview
 from webhook.admission.decision_cache import Decisions, StoredDecision
-from webhook.admission.decoding import MOST_READ, encoded
+from webhook.admission.decoding import MOST_READ, TooLong, encoded
+from webhook.admission.parking import NotYet
 from webhook.admission.queues import workload_review
 from webhook.admission.review import Review, Unreadable
 from webhook.server.limits import UID_BYTES
@@ -29,50 +29,47 @@ MOST_WRITTEN = 2**20
 """Bytes of a claim's patch: etcd takes objects of 1.5 MiB."""
 
 
-class NotYet(Exception):
-    """Something that the decision depends on is about to arrive: the call is to be sent again."""
-
-
 def judged(
     phase: Phase,
     body: bytes,
     snapshot: Snapshot,
     metrics: Metrics,
-    awaited: AwaitedClaims | None = None,
     decisions: Decisions | None = None,
+    *,
+    waits: bool = False,
 ) -> tuple[str, bytes]:
     """Judge a review of a pod, a claim or its template, or a workload. A dry run is neither logged nor counted.
 
-    ``awaited``: claims that are waited for; None: no claim is waited for. ``decisions``: those made under
-    this snapshot; None: each is made anew. Raises ReviewError and NotYet.
+    ``decisions``: those made under this snapshot; None: each is made anew. ``waits``: whether it may wait for
+    what is about to arrive; else what is unknown counts at its worst. Raises ReviewError, and NotYet if it waits.
     """
     try:
         document = review.load(body)
         if claim_review.is_about(document):
-            return _claim(phase, document, snapshot, metrics)
+            return _claim(phase, document, snapshot, metrics, waits=waits)
         if phase == "validate" and workload_review.is_about(document):
-            return _queued(phase, document, snapshot, metrics)
-        return _pod(phase, document, snapshot, metrics, awaited, decisions)
+            return _queued(phase, document, snapshot, metrics, waits=waits)
+        return _pod(phase, document, snapshot, metrics, decisions, waits=waits)
     except Unreadable as error:
         return _unreadable(phase, body, snapshot, error)
 
 
 def labelled(
-    body: bytes, snapshot: Snapshot, metrics: Metrics, awaited: AwaitedClaims | None = None, decisions: Decisions | None = None
+    body: bytes, snapshot: Snapshot, metrics: Metrics, decisions: Decisions | None = None, *, waits: bool = False
 ) -> tuple[str, bytes]:
-    """Answer a review of a new workload with the label of its queue, if a default gives one; as advice, it never refuses.
-    Raises ReviewError and NotYet."""
+    """Answer a review of a new workload with the label of its queue, if a default gives one; as advice, it never denies.
+    Raises ReviewError, and NotYet if it waits."""
     try:
-        return "advised", _queued("mutate", review.load(body), snapshot, metrics)[1]
+        return "advised", _queued("mutate", review.load(body), snapshot, metrics, waits=waits)[1]
     except Unreadable as error:
         return _unreadable("advise", body, snapshot, error)
 
 
-def _queued(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
+def _queued(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, *, waits: bool) -> tuple[str, bytes]:
     """Judge a workload for its queue."""
     asked = workload_review.from_document(document)
-    if not snapshot.knows(asked.asked.namespace):
-        raise NotYet
+    if not snapshot.knows(asked.asked.namespace):  # a label is never denied
+        return _of_unknown("advise" if phase == "mutate" else phase, asked.asked.uid, asked.asked.namespace, snapshot, waits=waits)
     verdict = workload_review.labelled(asked, snapshot) if phase == "mutate" else workload_review.judged(asked, snapshot)
     word = log_fields.decision(verdict, phase)
     if verdict.judged and not asked.asked.dry_run:
@@ -81,13 +78,13 @@ def _queued(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics
     return word, orjson.dumps(workload_review.answer(asked, verdict, phase, snapshot.console_url))
 
 
-def _claim(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics) -> tuple[str, bytes]:
+def _claim(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, *, waits: bool) -> tuple[str, bytes]:
     asked = claim_review.from_document(document)
     size = asked.size()
     if size > MOST_READ:
         return _overgrown(phase, asked, size, snapshot)
     if not snapshot.knows(asked.namespace):
-        raise NotYet
+        return _of_unknown(phase, asked.uid, asked.namespace, snapshot, waits=waits)
     verdict = judging.judge(asked.request(phase), snapshot.facts_for(asked.namespace))
     written = len(orjson.dumps(verdict.patch)) if verdict.patch else 0
     if written > MOST_WRITTEN:
@@ -99,8 +96,15 @@ def _claim(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics)
     return word, orjson.dumps(claim_review.answer(asked, verdict, phase=phase, console_url=snapshot.console_url))
 
 
+def _of_unknown(phase: str, uid: str, namespace: str, snapshot: Snapshot, *, waits: bool) -> tuple[str, bytes]:
+    """Answer a review of a namespace so new that its labels have not arrived. Raises NotYet if it waits."""
+    if waits:
+        raise NotYet(namespace, lambda now: now.knows(namespace))
+    return not_now(phase, unread_reviews.Head(uid, namespace), "namespace", snapshot)
+
+
 def _pod(
-    phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, awaited: AwaitedClaims | None, decisions: Decisions | None
+    phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, decisions: Decisions | None, *, waits: bool
 ) -> tuple[str, bytes]:
     asked = review.from_document(document)
     facts = snapshot.facts_for(asked.namespace)
@@ -108,30 +112,40 @@ def _pod(
     text = encoded(read)
     size = len(text) if asked.old_pod is None else max(len(text), len(encoded(extract(asked.old_pod, facts.reads))))
     if size > MOST_READ:
-        return _overgrown(phase, asked, size, snapshot)
+        return _large(phase, asked, size, facts)
     if not snapshot.knows(asked.namespace):
-        raise NotYet
+        return _of_unknown(phase, asked.uid, asked.namespace, snapshot, waits=waits)
     key = decision_cache.key(phase, asked, facts, text)
     decided = decisions.get(key) if decisions is not None else None
     if decided is None:
         if work_budget.items(asked.pod) > work_budget.MOST or work_budget.items(asked.old_pod or {}) > work_budget.MOST:
-            return _overgrown(phase, asked, size, snapshot)
+            return _large(phase, asked, size, facts)
         decided = _decided(asked, phase, facts, read, size)
         if decided is None:
             return _overgrown(phase, asked, size, snapshot)
         if key is not None and decisions is not None:
             decision_cache.keep(decisions, key, decided)
-    live = awaited if decided.missing and snapshot.every_namespace else None
-    if live is not None and live.waits(_named(asked.namespace, decided), monotonic()):
-        raise NotYet
+    if waits and decided.missing and snapshot.every_namespace:
+        missing = [(kind, asked.namespace, name) for kind, name in decided.missing]
+        raise NotYet(asked.namespace, lambda now: all(claim in now.cluster.claims for claim in missing))
     if not asked.dry_run:
         metrics.count(decided.tally, facts)
         log.write("decision", "info", decided.logged, **log_fields.whose(asked, phase))
     return decided.word, decided.answer(asked.uid)
 
 
-def _named(namespace: str, decided: StoredDecision) -> list[Claim]:
-    return [(namespace, kind, name) for kind, name in decided.missing]
+def _large(phase: Phase, asked: Review, size: int, facts: Facts) -> tuple[str, bytes]:
+    """Answer a review of a pod that is too large to be judged: one that asks for nothing that is judged is admitted."""
+    try:
+        if not judges(asked.pod, facts.snapshot):
+            return "unmatched", orjson.dumps(review.answer(asked, Verdict(judged=False), phase=phase))
+    except PodError as error:
+        raise _shapeless(error) from None
+    return _overgrown(phase, asked, size, facts.snapshot)
+
+
+def _shapeless(error: PodError) -> Unreadable:
+    return Unreadable(f"request.object is not shaped like a pod: {error}", f"write {error.wanted} there")
 
 
 def _decided(asked: Review, phase: Phase, facts: Facts, read: Raw, size: int) -> StoredDecision | None:
@@ -139,7 +153,7 @@ def _decided(asked: Review, phase: Phase, facts: Facts, read: Raw, size: int) ->
     try:
         verdict = evaluate(asked.request(phase), facts, read)
     except PodError as error:
-        raise Unreadable(f"request.object is not shaped like a pod: {error}", f"write {error.wanted} there") from None
+        raise _shapeless(error) from None
     written = len(orjson.dumps(verdict.patch)) if verdict.patch else 0
     if written and (size + written > MOST_READ or work_budget.items_after(asked.pod, verdict.edits) > work_budget.MOST):
         return None
@@ -157,6 +171,8 @@ def _unreadable(phase: str, body: bytes, snapshot: Snapshot, error: Unreadable) 
     if head is None:
         raise error
     refused = phase != "advise" and head.enforced(snapshot)
+    if refused and isinstance(error, TooLong) and not unread_reviews.names_accelerator(body, snapshot.catalog):
+        return "unmatched", orjson.dumps(review.sent({"uid": head.uid, "allowed": True}, []))
     log.write("unreadable", "warning", phase=phase, uid=log.cut(head.uid), reason=log.cut(error.sentence), refused=refused)
     return _word(phase, refused), orjson.dumps(unread_reviews.unreadable(head.uid, error.sentence, error.fix, refused=refused))
 
@@ -172,8 +188,14 @@ def too_large(phase: str, head: unread_reviews.Head, size: int, limit: int | Non
     return _word(phase, refused), orjson.dumps(unread_reviews.too_large(head.uid, size=size, limit=limit, refused=refused))
 
 
+def not_now(phase: str, head: unread_reviews.Head, why: str, snapshot: Snapshot) -> tuple[str, bytes]:
+    """Answer a review that can't be judged now. ``why``: the name of a phrase of BERTH-008."""
+    refused = phase != "advise" and head.enforced(snapshot)
+    return _word(phase, refused), orjson.dumps(unread_reviews.not_now(head.uid, why, refused=refused))
+
+
 def over_share(phase: str, head: unread_reviews.Head, snapshot: Snapshot) -> tuple[str, bytes]:
-    """Answer a review of a namespace over its share of the loop, which was sent away before."""
+    """Answer a review of a namespace over its share of the loop, which waited before."""
     refused = phase != "advise" and head.enforced(snapshot)
     return _word(phase, refused), orjson.dumps(unread_reviews.over_share(head.uid, refused=refused))
 
@@ -189,16 +211,16 @@ def _word(phase: str, refused: bool) -> str:
 
 
 def workload(
-    body: bytes, snapshot: Snapshot, metrics: Metrics, awaited: AwaitedClaims | None = None, decisions: Decisions | None = None
+    body: bytes, snapshot: Snapshot, metrics: Metrics, decisions: Decisions | None = None, *, waits: bool = False
 ) -> tuple[str, bytes]:
-    """Advise on a workload: always allowed, with warnings about what its pods will meet. Raises ReviewError
-    and NotYet."""
+    """Advise on a workload: always allowed, with warnings about what its pods will meet. Raises ReviewError,
+    and NotYet if it waits."""
     try:
         asked = workload_advice.parse(body)
     except Unreadable as error:
         return _unreadable("advise", body, snapshot, error)
     if not snapshot.knows(asked.namespace):
-        raise NotYet
+        return _of_unknown("advise", asked.uid, asked.namespace, snapshot, waits=waits)
     advice = workload_advice.advise(asked, snapshot)
     if not asked.dry_run:
         log.write("advice", **log_fields.of_advice(asked, advice))

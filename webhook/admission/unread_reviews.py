@@ -9,10 +9,13 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from policies.catalog import Catalog
 from policies.messages import Phrase, phrase
+from policies.pods.permissions import FRACTIONS
 from policies.state.snapshot import Snapshot
 from policies.verdict import Remark
 from policies.work_budget import MOST
+from registration.match_conditions import PatternError, prefixes
 from webhook.admission.decoding import MOST_READ
 from webhook.admission.review import printable, sent
 
@@ -48,6 +51,22 @@ def enforced(snapshot: Snapshot, namespace: str) -> bool:
     return snapshot.facts_for(namespace).enforces if snapshot.knows(namespace) else snapshot.enforces
 
 
+def names_accelerator(body: bytes, catalog: Catalog) -> bool:
+    """Return whether a pod may ask for what is judged, by the text of its review: the API server writes letters as they are."""
+    return any(name in body for name in _names(catalog))
+
+
+def _names(catalog: Catalog) -> tuple[bytes, ...]:
+    """Return texts of which every review that is judged has one; every review has "" where a pattern may begin with anything."""
+    begun: list[str] = []
+    for known in catalog.resources:
+        try:
+            begun += [known.name] if known.name is not None else prefixes(known.pattern.pattern)
+        except PatternError:
+            begun.append("")
+    return tuple(name.encode() for name in (*begun, *catalog.misspellings, *FRACTIONS, '"resourceClaims"'))
+
+
 def head_of(body: bytes) -> Head | None:
     """Return the head of an AdmissionReview as the API server writes it, from its first bytes; None for
     anything else."""
@@ -75,6 +94,11 @@ def unreadable(uid: str, why: str, fix: str, *, refused: bool) -> dict[str, Any]
 def over_share(uid: str, *, refused: bool) -> dict[str, Any]:
     """Return the answer to a review whose namespace is over its share of this replica's time."""
     return _not_judged(uid, "BERTH-006", phrase("text"), refused=refused, status=429, reason="TooManyRequests")
+
+
+def not_now(uid: str, why: str, *, refused: bool) -> dict[str, Any]:
+    """Return the answer to a review that can't be judged now. ``why``: the name of a phrase of BERTH-008."""
+    return _not_judged(uid, "BERTH-008", phrase(why), refused=refused, status=429, reason="TooManyRequests")
 
 
 def failed(uid: str, *, refused: bool) -> dict[str, Any]:

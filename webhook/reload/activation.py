@@ -59,6 +59,7 @@ def _swap(condition: Condition, update: Update) -> list[Compiled]:
     replica = condition.replica
     old, replica.snapshot = replica.snapshot, update.snapshot
     device_modes.tell(old, update.snapshot)
+    replica.parking.look(update.snapshot)
     if not update.decisions_hold:
         replica.decisions = none_decided()
     if old is None or old is update.snapshot:

@@ -44,8 +44,8 @@ class Answers(Requests):
         """Complete calls that wait. Of a caller that pipelines, one is answered in each turn of the event
         loop."""
         self._busy = self._running = self._blocked = self.is_ended = False
-        """In order: a call was answered in this turn; the ASGI application is running one; the caller leaves
-        answers unread; no further call is answered."""
+        """In order: a call was answered in this turn; another is parked, or the ASGI application is running it; the caller
+        leaves answers unread; no further call is answered."""
         self._named = True
         self._over = False
         """True if there is no place for the connection, so that it is only told to come back."""
@@ -92,19 +92,34 @@ class Answers(Requests):
         deadline, port = self._deadline, self._port
         deadline.reason, deadline.at = "idle", monotonic() + port.limits.keep_alive
         asked = self._asked(call)
+        answer: Answer | None
         if self._over and call.path not in port.always:
             answer = self._turned_away(call)
         elif not self._named:
             self._lose(call)
             answer = UNNAMED
         elif asked is not None:
-            answer = asked.answer(call)
+            answer = asked.answer(call, self._answer_later)
         elif max(call.size, call.declared) > port.most:
             answer = TOO_LONG
         else:
             self._ask(call)
             return
-        self._send(answer, close=answer.close or call.last or self._over or port.stopping, only_head=call.method == b"HEAD")
+        if answer is None:
+            self._running = True
+        else:
+            self._send_to(call, answer)
+
+    def _answer_later(self, call: Call, answer: Answer) -> None:
+        """Send the answer to a call that was parked, unless its caller is gone."""
+        self._running = False
+        if not self.is_ended:
+            self._send_to(call, answer)
+            self.loop.call_soon(self._next)
+
+    def _send_to(self, call: Call, answer: Answer) -> None:
+        last = answer.close or call.last or self._over or self._port.stopping
+        self._send(answer, close=last, only_head=call.method == b"HEAD")
 
     def _send(self, answer: Answer, *, close: bool, only_head: bool = False) -> None:
         self.transport.write(answer.encoded(close=close, only_head=only_head))
@@ -116,7 +131,8 @@ class Answers(Requests):
     def _turned_away(self, call: Call) -> Answer:
         self._port.cut("crowded")
         self._lose(call)
-        return TOO_MANY
+        asked = self._asked(call)
+        return TOO_MANY if asked is None else asked.turned_away(call, TOO_MANY)
 
     def _next(self) -> None:
         """Answer the next of the waiting calls."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import NamedTuple, Protocol
@@ -77,8 +77,12 @@ class Call:
         return int(self.headers.get(b"content-length", b"0"))
 
 
+Later = Callable[["Call", Answer], None]
+"""Sends the answer to a call for which ``Application.answer`` had none yet. On the event loop, in a turn of its own."""
+
+
 class Application(Protocol):
-    """Answers calls without a task. Called on the event loop; answers at once."""
+    """Answers calls without a task. Called on the event loop."""
 
     room: int
     """Bytes of a body that it can use."""
@@ -89,8 +93,11 @@ class Application(Protocol):
         """Begin a call whose head has arrived and whose body has not; return a refusal if the body cannot
         change the answer."""
 
-    def answer(self, call: Call) -> Answer:
-        """Answer a call that is complete, or refused, or over ``most``."""
+    def answer(self, call: Call, later: Later) -> Answer | None:
+        """Answer a call that is complete, or refused, or over ``most``; None if ``later`` will be called with the answer."""
+
+    def turned_away(self, call: Call, answer: Answer) -> Answer:
+        """Return the answer to a call for which there is no place: this one, unless the caller would take it for consent."""
 
     def lost(self, call: Call) -> None:
         """Note that a call that began will have no answer of this application."""

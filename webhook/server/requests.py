@@ -183,14 +183,11 @@ class Requests(HttpToolsProtocol):
             call.body += chunk  # chunks that came in one piece, so it can't be long
 
     def _keep(self, call: Call, chunk: bytes) -> None:
-        """Hold a piece of the body: of one over the cap only the start with the uid, of a refused one
-        nothing."""
+        """Hold a piece of the body: of one that is refused or over the cap only the start with the uid."""
         if self._pieces is None:
             self._pieces = Pieces(self._port.bodies)
             call.body = b""
-        if call.refusal is not None:
-            self._pieces.drop()
-        elif max(call.size, call.declared) > call.room:
+        if call.refusal is not None or max(call.size, call.declared) > call.room:
             call.body = call.body or self._pieces.head(UID_BYTES)
             call.body += chunk[: UID_BYTES - len(call.body)]
             self._pieces.drop()

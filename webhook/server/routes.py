@@ -35,7 +35,9 @@ class CallRoute(Route):
         async def endpoint(request: Request) -> Response:
             body = await request.body()
             call = Call(b"POST", path.encode(), dict(request.headers.raw), monotonic(), body[: application.room], len(body))
-            return response_of(application.answer(call))
+            parked = asyncio.get_running_loop().create_future()
+            answer = application.answer(call, lambda _, answer: parked.set_result(answer))
+            return response_of(await parked if answer is None else answer)
 
         super().__init__(path, endpoint, methods=["POST"])
 

@@ -47,7 +47,7 @@ def judge(made: Made, facts: Facts, phase: Phase, *, update: bool = False, befor
     """Return the verdict; not judged if no policy matches any pod of it that asks for GPUs.
 
     ``update``: it is changed and not made. ``before``: as it was then; what was wrong of that passes. Raises InputError,
-    PodError and TooManyTemplates.
+    PodError and TooLarge.
     """
     pods = read(made, facts)
     matched = [c for c in facts.policies if _speaks(c) and any(c in one.about.possible for one in pods.asking)]

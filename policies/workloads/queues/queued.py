@@ -11,10 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from policies import work_budget
 from policies.catalog import Catalog, Workload
 from policies.document import Document, InputError
 from policies.offers.constraints import Compiled
 from policies.planning import plan
+from policies.planning.devices import judges
 from policies.planning.plan import Subject
 from policies.pods.permissions import annotated_fraction
 from policies.pods.projection import extract
@@ -81,18 +83,22 @@ class Pods:
     """The keys of the annotations of all."""
 
 
-class TooManyTemplates(Exception):
-    """A workload has more than ``MOST_TEMPLATES``."""
+class TooLarge(Exception):
+    """A workload has more than ``MOST_TEMPLATES``, or a larger one than is judged."""
 
 
 def read(made: Made, facts: Facts) -> Pods:
-    """Return the pods of its templates, as its controller makes them. Raises InputError, PodError and TooManyTemplates."""
+    """Return the pods of its templates, as its controller makes them. Raises InputError, PodError and TooLarge."""
     found, keys = [], set[str]()
     for number, one in enumerate(pods_of(Document(file="", value=dict(made.value)), made.owner, made.catalog, made.around)):
         if number == MOST_TEMPLATES:
-            raise TooManyTemplates
+            raise TooLarge
         if isinstance(one, InputError):
             raise one
+        if work_budget.items(one.pod) > work_budget.MOST:
+            if judges(one.pod, facts.snapshot):
+                raise TooLarge
+            continue
         request = Request(namespace=made.owner.namespace, user=made.user, pod=one.pod)
         about = plan.subject(request, facts, Pod(extract(one.pod, facts.reads)))
         keys.update(Pod(one.pod).annotations)

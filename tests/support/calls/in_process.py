@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from certs.authority import issue, make_ca
 from tests.testcluster.calls import PATIENCE
-from webhook.server.http import Application, Call
+from webhook.server.http import Answer, Application, Call
 from webhook.server.limits import Limits
 from webhook.server.listener import listen
 from webhook.server.routes import direct, response_of, starlette
@@ -45,8 +45,26 @@ def ask(app: Starlette, path: str, body: bytes = b"", headers: Mapping[str, str]
     asked = direct(app).get(path.encode()) if method == "POST" else None
     if asked is None:
         return asyncio.run(ask_asgi(app, path, body, headers, method))
-    answer = asked.answer(Call(method.encode(), path.encode(), read, monotonic(), body, len(body)))
+    answer = answered(asked, Call(method.encode(), path.encode(), read, monotonic(), body, len(body)))
     return received_answer(answer.encoded(close=answer.close))
+
+
+class StandIn:
+    """What every application does with a call for which there is no place."""
+
+    def turned_away(self, call: Call, answer: Answer) -> Answer:
+        return answer
+
+
+def answered(app: Application, call: Call) -> Answer:
+    """The answer to a call that does not wait."""
+    answer = app.answer(call, _unasked)
+    assert answer is not None, "it waits, which needs an event loop"
+    return answer
+
+
+def _unasked(call: Call, answer: Answer) -> None:
+    raise AssertionError(f"{call.path!r} was answered at once")
 
 
 async def ask_asgi(app: Starlette, path: str, body: bytes = b"", headers: Mapping[str, str] = JSON, method: str = "POST") -> Received:
@@ -105,7 +123,9 @@ def on_every_path(app: Application) -> Starlette:
 
     async def answer(request: Request) -> Response:
         call = Call(request.method.encode(), request.url.path.encode(), dict(request.headers.raw), monotonic())
-        return response_of(app.answer(call))
+        parked = asyncio.get_running_loop().create_future()
+        answer = app.answer(call, lambda _, answer: parked.set_result(answer))
+        return response_of(await parked if answer is None else answer)
 
     return starlette([Route("/{path:path}", answer, methods=["GET", "HEAD"])], {})
 

@@ -10,11 +10,13 @@ from time import monotonic
 import pytest
 
 from policies.state.snapshot import Snapshot
-from tests.support.calls.in_process import JSON, Received, ask, ask_asgi
+from tests.support.calls.in_process import JSON, Received, answered, ask, ask_asgi
 from webhook.admission.app import LARGEST_REVIEW, App, Replica, starlette_of
 from webhook.reload.sources import Sources, load
-from webhook.server.http import Call
+from webhook.server.answers import TOO_MANY
+from webhook.server.http import Call, Refusal
 from webhook.server.limits import Limits
+from webhook.server.requests import NO_ROOM
 from webhook.telemetry.metrics import Metrics
 
 LIMIT = Limits().body
@@ -105,7 +107,7 @@ def test_policies_that_change_while_a_body_comes_decide(snapshot: Snapshot) -> N
     assert app.begin(call) is None
     state.snapshot = snapshot
     call.body, call.size = CREATE, len(CREATE)
-    assert "patch" in json.loads(app.answer(call).body)["response"]
+    assert "patch" in json.loads(answered(app, call).body)["response"]
 
 
 def test_while_it_drains_every_answer_closes_its_connection(snapshot: Snapshot) -> None:
@@ -175,7 +177,7 @@ def test_a_review_over_the_cap_is_refused_by_its_head(snapshot: Snapshot) -> Non
     call.body, call.size = CREATE[:4096], LIMIT + 1
     app = App(serving(snapshot))
     app.begin(call)
-    response = json.loads(app.answer(call).body)["response"]
+    response = json.loads(answered(app, call).body)["response"]
     assert (response["uid"], response["allowed"]) == (json.loads(CREATE)["request"]["uid"], False)
 
 
@@ -183,7 +185,7 @@ def test_what_is_over_the_cap_and_no_review_is_413(snapshot: Snapshot) -> None:
     """Nobody's uid can be told."""
     call = arriving()
     call.body, call.size = b" " * 4096, LIMIT + 1
-    answer = App(serving(snapshot)).answer(call)
+    answer = answered(App(serving(snapshot)), call)
     assert (answer.status, answer.close) == (413, True)
 
 
@@ -268,7 +270,7 @@ def test_a_call_that_waited_is_in_flight_until_its_answer(snapshot: Snapshot) ->
     app, call = App(state), arriving()
     app.begin(call)
     call.body, call.size = CREATE, len(CREATE)
-    app.answer(call)
+    answered(app, call)
     ask(starlette_of(app), "/mutate", CREATE)
     assert "berth_requests_in_flight 0.0" in exposed(state)
 
@@ -285,3 +287,17 @@ def test_far_behind_calls_are_sent_elsewhere(snapshot: Snapshot, monkeypatch: py
     answer = ask(starlette_of(app), "/mutate", CREATE)
     assert (answer.status, answer.headers["retry-after"], answer.headers["connection"]) == (503, "1", "close")
     assert 'berth_requests_total{decision="shed",phase="mutate"} 1.0' in exposed(state)
+
+
+@pytest.mark.parametrize("path", ["/mutate/ignore", "/validate/ignore"])
+def test_far_behind_nothing_is_passed_over(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    """Where the API server stores what has no answer, a tenant could bring a 503 about: the object is denied."""
+    app = App(serving(snapshot))
+    monkeypatch.setattr(app.overload, "sheds", lambda now: True)
+    answer = ask(starlette_of(app), path, CREATE)
+    response = json.loads(answer.body)["response"]
+    assert (answer.status, response["allowed"], response["status"]["message"][:9]) == (200, False, "BERTH-008")
+    for refusal in (NO_ROOM, Refusal("shed", TOO_MANY)):
+        call = Call(b"POST", path.encode(), {b"content-type": b"application/json"}, 0.0, CREATE[:4096], len(CREATE), refusal=refusal)
+        for found in (answered(app, call), app.turned_away(call, TOO_MANY)):
+            assert json.loads(found.body)["response"]["status"]["code"] == 429

@@ -44,7 +44,7 @@ def owned(review: dict[str, Any], name: str, pod: str = "p", kind: str = "Job") 
 
 
 def answered(body: bytes, at: Snapshot, phase: Any = "mutate", decisions: Decisions | None = None) -> dict[str, Any]:
-    _, text = handlers.judged(phase, body, at, METRICS, None, decisions)
+    _, text = handlers.judged(phase, body, at, METRICS, decisions)
     response: dict[str, Any] = json.loads(text)["response"]
     return response
 

@@ -172,6 +172,22 @@ def test_what_would_take_too_long_is_refused_unread(phase: Phase, snapshot: Snap
     assert [(line["event"], line["refused"]) for line in lines] == [("too_large", True), ("too_large", False)]
 
 
+@pytest.mark.parametrize("names", [100, 2_000, 45_000])
+@pytest.mark.parametrize("phase", ["mutate", "validate"])
+def test_a_pod_that_asks_for_nothing_is_admitted_at_any_size(phase: Phase, names: int, snapshot: Snapshot) -> None:
+    """A condition sends large pods unread; beside one name of an accelerator, at any amount, the same pod is denied."""
+    document = json.loads(BODY)
+    amounts = {f"example.com/{number:05}": "1" for number in range(names)}
+    container: dict[str, Any] = {"name": "main"}
+    document["request"]["object"] = {"metadata": {"name": "p"}, "spec": {"containers": [container, {"name": "other"}]}}
+    allowed = []
+    for more in ({}, {"nvidia.com/mig-1g.5gb": "1"}):
+        container["resources"] = {"limits": amounts | more, "requests": amounts | more}
+        word, answer = handlers.judged(phase, json.dumps(document, separators=(",", ":")).encode(), snapshot, METRICS)
+        allowed.append((word, json.loads(answer)["response"]["allowed"]))
+    assert allowed == [("unmatched", True), ("refused", False)]
+
+
 @pytest.mark.parametrize("written", ["tolerations", "bytes"])
 def test_what_policies_add_counts_at_once(written: str, snapshot: Snapshot) -> None:
     """A pod near the limit is refused by the call that would write into it; else, once it is written, the next call would refuse it."""

@@ -20,7 +20,7 @@ from tests.support.generators.random_cluster import NAMESPACES
 from tests.support.generators.strategies import examples, randoms
 from webhook.admission import handlers, review
 from webhook.admission.decision_cache import Decisions, none_decided
-from webhook.admission.handlers import NotYet
+from webhook.admission.parking import NotYet
 from webhook.admission.review import ReviewError
 from webhook.telemetry import log
 from webhook.telemetry.metrics import Metrics
@@ -67,7 +67,7 @@ def in_use(changing: Changing, snapshot: Snapshot, namespace: str) -> bool:
     if there or not snapshot.by_labels:
         return True
     with pytest.raises(NotYet):
-        handlers.judged("mutate", body(Request(namespace=namespace, user="anna", pod={}), namespace), snapshot, METRICS)
+        handlers.judged("mutate", body(Request(namespace=namespace, user="anna", pod={}), namespace), snapshot, METRICS, waits=True)
     return False
 
 

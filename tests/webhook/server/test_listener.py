@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.calls.in_process import exchange, port, run, tls_contexts
+from tests.support.calls.in_process import StandIn, exchange, port, run, tls_contexts
 from tests.support.calls.server_process import ROOT
 from webhook.server import places
-from webhook.server.http import Answer, Call, Refusal, text_answer
+from webhook.server.http import Answer, Call, Later, Refusal, text_answer
 from webhook.server.limits import Limits
 from webhook.server.listener import MORE_FILES, StartError, listen, make_room
 from webhook.server.places import OPEN, SHAKING, SILENT, Holder
@@ -56,7 +56,7 @@ def test_room_that_the_system_does_not_give_is_an_error() -> None:
         make_room(hard)
 
 
-class Nothing:
+class Nothing(StandIn):
     """Answers every call with its path."""
 
     room = most = 1000
@@ -64,7 +64,7 @@ class Nothing:
     def begin(self, call: Call) -> Refusal | None:
         return None
 
-    def answer(self, call: Call) -> Answer:
+    def answer(self, call: Call, later: Later) -> Answer:
         return text_answer(200, call.path.decode())
 
     def lost(self, call: Call) -> None:

@@ -13,10 +13,10 @@ from functools import partial
 
 import pytest
 
-from tests.support.calls.in_process import port, received_answer, run
+from tests.support.calls.in_process import StandIn, port, received_answer, run
 from tests.testcluster.calls import PATIENCE
 from webhook.server import load_shedding
-from webhook.server.http import Answer, Call, Refusal, text_answer
+from webhook.server.http import Answer, Call, Later, Refusal, text_answer
 from webhook.server.limits import Limits
 from webhook.server.load_shedding import LoadShedding
 
@@ -72,7 +72,7 @@ class Turns:
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
-class Watching:
+class Watching(StandIn):
     """Answers whether a call is to be turned away. Its clock stands but for the second that a call to /stand-still takes."""
 
     room = most = 1000
@@ -85,7 +85,7 @@ class Watching:
     def begin(self, call: Call) -> Refusal | None:
         return None
 
-    def answer(self, call: Call) -> Answer:
+    def answer(self, call: Call, later: Later) -> Answer:
         if call.path == b"/stand-still":
             self.stands.set()
             assert self.goes_on.wait(PATIENCE)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.calls.in_process import exchange, port, run
+from tests.support.calls.in_process import StandIn, exchange, port, run
 from tests.support.calls.server_process import ROOT, Running, serving, until
 from tests.testcluster.calls import PATIENCE
 from webhook.server import requests
-from webhook.server.http import Answer, Call, Refusal, come_back, text_answer
+from webhook.server.http import Answer, Call, Later, Refusal, come_back, text_answer
 from webhook.server.limits import Limits
 
 REVIEW = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
@@ -168,7 +168,7 @@ def test_what_is_not_http_is_turned_away(server: Running) -> None:
     assert [event["event"] for event in server.events()].count("library") == 0
 
 
-class Echo:
+class Echo(StandIn):
     """An application that says what of a body it got, and remembers what else it was told."""
 
     room = 1000
@@ -181,7 +181,7 @@ class Echo:
     def begin(self, call: Call) -> Refusal | None:
         return self.refusal
 
-    def answer(self, call: Call) -> Answer:
+    def answer(self, call: Call, later: Later) -> Answer:
         if call.refusal is not None:
             return call.refusal.answer
         too_long = max(call.size, call.declared) > self.most
@@ -453,7 +453,7 @@ def test_answers_that_nobody_reads_are_not_piled_up(behind: bytes) -> None:
     cuts: list[str] = []
 
     class Long(Echo):
-        def answer(self, call: Call) -> Answer:
+        def answer(self, call: Call, later: Later) -> Answer:
             return text_answer(200, "x" * 2**24)
 
     async def ask_on() -> None:
@@ -472,7 +472,7 @@ def test_a_caller_that_reads_again_is_answered_on() -> None:
     """All of its calls, in order, none twice."""
 
     class Long(Echo):
-        def answer(self, call: Call) -> Answer:
+        def answer(self, call: Call, later: Later) -> Answer:
             return text_answer(200, f"{call.size} " + "x" * 2**20)
 
     async def read_late() -> bytes:

@@ -12,9 +12,9 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from tests.support.calls.in_process import port, run, tls_contexts
+from tests.support.calls.in_process import StandIn, port, run, tls_contexts
 from tests.testcluster.calls import PATIENCE
-from webhook.server.http import Answer, Call, Refusal, text_answer
+from webhook.server.http import Answer, Call, Later, Refusal, text_answer
 from webhook.server.limits import Limits
 from webhook.server.protocol import Protocol
 from webhook.server.server import Server
@@ -22,7 +22,7 @@ from webhook.server.server import Server
 REQUEST = b"POST /%d HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
 
 
-class Doubling:
+class Doubling(StandIn):
     """Answers with the body twice."""
 
     room = 10**7
@@ -31,7 +31,7 @@ class Doubling:
     def begin(self, call: Call) -> Refusal | None:
         return None
 
-    def answer(self, call: Call) -> Answer:
+    def answer(self, call: Call, later: Later) -> Answer:
         return text_answer(200, (call.body * 2).decode())
 
     def lost(self, call: Call) -> None:

@@ -15,13 +15,13 @@ from policies.values.untyped import map_at
 from policies.verdict import Remark, Verdict
 from policies.workloads.pods import describing
 from policies.workloads.queues import queue_verdict, queued
-from policies.workloads.queues.queued import MOST_TEMPLATES, Made, TooManyTemplates
+from policies.workloads.queues.queued import MOST_TEMPLATES, Made, TooLarge
 from webhook.admission import claim_review, review, warnings, workload_advice
 from webhook.admission.audit_annotations import audit_annotations
 from webhook.admission.decoding import Unreadable
 from webhook.admission.workload_advice import AROUND, Advised
 
-_UNREAD = (InputError, PodError, TooManyTemplates)
+_UNREAD = (InputError, PodError, TooLarge)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,9 @@ def _unreadable(error: Exception) -> Unreadable:
             return Unreadable(f"a template of request.object is not shaped like a pod's: {error}", f"write {error.wanted} there")
         case InputError():
             return Unreadable(f"request.object: {error.message}", "write it as its kind wants it")
-    return Unreadable(f"request.object has more than {MOST_TEMPLATES} pod templates", "write fewer of them")
+    return Unreadable(
+        f"request.object has more than {MOST_TEMPLATES} pod templates, or one too large to be judged", "write fewer or smaller ones"
+    )
 
 
 def answer(one: WorkloadReview, verdict: Verdict, phase: Phase, console_url: str = "") -> dict[str, Any]:

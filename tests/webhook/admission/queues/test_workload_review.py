@@ -182,7 +182,7 @@ def test_a_decision_on_a_controllers_pod_is_no_decision_on_anybodys() -> None:
     snapshot, decisions, allowed = world(REQUIRES), none_decided(), []
     for user in ("system:serviceaccount:kube-system:job-controller", "alice", ""):
         body = review(pod, ("v1", "Pod", "pods"), user=user)
-        _, answer = handlers.judged("validate", body, snapshot, Metrics("0"), None, decisions)
+        _, answer = handlers.judged("validate", body, snapshot, Metrics("0"), decisions)
         allowed.append(json.loads(answer)["response"]["allowed"])
     assert allowed == [True, False, False]
 
