@@ -123,7 +123,7 @@ class App:
         try:
             decision, answer = self._judged(route, call, waits=True) if refusal is None else self._kept_out(route, call, refusal)
         except NotYet as wait:
-            if self._replica.parking.takes(wait, lambda: self._resumed(route, call, later)):
+            if self._replica.parking.takes(wait, call.size, lambda: self._resumed(route, call, later)):
                 self._replica.metrics.in_flight.inc()
                 return None
             decision, answer = self._judged(route, call)

@@ -20,6 +20,8 @@ MOST = 256
 """The most calls that wait; further ones are answered at once."""
 MOST_OF_ONE = 16
 """The most of one namespace."""
+MOST_BYTES = 16 * 2**20
+"""The most bytes of all their bodies, which are usually some 5 KiB each."""
 
 
 class Handle(Protocol):
@@ -48,6 +50,7 @@ class NotYet(Exception):
 @dataclass(slots=True, eq=False)
 class _Parked:
     wait: NotYet
+    size: int
     resume: Callable[[], None]
     timer: Handle
 
@@ -59,17 +62,20 @@ class Parking:
         self._timer = timer
         self._parked: dict[_Parked, None] = {}
         self._of: Counter[str] = Counter()
+        self._bytes = 0
 
     def __len__(self) -> int:
         return len(self._parked)
 
-    def takes(self, wait: NotYet, resume: Callable[[], None]) -> bool:
-        """Return whether there is room for a call; if so, ``resume`` is called once it has arrived, or after ``WAIT``."""
-        if len(self._parked) >= MOST or self._of[wait.namespace] >= MOST_OF_ONE:
+    def takes(self, wait: NotYet, size: int, resume: Callable[[], None]) -> bool:
+        """Return whether there is room for a call of ``size`` bytes; if so, ``resume`` is called once what it waits for has arrived, or
+        after ``WAIT``."""
+        if len(self._parked) >= MOST or self._of.get(wait.namespace, 0) >= MOST_OF_ONE or self._bytes + size > MOST_BYTES:
             return False
-        parked = _Parked(wait, resume, self._timer(WAIT, lambda: self._leave(parked)))
+        parked = _Parked(wait, size, resume, self._timer(WAIT, lambda: self._leave(parked)))
         self._parked[parked] = None
         self._of[wait.namespace] += 1
+        self._bytes += size
         return True
 
     def look(self, snapshot: Snapshot) -> None:
@@ -81,6 +87,7 @@ class Parking:
 
     def _leave(self, parked: _Parked) -> None:
         del self._parked[parked]
+        self._bytes -= parked.size
         self._of[parked.wait.namespace] -= 1
         if not self._of[parked.wait.namespace]:
             del self._of[parked.wait.namespace]

@@ -8,7 +8,7 @@ from policies.catalog import Catalog
 from policies.policy import PolicySet
 from tests.support.generators.random_worlds import catalog
 from tests.support.snapshots import build
-from webhook.admission.parking import MOST, MOST_OF_ONE, WAIT, NotYet, Parking
+from webhook.admission.parking import MOST, MOST_BYTES, MOST_OF_ONE, WAIT, NotYet, Parking
 
 LAID: Catalog = catalog()
 SNAPSHOT = build(PolicySet(policies=(), templates=()), LAID)
@@ -39,8 +39,8 @@ class Clock:
                 timer.run()
 
 
-def parked(parking: Parking, resumed: list[str], namespace: str, *, arrived: bool = False) -> bool:
-    return parking.takes(NotYet(namespace, lambda _: arrived), lambda: resumed.append(namespace))
+def parked(parking: Parking, resumed: list[str], namespace: str, *, arrived: bool = False, size: int = 1) -> bool:
+    return parking.takes(NotYet(namespace, lambda _: arrived), size, lambda: resumed.append(namespace))
 
 
 def test_a_call_goes_on_after_a_second() -> None:
@@ -79,3 +79,12 @@ def test_a_namespace_has_its_places_and_a_replica_its_own() -> None:
     clock.ring(WAIT)
     assert len(resumed) == MOST
     assert parked(parking, resumed, "a")
+
+
+def test_the_bodies_that_wait_are_bounded_together() -> None:
+    """However few calls they are; what one held is free once it goes on."""
+    clock, resumed = Clock(), list[str]()
+    parking = Parking(clock)
+    assert [parked(parking, resumed, f"n{number}", size=MOST_BYTES // 4) for number in range(5)] == [True] * 4 + [False]
+    clock.ring(WAIT)
+    assert parked(parking, resumed, "a", size=MOST_BYTES)
