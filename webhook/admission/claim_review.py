@@ -42,6 +42,8 @@ class ClaimReview:
     """The name, else the generateName, else ""."""
     made: dict[str, Any]
     """The object as received."""
+    old: dict[str, Any] | None
+    """The object before an update."""
     dry_run: bool
 
     def request(self, phase: Phase) -> ClaimRequest:
@@ -90,6 +92,7 @@ def from_document(document: object) -> ClaimReview:
         kind=kind,
         name=_name(request, claim),
         made=claim,
+        old=old if isinstance(old := request.get("oldObject"), dict) and request.get("operation") == "UPDATE" else None,
         dry_run=request.get("dryRun") is True,
     )
 

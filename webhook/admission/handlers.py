@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 
 from policies import work_budget
-from policies.claims import judging
+from policies.claims import judging, reapplied
 from policies.engine import evaluate
 from policies.planning.devices import judges
 from policies.pods.projection import extract
@@ -80,6 +80,9 @@ def _queued(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics
 
 def _claim(phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, *, waits: bool) -> tuple[str, bytes]:
     asked = claim_review.from_document(document)
+    if asked.operation == "UPDATE":  # of a spec that can't be changed
+        again = Verdict(judged=False, patch=reapplied.patch(asked.old or {}, asked.made))
+        return "unmatched", orjson.dumps(claim_review.answer(asked, again, phase=phase, console_url=snapshot.console_url))
     size = asked.size()
     if size > MOST_READ:
         return _overgrown(phase, asked, size, snapshot)
