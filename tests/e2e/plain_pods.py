@@ -13,9 +13,9 @@ NEAR_MISSES = (
     "nvidia.com/gpucores",
     "nvidia.com/gpu.memory",
     "nvidia.com/mig",
-    "nvidia.com/mig-1g.10gbx",
-    "amd.com/gpumem",
-    "amd.com/gpu.vram",
+    "nvidia.com/migs-1g.10gb",
+    "amd.example/gpumem",
+    "aws.amazon.com/neuro",
     "gpu.intel.com/memory.max",
     "example.com/gpu",
     "d.example/n",
@@ -23,7 +23,8 @@ NEAR_MISSES = (
     "xnvidia.com/gpu",
     "nvidia.com.example/gpu",
 )
-"""resource names that look like an accelerator's and are none: shares of HAMi, labels, other vendors'"""
+"""resource names that look like an accelerator's and are none: shares of HAMi, labels, other vendors'. Those that begin as a pattern does
+(``amd.com/gpumem``) are sent, as docs/serving.md says."""
 ZEROS = ("0", 0, "0m", "0Ki", "0e3", "-0", "+0", "0.0")
 """amounts that ask for nothing, as templates write them"""
 

@@ -95,8 +95,11 @@ def plugged(world: Cluster, number: str) -> None:
 
 
 def keys(world: Cluster) -> set[str]:
-    """The labels that a new pod's required terms name."""
-    stored = world.api.create(POD, NAME)
+    """The labels that a new pod's required terms name; its denial, where what nodes show changes between its two calls."""
+    reply = world.api.try_create(POD, NAME)
+    if not reply.ok:
+        return {reply.message}
+    stored = reply.body
     world.api.delete(stored, grace=0)
     affinity = stored["spec"].get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution", {})
     return {one["key"] for term in affinity.get("nodeSelectorTerms", ()) for one in term["matchExpressions"]}

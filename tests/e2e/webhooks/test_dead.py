@@ -41,6 +41,14 @@ def berth(cluster: Cluster) -> Iterator[Berth]:
 
 
 @pytest.fixture
+def lenient(cluster: Cluster) -> Iterator[Berth]:
+    """The same with claims at Ignore."""
+    where = ("--listen", f"127.0.0.1:{free_port()}")
+    with registered(cluster, f"dead-{next(_number)}", POLICIES, *PLATFORM, *where, by=("--claims", "Ignore")) as started:
+        yield started
+
+
+@pytest.fixture
 def judged(berth: Berth, new_namespace: NewNamespace) -> str:
     """A namespace whose GPU pods wait for Berth."""
     return new_namespace({SCOPE: berth.name})
@@ -62,7 +70,16 @@ def gpu_pod(name: str, resource: str = "nvidia.com/gpu", where: str = "container
 def gpu_pods() -> list[Raw]:
     """One of each way to name a device."""
     resources = ("nvidia.com/gpu", "nvidia.com/mig-1g.10gb", "amd.com/gpu", "nvdia.com/gpu")
-    return [gpu_pod(f"gpu-{i}", name) for i, name in enumerate(resources)] + [gpu_pod("init", where="initContainers")]
+    named = [gpu_pod(f"gpu-{i}", name) for i, name in enumerate(resources)] + [gpu_pod("init", where="initContainers")]
+    return [*named, by_claim("claim")]
+
+
+def by_claim(name: str) -> Raw:
+    """A pod whose only device is a claim."""
+    pod = gpu_pod(name)
+    pod["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]
+    pod["spec"]["containers"][0]["resources"] = {"claims": [{"name": "gpu"}]}
+    return pod
 
 
 def of_template(api_version: str, kind: str, name: str) -> Raw:
@@ -111,7 +128,7 @@ def test_pods_without_accelerators_do_not_notice_that_berth_is_dead(
     before = counted(cluster)
     replies = in_turns(cluster, (judged, elsewhere), number)
     assert len(replies[judged]) == number
-    assert since(before, cluster) == {(EXCLUDED, entry, "CREATE"): number for entry in (*PODS, *CLAIMS)}
+    assert since(before, cluster) == {(EXCLUDED, entry, "CREATE"): number for entry in PODS}
     assert_unaffected(replies[judged], replies[elsewhere])
 
 
@@ -130,15 +147,15 @@ def test_gpu_pods_are_refused_with_the_api_servers_message_while_berth_is_dead(c
     assert cluster.api.list("v1", "Pod", judged) == []
 
 
-def test_pods_whose_only_device_is_a_claim_are_stored_and_counted_while_berth_is_dead(cluster: Cluster, berth: Berth, judged: str) -> None:
+def test_with_claims_at_ignore_pods_with_some_are_stored_and_counted_while_berth_is_dead(
+    cluster: Cluster, lenient: Berth, new_namespace: NewNamespace
+) -> None:
     """Their entries fail open, and the API server says how often."""
-    kill(cluster, berth)
+    namespace = new_namespace({SCOPE: lenient.name})
+    kill(cluster, lenient)
     before = counted(cluster)
     for i in range(3):
-        pod = gpu_pod(f"claims-{i}")
-        pod["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]
-        pod["spec"]["containers"][0]["resources"] = {"claims": [{"name": "gpu"}]}
-        cluster.api.create(pod, judged)
+        cluster.api.create(by_claim(f"claims-{i}"), namespace)
     risen = since(before, cluster)
     assert {key: number for key, number in risen.items() if key[0] in (FAIL_OPEN, REFUSED)} == {(FAIL_OPEN, e, ""): 3 for e in CLAIMS}
 
