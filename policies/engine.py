@@ -19,7 +19,7 @@ from policies.patch import applied, standing
 from policies.patch.standing import Standing
 from policies.planning import defaults, plan
 from policies.planning.plan import Plan, Subject
-from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS, annotated_fraction
+from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS, annotated_fraction, fraction_keys
 from policies.pods.projection import extract
 from policies.pods.view import Pod, Raw
 from policies.reasons import no_place, scale_from_zero
@@ -145,7 +145,7 @@ def _asks_anew(about: Subject) -> bool:
     if not annotated_fraction(about.pod):
         return False
     old, now = (pod.annotations for pod in (Pod(about.request.old_pod or {}), about.pod))
-    return any(old.get(key) != now.get(key) for key in (*FRACTIONS, FRACTION_DEVICES))
+    return any(old.get(key) != now.get(key) for key in (*FRACTIONS, *fraction_keys(now), FRACTION_DEVICES))
 
 
 class Judged(NamedTuple):

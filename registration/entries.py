@@ -182,11 +182,12 @@ def _new_pods(catalog: Catalog, phase: Phase, chosen: Chosen) -> list[Entry]:
 
 def _made_claims(catalog: Catalog, phase: Phase, failure_policy: FailurePolicy) -> Entry:
     """Return the entry for new claims, in every version, since each may be the only one served. Their spec
-    can't be changed."""
+    can't be changed: /mutate is called for an update that would, as one that is applied again does."""
+    operations: list[Operation] = ["CREATE", "UPDATE"] if phase == "mutate" else ["CREATE"]
     return Entry(
         name=f"{phase}.claims-made",
         path=f"/{phase}",
-        rules=[_rule(["CREATE"], "resource.k8s.io", ["v1", "v1beta2", "v1beta1"], ["resourceclaims", "resourceclaimtemplates"])],
+        rules=[_rule(operations, "resource.k8s.io", ["v1", "v1beta2", "v1beta1"], ["resourceclaims", "resourceclaimtemplates"])],
         conditions={"asks-for-what-may-be-an-accelerator": match_conditions.made_claims(catalog)},
         failure_policy=failure_policy,
     )

@@ -22,7 +22,7 @@ from textwrap import indent
 
 from policies.catalog import Catalog, Workload
 from policies.catalog.parse.kinds import paths_of
-from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS
+from policies.pods.permissions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS
 from policies.pods.queue_systems import KEPT_ANNOTATIONS, KEPT_LABELS, SYSTEMS
 from policies.pods.view import MIRROR
 
@@ -32,6 +32,8 @@ WIDTH = 100
 """The most characters of a line of names."""
 MOST_CONTAINERS = 200
 """The most containers of a list that are walked; the largest pods observed have thirty."""
+MOST_ANNOTATIONS = 200
+"""The most annotations that are walked."""
 MOST_NAMES = 16
 """The most resource names of a container's limits, or of its requests, that are walked."""
 
@@ -44,6 +46,7 @@ TOLERATIONS_CHANGED = "object.?spec.?tolerations.orValue(null) != oldObject.?spe
 RESIZED = 'request.?subResource.orValue("") == "resize"'
 """True for the resize subresource, through which alone amounts of cpu and memory of a running pod are
 changed (KEP-1287)."""
+OWNED_ANEW = "object.?metadata.?ownerReferences.orValue(null) != oldObject.?metadata.?ownerReferences.orValue(null)"
 MADE_BY_NO_CONTROLLER = """\
 [?object.?metadata.?ownerReferences].all(owners, owners == null ||
   !owners.exists(owner, owner.?controller.orValue(false) == true))"""
@@ -127,10 +130,16 @@ def prefixes(pattern: str) -> list[str]:
     return [re.sub(r"\\(\W)", r"\1", match[0]) for match in found if match]
 
 
+_ENDS = "(\n    " + " ||\n    ".join(f"key.endsWith('{end}')" for end in FRACTION_ENDS) + "\n  )"
+
+
 def fractions(pod: str = "object") -> str:
     """Return the test that the pod or template asks for a fraction of a GPU by annotation."""
-    keys = ", ".join(map(text, FRACTIONS))
-    return f"[{keys}].exists(key, {pod}.?metadata.?annotations[?key].hasValue())"
+    return f"""\
+[?{pod}.?metadata.?annotations].exists(annotations, annotations != null && (
+  annotations.size() > {MOST_ANNOTATIONS} ||
+  annotations.exists(key, {_among("key", FRACTIONS)} || {_ENDS})
+))"""
 
 
 def claims(pod: str = "object") -> str:
@@ -144,12 +153,13 @@ def judged(catalog: Catalog, pod: str = "object", *, with_claims: bool = True) -
 
 
 def made_claims(catalog: Catalog) -> str:
-    """Return the test that a claim or template asks for a class that may be of accelerators.
+    """Return the test that a claim or template is new, or has another spec, and asks for a class that may be of accelerators.
 
     That is any class but those that are named like other drivers.
     """
     others = indent(_list([text(driver) for driver in sorted(catalog.other_drivers)]), " " * 8).lstrip()
     return f"""\
+(oldObject == null || object.?spec.orValue(null) != oldObject.?spec.orValue(null)) &&
 [?object.?spec.?devices.?requests, ?object.?spec.?spec.?devices.?requests].exists(requests, requests != null &&
   requests.exists(request,
     [dyn([request]), dyn([?request.?exactly]), ?request.?firstAvailable].exists(choices, choices != null &&
@@ -167,6 +177,12 @@ def updated(catalog: Catalog) -> str:
     for where, of_queues in (("annotations", (*KEPT_ANNOTATIONS, *FRACTIONS, FRACTION_DEVICES)), ("labels", KEPT_LABELS)):
         if keys := [text(key) for key in (*(p.key for p in catalog.protections if p.where == where), *of_queues)]:
             tests.append(_any_changed(where, keys))
+    ends = f"{_ENDS} && annotations[key] != oldObject.?metadata.?annotations[?key].orValue(null)"
+    tests.append(f"""\
+[?object.?metadata.?annotations].exists(annotations, annotations != null && (
+  annotations.size() > {MOST_ANNOTATIONS} ||
+  annotations.exists(key, {ends})
+))""")
     return " ||\n".join([*tests, RESIZED])
 
 
@@ -191,9 +207,9 @@ def changed(workloads: Iterable[Workload]) -> str:
 
 
 def requeued(workloads: Iterable[Workload]) -> str:
-    """Return the test that a workload is new, or that what tells its pods or its queue changed."""
+    """Return the test that a workload is new, or that what tells its pods, its owner or its queue changed."""
     keys = {where: [text(system.key) for system in SYSTEMS if system.where == where] for where in ("labels", "annotations")}
-    return " ||\n".join([changed(workloads), *(_any_changed(where, listed) for where, listed in keys.items())])
+    return " ||\n".join([changed(workloads), OWNED_ANEW, *(_any_changed(where, listed) for where, listed in keys.items())])
 
 
 def asked_in(catalog: Catalog, workloads: Iterable[Workload], *, with_claims: bool = True) -> str:

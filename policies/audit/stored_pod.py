@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from policies.catalog import Catalog
-from policies.pods.permissions import FRACTIONS
+from policies.pods.permissions import fraction_keys
 from policies.pods.projection import PARTS, Reads, extract, reads
 from policies.pods.view import MIRROR, OF_NO_CLASS, Raw
 from policies.request import Request
@@ -129,7 +129,7 @@ def may_hold_devices(value: Mapping[str, Any]) -> bool:
     """Return whether a pod asks for an extended resource of any name, for a claim, or for a part of a GPU by
     annotation: what the catalog knows of it is asked later, when policies are."""
     spec = map_at(value, "spec")
-    if spec.get("resourceClaims") or not map_at(value, "metadata", "annotations").keys().isdisjoint(FRACTIONS):
+    if spec.get("resourceClaims") or fraction_keys(map_at(value, "metadata", "annotations")):
         return True
     for field in ("containers", "initContainers"):
         for container in maps_in(spec.get(field)):

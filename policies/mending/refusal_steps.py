@@ -17,7 +17,7 @@ from policies.mending.steps import Deed, Step, Steps
 from policies.messages import At, Phrase
 from policies.patch.json_tree import value_at
 from policies.pods.annotations import OPT_OUT, SLICE
-from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS
+from policies.pods.permissions import FRACTION_DEVICES, fraction_keys
 from policies.pods.queue_systems import SYSTEMS
 from policies.pods.view import DEADLINE, GRACE
 from policies.scheduling.blockers import TOLERATIONS
@@ -129,7 +129,7 @@ def _at(path: Path, texts: list[str], numbers: list[int], advised: Iterable[Path
             yield _step("write", [put(path, text, "replace")])
         yield _step("unwrite", [remove(path)])
     elif path == _ANNOTATIONS:
-        written = [key for key in (*FRACTIONS, FRACTION_DEVICES) if key in (value_at(pod, path) or ())]
+        written = [key for key in (value_at(pod, path) or ()) if key == FRACTION_DEVICES or fraction_keys([key])]
         if written:
             yield _step("unwrite", [remove((*path, key)) for key in written])
     elif (path[:2] == TOLERATIONS and len(path) == 3 and present) or (path == _NODE_NAME and present):

@@ -19,7 +19,7 @@ from policies.catalog import Catalog, Resource
 from policies.facts.device_requests import Choice, Claim
 from policies.pods import unlisted_accelerators
 from policies.pods.interval import ANY_NUMBER, NONE, ONE, Count, of_amounts
-from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS, annotated_fraction
+from policies.pods.permissions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS, annotated_fraction, fraction_keys
 from policies.pods.view import Container, Pod, Raw, asks
 from policies.state.snapshot import Facts, Snapshot
 
@@ -196,15 +196,17 @@ def of_claim(claim: Claim, snapshot: Snapshot) -> Count:
 
 def fraction(pod: Pod) -> Count:
     """Return the devices of which KAI or Run:ai gives the pod a part: one, or as many as its annotation
-    requests. An annotation that is no part of one device, or that cannot be read, may stand for any
-    number."""
-    if not any(name in pod.annotations for name in FRACTIONS):
+    requests, for each container that its annotations name. An annotation that is no part of one device, or that
+    cannot be read, may stand for any number."""
+    keys = fraction_keys(pod.annotations)
+    if not keys:
         return NONE
+    containers = {key.removesuffix(end) for key in keys for end in FRACTION_ENDS if key.endswith(end)}
     number = str(pod.annotations.get(FRACTION_DEVICES, "1"))
     part = str(pod.annotations.get(FRACTIONS[0], "1"))
     if not _NUMBER.fullmatch(number) or not _PART.fullmatch(part):
         return Count(1, None)
-    return Count(int(number), int(number)) | ONE
+    return Count(int(number), max(1, len(containers)) * int(number)) | ONE
 
 
 _NUMBER = re.compile(r"[0-9]{1,9}")

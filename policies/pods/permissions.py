@@ -11,7 +11,7 @@ DaemonSet's author is a tenant too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -33,6 +33,9 @@ Caller = Literal["daemon", "node", ""]
 FRACTIONS = ("gpu-fraction", "gpu-memory")
 """Annotations of KAI and Run:ai that stand for a part of a GPU without a resource."""
 _FRACTIONS = frozenset(FRACTIONS)
+FRACTION_ENDS = (".gpu-memory.request", ".gpu-memory.limit", ".gpu-memory.portion.limit")
+"""Ends of KAI's annotations about one container, ``nvidia.com/container.NAME.gpu-memory.request``; what is before the container's name can
+be configured (kai-scheduler pkg/common/constants, NvFractions; kai-scheduler#2041, #2072)."""
 FRACTION_DEVICES = "gpu-fraction-num-devices"
 """Annotation of KAI: the number of GPUs of which the pod gets that part (kai-scheduler
 pkg/common/constants)."""
@@ -197,9 +200,14 @@ def joined(actor: Actor, scheduler: str, queues: tuple[str, ...]) -> Actor:
     return meet(actor, _FLAVORED["slurm-bridge"]) if "slurm-bridge" in queues else actor
 
 
+def fraction_keys(annotations: Iterable[str]) -> list[str]:
+    """Return the keys of annotations by which a pod asks for a part of a GPU."""
+    return [key for key in annotations if key in _FRACTIONS or key.endswith(FRACTION_ENDS)]
+
+
 def annotated_fraction(pod: Pod) -> bool:
     """Return whether the pod asks KAI or Run:ai for a part of a GPU."""
-    return not _FRACTIONS.isdisjoint(pod.annotations)
+    return bool(fraction_keys(pod.annotations))
 
 
 def is_fraction(pod: Pod) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 from policies.catalog import Catalog
 from policies.catalog.reserved_keys import Where
 from policies.pods import mounts
-from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS, KUEUE_LABELS, SHARING_WORDS
+from policies.pods.permissions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS, KUEUE_LABELS, SHARING_WORDS
 from policies.pods.queue_systems import ANNOTATIONS as QUEUE_ANNOTATIONS
 from policies.pods.queue_systems import LABELS as QUEUE_LABELS
 from policies.pods.view import DEADLINE, GRACE, MIRROR, PROBES, Raw
@@ -184,7 +184,7 @@ def _annotations(annotations: Raw, keys: frozenset[str], read: Reads) -> Raw:
     return {
         key: annotations[key]
         for key in annotations
-        if key in keys or key.startswith(READ) or (key.startswith(reserved) and key not in right)
+        if key in keys or key.startswith(READ) or key.endswith(FRACTION_ENDS) or (key.startswith(reserved) and key not in right)
     }
 
 

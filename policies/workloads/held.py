@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from policies.pods.permissions import FRACTIONS
+from policies.pods.permissions import fraction_keys
 from policies.state.snapshot import Snapshot
 from policies.values.quantity import QuantityError, parse
 from policies.verdict import Path
@@ -132,8 +132,9 @@ class _Search:
 
 def _fractions(metadata: Any, path: Path) -> Iterator[Held]:
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    for name in FRACTIONS:
-        if isinstance(annotations, dict) and annotations.get(name) is not None:
+    written = annotations if isinstance(annotations, dict) else {}
+    for name in fraction_keys(written):
+        if written[name] is not None:
             yield Held((*path, "annotations", name), f"the annotation {name}")
 
 

@@ -56,7 +56,7 @@ def test_what_is_printed_is_what_is_meant(capsys: pytest.CaptureFixture[str]) ->
     text = printed(capsys)
     assert list(yaml.safe_load_all(text)) == list(manifests(catalog(), Service()))
     assert max(map(len, text.splitlines())) < 160
-    assert "    expression: |-\n      [?object." in text
+    assert "    expression: |-\n      object.?spec" in text
 
 
 def test_the_head_says_how_to_apply_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

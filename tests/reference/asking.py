@@ -23,6 +23,8 @@ Span = tuple[int, int | None]
 OPEN: Span = (0, None)
 PARTS = ("gpu-fraction", "gpu-memory")
 """annotations by which KAI and Run:ai give a pod a part of a GPU"""
+PARTS_OF = (".gpu-memory.request", ".gpu-memory.limit", ".gpu-memory.portion.limit")
+"""ends of KAI's annotations for one container"""
 HAMI = {
     "nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores",
     "volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage", "volcano.sh/vgpu-cores",
@@ -196,7 +198,7 @@ def shared_in_class(device_class: str, catalog: Catalog, cluster: ClusterFacts) 
 
 
 def by_annotation(pod: Raw) -> bool:
-    return any(name in pods.metadata(pod, "annotations") for name in PARTS)
+    return any(name in PARTS or name.endswith(PARTS_OF) for name in pods.metadata(pod, "annotations"))
 
 
 def in_part(pod: Raw) -> bool:
@@ -212,7 +214,8 @@ def parted(pod: Raw) -> Span:
     count, part = str(annotations.get("gpu-fraction-num-devices", "1")), str(annotations.get("gpu-fraction", "1"))
     if not (count.isascii() and count.isdecimal() and len(count) <= MOST_DIGITS) or not _is_a_part(part):
         return 1, None
-    return max(1, int(count)), max(1, int(count))
+    containers = {name[: -len(end)] for name in annotations for end in PARTS_OF if name.endswith(end)}
+    return max(1, int(count)), max(1, int(count) * max(1, len(containers)))
 
 
 def _is_a_part(text: str) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 from policies.policy import Queue, Queues
 from tests.reference import pods
 from tests.reference.actors import row
+from tests.reference.asking import by_annotation
 from tests.reference.case import Case
 
 Raw = dict[str, Any]
@@ -74,7 +75,7 @@ class Queued(Case):
     def may_move(self) -> bool:
         """Nobody pinned it, and no fraction or word about sharing says that another scheduler has it."""
         parts = self.asked and (self.asking.in_part or not self.row.chooses)
-        return pods.pinned(self.pod) is None and not parts and not any(key in self.annotations for key in ("gpu-fraction", "gpu-memory"))
+        return pods.pinned(self.pod) is None and not parts and not by_annotation(self.pod)
 
     def by_daemon_controller(self) -> bool:
         daemon = ("system:serviceaccount:kube-system:daemon-set-controller", "system:kube-controller-manager")

@@ -30,7 +30,7 @@ def test_when_berth_is_called() -> None:
         for name, one in WEBHOOKS.items()
     ] == [
         ("mutate.pods.berth.dev", "/mutate", ["CREATE"], "Fail", 5),
-        ("mutate.claims-made.berth.dev", "/mutate", ["CREATE"], "Fail", 5),
+        ("mutate.claims-made.berth.dev", "/mutate", ["CREATE", "UPDATE"], "Fail", 5),
         ("validate.pods.berth.dev", "/validate", ["CREATE"], "Fail", 5),
         ("validate.claims-made.berth.dev", "/validate", ["CREATE"], "Fail", 5),
         ("validate.updates.berth.dev", "/validate/ignore", ["UPDATE"], "Ignore", 5),

@@ -174,11 +174,16 @@ def test_claims_for_what_may_be_an_accelerator(typed: bool) -> None:
     assert [(one.called, dict(one.errors)) for one in answers] == [(MADE if called else NOTHING, {}) for _, called in OF_CLAIMS]
 
 
-def test_what_changes_in_a_claim_is_not_judged() -> None:
-    """Its spec can't change; its status, finalizers and labels never wait for Berth."""
-    made = claim(exactly())
-    asked = [of_claim(made, old=made, operation="UPDATE"), of_claim(made, old=made, operation="UPDATE", subresource="status")]
-    assert [one.called for one in judge(asked)[1]] == [NOTHING, NOTHING]
+def test_an_update_of_a_claim_is_sent_where_its_spec_would_change() -> None:
+    """As one that is applied again does; its status, finalizers and labels never wait for Berth."""
+    made, other = claim(exactly()), claim(exactly(count=2))
+    asked = [
+        of_claim(made, old=made, operation="UPDATE"),
+        of_claim(made, old={**made, "metadata": {"name": "gpus", "labels": {"a": "b"}}}, operation="UPDATE"),
+        of_claim(made, old=other, operation="UPDATE"),
+        of_claim(made, old=other, operation="UPDATE", subresource="status"),
+    ]
+    assert [one.called for one in judge(asked)[1]] == [NOTHING, NOTHING, {"mutate.claims-made"}, NOTHING]
 
 
 def test_the_largest_claims_are_within_the_budget() -> None:

@@ -47,12 +47,13 @@ def test_new_workloads() -> None:
 
 
 def test_changed_workloads() -> None:
-    """Judged if a queue or a template changed; what else changes is nobody's business here."""
+    """Judged if a queue, an owner or a template changed; what else changes is nobody's business here."""
     changes = [
         (job(labels={LABEL: "a"}), job(), True),
         (job(labels={"kai.scheduler/queue": "a"}), job(labels={"kai.scheduler/queue": "b"}), True),
         (job(annotations={"slurmjob.slinky.slurm.net/partition": "a"}), job(), True),
         (job(gpus=0), job(), True),
+        (job(owner=True), job(), True),
         (job(labels={"team": "a"}), job(labels={"team": "b"}), False),
         (job(), job(), False),
     ]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from policies.catalog import Catalog
 from policies.messages import Phrase, phrase
-from policies.pods.permissions import FRACTIONS
+from policies.pods.permissions import FRACTION_ENDS, FRACTIONS
 from policies.state.snapshot import Snapshot
 from policies.verdict import Remark
 from policies.work_budget import MOST
@@ -64,7 +64,7 @@ def _names(catalog: Catalog) -> tuple[bytes, ...]:
             begun += [known.name] if known.name is not None else prefixes(known.pattern.pattern)
         except PatternError:
             begun.append("")
-    return tuple(name.encode() for name in (*begun, *catalog.misspellings, *FRACTIONS, '"resourceClaims"'))
+    return tuple(name.encode() for name in (*begun, *catalog.misspellings, *FRACTIONS, *FRACTION_ENDS, '"resourceClaims"'))
 
 
 def head_of(body: bytes) -> Head | None:

@@ -132,7 +132,7 @@ class _Calls:
             buckets=BUCKETS,
             registry=registry,
         )
-        self.in_flight = Gauge("berth_requests_in_flight", "Calls whose body has not come whole, and those that wait inside Berth.", registry=registry)
+        self.in_flight = Gauge("berth_requests_in_flight", "Calls whose body has not come whole, and those that wait.", registry=registry)
         self.cuts = Counter(
             "berth_connections_cut_total",
             "Connections that Berth ended: handshake, idle, slow, too large a head, unread answers, too many, not HTTP.",

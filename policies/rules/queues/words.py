@@ -16,7 +16,7 @@ from policies.nearest import nearest
 from policies.objects.wording import cut
 from policies.planning.plan import Plan
 from policies.pods.interval import NONE
-from policies.pods.permissions import FRACTIONS
+from policies.pods.permissions import fraction_keys
 from policies.pods.queue_systems import KAI
 from policies.pods.view import DEFAULT_SCHEDULER
 from policies.request import Request
@@ -50,7 +50,7 @@ def _part(plan: Plan) -> Iterator[Remark]:
     """
     if plan.asked or plan.devices.fraction == NONE or plan.pod.scheduler not in ("", DEFAULT_SCHEDULER):
         return
-    path: Path = ("metadata", "annotations", next(name for name in FRACTIONS if name in plan.pod.annotations))
+    path: Path = ("metadata", "annotations", fraction_keys(plan.pod.annotations)[0])
     found = phrase("fact", path=At(path), scheduler=DEFAULT_SCHEDULER, field=At(("spec", "schedulerName")), kai=KAI.scheduler)
     yield Remark(code="BERTH-256", found=found, rule=NAME, about=path)
 

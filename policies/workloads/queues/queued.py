@@ -148,8 +148,10 @@ def _past(made: Made, about: Subject, merged: MergedQueues, required: Required) 
         system = SLURM  # whose own webhook gives pods to its scheduler
     if system is not None and required.of(system):
         return _of_system(made, system, required, by_controller=by_controller)
-    if not required.of(KUEUE) or made.known.kueue is None or (by_controller and has_parent(made.value, made.catalog, KUEUE)):
+    if not required.of(KUEUE) or made.known.kueue is None:
         return None  # its pods, or the workloads that it makes, are judged themselves
+    if has_parent(made.value, made.catalog, KUEUE):  # Kueue holds back the owner and not this, whoever wrote it
+        return None if by_controller else Past(how="owner", system=KUEUE, about=_OWNERS)
     value = said(made, KUEUE)
     if isinstance(value, str) and value:
         return None if required.admits(KUEUE, value) else Past(how="kueue queue", system=KUEUE, about=KUEUE.path, value=value)

@@ -40,6 +40,7 @@ NOT_OF_FIELDS = (
     "actors/claims-only-unknown-refusals",
     "actors/forged-claim-refusals",
     "device_counts/a-fraction-by-hami-under-whole-gpus-only",
+    "device_counts/a-fraction-by-container-is-counted",
     "device_counts/a-fraction-of-many-gpus-counts-each",
     "queue/required-of-kueue",
     "queue/required-of-kueue-and-a-gate-that-nobody-lifts",

@@ -187,8 +187,7 @@ def test_a_part_by_name_is_chosen_no_nodes(name: str) -> None:
 @pytest.mark.parametrize(
     "key",
     [
-        "gpu-fraction-container-name", "gpu-memory.limit", "gpu-sm-percentage", "nvidia.com/container.main.gpu-memory.request",
-        "kai.scheduler/container.main.gpu-memory.portion.limit", "nvidia.com/use-gputype", "nvidia.com/nouse-gputype",
+        "gpu-fraction-container-name", "gpu-memory.limit", "gpu-sm-percentage", "nvidia.com/use-gputype", "nvidia.com/nouse-gputype",
         "nvidia.com/use-gpuuuid", "nvidia.com/vgpu-mode", "volcano.sh/vgpu-mode", "hami.io/gpu-scheduler-policy",
     ],
 )  # fmt: skip

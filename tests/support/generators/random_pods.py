@@ -189,6 +189,8 @@ _ANNOTATIONS: tuple[tuple[str, str], ...] = (
     ("gpu-fraction", "1.5"),
     ("gpu-fraction", "half"),
     ("gpu-memory", "4000"),
+    ("nvidia.com/container.c.gpu-memory.request", "20Gi"),
+    ("nvidia.com/container.d.gpu-memory.limit", "x"),
     ("gpu-fraction-num-devices", "4"),
     ("other", "é\n"),
     ("kubernetes.io/config.mirror", "h"),

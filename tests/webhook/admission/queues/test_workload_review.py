@@ -155,6 +155,18 @@ def test_a_parent_is_believed_of_a_controller_alone() -> None:
     assert "BERTH-144" in refused(of_a_set, REQUIRES)
 
 
+def test_an_owner_that_its_author_wrote_is_denied() -> None:
+    """Kueue holds back the owner of a kind that it knows in place of this, whether there is one or not; also if it is added later."""
+    named = {LABEL: "team-a"}
+    forged, made = job(named, owner=("jobset.x-k8s.io/v1alpha2", "JobSet")), job(named)
+    assert refused(made, REQUIRES) == ""
+    assert "names an owner" in refused(forged, REQUIRES)
+    assert "names an owner" in refused(forged, REQUIRES, old=made)
+    assert refused(forged, REQUIRES, old=forged) == ""
+    assert refused(forged, REQUIRES, user="system:serviceaccount:jobset-system:jobset-controller-manager") == ""
+    assert refused(job(named, owner=("example.com/v1", "Fleet")), REQUIRES) == ""
+
+
 def test_queues_that_a_workload_says_for_its_pods() -> None:
     """KAI reads the topmost owner's label before the pod's, Slurm bridge the owner's annotation alone."""
     kai, slurm = {"require": {"queue": {"kai": ["a"]}}}, {"require": {"queue": {"slurm": ["a"]}}}
