@@ -148,10 +148,10 @@ class Snapshot:
         """Return whether the devices of a DeviceClass are accelerators.
 
         All are except those whose class names a driver that is not an accelerator's. The class's own name
-        does not count: whoever creates a class may choose it.
+        counts only where the class can't be read: whoever creates a class may choose it, which no tenant can.
         """
         known = self.cluster.device_classes.get(device_class)
-        return known is None or self.catalog.is_accelerator_driver(known.driver)
+        return self.catalog.is_accelerator_driver(device_class if known is None else known.driver)
 
     def class_vendor(self, device_class: str) -> str:
         """Return the vendor of the devices of a DeviceClass, or "" if it is not known."""

@@ -171,7 +171,7 @@ def driver(device_class: str, cluster: ClusterFacts) -> str:
 def is_accelerator(device_class: str, catalog: Catalog, cluster: ClusterFacts) -> bool:
     """All but those whose class says that its driver is another's: its name says nothing."""
     known = cluster.device_classes.get(device_class)
-    return known is None or catalog.is_accelerator_driver(known.driver)
+    return catalog.is_accelerator_driver(device_class if known is None else known.driver)
 
 
 def vendor_of_class(device_class: str, catalog: Catalog, cluster: ClusterFacts) -> str:
