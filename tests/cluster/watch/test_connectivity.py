@@ -6,8 +6,10 @@ import asyncio
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from cluster.client.api_client import Access, Client
-from cluster.watch import backoff
+from cluster.watch import backoff, connectivity
 from cluster.watch.connectivity import Connectivity
 from cluster.watch.kinds import KINDS
 from tests.support.cluster.collecting_store import run, until
@@ -33,6 +35,23 @@ def test_a_gate_that_nobody_doubts_asks_nothing(tmp_path: Path) -> None:
             gate.doubt()
             await asyncio.gather(*(gate.passing() for _ in range(50)))
             assert (api.counts["version"], gate.open) == (1, True)
+
+    run(work())
+
+
+def test_an_outage_is_counted_when_it_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waits between tries begins anew then; a doubt that is over at once is none."""
+    clock = [100.0]
+    monkeypatch.setattr("cluster.watch.connectivity.time.monotonic", lambda: clock[0])
+
+    async def work() -> None:
+        async with serving(FakeApi(NODE), tmp_path) as client:
+            gate = Connectivity(client)
+            for seconds, outages in ((connectivity.OUTAGE / 2, 0), (connectivity.OUTAGE, 1), (0, 1)):
+                gate.doubt()
+                clock[0] += seconds
+                await gate.passing()
+                assert gate.outages == outages
 
     run(work())
 

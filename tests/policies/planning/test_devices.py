@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from policies.catalog import Resource
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import Choice, Claim, DeviceClass
 from policies.planning import devices
@@ -112,6 +113,7 @@ def test_a_share_is_known_as_far_as_models_agree() -> None:
     """By compute or by memory, whichever is more; of a slice of no known model it may be nearly nothing, or all."""
     shares = {name: devices.share(resource, CATALOG) for name in ("mig-7g.80gb", "mig-9g.999gb") if (resource := _resource(name))}
     assert shares == {"mig-7g.80gb": (Fraction(1), Fraction(1)), "mig-9g.999gb": (Fraction(0), Fraction(1))}
+    assert devices.share(Resource(name="amd.com/gpu", vendor="amd", kind="gpu"), CATALOG) == (Fraction(1), Fraction(1))
     for profile, (least, most) in CATALOG.slice_shares.items():
         assert 0 < least <= most <= 1, profile
 
