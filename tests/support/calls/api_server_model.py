@@ -138,7 +138,7 @@ class Cluster:
         self.timers: list[Timer] = []
 
     def _updater(self) -> Updater:
-        return Updater(catalog(), Options(queues=("kueue",) if self.chosen.queues else ()))
+        return Updater(catalog(), Options(platforms=("gfd",), queues=("kueue",) if self.chosen.queues else ()))
 
     def _server(self) -> Server:
         replica = Replica(limits=Limits(), metrics=Metrics("0"), parking=Parking(self._timer))

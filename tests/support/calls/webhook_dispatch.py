@@ -7,6 +7,7 @@ import json
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from threading import Timer
 from typing import Any
 
@@ -86,11 +87,8 @@ def judge(
     namespaces: Sequence[str] = (NAMESPACE,),
 ) -> tuple[list[str], list[Dispatch]]:
     """Why the manifests would be refused, and what would be called for each request."""
-    given = laid or catalog(), target or Service(), ca, chosen or Chosen()
-    mutating, validating = manifests(*given)
-    if (before := configurations.first(*given)) is not None:
-        mutating = {**mutating, "webhooks": [*before["webhooks"], *mutating["webhooks"]]}
-    first = json.dumps({"mutating": mutating, "validating": validating, "namespaces": list(namespaces)})
+    where, chosen = target or Service(), chosen or Chosen()
+    first = _of_the_shipped(where, ca, chosen, tuple(namespaces)) if laid is None else _registration(laid, where, ca, chosen, namespaces)
     program = _program_for(first)
     try:
         answers = program.answers(request.line() for request in asked)
@@ -98,6 +96,19 @@ def judge(
         _programs.pop(first).end()
         raise
     return program.checked["invalid"] or [], [_dispatch(answer) for answer in answers]
+
+
+@cache
+def _of_the_shipped(target: Service | Url, ca: bytes | None, chosen: Chosen, namespaces: tuple[str, ...]) -> str:
+    return _registration(catalog(), target, ca, chosen, namespaces)
+
+
+def _registration(laid: Catalog, target: Service | Url, ca: bytes | None, chosen: Chosen, namespaces: Sequence[str]) -> str:
+    """The program's first line."""
+    mutating, validating = manifests(laid, target, ca, chosen)
+    if (before := configurations.first(laid, target, ca, chosen)) is not None:
+        mutating = {**mutating, "webhooks": [*before["webhooks"], *mutating["webhooks"]]}
+    return json.dumps({"mutating": mutating, "validating": validating, "namespaces": list(namespaces)})
 
 
 class _ConditionProgram:

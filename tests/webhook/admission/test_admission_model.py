@@ -6,7 +6,6 @@ where the replica that is called is gone.
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -162,7 +161,6 @@ class Admission(RuleBasedStateMachine):
         self.chosen = Chosen(queues=True) if queues else DEFAULT
         self.cluster = cluster(replicas, self.chosen, seed, QUEUE if queues else POLICY)
         self.pods: list[AdmissionRequest] = []
-        self.uids = itertools.count()
 
     def post(self, *asked: AdmissionRequest) -> None:
         for one, outcome in zip(asked, self.cluster.post(*asked), strict=True):
@@ -183,7 +181,7 @@ class Admission(RuleBasedStateMachine):
     @rule(pods=st.sampled_from([2, 20]), claims=st.sampled_from([1, 850]))
     def flood(self, pods: int, claims: int) -> None:
         """Pods with claims that nobody makes."""
-        self.post(*(pod(claims=[f"no-{next(self.uids)}" for _ in range(claims)]) for _ in range(pods)))
+        self.post(*(pod(claims=[f"no-{number}-{index}" for index in range(claims)]) for number in range(pods)))
 
     @rule(gpus=st.sampled_from([0, 1]), names=names, queue=st.sampled_from(["", "a"]))
     def make_a_workload(self, gpus: int, names: int, queue: str) -> None:

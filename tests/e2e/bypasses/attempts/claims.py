@@ -6,6 +6,7 @@ Codes of a claim that is not known, or may be of any size, are those of counts.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from tests.e2e.bypasses.guardrails import ALLOWED, FORBIDDEN, marked, with_
@@ -186,4 +187,23 @@ def _device_taints() -> Iterator[Way]:
     yield Way(name="a second choice tolerates the taint", guard="forbid", attack=creates(claim(listed)), twin=twin)
 
 
-WAYS = (*_sizes(), *_orders(), *_beside(), *_forged(), *_others())
+def _passed_over() -> Iterator[Way]:
+    """What made a condition fail, or Berth send every try away, so that an entry at Ignore passed it over."""
+    twin = in_turn(creates(claim(exactly(1))), creates(naming("NAME")))
+    for what, shape in (("plain names", "n.example/{:05}"), ("names like slices", "nvidia.com/mig-{:048}")):
+        amounts = {shape.format(number): "0" for number in range(3_000)}
+        tuned = naming("NAME", made=pod({"limits": amounts, **CLAIMED}))
+        attack = in_turn(creates(claim(exactly(2), name="NAME-a")), creates(claim(exactly(2), name="NAME-b")), creates(tuned))
+        yield Way(name=f"a claim beside thousands of {what}", guard="max", attack=attack, twin=twin, codes=(*COUNTS, "BERTH-004"))
+    yield Way(name="a flood of claims that are not there", guard="max", attack=_flood, twin=twin, codes=COUNTS)
+
+
+def _flood(tenant: Tenant) -> Outcome:
+    """Twenty pods at once, each with 850 of them; the first that is stored, else the first."""
+    pods = [naming(*(f"NAME-{number}-{index}" for index in range(850))) for number in range(20)]
+    with ThreadPoolExecutor(len(pods)) as pool:
+        outcomes = list(pool.map(lambda one: creates(one)(tenant), pods))
+    return next((one for one in outcomes if one.passed), outcomes[0])
+
+
+WAYS = (*_sizes(), *_orders(), *_beside(), *_forged(), *_others(), *_passed_over())

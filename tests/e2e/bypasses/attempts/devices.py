@@ -36,6 +36,7 @@ SHARES: dict[str, Raw] = {
     "KAI's fraction": marked(pod({}), annotations={"gpu-fraction": "0.5"}),
     "KAI's fraction, with its scheduler": with_(marked(pod({}), annotations={"gpu-fraction": "0.5"}), schedulerName="kai-scheduler"),
     "KAI's memory": marked(pod({}), annotations={"gpu-memory": "4000"}),
+    "KAI's memory of a container": marked(pod({}), annotations={"nvidia.com/container.main.gpu-memory.request": "4Gi"}),
     "KAI's fraction beside a device": marked(pod(), annotations={"gpu-fraction": "0.5"}),
     "HAMi's memory": pod({"limits": {NVIDIA: "1", "nvidia.com/gpumem": "4000"}}),
     "HAMi's share of memory": pod({"limits": {NVIDIA: "1", "nvidia.com/gpumem-percentage": "50"}}),
@@ -48,6 +49,8 @@ FRACTIONS: dict[str, Raw] = {
     "by memory": {"gpu-memory": "4000", "gpu-fraction-num-devices": "8"},
     "that nobody can read": {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "0x8"},
     "of a fraction above one": {"gpu-fraction": "8"},
+    "of eight containers": {f"nvidia.com/container.c{number}.gpu-memory.request": "4Gi" for number in range(8)},
+    "of eight containers, under another prefix": {f"gpus.example/c{number}.gpu-memory.limit": "4Gi" for number in range(8)},
 }
 
 
