@@ -22,12 +22,13 @@ from policies.verdict import Remark
 if TYPE_CHECKING:
     from policies.facts.cluster_facts import ClusterFacts
 
-_WORD = re.compile(
+WORD = (
     r"(?<![a-z])(?:[a-z]{0,2}gpu|[a-z]?(?:npu|tpu|xpu|hpu|dcu|mlu|gcu|ppu|vpu)|v?cuda|mig|accelerator|gaudi|neuron(?:core|device)?|ascend|trainium)"
     r"(?:s|num)?(?![a-z])"
 )
 """The names that vendors have for their devices, as a word of its own: ``gpu-shared``, ``vgpu``,
 ``MI300X.gpu``, ``dcunum``, ``Ascend910``."""
+_WORD = re.compile(WORD)
 _QUALIFIED = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 

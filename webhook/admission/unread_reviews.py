@@ -7,11 +7,12 @@ would escape the policies: it is answered, with a refusal where any policy is in
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from policies.catalog import Catalog
 from policies.messages import Phrase, phrase
 from policies.pods.permissions import FRACTION_ENDS, FRACTIONS
+from policies.pods.unlisted_accelerators import WORD
 from policies.state.snapshot import Snapshot
 from policies.verdict import Remark
 from policies.work_budget import MOST
@@ -51,20 +52,26 @@ def enforced(snapshot: Snapshot, namespace: str) -> bool:
     return snapshot.facts_for(namespace).enforces if snapshot.knows(namespace) else snapshot.enforces
 
 
-def names_accelerator(body: bytes, catalog: Catalog) -> bool:
+def names_accelerator(body: bytes, snapshot: Snapshot) -> bool:
     """Return whether a pod may ask for what is judged, by the text of its review: the API server writes letters as they are."""
-    return any(name in body for name in _names(catalog))
+    return _LOOKS.search(body) is not None or any(name.encode() in body for name in _names(snapshot))
 
 
-def _names(catalog: Catalog) -> tuple[bytes, ...]:
-    """Return texts of which every review that is judged has one; every review has "" where a pattern may begin with anything."""
-    begun: list[str] = []
+_LOOKS = re.compile(WORD.encode(), re.IGNORECASE)
+
+
+def _names(snapshot: Snapshot) -> Iterator[str]:
+    """Yield texts of which every review that is judged has one, besides names that look like accelerators; every review has "",
+    where a pattern may begin with anything."""
+    catalog = snapshot.catalog
     for known in catalog.resources:
         try:
-            begun += [known.name] if known.name is not None else prefixes(known.pattern.pattern)
+            yield from [known.name] if known.name is not None else prefixes(known.pattern.pattern)
         except PatternError:
-            begun.append("")
-    return tuple(name.encode() for name in (*begun, *catalog.misspellings, *FRACTIONS, *FRACTION_ENDS, '"resourceClaims"'))
+            yield ""
+    yield from (known.extended for known in snapshot.cluster.device_classes.values() if known.extended)
+    yield from (f"{domain}/" for domain in catalog.accelerator_domains)
+    yield from (*catalog.misspellings, *FRACTIONS, *FRACTION_ENDS, '"resourceClaims"')
 
 
 def head_of(body: bytes) -> Head | None:

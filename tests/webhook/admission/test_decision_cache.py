@@ -181,11 +181,11 @@ def test_a_pod_that_asks_for_nothing_is_admitted_at_any_size(phase: Phase, names
     container: dict[str, Any] = {"name": "main"}
     document["request"]["object"] = {"metadata": {"name": "p"}, "spec": {"containers": [container, {"name": "other"}]}}
     allowed = []
-    for more in ({}, {"nvidia.com/mig-1g.5gb": "1"}):
+    for more in ({}, {"nvidia.com/mig-1g.5gb": "1"}, {"acme.example/GPU": "8"}):
         container["resources"] = {"limits": amounts | more, "requests": amounts | more}
         word, answer = handlers.judged(phase, json.dumps(document, separators=(",", ":")).encode(), snapshot, METRICS)
         allowed.append((word, json.loads(answer)["response"]["allowed"]))
-    assert allowed == [("unmatched", True), ("refused", False)]
+    assert allowed == [("unmatched", True), ("refused", False), ("refused", False)]
 
 
 @pytest.mark.parametrize("written", ["tolerations", "bytes"])
