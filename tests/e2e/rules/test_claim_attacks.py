@@ -169,7 +169,8 @@ def test_nothing_is_changed_afterwards(cluster: Cluster, mallory: Api, namespace
     path = cluster.api.path_of(made, namespace)
     assert mallory.call("PUT", f"{path}/status", {**made, "status": allocated}).status == 403
     bare = {**made, "spec": claim(exactly())["spec"]}
-    assert mallory.call("PUT", path, bare).status == 422
+    assert mallory.call("PUT", path, bare).body["spec"] == made["spec"], "as if applied again"
+    assert mallory.call("PUT", path, {**made, "spec": claim(exactly(count=2))["spec"]}).status == 422
     unmarked = mallory.call("PUT", path, {**made, "metadata": {**made["metadata"], "annotations": {}}}).body
     assert unmarked["spec"] == made["spec"]
     assert "berth.dev/applied" not in unmarked["metadata"].get("annotations", {})
