@@ -15,6 +15,7 @@ from tests.support.counts import count
 from tests.testcluster.addons import installed
 from tests.testcluster.addons.berth import Berth, create_namespace
 from tests.testcluster.addons.installed import NAMESPACE
+from tests.testcluster.controlplane.api import Reply
 
 FAST = ("--ca-overlap", "4s")
 STARTS, CAS, LEAVES = count(2, 50), count(1, 20), count(3, 500)
@@ -53,8 +54,14 @@ def test_replicas_that_start_at_once_make_one_ca(installation: Installation) -> 
 
 
 def test_the_ca_is_published_in_the_registration(installation: Installation, replica: Berth, namespace: str) -> None:
-    """By our own field manager alone, which owns nothing else; a pod is judged from the moment that the replica is ready."""
-    reply = installation.created(namespace)
+    """By our own field manager alone, which owns nothing else; a pod is judged from the moment that the replica is ready, and the API
+    server has read the registration that it stored."""
+
+    def created() -> Reply | None:
+        found = installation.created(namespace)
+        return None if "certificate signed by unknown authority" in found.message else found
+
+    reply = installation.cluster.wait_for(created, "the API server to follow its registration")
     assert reply.ok, reply.message
     assert reply.body["spec"]["tolerations"]
     assert installation.bundles() == {base64.b64encode(installation.material().bundle).decode()}

@@ -16,10 +16,12 @@ SHIFTS = """
 return new Promise(resolve => {
   const found = [];
   new PerformanceObserver(list => found.push(...list.getEntries())).observe({type: 'layout-shift', buffered: true});
-  requestAnimationFrame(() => setTimeout(() => resolve(found.map(one => one.value + ' ' +
+  requestAnimationFrame(() => setTimeout(() => resolve(found.filter(one => one.value >= 0.0001).map(one => one.value + ' ' +
     one.sources.map(source => source.node ? source.node.nodeName + '.' + source.node.className : '').join(' '))), 0));
 })
 """
+"""What moved that can be seen: a part of a picture that is rounded to another pixel while it is painted counts 0.000001 (a page is good up
+to 0.1, web.dev/articles/cls)."""
 WIDER = """
 const wide = document.documentElement.scrollWidth, seen = document.documentElement.clientWidth;
 if (wide <= seen) return [];
