@@ -36,9 +36,9 @@ def test_no_gap_loses_a_call(tmp_path: Path) -> None:
     Of those that are shorter each connection is dialled once and used twice.
     """
     gaps = [(CLIENT_IDLE, CLIENT_IDLE), (KEEP_ALIVE, KEEP_ALIVE), (0, KEEP_ALIVE + 1), (0, 0.5)]
-    connections = count(200, 450)
+    connections = count(60, 450)
     with serving_briefly(tmp_path, KEEP_ALIVE) as server:
-        tallies = called_after(server, gaps, connections, "-idle", f"{CLIENT_IDLE}s", "-spread", "4s")
+        tallies = called_after(server, gaps, connections, "-idle", f"{CLIENT_IDLE}s", "-spread", "6s", "-timeout", "60s")
     assert lost(tallies, connections) == []
     assert tallies[-1].dials == connections
 
