@@ -101,13 +101,13 @@ def test_two_halves_share_one_gpu_that_is_allowed(world: Judged) -> None:
         assert node["metadata"]["labels"][FAMILY] == "hopper"
         assert kai.queue_of(world.cluster.api, made) == "team-a"
     assert len({made["metadata"]["labels"][kai.GROUP] for made in pods}) == 1
-    assert len(kai.reserve(world.cluster.api)) == 1
+    world.cluster.wait_for(lambda: len(kai.reserve(world.cluster.api)) == 1, "one reservation")
 
 
 def test_reservations_are_left_alone(world: Judged) -> None:
     """The pods by which KAI holds GPUs name a node and no queue, under a policy that requires one: their namespace is not judged."""
-    placed(world, part())
-    (reserved,) = kai.reserve(world.cluster.api)
+    world.cluster.api.create(part(), world["queued"])
+    (reserved,) = world.cluster.wait_for(lambda: kai.reserve(world.cluster.api), "KAI to reserve a GPU")
     assert APPLIED not in reserved["metadata"]["annotations"]
     assert reserved["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
     assert "affinity" not in reserved["spec"]

@@ -104,7 +104,7 @@ def test_what_policies_changed_is_applied_again(cluster: Cluster, namespace: str
         policy["spec"]["require"]["models"] = {"in": models}
         (tmp_path / "policy.yaml").write_text(yaml.safe_dump(policy))
         wanted = "H100" if "H100" in models else "L4"
-        cluster.wait_for(lambda wanted=wanted: wanted in str(dry(cluster, namespace).body["spec"]), "the policy to be in force")  # type: ignore[misc]
+        cluster.wait_for(lambda wanted=wanted: wanted in str(dry(cluster, namespace).body.get("spec")), "the policy to be in force")  # type: ignore[misc]
         manifest["metadata"]["labels"] = {"for": wanted.lower()}
         assert typed(cluster, manifest, tmp_path, *APPLY[way]) == ""
         again = cluster.api.get(manifest["apiVersion"], manifest["kind"], "again", namespace)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from policies.state.snapshot import Snapshot
-from tests.support.calls.in_process import JSON, Received, ask, port, received_answer, run
+from tests.support.calls.in_process import JSON, Received, ask, port, read_answer, run
 from tests.testcluster.calls import PATIENCE
 from webhook.admission import app as app_module
 from webhook.admission.app import App, Replica, starlette_of
@@ -143,12 +143,7 @@ def post(number: int, namespace: str, path: str = "/mutate") -> Received:
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     with socket.create_connection(("127.0.0.1", number), timeout=PATIENCE) as caller:
         caller.sendall(head.encode() + body)
-        received = b""
-        while b"\r\n\r\n" not in received or len(received_answer(received).body) < int(received_answer(received).headers["content-length"]):
-            piece = caller.recv(65_536)
-            assert piece
-            received += piece
-        return received_answer(received)
+        return read_answer(caller)
 
 
 def test_what_is_dear_is_counted(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:

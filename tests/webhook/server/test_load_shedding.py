@@ -13,7 +13,7 @@ from functools import partial
 
 import pytest
 
-from tests.support.calls.in_process import StandIn, port, received_answer, run
+from tests.support.calls.in_process import StandIn, port, read_answer, run
 from tests.testcluster.calls import PATIENCE
 from webhook.server import load_shedding
 from webhook.server.http import Answer, Call, Later, Refusal, text_answer
@@ -115,15 +115,15 @@ def call_behind_each_other(app: Watching, number: int) -> list[str]:
     with contextlib.ExitStack() as stack:
         first, second = (stack.enter_context(socket.create_connection(("127.0.0.1", number), timeout=PATIENCE)) for _ in range(2))
         second.sendall(GET)
-        found = [second.recv(1000)]
+        found = [read_answer(second)]
         first.sendall(GET.replace(b"/", b"/stand-still", 1))
         assert app.stands.wait(PATIENCE)
         second.sendall(GET)
         app.goes_on.set()
-        found += [first.recv(1000), second.recv(1000)]
+        found += [read_answer(first), read_answer(second)]
         second.sendall(GET)
-        found.append(second.recv(1000))
-        return [received_answer(answer).body.decode().strip() for answer in found]
+        found.append(read_answer(second))
+        return [answer.body.decode().strip() for answer in found]
 
 
 def test_who_is_not_watched_is_never_behind() -> None:
