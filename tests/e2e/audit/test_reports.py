@@ -67,6 +67,7 @@ def test_reports_are_what_is_found(audited: Audited) -> None:
     audited.cluster.api.create(
         {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "serving"}, "spec": deployment}, namespace
     )
+    audited.until(lambda: len(audited.cluster.api.list("v1", "Pod", namespace, labelSelector="a=b")) == 2, "the Deployment's pods")
     audited.until(lambda: any(name.startswith("berth-deployment-serving") for _, name in audited.reports()), "the Deployment's report")
     audited.cluster.api.patch(
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, {"metadata": {"labels": {"team": "x"}}}

@@ -111,7 +111,8 @@ def test_a_flood_of_connections_is_no_way_to_push_callers_out(tmp_path: Path) ->
         stop = Event()
         flood = Thread(target=flood_with_connections, args=(server, stop))
         flood.start()
-        with pausing(server, "-connections", "100", "-from", "0.5s", "-to", "0.5s", "-spread", f"{count(2, 20)}s") as callers:
+        pauses = ["-from", "0.5s", "-to", "0.5s", "-spread", f"{count(2, 20)}s", "-timeout", "60s"]
+        with pausing(server, "-connections", "100", *pauses) as callers:
             tally = callers.wait()
         stop.set()
         flood.join()
