@@ -11,13 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from policies.catalog import Catalog, MigProfile, Network, Platform, Possible, Variant
 from policies.offers.hosts import hosts_of, unknown_host, unlisted
 from policies.offers.label_matching import ABSENT, ANY, NEW
-from policies.offers.label_readings import other_names
+from policies.offers.label_readings import MOST_LABEL, other_names
 from policies.offers.machine_fields import in_machine
 from policies.offers.table import Host, Offer, Table
 from policies.policy import NodeTemplate
-
-MOST_LABEL = 63
-"""characters of a label value (k8s.io/apimachinery validation.LabelValueMaxLength)"""
 
 
 def build(

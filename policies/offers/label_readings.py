@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from policies.catalog import Catalog, Platform
 
+MOST_LABEL = 63
+"""characters of a label value (k8s.io/apimachinery validation.LabelValueMaxLength)"""
 Names = Mapping[str, Mapping[str, str]]
 """label key -> another name -> the value that it stands for"""
 
@@ -35,13 +37,15 @@ def _prefixes(platform: Platform, catalog: Catalog) -> frozenset[str]:
 
 
 def _cut_products(platform: Platform, catalog: Catalog) -> Mapping[str, str]:
+    """Return the products of sliced nodes by the product that is sliced, without those that are too long for a label."""
     suffixes = [v.suffix for v in catalog.schemes[platform.sharing].variants if v.per_profile and v.suffix]
     return {
-        f"{product}{suffix.replace('{profile}', profile.name.replace('+', '.'))}": product
+        name: product
         for suffix in suffixes
         for gpu in catalog.gpus
         for profile in gpu.mig
         for product in gpu.products
+        if len(name := f"{product}{suffix.replace('{profile}', profile.name.replace('+', '.'))}") <= MOST_LABEL
     }
 
 

@@ -108,7 +108,7 @@ def _by_key(table: Table, key: str, inside: int, universe: int) -> Rendering | N
     named = {value: rows for value, rows in classes.items() if value is not None and value != "?"}
     kept = sorted((v for v, rows in named.items() if rows & ~inside == 0), key=natural)
     if unknown & inside and not unknown & ~inside:
-        out = sorted((v for v in named if v not in kept), key=natural)
+        out = sorted(table.under_every_name(key, {v for v in named if v not in kept}), key=natural)
         exists = Expression(key=key, operator="Exists")
         expressions = (exists, Expression(key=key, operator="NotIn", values=tuple(out))) if out else (exists,)
         rows = unknown | _union(named, kept)

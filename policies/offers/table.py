@@ -14,7 +14,7 @@ that the catalog does not know (``gpu`` None, labels ``"?"``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -166,6 +166,10 @@ class Table:
         has."""
         names, known = self.other_names.get(key, {}), self.known.get(key, ())
         return [value for value in values if value in names and value not in known]
+
+    def under_every_name(self, key: str, values: Collection[str]) -> set[str]:
+        """Return the values with all their other names: what NotIn must list to leave out every node that one of them stands for."""
+        return {*values, *(name for name, value in self.other_names.get(key, {}).items() if value in values)}
 
     def is_cut(self, key: str, value: str) -> bool:
         """Return whether the value is such a name of a GPU partitioned into slices, whose rows do not tell

@@ -170,7 +170,7 @@ def read(snapshot: Snapshot, terms: Sequence[Term], wanted: Wanted) -> Space:
 
 def read_one(snapshot: Snapshot, table: Table, term: Term, wanted: Wanted) -> Cell:
     """Return the cell of one term on one table."""
-    rows, undecided, positive, renamed = table.all, [], set[Axis](), list[AuthorExpression]()
+    rows, undecided, positive, renamed, unproven = table.all, [], set[Axis](), list[AuthorExpression](), set[Axis]()
     for authored in term.expressions:
         selected, open_ = table.select(authored.key, authored.operator, authored.values)
         rows &= selected
@@ -178,6 +178,8 @@ def read_one(snapshot: Snapshot, table: Table, term: Term, wanted: Wanted) -> Ce
             undecided.append(authored)
         elif authored.operator in POSITIVE:
             positive.update(axes_of(snapshot, table, authored.key))
+        if authored.operator == "NotIn" and not table.under_every_name(authored.key, authored.values).issubset(authored.values):
+            unproven.update(axes_of(snapshot, table, authored.key))  # nodes with the other names are left
         if authored.operator == "In" and authored.key in table.other_names and table.other_names_in(authored.key, authored.values):
             renamed.append(authored)
             positive -= {"sharing"} if is_product(table.platform, authored.key) else set()  # how it is shared, the key then does not say
@@ -187,7 +189,7 @@ def read_one(snapshot: Snapshot, table: Table, term: Term, wanted: Wanted) -> Ce
             positive.update(AXES)
         else:
             rows &= ~table.templated.get(template.template.name, 0)
-    return Cell(table, term, rows, tuple(undecided), frozenset(positive), tuple(renamed), *_offered(table, rows, wanted))
+    return Cell(table, term, rows, tuple(undecided), frozenset(positive - unproven), tuple(renamed), *_offered(table, rows, wanted))
 
 
 def _offered(table: Table, rows: int, wanted: Wanted) -> tuple[tuple[int, ...], bool, int]:

@@ -9,7 +9,7 @@ from typing import Any
 from policies.catalog import Catalog
 from policies.request import Request
 from tests.reference.evaluator import Judged, Reference
-from tests.reference.nodes import Node, in_template, terms_of
+from tests.reference.nodes import LONGEST, Node, in_template, terms_of
 from tests.support.generators.random_worlds import World, catalog
 
 Raw = dict[str, Any]
@@ -36,7 +36,7 @@ def possible(case: Judged) -> set[str]:
 
 
 def _as_they_stand(node: Node, case: Judged, random: Random) -> Iterator[tuple[Mapping[str, str], set[str]]]:
-    """Whole, then twice with a few keys missing. Labels that the author's terms want and no table has are there."""
+    """Whole, then twice with a few keys missing, then by other names. Labels that the author's terms want and no table has are there."""
     wanted = {e["key"]: str(random.choice(e["values"])) for t in case.terms for e in t if e["operator"] == "In"}
     known = {key for table in case.atlas.tables.values() for key in table.keys}
     labels = {key: value for key, value in wanted.items() if key not in known and chance(random)}
@@ -52,6 +52,26 @@ def _as_they_stand(node: Node, case: Judged, random: Random) -> Iterator[tuple[M
     for _ in range(2):
         missing = set(random.sample(loose, min(len(loose), random.randint(1, 3))))
         yield {key: value for key, value in labels.items() if key not in missing}, missing
+    if (renamed := _renamed(node, labels, case.catalog, random)) != labels:
+        scheme = case.catalog.schemes[case.catalog.platforms[node.platform].sharing]
+        yield renamed, {key for variant in scheme.variants for key in variant.labels}
+
+
+def _renamed(node: Node, labels: Mapping[str, str], known: Catalog, random: Random) -> Mapping[str, str]:
+    """The labels where the machine is in another group of its cloud (SageMaker HyperPod's types), or its GPU is cut under the strategy
+    ``single`` (the profile is in GPU Feature Discovery's product)."""
+    platform, found = known.platforms[node.platform], dict(labels)
+    prefixes = {other.type_prefix for other in known.platforms.values() if other.cloud == platform.cloud} if platform.cloud else set()
+    for key, attribute in (*platform.labels.items(), *platform.after_boot.items()):
+        if key not in found or found[key] == "never-seen":
+            continue
+        match attribute.rpartition(":")[2]:
+            case "type" if not platform.type_prefix and (others := sorted(prefixes - {""})):
+                found[key] = random.choice(others) + found[key]
+            case "product" if node.gpu is not None and found[key] in node.gpu.products and node.gpu.mig:
+                cut = f"{found[key]}-MIG-{random.choice(node.gpu.mig).name.replace('+', '.')}"
+                found[key] = cut if platform.sharing == "gfd" and len(cut) <= LONGEST else found[key]
+    return found
 
 
 def chance(random: Random) -> bool:
