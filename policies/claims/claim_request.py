@@ -68,10 +68,11 @@ def parts(request: ClaimRequest, facts: Facts) -> Iterator[Part]:
     for one in device_requests.written(request.kind, request.made):
         choice = device_requests.choice(one.value)
         if facts.snapshot.counts(choice.device_class):
-            yield _part(one.path, choice, device_requests.expressions(one.value), facts.snapshot)
+            yield part_of(one.path, choice, device_requests.expressions(one.value), facts.snapshot)
 
 
-def _part(path: Path, choice: Choice, texts: tuple[str, ...], snapshot: Snapshot) -> Part:
+def part_of(path: Path, choice: Choice, texts: tuple[str, ...], snapshot: Snapshot) -> Part:
+    """Return one way with these expressions, and what is known of its class."""
     name, vendor = choice.device_class, snapshot.class_vendor(choice.device_class)
     devices = snapshot.catalog.published.get(snapshot.catalog.driver(snapshot.cluster.driver(name)))
     known = snapshot.cluster.device_classes.get(name)

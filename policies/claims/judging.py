@@ -30,6 +30,7 @@ from policies.patch.applied import APPLIED, digest, digest_at
 from policies.patch.json_patch import pointer
 from policies.patch.standing import recorded
 from policies.planning.devices import of_claim
+from policies.pods.interval import Count
 from policies.policy import Policy
 from policies.state.snapshot import Facts
 from policies.values.untyped import map_at
@@ -42,7 +43,7 @@ def judge(request: ClaimRequest, facts: Facts) -> Verdict:
     if not found:
         return Verdict(judged=False)
     count = of_claim(request.claim, facts.snapshot)
-    matched = tuple(c for c in facts.policies if request.user not in c.policy.exclude_users and _may_match(c.policy, count.least))
+    matched = tuple(c for c in facts.policies if request.user not in c.policy.exclude_users and _may_match(c.policy, count))
     enforced = [c for c in matched if c.mode == "Enforce"]
     several = any(part.path[-2] == "firstAvailable" for part in found)
     asked = _Claim(request, Asked(found, count.most, several, facts.snapshot.catalog, facts.snapshot.merged), count.least)
@@ -63,13 +64,13 @@ def judge(request: ClaimRequest, facts: Facts) -> Verdict:
     )
 
 
-def _may_match(policy: Policy, least: int) -> bool:
-    """Return whether a pod with this claim, and with whatever else, can match the policy. Its labels and
-    workload are not known."""
+def _may_match(policy: Policy, count: Count) -> bool:
+    """Return whether a pod with this claim alone can match the policy. Its labels and workload are not known; a pod of which the
+    claims match together is denied (``policies.rules.device_classes``)."""
     match = policy.match
     if match.pod_selector is not None or match.workloads:
         return False
-    return match.gpus is None or match.gpus.max is None or match.gpus.max >= least
+    return match.gpus is None or count.possibly(match.gpus.min, match.gpus.max)
 
 
 @dataclass(frozen=True, slots=True)

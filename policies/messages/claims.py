@@ -18,6 +18,8 @@ REFUSALS = (
             "text": "Berth writes: {text}",
             "full": "{request} has {number} selectors, so there is no room for one that demands {wanted}",
             "fewer": "write at most {most}",
+            "apart": '{kind} "{claim}" of {count} was judged without {policies:and}, for pods with {least} GPUs or more, as this pod is',
+            "together": "ask for all GPUs of the pod in one claim of {least} or more",
         },
     ),
 )

@@ -169,7 +169,11 @@ def _of_part(part: Resource, amount: Count) -> Count:
 
 def _claimed(pod: Pod, facts: Facts) -> Iterator[Claimed]:
     claims, snapshot = facts.snapshot.cluster.claims, facts.snapshot
+    seen = set[tuple[str, str]]()
     for kind, name in pod.claims:
+        if kind == "ResourceClaim" and (kind, name) in seen:
+            continue  # one claim, however often the pod names it; of a template, each makes another
+        seen.add((kind, name))
         requests = claims.get((kind, facts.namespace, name))
         if requests is None:
             yield Claimed(kind=kind, name=name, count=ANY_NUMBER, vendors=frozenset({""}), found=False)

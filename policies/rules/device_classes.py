@@ -9,21 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.claims.confinement import FIELDS, device_fields, has_such
+from policies.claims.claim_request import part_of
+from policies.claims.confinement import FIELDS, device_fields, has_such, types_of
+from policies.facts.device_requests import Choice, Claim
 from policies.messages import Phrase, phrase
 from policies.offers.constraints import Compiled, Constraint, fields, who
-from policies.planning.devices import Asked
+from policies.planning.devices import Asked, of_claim
 from policies.planning.plan import Plan
+from policies.policy import Policy
 from policies.reasons import open_counts, refusal_messages
-from policies.verdict import Path, Violation
+from policies.state.snapshot import Snapshot
+from policies.verdict import Path, Violation, at_field
 
+UNKNOWN = "BERTH-126"
 NAME = "device_counts"
 """Its rule: both judge what is asked for, and not where."""
 
 
 def check(plan: Plan) -> Iterator[Violation]:
     """Yield a violation for the first device of an unknown class or missing claim, if machines are
-    constrained, which satisfies no ``in`` and no ``notIn``; and one for the first of a known class that is outside."""
+    constrained, which satisfies no ``in`` and no ``notIn``; one for the first of a known class that is outside; and one for
+    the first claim that was judged without a policy for pods with more devices, as this pod is."""
+    yield from _apart(plan)
     demands = [c for c in plan.constraints if c.axis == "machine"]
     if not demands:
         return
@@ -32,6 +39,45 @@ def check(plan: Plan) -> Iterator[Violation]:
         found, advice, path = unknown
         yield _violation(phrase("open", open=found, demands=refusal_messages.joined(demands)), advice, path, demands)
     yield from (_violation(*one) for one in _first(_outside(plan)))
+
+
+def _apart(plan: Plan) -> Iterator[Violation]:
+    claims = {one: found for one in plan.pod.claims if (found := _stored(plan, *one)) is not None}
+    for policy in (compiled.policy for compiled in plan.policies if claims):
+        least = policy.match.gpus.min if policy.match.gpus is not None else None
+        for (kind, name), claim in claims.items():
+            count = of_claim(claim, plan.snapshot)
+            if count.possibly(least, None) or all(_settles(choice, policy, plan.snapshot) for choices in claim for choice in choices):
+                continue
+            by = (policy.id,)
+            yield Violation(
+                code="BERTH-127",
+                found=phrase("apart", kind=kind, claim=name, count=str(count), policies=by, least=least),
+                advice=phrase("together", least=least),
+                rule=NAME,
+                policies=by,
+                about=("spec", "resourceClaims"),
+                fields=at_field("spec.match.gpus.min", by),
+            )
+            return
+
+
+def _stored(plan: Plan, kind: str, name: str) -> Claim | None:
+    return plan.snapshot.cluster.claims.get((kind, plan.facts.namespace, name))
+
+
+def _settles(choice: Choice, policy: Policy, snapshot: Snapshot) -> bool:
+    """Return whether such a way to satisfy a claim is inside of what the policy requires of claims, whatever selectors the claim has: the
+    policy is about none, or about what is read of claims, or of how the devices of a class are shared."""
+    require, machine = policy.require, policy.require.machine
+    if policy.match.pod_selector is not None or policy.match.workloads or not snapshot.counts(choice.device_class):
+        return True
+    if machine.families or machine.models or machine.gpu_memory or (require.forbid_tolerations and choice.tolerations):
+        return False
+    if choice.admin and (require.sharing or require.gpus_per_pod):
+        return False
+    part = part_of((), choice, (), snapshot)
+    return not require.sharing or (part.devices is not None and part.type in types_of(part.devices, require.sharing))
 
 
 def _first(found: Iterator[tuple[Phrase, Phrase, Path, list[Constraint]]]) -> list[tuple[Phrase, Phrase, Path, list[Constraint]]]:
@@ -67,4 +113,4 @@ def _has(plan: Plan, compiled: Compiled, vendor: str) -> bool:
 
 def _violation(found: Phrase, advice: Phrase, about: Path, demands: list[Constraint]) -> Violation:
     more, by, on = (refusal_messages.required(demands),), who(demands), fields(demands)
-    return Violation(code="BERTH-126", found=found, advice=advice, more=more, rule=NAME, policies=by, about=about, fields=on)
+    return Violation(code=UNKNOWN, found=found, advice=advice, more=more, rule=NAME, policies=by, about=about, fields=on)

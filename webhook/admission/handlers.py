@@ -174,7 +174,7 @@ def _unreadable(phase: str, body: bytes, snapshot: Snapshot, error: Unreadable) 
     if head is None:
         raise error
     refused = phase != "advise" and head.enforced(snapshot)
-    if refused and isinstance(error, TooLong) and not unread_reviews.names_accelerator(body, snapshot):
+    if refused and isinstance(error, TooLong) and not head.of_claim and not unread_reviews.names_accelerator(body, snapshot):
         return "unmatched", orjson.dumps(review.sent({"uid": head.uid, "allowed": True}, []))
     log.write("unreadable", "warning", phase=phase, uid=log.cut(head.uid), reason=log.cut(error.sentence), refused=refused)
     return _word(phase, refused), orjson.dumps(unread_reviews.unreadable(head.uid, error.sentence, error.fix, refused=refused))

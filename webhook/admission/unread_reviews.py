@@ -17,11 +17,12 @@ from policies.state.snapshot import Snapshot
 from policies.verdict import Remark
 from policies.work_budget import MOST
 from registration.match_conditions import PatternError, prefixes
+from webhook.admission.claim_review import GROUP
 from webhook.admission.decoding import MOST_READ
 from webhook.admission.review import printable, sent
 
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([0-9A-Za-z-]{1,128})"')
+_UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([0-9A-Za-z-]{1,128})"(?:\s*,\s*"kind"\s*:\s*\{\s*"group"\s*:\s*"([a-z0-9.-]*)")?')
 _NAMESPACE = re.compile(
     rb'\{"kind":"AdmissionReview","apiVersion":' + _STRING + rb',"request":\{"uid":' + _STRING
     + rb'(?:,"(?:kind|resource|requestKind|requestResource)":\{"[^{}]*+\}|,"(?:subResource|requestSubResource|name)":' + _STRING + rb")*+"
@@ -40,6 +41,8 @@ class Head(NamedTuple):
     uid: str
     namespace: str | None
     """None where it cannot be determined, for example behind a name of kilobytes."""
+    of_claim: bool = False
+    """Whether it is about a claim or its template. A claim names devices by its class, which may have any name."""
 
     def enforced(self, snapshot: Snapshot) -> bool:
         """Return whether a policy may refuse in its namespace; if that is unknown, whether any policy may
@@ -81,7 +84,7 @@ def head_of(body: bytes) -> Head | None:
     if uid is None:
         return None
     namespace = _NAMESPACE.match(body)
-    return Head(uid[1].decode(), namespace[1].decode() if namespace else None)
+    return Head(uid[1].decode(), namespace[1].decode() if namespace else None, uid[2] == GROUP.encode())
 
 
 def too_large(uid: str, *, size: int, limit: int | None, refused: bool) -> dict[str, Any]:

@@ -11,10 +11,12 @@ import pytest
 
 from policies.claims import judging
 from policies.claims.claim_request import EXTENDED, ClaimRequest
+from policies.engine import evaluate
 from policies.facts import device_requests
 from policies.facts.cluster_facts import ClusterFacts
-from policies.facts.device_requests import DeviceClass
+from policies.facts.device_requests import Choice, DeviceClass
 from policies.patch.json_tree import apply_patch
+from policies.request import Request
 from policies.state.snapshot import Facts
 from policies.verdict import Verdict
 from tests.support import snapshots
@@ -27,10 +29,11 @@ Raw = dict[str, Any]
 CATALOG = catalog_with()
 
 
-def facts_of(require: Raw, classes: Mapping[str, DeviceClass] = CLASSES) -> Facts:
-    policy = {"kind": "ClusterGPUPolicy", "metadata": {"name": "guard"}, "spec": {"mode": "Enforce", "require": require}}
+def facts_of(require: Raw, classes: Mapping[str, DeviceClass] = CLASSES, gpus: Raw | None = None, claims: Any = None) -> Facts:
+    spec = {"mode": "Enforce", "require": require, **({"match": {"gpus": gpus}} if gpus else {})}
+    policy = {"kind": "ClusterGPUPolicy", "metadata": {"name": "guard"}, "spec": spec}
     built = snapshots.build(policies_of([policy], CATALOG), CATALOG, platforms=("gfd",))
-    return built.with_facts(ClusterFacts(device_classes=classes)).facts_for("ml")
+    return built.with_facts(ClusterFacts(device_classes=classes, claims=claims or {})).facts_for("ml")
 
 
 FACTS = facts_of(REQUIRE)
@@ -60,6 +63,45 @@ def test_what_is_admitted_is_confined(name: str) -> None:
         assert {FAMILY, TYPE} <= set(device_requests.expressions(one.value))
     assert judging.judge(ClaimRequest(kind=made["kind"], made=edited, phase="validate"), FACTS).violations == ()
     assert judging.judge(ClaimRequest(kind=made["kind"], made=made, phase="validate"), FACTS).violations
+
+
+def test_a_policy_for_pods_of_several_gpus_is_for_claims_of_as_many() -> None:
+    """A claim of one is not held to it; one that may be of several is."""
+    facts = facts_of(REQUIRE, gpus={"min": 2})
+    assert judged(claim(exactly()), facts) == Verdict()
+    assert judged(claim(exactly(count=2)), facts).edits
+    assert judged(claim(exactly(), {**exactly(), "name": "more"}), facts).edits
+    assert judged(claim(exactly(allocationMode="All")), facts).matched
+
+
+@pytest.mark.parametrize(
+    ("require", "claims", "limits", "code"),
+    [
+        ({"families": {"in": ["hopper"]}}, ("one", "one"), {}, "BERTH-127"),
+        ({"families": {"in": ["hopper"]}}, ("one",), {"nvidia.com/gpu": "1"}, "BERTH-127"),
+        ({"families": {"in": ["hopper"]}}, ("two",), {}, None),
+        ({"families": {"in": ["hopper"]}}, ("one",), {}, None),
+        ({"sharing": ["Exclusive"]}, ("one", "one"), {}, None),
+        ({"sharing": ["MIG"]}, ("one", "one"), {}, "BERTH-127"),
+        ({"protection": {"max": "1h"}}, ("one", "one"), {}, None),
+    ],
+)
+def test_a_pod_of_several_gpus_has_them_in_one_claim(require: Raw, claims: tuple[str, ...], limits: Raw, code: str | None) -> None:
+    """Where a policy for such pods says what a claim has to say, which claims of one GPU were not held to."""
+    one = (Choice("gpu.nvidia.com"),)
+    known = {("ResourceClaimTemplate", "ml", "one"): (one,), ("ResourceClaimTemplate", "ml", "two"): (one, one)}
+    facts = facts_of(require, gpus={"min": 2}, claims=known)
+    named = [{"name": f"c{i}", "resourceClaimTemplateName": name} for i, name in enumerate(claims)]
+    pod = {"metadata": {}, "spec": {"containers": [{"name": "main", "resources": {"limits": limits}}], "resourceClaims": named}}
+    found = [violation.code for violation in evaluate(Request(namespace="ml", pod=pod), facts).violations if violation.code == "BERTH-127"]
+    assert found == ([code] if code else [])
+
+
+@pytest.mark.parametrize("require", [{"families": {"in": ["hopper"]}}, {"gpusPerPod": {"max": 2}}])
+def test_a_claim_that_is_not_there_is_awaited(require: Raw) -> None:
+    """Whatever the pod would be denied for without it: made a moment ago, it is about to arrive."""
+    pod = {"metadata": {}, "spec": {"containers": [{"name": "main"}], "resourceClaims": [{"name": "c", "resourceClaimName": "new"}]}}
+    assert evaluate(Request(namespace="ml", pod=pod), facts_of(require)).missing == (("ResourceClaim", "new"),)
 
 
 def test_nobody_is_believed_to_be_the_scheduler() -> None:

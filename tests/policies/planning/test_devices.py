@@ -151,7 +151,13 @@ def test_a_claim_that_is_not_there_may_be_anything() -> None:
     found = read(asking(None, "gone", "gone"))
     assert found.units == ANY_NUMBER
     assert found.missing == (("ResourceClaim", "gone"),)
-    assert [claim.vendors for claim in found.claimed] == [frozenset({""})] * 2
+    assert [claim.vendors for claim in found.claimed] == [frozenset({""})]
+
+
+def test_a_claim_that_a_pod_names_twice_is_one() -> None:
+    """Of a template, each time that it is named makes another."""
+    two: Claim = ((Choice("gpu.nvidia.com", 2, 2),),)
+    assert read(asking(None, "c", "c"), c=two).units == Count(2, 2)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 from policies.state.snapshot import Snapshot
 from webhook.admission import handlers
-from webhook.admission.decoding import LARGEST_MENDED
+from webhook.admission.decoding import LARGEST_MENDED, MOST_MARKS
 from webhook.admission.unread_reviews import Head, head_of
 from webhook.reload.sources import Sources, load
 from webhook.server.limits import UID_BYTES
@@ -111,6 +111,17 @@ def test_what_can_not_be_read_is_refused_in_an_answer(phase: Any, body: bytes, s
         assert (decision, response["uid"], response["allowed"]) == (word, UID, word == "unmatched")
         assert text.startswith("BERTH-005: this object can't be read, so it is not judged: ")
     assert [(line["event"], line["refused"]) for line in lines] == [("unreadable", True), ("unreadable", False)]
+
+
+@pytest.mark.parametrize(("group", "kind", "denied"), [("resource.k8s.io", "ResourceClaim", True), ("", "Pod", False)])
+def test_a_claim_that_is_too_long_is_denied_whatever_its_class_is_called(group: str, kind: str, denied: bool, snapshot: Snapshot) -> None:
+    """A pod that is as long, and in which nothing looks like an accelerator, is none of Berth's; a class may have any name."""
+    asked = {"uid": UID, "kind": {"group": group, "version": "v1", "kind": kind}, "namespace": "strict", "operation": "CREATE"}
+    text = json.dumps(
+        {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": {**asked, "object": [0] * (MOST_MARKS + 1)}}
+    )
+    _, answer = handlers.judged("validate", text.replace(" ", "").encode(), snapshot, METRICS)
+    assert json.loads(answer)["response"]["allowed"] is not denied
 
 
 def test_advice_is_never_a_refusal(snapshot: Snapshot) -> None:
