@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from textwrap import indent
 from typing import Any, Literal
 
 from policies.catalog import Catalog, ResourcePattern, Workload
@@ -125,7 +126,10 @@ def _of_kinds(
     """Return the entries for these kinds, of ``_divided``."""
     found = []
     for name, kinds, asked in _divided(workloads, catalog, chosen):
-        tests = [*([] if verb == "label" else [match_conditions.requeued(kinds)]), *asked]
+        tests = asked
+        if verb != "label":  # a template whose GPUs go as its workload moves leaves their pods behind
+            moved = f"oldObject != null && (\n{indent(match_conditions.moved(), '  ')}\n)"
+            tests = [match_conditions.requeued(kinds), *(f"{moved} ||\n{test}" for test in asked)]
         conditions = {"may-be-of-pods-with-an-accelerator": match_conditions.in_turn(*tests)} if tests else {}
         found.append(Entry(name=f"{verb}.{name}", path=path, rules=_rules(operations, kinds), conditions=conditions))
     return found
@@ -195,8 +199,11 @@ def _made_claims(catalog: Catalog, phase: Phase, failure_policy: FailurePolicy) 
 
 def _updates(catalog: Catalog, chosen: Chosen) -> Entry:
     """Return the entry for updates of pods."""
+    judged = match_conditions.judged(catalog, with_claims=chosen.with_claims)
     changed = match_conditions.in_turn(
-        match_conditions.updated(catalog), match_conditions.NOT_A_MIRROR, match_conditions.judged(catalog, with_claims=chosen.with_claims)
+        match_conditions.updated(catalog),
+        match_conditions.NOT_A_MIRROR,
+        f"{judged} ||\n{match_conditions.fractions('oldObject')}",  # the other names of accelerators can't be changed
     )
     return Entry(
         name="validate.updates",

@@ -171,9 +171,9 @@ def made_claims(catalog: Catalog) -> str:
 
 
 def updated(catalog: Catalog) -> str:
-    """Return the test that an update changes what is judged: tolerations, a mark of the catalog's
+    """Return the test that an update changes what is judged: tolerations, owners, a mark of the catalog's
     ``protections``, what keeps a pod in its queue, a part of a GPU, amounts."""
-    tests = [TOLERATIONS_CHANGED]
+    tests = [TOLERATIONS_CHANGED, OWNED_ANEW]
     for where, of_queues in (("annotations", (*KEPT_ANNOTATIONS, *FRACTIONS, FRACTION_DEVICES)), ("labels", KEPT_LABELS)):
         if keys := [text(key) for key in (*(p.key for p in catalog.protections if p.where == where), *of_queues)]:
             tests.append(_any_changed(where, keys))
@@ -208,8 +208,13 @@ def changed(workloads: Iterable[Workload]) -> str:
 
 def requeued(workloads: Iterable[Workload]) -> str:
     """Return the test that a workload is new, or that what tells its pods, its owner or its queue changed."""
+    return f"{changed(workloads)} ||\n{moved()}"
+
+
+def moved() -> str:
+    """Return the test that what tells the owner or the queue of a workload changed."""
     keys = {where: [text(system.key) for system in SYSTEMS if system.where == where] for where in ("labels", "annotations")}
-    return " ||\n".join([changed(workloads), OWNED_ANEW, *(_any_changed(where, listed) for where, listed in keys.items())])
+    return " ||\n".join([OWNED_ANEW, *(_any_changed(where, listed) for where, listed in keys.items())])
 
 
 def asked_in(catalog: Catalog, workloads: Iterable[Workload], *, with_claims: bool = True) -> str:

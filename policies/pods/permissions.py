@@ -179,13 +179,13 @@ def actor_of(request: Request, pod: Pod, catalog: Catalog, queues: tuple[str, ..
 def _rows(
     asker: Caller, pod: Pod, catalog: Catalog, queues: tuple[str, ...], asked: bool, workloads: Sequence[Workload]
 ) -> list[tuple[Actor, bool]]:
-    fraction, flavored, pinned = annotated_fraction(pod), _flavored(pod), pod.pinned_node is not None
+    fraction, system, pinned = annotated_fraction(pod), flavored(pod), pod.pinned_node is not None
     return [
         (PLACED, bool(pod.node_name)),
         (DAEMON, pinned and asker == "daemon"),
         (PINNED, pinned and asker != "daemon"),
         (SERVICE, any(w.service for w in workloads) or pod.owner.get("kind") in ("ReplicaSet", "StatefulSet")),
-        (_FLAVORED[flavored], flavored in queues),
+        (_FLAVORED[system], system in queues),
         (QUEUED, _queued(pod, catalog)),
         (FRACTION, fraction and not asked),
         (SHARING, asked and (is_fraction(pod) or _speaks_of_sharing(pod))),
@@ -224,7 +224,7 @@ def _speaks_of_sharing(pod: Pod) -> bool:
     return any(key.startswith(SHARING_WORDS) for key in pod.annotations)
 
 
-def _flavored(pod: Pod) -> str:
+def flavored(pod: Pod) -> str:
     """Return the queue system whose flavors place the pod, as --queues names it; "" for none."""
     labels = pod.labels
     if labels.get(POD_GROUP) and labels.get(QUEUE_NAME) and labels.get(MANAGED) == "true":

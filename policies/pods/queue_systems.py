@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
-from policies.pods.permissions import MANAGED, QUEUE_NAME
+from policies.pods.permissions import MANAGED, POD_GROUP, QUEUE_NAME
 from policies.pods.view import Pod
 from policies.policy import Queue, Queues, QueueSystem
+from policies.values.untyped import maps_in
 from policies.verdict import Path
 
 ANY = "*"
@@ -46,11 +47,12 @@ class System:
 
 
 _ANNOTATIONS: Path = ("metadata", "annotations")
+KAI_GROUP: Path = (*_ANNOTATIONS, "pod-group-name")
 KAI_SKIPS: Path = (*_ANNOTATIONS, "kai.scheduler/skip-podgrouper")
 KUEUE = System(name="kueue", title="Kueue", where="labels", key=QUEUE_NAME)
 KAI = System(
     name="kai", title="KAI", where="labels", key="kai.scheduler/queue", scheduler="kai-scheduler",
-    grouped=((*_ANNOTATIONS, "pod-group-name"), KAI_SKIPS),
+    grouped=(KAI_GROUP, KAI_SKIPS),
 )  # fmt: skip
 """kai-scheduler 0.17.0: pkg/common/constants, pkg/podgrouper/pod_controller.go (isOrphanPodWithPodGroup,
 shouldSkipPodGrouper), plugins/defaultgrouper (CalcPodGroupQueue: the topmost owner's label counts before the pod's)."""
@@ -68,8 +70,10 @@ SLURM = System(
 """slurm-bridge docs/workload.md: annotations count on the workload that owns a pod, and on the pod where none does."""
 
 SYSTEMS = (KUEUE, KAI, VOLCANO, SLURM)
+READ_OF_OWNERS = (KAI, SLURM)
+"""Systems that take the queue of a pod's topmost owner, also once the pod is there."""
 BY_NAME: Mapping[QueueSystem, System] = MappingProxyType({system.name: system for system in SYSTEMS})
-LABELS = frozenset((*(s.key for s in SYSTEMS if s.where == "labels"), MANAGED, "scheduling.x-k8s.io/pod-group"))
+LABELS = frozenset((*(s.key for s in SYSTEMS if s.where == "labels"), MANAGED, POD_GROUP, "scheduling.x-k8s.io/pod-group"))
 ANNOTATIONS = frozenset(
     str(key)
     for key in (
@@ -80,9 +84,8 @@ ANNOTATIONS = frozenset(
 )
 """The labels and annotations that are read where a policy speaks of queues."""
 KEPT_LABELS = tuple(sorted(LABELS))
-KEPT_ANNOTATIONS = tuple(sorted(ANNOTATIONS - {"pod-group-name", KUEUE_PARENT, VOLCANO_JOB_QUEUE, SLURM_TIME}))
-"""Those of them by whose change a pod may leave its queue, which updates are judged for. KAI's pod grouper writes the
-first of the others on each pod, and again if an author changes it."""
+KEPT_ANNOTATIONS = tuple(sorted(ANNOTATIONS - {KUEUE_PARENT, VOLCANO_JOB_QUEUE, SLURM_TIME}))
+"""Those of them by whose change a pod may leave its queue, which updates are judged for."""
 
 
 def given(queue: Queue) -> tuple[System, str]:
@@ -93,6 +96,12 @@ def given(queue: Queue) -> tuple[System, str]:
 def admitted(queues: Queues) -> Iterator[tuple[System, str]]:
     """Yield the systems and queues that a requirement admits, in the order of ``SYSTEMS``."""
     return ((system, name) for system in SYSTEMS for name in getattr(queues, system.name))
+
+
+def owners_of(metadata: Mapping[str, Any]) -> set[tuple[str, ...]]:
+    """Return the owners of an object, each by what a queue system finds it by."""
+    owners = maps_in(metadata.get("ownerReferences"))
+    return {tuple(str(owner.get(key)) for key in ("apiVersion", "kind", "name", "uid")) for owner in owners}
 
 
 def value_of(pod: Pod, system: System) -> object:

@@ -37,6 +37,8 @@ How = Literal[
     "queue",
     "group",
     "owner",
+    "adopted",
+    "kueue parent",
     "kueue",
     "kueue queue",
     "job queue",
@@ -45,6 +47,9 @@ How = Literal[
     "removed",
 ]
 """Why a pod is past the queue: a name of a phrase of BERTH-144."""
+_LABELLED_LATER = ("apps", "StatefulSet")
+"""Owner of pods that Kueue's controllers label after the pods are made: those of StatefulSets, which LeaderWorkerSets make too (kueue
+0.19.2 pkg/controller/jobs, statefulset_pod_reconciler.go and leaderworkerset_reconciler.go). The workload is judged itself."""
 NODE: Path = ("spec", "nodeName")
 SCHEDULER: Path = ("spec", "schedulerName")
 
@@ -130,8 +135,9 @@ def _in_kueue(pod: Pod, required: Required, catalog: Catalog, *, made: bool, pod
     if not pods_in_kueue or not gated:
         return False
     queue = value_of(pod, KUEUE)
-    right = required.admits(KUEUE, queue) if isinstance(queue, str) and queue else made
-    return right and (pod.labels.get(MANAGED) == "true" or (made and KUEUE_PARENT in pod.annotations))
+    later = made and KUEUE_PARENT in pod.annotations and _kind(pod) == _LABELLED_LATER
+    right = required.admits(KUEUE, queue) if isinstance(queue, str) and queue else later
+    return right and (later or pod.labels.get(MANAGED) == "true")
 
 
 def _kind(pod: Pod) -> tuple[str, str]:

@@ -27,11 +27,16 @@ def in_kueue(pod: Raw, workload: Workload, queue: str) -> Raw:
     """Return the pod of a workload of this kind that is in ``queue``; ``pod`` is not changed.
 
     A kind that Kueue does not suspend has its pods gated. Whether Kueue manages pods at all is for the caller to know:
-    the gate of a pod counts only where it does. A StatefulSet's pod gets the label from Kueue's controller a moment later.
+    the gate of a pod counts only where it does. The pods of a StatefulSet, and of a LeaderWorkerSet, are marked by Kueue's
+    controllers a moment later.
     """
     if workload.kueue != "gates":
         return _with(pod, labels={_PODSET: "main"})
-    return _gated(_with(pod, labels={QUEUE_NAME: queue}, annotations={KUEUE_PARENT: workload.name.lower()}))
+    parent = workload.name.lower()
+    if workload.name == "StatefulSet" and map_at(pod, "metadata", "annotations").get(KUEUE_PARENT, parent) != parent:
+        return pod  # of another parent, Kueue says, and leaves it alone (managedByAnotherFramework)
+    at_once = {MANAGED: "true"} if workload.name == "Deployment" else {}
+    return _gated(_with(pod, labels={QUEUE_NAME: queue, **at_once}, annotations={KUEUE_PARENT: parent}))
 
 
 def alone_in_kueue(pod: Raw, queues: Container[str]) -> Raw:

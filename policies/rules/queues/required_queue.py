@@ -16,7 +16,7 @@ from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut
 from policies.planning.plan import Plan
 from policies.pods.permissions import MANAGED, QUEUE_NAME
-from policies.pods.queue_systems import ANY, KAI, KAI_SKIPS, KUEUE, System, value_of
+from policies.pods.queue_systems import ANY, KAI_GROUP, KUEUE, READ_OF_OWNERS, SLURM, System, owners_of, value_of
 from policies.pods.view import Pod
 from policies.queues.joining import Joined, grouped, scheduler_of
 from policies.queues.judging import Past, past
@@ -27,6 +27,8 @@ from policies.verdict import Path, Violation, at_field
 
 FIELD = "spec.require.queue"
 _KUEUE_LABEL: Path = ("metadata", "labels", MANAGED)
+_OWNERS: Path = ("metadata", "ownerReferences")
+_SPARK = "spark-app-selector"
 _SHOWN = 30
 """characters of a value that a message shows"""
 _FIRST, _MOST = 2, 10
@@ -50,10 +52,13 @@ def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
     required = plan.settings.queues.required
     if required is not None:
         old = Pod(request.old_pod or {})
-        yield from (violation(one, required) for one in _left(plan, old, required, made=request.user in plan.snapshot.catalog.pod_makers))
+        whole = Pod(request.pod)  # the plan's is without what tells owners and groups apart
+        yield from (
+            violation(one, required) for one in _left(plan, whole, old, required, made=request.user in plan.snapshot.catalog.pod_makers)
+        )
 
 
-def _left(plan: Plan, old: Pod, required: Required, *, made: bool) -> Iterator[Past]:
+def _left(plan: Plan, whole: Pod, old: Pod, required: Required, *, made: bool) -> Iterator[Past]:
     pod = plan.pod
     if required.of(KUEUE) and old.labels.get(MANAGED) == "true":
         if pod.labels.get(MANAGED) != "true":
@@ -63,11 +68,29 @@ def _left(plan: Plan, old: Pod, required: Required, *, made: bool) -> Iterator[P
     if system is None or not required.of(system) or required.admits(system, ANY):
         return
     yield from _changed(pod, old, system, required)
+    if system in READ_OF_OWNERS:
+        yield from _owned_anew(whole, old, system, required)
     before = {path: _at(old, path) for path in grouped(old, system)}
     for path in grouped(pod, system):
-        written_by_system = system is KAI and path != KAI_SKIPS  # its pod grouper writes the other, and again if an author changes it
-        if _at(pod, path) != before.get(path) and not made and not written_by_system:
+        if _at(pod, path) != before.get(path) and not made and not (path == KAI_GROUP and _by_kai(whole)):
             yield Past(how="group", system=system, about=path)
+
+
+def _owned_anew(pod: Pod, old: Pod, system: System, required: Required) -> Iterator[Past]:
+    """Yield how the pod leaves its queue by its owners: a system takes the queue of the topmost one, and of the pod where it has none.
+    Controllers that adopt a pod look at its labels alone."""
+    before, now = owners_of(old.metadata), owners_of(pod.metadata)
+    if not now.issubset(before):
+        yield Past(how="adopted", system=system, about=_OWNERS)
+    elif system is SLURM and before and not now and not required.admits(system, str(value_of(pod, system))):
+        yield Past(how="removed", system=system, about=_OWNERS)
+
+
+def _by_kai(pod: Pod) -> bool:
+    """Return whether the group is the one that KAI makes of the pod: kai-scheduler 0.17.0 pkg/podgrouper, where a pod with an owner is
+    put back into its own if an author changes it (pod_controller.go), and defaultgrouper (CalcPodGroupName) and spark name the others."""
+    own = f"pg-{pod.metadata.get('name')}-{pod.metadata.get('uid')}"
+    return bool(pod.metadata.get("ownerReferences")) or _at(pod, KAI_GROUP) in (own, pod.labels.get(_SPARK))
 
 
 def _at(pod: Pod, path: Path) -> object:
@@ -112,7 +135,7 @@ def _fact(found: Past, required: Required) -> Phrase:
             return phrase("queue", path=path, value=cut(found.value, _SHOWN))
         case "queue" | "kueue queue" | "ungated":
             return phrase(found.how, path=path, value=cut(found.value, _SHOWN))
-        case "group" | "removed":
+        case "group" | "removed" | "kueue parent":
             return phrase(found.how, path=path)
     return phrase(found.how, path=path, system=system)
 
@@ -122,7 +145,9 @@ def _advice(found: Past, required: Required) -> Phrase:
     match found.how:
         case "queues differ":
             return phrase("mend the policies")
-        case "node" | "group" | "owner":
+        case "adopted":
+            return phrase("make it anew")
+        case "node" | "group" | "owner" | "kueue parent":
             return phrase("remove")
         case "job queue":
             return phrase("to job queue", queues=queues)

@@ -17,13 +17,14 @@ from policies.patch import applied, json_tree
 from policies.patch.applied import APPLIED, Entry, digest_at
 from policies.patch.json_patch import Patch
 from policies.patch.standing import recorded
+from policies.pods.queue_systems import READ_OF_OWNERS
 from policies.request import Phase
 from policies.rules.queues import required_queue
 from policies.state.snapshot import Facts
 from policies.values.untyped import map_at
 from policies.verdict import MOST_AUDITED, Edit, Remark, Verdict, Would
 from policies.workloads.queues import queue_edits
-from policies.workloads.queues.queued import Made, Pods, past, read
+from policies.workloads.queues.queued import Asking, Made, Pods, past, read
 
 _FEW = 16
 """Of a workload with more pods that ask for GPUs, fewer policies in Audit and Warn are evaluated: they would delay other reviews."""
@@ -50,10 +51,10 @@ def judge(made: Made, facts: Facts, phase: Phase, *, update: bool = False, befor
     PodError and TooLarge.
     """
     pods = read(made, facts)
-    matched = [c for c in facts.policies if _speaks(c) and any(c in one.about.possible for one in pods.asking)]
+    one = _Judged(made, pods, facts, phase, before, None if before is None else read(before, facts))
+    matched = [c for c in facts.policies if _speaks(c) and any(c in asking.about.possible for asking in (*pods.asking, *one.left))]
     enforced = [c for c in matched if c.mode == "Enforce"]
     softer = [c for c in matched if c.mode != "Enforce"] if update or phase == _first(made) else []
-    one = _Judged(made, pods, facts, phase, before, None if before is None else read(before, facts))
     now = one.under(enforced)
     standing = one.standing(enforced) if phase == "mutate" else []
     mutates, most = phase == "mutate", max(1, MOST_AUDITED * _FEW // max(_FEW, len(pods.asking)))
@@ -83,6 +84,11 @@ class _Judged:
     before: Made | None
     pods_before: Pods | None
 
+    @property
+    def left(self) -> tuple[Asking, ...]:
+        """Return the pods of a workload whose GPUs go: they stay for a while, in the queue that the workload says now."""
+        return () if self.pods_before is None or self.pods.asking else self.pods_before.asking
+
     def under(self, policies: Sequence[Compiled]) -> Outcome:
         """Return what comes of it under these policies together."""
         edits, remarks = _written(self.made, self.pods, policies, self.facts) if self.phase == "mutate" else ((), ())
@@ -90,7 +96,8 @@ class _Judged:
         known = set[tuple[str, Phrase]]()
         if self.before is not None and self.pods_before is not None:
             known = {required_queue.violation(*found).key for found in past(self.before, self.pods_before.asking, policies)}
-        found = (required_queue.violation(*one) for one in past(after, self.pods.asking, policies))
+        left = (one for one in past(after, self.left, policies, self.before) if one[0].system in READ_OF_OWNERS)
+        found = (required_queue.violation(*one) for one in (*past(after, self.pods.asking, policies, self.before), *left))
         return Outcome(edits, tuple(one for one in found if one.key not in known), remarks)
 
     def would(self, policies: Sequence[Compiled], one: Compiled, now: Outcome, standing: Sequence[Entry]) -> Would:

@@ -20,7 +20,7 @@ from policies.planning.devices import judges
 from policies.planning.plan import Subject
 from policies.pods.permissions import annotated_fraction
 from policies.pods.projection import extract
-from policies.pods.queue_systems import ANY, KAI, KUEUE, SLURM, System
+from policies.pods.queue_systems import ANY, KUEUE, KUEUE_PARENT, READ_OF_OWNERS, SLURM, System, owners_of
 from policies.pods.view import DEFAULT_SCHEDULER, Pod
 from policies.queues.joining import Joined, joining, scheduler_of
 from policies.queues.judging import Past
@@ -129,17 +129,23 @@ def said(made: Made, system: System) -> object:
     return map_at(map_at(made.value, "metadata"), system.where).get(system.key)
 
 
-def past(made: Made, asking: Sequence[Asking], policies: Sequence[Compiled]) -> Iterator[tuple[Past, Required]]:
-    """Yield how the workload is past the queues that these policies require of its pods, each once."""
+def past(made: Made, asking: Sequence[Asking], policies: Sequence[Compiled], before: Made | None = None) -> Iterator[tuple[Past, Required]]:
+    """Yield how the workload is past the queues that these policies require of its pods, each once. ``before``: as it was, if it is
+    changed."""
+    adopted = before is not None and not _owners(made).issubset(_owners(before))
     found: dict[tuple[Past, Required], None] = {}
     for one in asking:
         merged = one.under(policies)
-        if merged.required is not None and merged.required.admitted and (past := _past(made, one.about, merged, merged.required)):
+        if merged.required is not None and merged.required.admitted and (past := _past(made, one.about, merged, merged.required, adopted)):
             found[past, merged.required] = None
     yield from found
 
 
-def _past(made: Made, about: Subject, merged: MergedQueues, required: Required) -> Past | None:
+def _owners(made: Made) -> set[tuple[str, ...]]:
+    return owners_of(map_at(made.value, "metadata"))
+
+
+def _past(made: Made, about: Subject, merged: MergedQueues, required: Required, adopted: bool) -> Past | None:
     pod, catalog = about.pod, made.catalog
     by_controller = made.user in catalog.pod_makers
     joined = joining(pod, about.actor, merged)
@@ -147,26 +153,30 @@ def _past(made: Made, about: Subject, merged: MergedQueues, required: Required) 
     if system is None and required.of(SLURM) and not required.of(KUEUE) and pod.scheduler in ("", DEFAULT_SCHEDULER):
         system = SLURM  # whose own webhook gives pods to its scheduler
     if system is not None and required.of(system):
-        return _of_system(made, system, required, by_controller=by_controller)
+        return _of_system(made, system, required, by_controller=by_controller, adopted=adopted)
     if not required.of(KUEUE) or made.known.kueue is None:
         return None  # its pods, or the workloads that it makes, are judged themselves
     if has_parent(made.value, made.catalog, KUEUE):  # Kueue holds back the owner and not this, whoever wrote it
         return None if by_controller else Past(how="owner", system=KUEUE, about=_OWNERS)
+    if made.known.kueue == "gates" and pod.annotations.get(KUEUE_PARENT) not in (None, made.known.name.lower()):
+        return Past(how="kueue parent", system=KUEUE, about=("metadata", "annotations", KUEUE_PARENT))
     value = said(made, KUEUE)
     if isinstance(value, str) and value:
         return None if required.admits(KUEUE, value) else Past(how="kueue queue", system=KUEUE, about=KUEUE.path, value=value)
     return Past(how="no queue", system=KUEUE, about=KUEUE.path)
 
 
-def _of_system(made: Made, system: System, required: Required, *, by_controller: bool) -> Past | None:
+def _of_system(made: Made, system: System, required: Required, *, by_controller: bool, adopted: bool) -> Past | None:
     """Return how a workload whose pods name the scheduler of a system is past its queues."""
-    if system not in (KAI, SLURM) or required.admits(system, ANY):
+    if system not in READ_OF_OWNERS or required.admits(system, ANY):
         return None
     if system is SLURM and _of_its_makings(made):
         return None
     if map_at(made.value, "metadata").get("ownerReferences"):
         if not by_controller:
             return Past(how="owner", system=system, about=_OWNERS)
+        if adopted:
+            return Past(how="adopted", system=system, about=_OWNERS)
         if system is not SLURM or not _is_root(made):
             return None
     value = said(made, system)

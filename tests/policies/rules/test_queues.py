@@ -36,11 +36,15 @@ def owned(kind: str, version: str = "batch/v1") -> list[Raw]:
     return [{"apiVersion": version, "kind": kind, "name": "own", "uid": "u", "controller": True}]
 
 
+REPLICA_SET, REPLICAS = owned("ReplicaSet", "apps/v1"), "system:serviceaccount:kube-system:replicaset-controller"
+
+
 def pod(*parts: Raw, owners: list[Raw] | None = None) -> Raw:
     """Of the labels, annotations and fields of all parts, the last of which counts."""
     metadata = {where: {key: value for part in parts for key, value in part.get(where, {}).items()} for where in ("labels", "annotations")}
     spec = {key: value for part in parts for key, value in part.get("spec", {}).items()}
-    return {"metadata": {**metadata, **({"ownerReferences": owners} if owners else {})}, "spec": {"containers": [GPU], **spec}}
+    named = {"name": "trainer", "uid": "u1"}
+    return {"metadata": {**named, **metadata, **({"ownerReferences": owners} if owners else {})}, "spec": {"containers": [GPU], **spec}}
 
 
 def judged(queue: Raw, made: Raw, user: str = "alice", queues: tuple[str, ...] = (), **request: Any) -> Verdict:
@@ -122,6 +126,10 @@ PAST: dict[str, tuple[Raw, Raw, str, tuple[str, ...]]] = {
         KUEUE, pod({"labels": {"kueue.x-k8s.io/queue-name": "a"}, "spec": IN_KUEUE["spec"]}), "alice", ("kueue",),
     ),
     "another gate": (KUEUE, pod(IN_KUEUE, {"spec": {"schedulingGates": [{"name": "mine"}]}}), "alice", ("kueue",)),
+    "a parent that Kueue does not know, of a ReplicaSet": (KUEUE, pod(PARENT, owners=REPLICA_SET), REPLICAS, ("kueue",)),
+    "a parent in a ReplicaSet's template that says a queue too": (
+        KUEUE, pod(PARENT, {"labels": {"kueue.x-k8s.io/queue-name": "a"}}, owners=REPLICA_SET), REPLICAS, ("kueue",),
+    ),
     "another queue of Kueue's": (KUEUE, pod(IN_KUEUE, {"labels": {"kueue.x-k8s.io/queue-name": "b"}}), "alice", ("kueue",)),
     "a parent of Kueue's that its author names": (
         KUEUE, pod(PARENT), "alice", ("kueue",),
@@ -172,7 +180,22 @@ UPDATES: dict[str, tuple[Raw, Raw, Raw, str, bool]] = {
     "a queue that it had before the policy": (
         KAI, pod(IN_KAI, {"labels": {"kai.scheduler/queue": "b"}}), pod(IN_KAI, {"labels": {"kai.scheduler/queue": "b"}}), "alice", False,
     ),
-    "the group that KAI's pod grouper writes": (KAI, pod(IN_KAI), pod(IN_KAI, {"annotations": {"pod-group-name": "pg-1"}}), "alice", False),
+    "the group that KAI's pod grouper makes of it": (
+        KAI, pod(IN_KAI), pod(IN_KAI, {"annotations": {"pod-group-name": "pg-trainer-u1"}}), "alice", False,
+    ),
+    "the group of somebody else's pods": (
+        KAI, pod(IN_KAI), pod(IN_KAI, {"annotations": {"pod-group-name": "pg-1"}}), "alice", True,
+    ),
+    "a group of its workload's, which KAI writes again": (
+        KAI, pod(IN_KAI, owners=REPLICA_SET), pod(IN_KAI, {"annotations": {"pod-group-name": "pg-1"}}, owners=REPLICA_SET), "alice", False,
+    ),
+    "an owner, of whose queue KAI takes it": (KAI, pod(IN_KAI), pod(IN_KAI, owners=REPLICA_SET), "alice", True),
+    "a ReplicaSet that adopts it": (KAI, pod(IN_KAI), pod(IN_KAI, owners=REPLICA_SET), REPLICAS, True),
+    "an owner that lets it go": (KAI, pod(IN_KAI, owners=REPLICA_SET), pod(IN_KAI), "alice", False),
+    "an owner that lets it go into a partition of its own": (
+        SLURM, pod(IN_SLURM, {"annotations": {"slurmjob.slinky.slurm.net/partition": "b"}}, owners=REPLICA_SET),
+        pod(IN_SLURM, {"annotations": {"slurmjob.slinky.slurm.net/partition": "b"}}), "alice", True,
+    ),
     "a word that keeps KAI from grouping it": (
         KAI, pod(IN_KAI), pod(IN_KAI, {"annotations": {"kai.scheduler/skip-podgrouper": "true"}}), "alice", True,
     ),

@@ -71,7 +71,7 @@ def test_what_the_author_wrote_stays() -> None:
     before = str(pod)
     made = in_kueue(pod, known, "q")
     assert str(pod) == before
-    assert made["metadata"]["labels"] == {"a": "b", QUEUE: "q"}
+    assert made["metadata"]["labels"] == {"a": "b", QUEUE: "q", "kueue.x-k8s.io/managed": "true"}
     assert made["metadata"]["annotations"]["c"] == "d"
     assert made["spec"] == pod["spec"]
     assert in_kueue(made, known, "q") == made

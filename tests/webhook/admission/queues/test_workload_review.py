@@ -167,6 +167,28 @@ def test_an_owner_that_its_author_wrote_is_denied() -> None:
     assert refused(job(named, owner=("example.com/v1", "Fleet")), REQUIRES) == ""
 
 
+def test_what_runs_moves_to_no_other_queue() -> None:
+    """KAI takes the queue of the topmost owner, also once the pods are there: as its GPUs go, or as another object adopts a workload."""
+    kai = {"require": {"queue": {"kai": ["a"]}}}
+    before = job({KAI: "a"}, schedulerName="kai-scheduler")
+    assert "BERTH-144" in refused(job({KAI: "b"}, gpus=0, schedulerName="kai-scheduler"), kai, old=before)
+    assert refused(job({KAI: "a"}, gpus=0, schedulerName="kai-scheduler"), kai, old=before) == ""
+    assert refused(job(gpus=0), kai, old=before) == ""
+    assert refused(job({KAI: "b"}, gpus=0), kai, old=job({KAI: "a"}, gpus=0)) == ""
+    controller = "system:serviceaccount:kube-system:deployment-controller"
+    owned = job({KAI: "a"}, owner=("apps/v1", "Deployment"), schedulerName="kai-scheduler")
+    assert "names an owner that it had not before" in refused(owned, kai, old=before, user=controller)
+    assert refused(owned, kai, user=controller) == refused(owned, kai, old=owned, user=controller) == ""
+
+
+@pytest.mark.parametrize(("parent", "denied"), [(None, False), ("statefulset", False), ("leaderworkerset", True)])
+def test_a_parent_by_which_kueue_leaves_pods_alone(parent: str | None, denied: bool) -> None:
+    """Kueue passes over a StatefulSet whose template says that another kind suspends it, whatever its label."""
+    value = job({LABEL: "team-a"})
+    value["spec"]["template"]["metadata"]["annotations"] = {"kueue.x-k8s.io/pod-suspending-parent": parent} if parent else {}
+    assert ("BERTH-144" in refused(value, REQUIRES, kind=("apps/v1", "StatefulSet", "statefulsets"))) is denied
+
+
 def test_queues_that_a_workload_says_for_its_pods() -> None:
     """KAI reads the topmost owner's label before the pod's, Slurm bridge the owner's annotation alone."""
     kai, slurm = {"require": {"queue": {"kai": ["a"]}}}, {"require": {"queue": {"slurm": ["a"]}}}
