@@ -1,7 +1,7 @@
 """Build the conditions under which the API server calls Berth: CEL, made from the catalog.
 
 Together they match what ``policies.engine.evaluate`` judges, and a little more, so that with every replica gone and failurePolicy Fail all
-other pods are created as if Berth were not there.
+other pods are created as if Berth were not there. All functions that are used are in Kubernetes 1.30.
 
 A condition that errors denies the object (Fail) or skips the webhook (Ignore), so none can be made to:
 
@@ -10,8 +10,6 @@ A condition that errors denies the object (Fail) or skips the webhook (Ignore), 
 - One expression may cost 1,000,000 units (apiserver pkg/apis/cel/config.go). Names are looked up in a list or compared with prefixes, and
   a pod with more than ``MOST_CONTAINERS`` or ``MOST_NAMES`` is sent to Berth unread. So nothing that the API server stores costs more than
   500,000 (tests/registration/test_condition_costs.py searches for the most expensive objects).
-
-All functions that are used are in Kubernetes 1.30.
 """
 
 from __future__ import annotations
@@ -88,7 +86,7 @@ def asks(catalog: Catalog, pod: str = "object") -> str:
 
 def _misspelt(catalog: Catalog) -> Iterator[str]:
     if catalog.misspellings:
-        yield _among("name", catalog.misspellings)
+        yield among("name", catalog.misspellings)
 
 
 def _known(catalog: Catalog) -> str:
@@ -96,7 +94,7 @@ def _known(catalog: Catalog) -> str:
     letter of any is compared."""
     names = [known.name for known in catalog.resources if known.name is not None]
     begun = dict.fromkeys(start for known in catalog.resources if known.name is None for start in prefixes(known.pattern.pattern))
-    tests = [_among("name", names)] if names else []
+    tests = [among("name", names)] if names else []
     if begun:
         letters = _list([text(letter) for letter in dict.fromkeys(start[0] for start in begun)])
         begins = " ||\n  ".join(f"name.startsWith({text(start)})" for start in begun)
@@ -138,7 +136,7 @@ def fractions(pod: str = "object") -> str:
     return f"""\
 [?{pod}.?metadata.?annotations].exists(annotations, annotations != null && (
   annotations.size() > {MOST_ANNOTATIONS} ||
-  annotations.exists(key, {_among("key", FRACTIONS)} || {_ENDS})
+  annotations.exists(key, {among("key", FRACTIONS)} || {_ENDS})
 ))"""
 
 
@@ -227,7 +225,8 @@ def asked_in(catalog: Catalog, workloads: Iterable[Workload], *, with_claims: bo
 ))"""
 
 
-def _among(name: str, names: Iterable[str]) -> str:
+def among(name: str, names: Iterable[str]) -> str:
+    """Return the test that ``name`` is one of the names."""
     return f"{name} in {_list([text(one) for one in names])}"
 
 

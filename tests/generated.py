@@ -18,9 +18,11 @@ from cli import VERSION, crds, webhooks
 from cli.about import manual
 from cli.about.tree import commands
 from cli.given import webhooks_scope
+from cli.output import yaml_writer
 from cluster.survey.custom_workloads import resources
 from documents.files import read_catalog
 from policies.objects.reference import reference_markdown
+from registration import backstop
 from registration.configurations import Service, first, manifests
 from registration.entries import CLAIMS, Chosen
 from tests.deploy import values_schema
@@ -77,6 +79,7 @@ def from_source() -> Files:
         "docs/architecture.svg": architecture.picture(),
         **{f"deploy/chart/files/library/{file.name}": file.read_text() for file in sorted(LIBRARY.glob("*.yaml"))},
         **{f"deploy/chart/files/{name}": (DEPLOY / name).read_text() for name in ("guarded-names.yaml", "gpu-use-without-request.yaml")},
+        **{f"{folder}/backstop.yaml": _backstop() for folder in ("deploy", "deploy/chart/files")},
         "deploy/chart/files/custom-workloads.yaml": _rights(),
         "deploy/chart/files/monitoring/rules.yaml": (DEPLOY / "monitoring" / "rules.yaml").read_text(),
         **{f"{folder}/{name}": text for folder in DASHBOARDS for name, text in dashboards.files().items()},
@@ -121,6 +124,10 @@ def _rights() -> str:
     groups = resources(read_catalog([])).items()
     rules = [f"- apiGroups: [{group}]\n  resources: [{', '.join(plurals)}]\n  verbs: [get, list, watch]\n" for group, plurals in groups]
     return RIGHTS_HEAD + "".join(rules)
+
+
+def _backstop() -> str:
+    return backstop.HEAD + "---\n".join(yaml_writer.text(manifest) for manifest in backstop.manifests(read_catalog([])))
 
 
 def _webhooks(chosen: Chosen) -> str:

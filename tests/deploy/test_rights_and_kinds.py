@@ -140,3 +140,21 @@ def test_guards_are_told_of_this_installation() -> None:
     assert own["validationActions"] == ["Deny", "Audit"]
     assert "platform" in own["matchResources"]["namespaceSelector"]["matchExpressions"][0]["values"]
     assert not of_kind(rendered(), "ValidatingAdmissionPolicy")
+
+
+def test_the_backstop_holds_what_was_chosen_where_berth_is_called() -> None:
+    """The numbers and taints of the values are in its first variables, and its namespaces are those of the registration."""
+    objects = VARIANTS["guards"].objects()
+    (policy,) = (one for one in of_kind(objects, "ValidatingAdmissionPolicy") if one["metadata"]["name"] == "berth-backstop")
+    expressions = {variable["name"]: variable["expression"] for variable in policy["spec"]["variables"]}
+    assert (expressions["gpusPerPod"], expressions["gracePeriodSeconds"]) == ("4", "600")
+    taints = [{"key": "team", "value": "web"}, {"effect": "NoSchedule", "key": "acme.example/pool"}]
+    assert yaml.safe_load(expressions["forbiddenTolerations"]) == taints
+    binding = next(one for one in of_kind(objects, "ValidatingAdmissionPolicyBinding") if one["metadata"]["name"] == "berth-backstop")[
+        "spec"
+    ]
+    assert binding["validationActions"] == ["Deny", "Audit"]
+    selectors = [entry["namespaceSelector"] for one in objects for entry in one.get("webhooks", ())]
+    assert all(binding["matchResources"]["namespaceSelector"] == selector for selector in selectors)
+    assert selectors[0]["matchLabels"] == {"gpus": "yes"}
+    assert {"platform", "gpu-operator"} <= set(selectors[0]["matchExpressions"][0]["values"])

@@ -130,7 +130,15 @@ VARIANTS = {
             "guards": {
                 "guardedNames": {"enabled": True, "labels": ["team"], "labelPrefixes": ["acme.example/"], "namespaces": ["vault"]},
                 "gpuUseWithoutRequest": {"enabled": True, "actions": ["Deny", "Audit"]},
-            }
+                "backstop": {
+                    "enabled": True,
+                    "gpusPerPod": 4,
+                    "gracePeriodSeconds": 600,
+                    "forbiddenTolerations": [{"key": "team", "value": "web"}, {"key": "acme.example/pool", "effect": "NoSchedule"}],
+                    "actions": ["Deny", "Audit"],
+                },
+            },
+            "registration": {"excludedNamespaces": ["gpu-operator"], "namespaceSelector": {"matchLabels": {"gpus": "yes"}}},
         },
     ),
     "pods": Variant(

@@ -73,3 +73,25 @@ app.kubernetes.io/part-of: berth
 {{- end -}}
 {{- toYaml (dict "objects" $objects) -}}
 {{- end -}}
+
+{{- /* The configurations of the registration, before the values of this release are written into them, as {"objects": [...]}. */ -}}
+{{- define "berth.registered" -}}
+{{- $chosen := .Values.registration -}}
+{{- $file := printf "files/webhooks%s-claims-%s.yaml" (ternary "-queues" "" $chosen.queues) (lower $chosen.claims) -}}
+{{- $from := ternary "registration.manifests" $file (ne $chosen.manifests "") -}}
+{{- include "berth.objects" (dict "text" ($chosen.manifests | default (.Files.Get $file)) "from" $from) -}}
+{{- end -}}
+
+{{- /* The namespaces that this release serves: of dicts .root and .selector, that of a configuration before. */ -}}
+{{- define "berth.namespaceSelector" -}}
+{{- $chosen := .root.Values.registration -}}
+{{- $outside := index .selector.matchExpressions 0 -}}
+{{- $own := ternary $outside.values (without $outside.values "berth-system") (ne $chosen.manifests "") -}}
+{{- $_ := set $outside "values" (concat $own (list .root.Release.Namespace) $chosen.excludedNamespaces | uniq) -}}
+{{- $more := $chosen.namespaceSelector -}}
+{{- $_ := set .selector "matchExpressions" (concat .selector.matchExpressions ($more.matchExpressions | default list)) -}}
+{{- with $more.matchLabels -}}
+{{- $_ := set $.selector "matchLabels" . -}}
+{{- end -}}
+{{- toYaml .selector -}}
+{{- end -}}
