@@ -35,6 +35,8 @@ def add_snapshot_options(parser: argparse.ArgumentParser) -> None:
     add("--platforms", type=names, default=(), metavar="P,...", help=help_)
     add("--mig-strategy", default="", metavar="|".join(MIG_STRATEGIES), help="the device plugin's; default: mixed, in a cluster auto")
     add("--queues", type=names, default=(), metavar="Q,...", help=f"queue systems in use: {', '.join(QUEUES)}")
+    help_ = "namespaces of the platform team's operators, whose service accounts make pods of workloads; kube-system always is one"
+    add("--platform-namespaces", type=names, default=(), metavar="NS,...", help=help_)
     add("--max-mode", default="Enforce", metavar="|".join(MODES), help="no policy does more than this; default: Enforce")
 
 
@@ -74,6 +76,7 @@ def sources_from(args: argparse.Namespace) -> Sources:
         platforms=args.platforms,
         mig_strategy=args.mig_strategy,
         queues=args.queues,
+        platform_namespaces=args.platform_namespaces,
         max_mode=args.max_mode,
         console_url=getattr(args, "console_url", ""),
     )

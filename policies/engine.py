@@ -19,7 +19,8 @@ from policies.patch import applied, standing
 from policies.patch.standing import Standing
 from policies.planning import defaults, plan
 from policies.planning.plan import Plan, Subject
-from policies.pods.permissions import FRACTION_DEVICES, FRACTIONS, annotated_fraction, flavored, fraction_keys
+from policies.pods import updates
+from policies.pods.permissions import annotated_fraction
 from policies.pods.projection import extract
 from policies.pods.view import Pod, Raw
 from policies.reasons import no_place, scale_from_zero
@@ -42,7 +43,7 @@ ON_UPDATE = {rule.name: rule.check_update for rule in RULES if rule.check_update
 def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict:
     """Return the verdict on one pod. ``read``: its projection (``projection.extract``), if that was made
     before. Raises PodError if the pod is not shaped like one."""
-    pod = _as_asked(request, Pod(extract(request.pod, facts.reads) if read is None else read))
+    pod = updates.as_asked(Pod(extract(request.pod, facts.reads) if read is None else read), request.old_pod)
     about = plan.subject(request, facts, pod)
     if not (about.devices.asked or pod.claims or annotated_fraction(pod) or _misspelt(pod, facts)):
         return Verdict(judged=False)
@@ -66,15 +67,6 @@ def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict
         holding=holding(about, facts.snapshot) if _admits(request, violations) else NOTHING,
         missing=about.devices.missing if any(violation.code in (UNCOUNTED, UNKNOWN) for violation in violations) else (),
     )
-
-
-def _as_asked(request: Request, pod: Pod) -> Pod:
-    """Return the pod; one from which an update takes the last words that ask for a part of a GPU still has them."""
-    old = Pod(request.old_pod or {}).annotations if request.operation == "UPDATE" and not annotated_fraction(pod) else {}
-    if not (keys := fraction_keys(old)):
-        return pod
-    annotations = {**{key: old[key] for key in keys}, **pod.annotations}
-    return Pod({**pod.raw, "metadata": {**pod.metadata, "annotations": annotations}})
 
 
 def _admits(request: Request, violations: tuple[Violation, ...]) -> bool:
@@ -138,7 +130,7 @@ def _one(
     """Return edits, violations and remarks under one set of policies."""
     if not policies or about.actor.mirror:
         return (), (), ()
-    if about.request.operation == "UPDATE" and not _asks_anew(about, facts.snapshot.queues):
+    if about.request.operation == "UPDATE" and not updates.asks_anew(about.pod, about.request.old_pod, facts.snapshot.queues):
         # whoever the pod is: most that are updated have a node by now, and no controller adds such a toleration later
         made = plan.make(facts, about, policies)
         return (), tuple(violation for check in ON_UPDATE.values() for violation in check(about.request, made)), ()
@@ -147,18 +139,6 @@ def _one(
     if found.violations:  # nothing is edited then
         return (), found.violations, tuple(remark for remark in remarks if remark.code not in OF_EDITS)
     return found.edits, (), remarks
-
-
-def _asks_anew(about: Subject, queues: tuple[str, ...]) -> bool:
-    """Return whether a pod is judged as a new one after an update: if it asks for another part of a GPU than before, as KAI reads the
-    annotations that there are when it places the pod, or if it has left the queue system to which its placement was left."""
-    old = Pod(about.request.old_pod or {})
-    if flavored(old) in queues and flavored(about.pod) != flavored(old):
-        return True
-    if not annotated_fraction(about.pod):
-        return False
-    keys = (*FRACTIONS, *fraction_keys(about.pod.annotations), FRACTION_DEVICES)
-    return any(old.annotations.get(key) != about.pod.annotations.get(key) for key in keys)
 
 
 class Judged(NamedTuple):

@@ -129,7 +129,7 @@ def _of_kinds(
         tests = asked
         if verb != "label":  # a template whose GPUs go as its workload moves leaves their pods behind
             moved = f"oldObject != null && (\n{indent(match_conditions.moved(), '  ')}\n)"
-            tests = [match_conditions.requeued(kinds), *(f"{moved} ||\n{test}" for test in asked)]
+            tests = [f"{match_conditions.changed(kinds)} ||\n{match_conditions.moved()}", *(f"{moved} ||\n{test}" for test in asked)]
         conditions = {"may-be-of-pods-with-an-accelerator": match_conditions.in_turn(*tests)} if tests else {}
         found.append(Entry(name=f"{verb}.{name}", path=path, rules=_rules(operations, kinds), conditions=conditions))
     return found

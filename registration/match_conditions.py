@@ -204,11 +204,6 @@ def changed(workloads: Iterable[Workload]) -> str:
     return " ||\n".join(["oldObject == null", *tests])
 
 
-def requeued(workloads: Iterable[Workload]) -> str:
-    """Return the test that a workload is new, or that what tells its pods, its owner or its queue changed."""
-    return f"{changed(workloads)} ||\n{moved()}"
-
-
 def moved() -> str:
     """Return the test that what tells the owner or the queue of a workload changed."""
     keys = {where: [text(system.key) for system in SYSTEMS if system.where == where] for where in ("labels", "annotations")}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 
@@ -27,6 +27,9 @@ webhook is called before the API server has validated names, and the look-up of 
 _MOST_SIGNED = 2**20
 """Bytes of the cache of ``workloads_signed``: some thousand owners and labels that identify a workload; a
 cluster has tens."""
+
+
+_ACCOUNT = "system:serviceaccount:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +108,13 @@ class Catalog:
     reserved_prefixes: tuple[str, ...] = field(default=(), init=False, repr=False, compare=False)
     right_keys: Mapping[Where, frozenset[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Of ``reserved_keys``, the whole keys of which nothing is to be said in labels, or in annotations."""
+
+    def trusting(self, namespaces: Iterable[str]) -> Catalog:
+        """Return the catalog without the makers of pods that are service accounts of other namespaces: whoever could make one of that
+        name would be believed."""
+        trusted = tuple(f"{_ACCOUNT}{namespace}:" for namespace in namespaces)
+        makers = (user for user in self.pod_makers if not user.startswith(_ACCOUNT) or user.startswith(trusted))
+        return replace(self, pod_makers=frozenset(makers))
 
     def __post_init__(self) -> None:
         keys = frozenset(label.partition("=")[0] for workload in self.workloads for label in workload.labels)

@@ -37,7 +37,8 @@ REFUSALS = (
             "create it anew": "create it anew while Kueue runs",
             "leave it": "leave it as it is",
             "make it anew": "delete it, and let its owner make another",
-            "maker": "Let a workload make its pods; the platform team lists a controller that may with --catalog (podMakers).",
+            "maker": "Let a workload make its pods; the platform team lists a controller that may with --catalog (podMakers), and its"
+            " namespace with --platform-namespaces.",
             "pods in kueue": "A pod without a workload waits there only if Kueue manages pods, which serve --queues kueue says.",
             "allowed": "Allowed here: {queues:or}.",
         },

@@ -153,8 +153,7 @@ class Table:
         return sum(rows for possible, rows in classes.items() if may_match(possible, operator, values, known)), False
 
     def meant(self, key: str, value: str) -> str:
-        """Return the value itself if some table knows it, else the one that it is another name of, else
-        itself."""
+        """Return the value itself if some table knows it, else the one that it is another name of, else itself."""
         return value if value in self.known.get(key, ()) else self.other_names.get(key, {}).get(value, value)
 
     def knows(self, key: str, value: str) -> bool:
@@ -162,8 +161,7 @@ class Table:
         return self.meant(key, value) in self.known.get(key, ()) or covered(value, self.values.get(key, {}))
 
     def other_names_in(self, key: str, values: Sequence[str]) -> list[str]:
-        """Return those values that are another name of a machine or product and that no table in force
-        has."""
+        """Return those values that are another name of a machine or product and that no table in force has."""
         names, known = self.other_names.get(key, {}), self.known.get(key, ())
         return [value for value in values if value in names and value not in known]
 
@@ -172,8 +170,7 @@ class Table:
         return {*values, *(name for name, value in self.other_names.get(key, {}).items() if value in values)}
 
     def is_cut(self, key: str, value: str) -> bool:
-        """Return whether the value is such a name of a GPU partitioned into slices, whose rows do not tell
-        how it is shared."""
+        """Return whether the value is such a name of a GPU partitioned into slices, whose rows do not tell how it is shared."""
         return is_product(self.platform, key) and bool(self.other_names_in(key, (value,)))
 
     def enough(self, resource: str, count: int | None) -> int:

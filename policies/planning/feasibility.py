@@ -138,8 +138,7 @@ class Cell(NamedTuple):
 
     @property
     def of_twins(self) -> bool:
-        """True if an expression names machines only by names of another platform, which is not in force: they
-        lack this platform's other labels."""
+        """True if an expression names machines by names of another platform alone, which lack this platform's other labels."""
         return any(not is_product(self.table.platform, authored.key) for authored in self._renamed_whole())
 
     @property

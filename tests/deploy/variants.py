@@ -50,7 +50,7 @@ VARIANTS = {
             "service": {"port": 8443, "annotations": {"a": "b"}},
         }
     ),
-    "queues": Variant(values={"registration": {"queues": True}}),
+    "queues": Variant(values={"registration": {"queues": True}, "platformNamespaces": ["lws-system"]}),
     "registration": Variant(
         values={
             "registration": {

@@ -16,6 +16,7 @@ from policies.nearest import hint
 from policies.state.snapshot import Snapshot
 from policies.state.updater import AUTO, Options, Update, Updater
 from policies.verdict import MODES, Mode
+from registration.entries import ALWAYS
 
 MIG_STRATEGIES = ("mixed", "single", AUTO)
 QUEUES = ("kueue", "slurm-bridge")
@@ -55,6 +56,7 @@ class Sources:
     mig_strategy: str = ""
     """If not given: mixed; in a cluster taken from its nodes."""
     queues: tuple[str, ...] = ()
+    platform_namespaces: tuple[str, ...] = ()
     max_mode: str = "Enforce"
     console_url: str = ""
 
@@ -145,6 +147,7 @@ def _catalog_and_options(sources: Sources) -> tuple[Catalog, Options, list[Input
         catalog = read_catalog([sources.catalog] if sources.catalog else [])
     except CatalogFilesError as error:
         raise SourcesError([*errors, *error.errors]) from None
+    catalog = catalog.trusting((*ALWAYS, *sources.platform_namespaces))
     if sources.platforms != (AUTO,):
         errors += _unknown("--platforms", sources.platforms, catalog.platforms)
     mode: Mode = next((mode for mode in MODES if mode == sources.max_mode), "Audit")

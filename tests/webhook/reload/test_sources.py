@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from webhook.reload.sources import Loader, Sources, SourcesError, load, read_facts
+from webhook.reload.sources import Loader, Sources, SourcesError, load, options, read_facts
 
 POLICY = "apiVersion: berth.dev/v1alpha1\nkind: ClusterGPUPolicy\nmetadata: {name: mine}\nspec: {default: {acceleratorTaints: Tolerate}}\n"
 
@@ -136,3 +136,13 @@ def test_another_catalog_compiles_everything(tmp_path: Path) -> None:
     second = loader.load().snapshot
     assert second.policies[0] is not first.policies[0]
     assert not second.catalog.is_accelerator_driver("nic.other.example")
+
+
+def test_service_accounts_are_believed_in_namespaces_of_the_platform() -> None:
+    """Those of kube-system always are; elsewhere anybody who makes the namespace could make an account of the name."""
+
+    def makers(*namespaces: str) -> set[str]:
+        return {user.split(":")[2] for user in options(Sources(platform_namespaces=namespaces))[0].pod_makers if user.count(":") == 3}
+
+    assert makers() == {"kube-system"}
+    assert makers("lws-system", "training") == {"kube-system", "lws-system"}
