@@ -6,9 +6,11 @@
   ``Chosen.claims`` says otherwise: with Ignore a claim is stored as its author wrote it, and its size is only judged with its pod.
 - ``mutate.claims``, ``validate.claims`` with ``Chosen.claims`` Ignore: pods with claims, in place of the first entry. While Berth is down
   they are then made unjudged; with Fail a pod whose only claims are for other devices (network cards) can't be made either.
-- ``validate.updates``: pods of either kind of which tolerations, protection or amounts are changed. Ignore: at Fail on updates no
-  finished Job completes, no finalizer is removed and no gate is lifted while Berth is down. With Ignore what is changed meanwhile is not
-  judged.
+- ``validate.updates``: pods of either kind of which tolerations, owners, queues, protection or amounts are changed. Ignore: at Fail Kueue
+  releases no pod into a flavor with tolerations, KAI groups none, and none is orphaned while Berth is down. With Ignore what is changed
+  meanwhile is not judged.
+- ``mutate.updates``: pods with something that policies wrote, of which the spec is changed, as an author does who applies a manifest again.
+  Ignore: without an answer the API server says that what policies wrote can't be taken away.
 - with ``Chosen.queues`` ``label.workloads``, ``label.operators``: new workloads of the kinds that Kueue holds back, with or without a
   queue. They are in a configuration of their own, which is called before Kueue's. ``validate.workloads``, ``validate.operators``:
   workloads that are new, or of which a template or a queue changed. Ignore: a queue may wait.
@@ -102,7 +104,7 @@ def entries(catalog: Catalog, chosen: Chosen) -> Entries:
     validating = [*_new_pods_and_claims(named, "validate", chosen), _updates(named, chosen), *_workloads(named, chosen)]
     if chosen.queues:
         validating += _of_kinds("validate", "/validate", ["CREATE", "UPDATE"], _queued(named), named, chosen)
-    return _new_pods_and_claims(named, "mutate", chosen), validating
+    return [*_new_pods_and_claims(named, "mutate", chosen), APPLIED_AGAIN], validating
 
 
 def _new_pods_and_claims(catalog: Catalog, phase: Phase, chosen: Chosen) -> list[Entry]:
@@ -159,13 +161,8 @@ def _with_names(catalog: Catalog, names: Sequence[str]) -> Catalog:
 
 
 def _rule(operations: Iterable[Operation], group: str, versions: Iterable[str], resources: Iterable[str]) -> Manifest:
-    return {
-        "operations": list(operations),
-        "apiGroups": [group],
-        "apiVersions": list(versions),
-        "resources": list(resources),
-        "scope": "Namespaced",
-    }
+    where = {"apiGroups": [group], "apiVersions": list(versions), "resources": list(resources)}
+    return {"operations": list(operations), **where, "scope": "Namespaced"}
 
 
 def _new_pods(catalog: Catalog, phase: Phase, chosen: Chosen) -> list[Entry]:
@@ -211,6 +208,15 @@ def _updates(catalog: Catalog, chosen: Chosen) -> Entry:
         rules=[_rule(["UPDATE"], "", ["v1"], ["pods", "pods/resize"])],
         conditions={"what-is-judged-of-an-accelerator-pod-changed": changed},
     )
+
+
+APPLIED_AGAIN = Entry(
+    name="mutate.updates",
+    path="/mutate",
+    rules=[_rule(["UPDATE"], "", ["v1"], ["pods"])],
+    conditions={"what-policies-wrote-may-be-sent-back": match_conditions.SENT_BACK},
+)
+"""The entry for pods that are applied again."""
 
 
 def _workloads(catalog: Catalog, chosen: Chosen) -> list[Entry]:

@@ -42,8 +42,10 @@ NOT_A_MIRROR = f"""\
 annotation, but only a node is in that group."""
 TOLERATIONS_CHANGED = "object.?spec.?tolerations.orValue(null) != oldObject.?spec.?tolerations.orValue(null)"
 RESIZED = 'request.?subResource.orValue("") == "resize"'
-"""True for the resize subresource, through which alone amounts of cpu and memory of a running pod are
-changed (KEP-1287)."""
+"""True for the resize subresource, through which alone amounts of cpu and memory of a running pod are changed (KEP-1287)."""
+SENT_BACK = """\
+oldObject.?metadata.?annotations[?"berth.dev/applied"].hasValue() &&
+object.?spec.orValue(null) != oldObject.?spec.orValue(null)"""
 OWNED_ANEW = "object.?metadata.?ownerReferences.orValue(null) != oldObject.?metadata.?ownerReferences.orValue(null)"
 MADE_BY_NO_CONTROLLER = """\
 [?object.?metadata.?ownerReferences].all(owners, owners == null ||
@@ -53,8 +55,7 @@ that makes ReplicaSets or a CronJob's Jobs reads none."""
 
 
 def in_turn(*tests: str) -> str:
-    """Return one expression that is true if all tests hold; the first that does not hold is the last that is
-    evaluated.
+    """Return one expression that is true if all tests hold; the first that does not hold is the last that is evaluated.
 
     The API server evaluates every condition of a webhook, also after one was false (apiserver
     admission/plugin/webhook/matchconditions).

@@ -11,6 +11,7 @@ from typing import Any
 
 from policies.claims import cel
 from policies.patch.applied import APPLIED, digest_at, steps
+from policies.patch.applied_again import recording
 from policies.patch.standing import recorded
 from policies.values.untyped import map_at
 
@@ -27,13 +28,7 @@ def patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Raw, ...]:
     paths = [entry["path"] for entry in recorded(record) if digest_at(old, entry["path"]) == entry["is"]]
     if (_without(spec, paths) if paths else _bare(spec)) != (sent if paths else _bare(sent)):
         return ()
-    found: list[Raw] = [{"op": "replace", "path": "/spec", "value": spec}]
-    annotations = map_at(new, "metadata").get("annotations")
-    if not isinstance(annotations, dict):
-        found.append({"op": "add", "path": "/metadata/annotations", "value": {APPLIED: record}})
-    elif annotations.get(APPLIED) != record:
-        found.append({"op": "add", "path": f"/metadata/annotations/{APPLIED.replace('/', '~1')}", "value": record})
-    return tuple(found)
+    return {"op": "replace", "path": "/spec", "value": spec}, *recording(new, record)
 
 
 def _without(spec: Raw, paths: list[str]) -> Raw:

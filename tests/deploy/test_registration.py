@@ -21,6 +21,7 @@ RELEASED = {
     "validate.claims.berth.dev",
     "mutate.claims-made.berth.dev",
     "validate.claims-made.berth.dev",
+    "mutate.updates.berth.dev",
     "validate.updates.berth.dev",
     "advise.workloads.berth.dev",
     "advise.operators.berth.dev",

@@ -19,6 +19,9 @@ from policies.facts.cluster_facts import ClusterFacts
 from policies.messages import OF_EDITS
 from policies.modes.maintained import unmaintained
 from policies.offers.constraints import Compiled, Constraint
+from policies.patch import applied_again
+from policies.patch.applied import APPLIED
+from policies.patch.standing import recorded
 from policies.policy import (
     Allow,
     Bounds,
@@ -91,6 +94,21 @@ def test_a_second_mutate_changes_nothing(case: Case) -> None:
     assert first.violations or not again.violations
     assert first.violations or list(again.patch) == []
     assert first.violations or not [remark for remark in again.remarks if remark.code in OF_EDITS]
+
+
+@examples(100, 10_000)
+@given(cases())
+def test_a_pod_that_is_applied_again_keeps_what_was_written(case: Case) -> None:
+    """An update that sends the pod as it arrived gets each field that policies wrote; one that sends what is stored gets nothing."""
+    final = patched(case.request.pod, judge(case))
+    whole = case.world.snapshot.whole
+    assert applied_again.patch(final, final, whole) == ()
+    entries = recorded(final["metadata"].get("annotations", {}).get(APPLIED))
+    found = applied_again.patch(final, case.request.pod, whole)
+    again = jsonpatch.apply_patch(copy.deepcopy(case.request.pod), list(found))
+    fields = {entry["path"].split("/")[2] for entry in entries if entry["path"].startswith("/spec/")}
+    fields -= {"containers", "initContainers"}  # their amounts are drawn as no API server stores them
+    assert {name: again["spec"].get(name) for name in fields} == {name: final["spec"].get(name) for name in fields}
 
 
 def test_a_default_that_one_of_two_platforms_can_say() -> None:

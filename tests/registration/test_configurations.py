@@ -31,6 +31,7 @@ def test_when_berth_is_called() -> None:
     ] == [
         ("mutate.pods.berth.dev", "/mutate", ["CREATE"], "Fail", 5),
         ("mutate.claims-made.berth.dev", "/mutate", ["CREATE", "UPDATE"], "Fail", 5),
+        ("mutate.updates.berth.dev", "/mutate/ignore", ["UPDATE"], "Ignore", 5),
         ("validate.pods.berth.dev", "/validate", ["CREATE"], "Fail", 5),
         ("validate.claims-made.berth.dev", "/validate", ["CREATE"], "Fail", 5),
         ("validate.updates.berth.dev", "/validate/ignore", ["UPDATE"], "Ignore", 5),
@@ -63,6 +64,7 @@ def test_pods_are_pods() -> None:
     )
     assert {name: found[name] for name in found if "advise" not in name} == {
         "mutate.pods.berth.dev": pods,
+        "mutate.updates.berth.dev": pods,
         "validate.pods.berth.dev": pods,
         "mutate.claims-made.berth.dev": claims,
         "validate.claims-made.berth.dev": claims,

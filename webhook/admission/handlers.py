@@ -7,6 +7,7 @@ import orjson
 from policies import work_budget
 from policies.claims import judging, reapplied
 from policies.engine import evaluate
+from policies.patch import applied_again
 from policies.planning.devices import judges
 from policies.pods.projection import extract
 from policies.pods.view import PodError, Raw
@@ -110,6 +111,8 @@ def _pod(
     phase: Phase, document: object, snapshot: Snapshot, metrics: Metrics, decisions: Decisions | None, *, waits: bool
 ) -> tuple[str, bytes]:
     asked = review.from_document(document)
+    if phase == "mutate" and asked.old_pod is not None:
+        return "unmatched", orjson.dumps(review.answer(asked, _again(asked.old_pod, asked.pod, snapshot), phase=phase))
     facts = snapshot.facts_for(asked.namespace)
     read = extract(asked.pod, facts.reads)
     text = encoded(read)
@@ -135,6 +138,12 @@ def _pod(
         metrics.count(decided.tally, facts)
         log.write("decision", "info", decided.logged, **log_fields.whose(asked, phase))
     return decided.word, decided.answer(asked.uid)
+
+
+def _again(old: Raw, new: Raw, snapshot: Snapshot) -> Verdict:
+    """Return the answer to an update that may take away what policies wrote."""
+    small = work_budget.items(old) <= work_budget.MOST and work_budget.items(new) <= work_budget.MOST
+    return Verdict(judged=False, patch=applied_again.patch(old, new, snapshot.whole) if small else ())
 
 
 def _large(phase: Phase, asked: Review, size: int, facts: Facts) -> tuple[str, bytes]:
