@@ -195,5 +195,41 @@ PLACED = (
         outside="a100-shared",
     ),
 )
-GUARDRAILS = (*COUNTS, *CAPS, *EQUALITY, *PLACED)
+
+
+def queued(system: str, queue: str, made: Raw | None = None, **spec: Any) -> Raw:
+    """The pod, of one GPU unless it is given, in a queue of this system."""
+    where, key, value = QUEUES[system]
+    given = with_(marked(made or pod(), **{where: {key: queue}}), **value, **spec)
+    return given if system != "kueue" else marked(given, labels={MANAGED: "true"})
+
+
+KUEUE_GATE = {"name": "kueue.x-k8s.io/admission"}
+MANAGED = "kueue.x-k8s.io/managed"
+QUEUES: dict[str, tuple[str, str, Raw]] = {
+    "kai": ("labels", "kai.scheduler/queue", {"schedulerName": "kai-scheduler"}),
+    "volcano": ("annotations", "scheduling.volcano.sh/queue-name", {"schedulerName": "volcano"}),
+    "slurm": ("annotations", "slurmjob.slinky.slurm.net/partition", {"schedulerName": "slurm-bridge-scheduler"}),
+    "kueue": ("labels", "kueue.x-k8s.io/queue-name", {"schedulingGates": [KUEUE_GATE]}),
+}
+"""Where each system reads the queue of a pod, and what else is in the spec of its pods."""
+IN_QUEUES = tuple(
+    Guardrail(name=system, codes=("BERTH-144",), require={"queue": {system: ["team-a"]}}, wrong=pod(), right=queued(system, "team-a"))
+    for system in QUEUES
+)
+OTHERS = (
+    Guardrail(
+        name="slices", codes=PLACES, require={"sharing": ["MIG"]}, wrong=pod(gpus(1, "nvidia.com/gpu.shared")),
+        right=pod(gpus(1, "nvidia.com/mig-1g.10gb")), outside=H100_NODE, inside="a100-mig",
+    ),
+    Guardrail(
+        name="not-hopper", codes=PLACES, require={"families": {"notIn": ["hopper"]}}, wrong=ON_H100,
+        right=ON_T4, outside=H100_NODE, inside=T4_NODE,
+    ),
+    Guardrail(
+        name="runtime", codes=("BERTH-143",), require={"maxRuntime": "1h"}, wrong=pod(activeDeadlineSeconds=7200),
+        right=pod(activeDeadlineSeconds=3600),
+    ),
+)  # fmt: skip
+GUARDRAILS = (*COUNTS, *CAPS, *EQUALITY, *PLACED, *IN_QUEUES, *OTHERS)
 BY_NAME = {guardrail.name: guardrail for guardrail in GUARDRAILS}

@@ -12,14 +12,27 @@ from zlib import crc32
 
 import pytest
 
-from tests.e2e.bypasses.attempts import actors, amounts, claims, devices, guaranteed, names, places, reviews, tolerations, updates, words
+from tests.e2e.bypasses.attempts import (
+    actors,
+    amounts,
+    claims,
+    classes,
+    devices,
+    guaranteed,
+    names,
+    places,
+    queues,
+    reviews,
+    updates,
+    words,
+)
 from tests.e2e.bypasses.guardrails import BY_NAME
 from tests.e2e.bypasses.way import Way
 from tests.e2e.bypasses.world import Result, run, world
 from tests.support.counts import count
 from tests.testcluster.controlplane.cluster import Cluster
 
-CLASSES = (reviews, amounts, devices, claims, words, places, actors, updates, names, guaranteed, tolerations)
+CLASSES = (reviews, amounts, devices, claims, classes, words, places, actors, updates, queues, names, guaranteed)
 WAYS: dict[str, Way] = {f"{one.__name__.rpartition('.')[2]}: {way.name}, {way.guard}": way for one in CLASSES for way in one.WAYS}
 
 

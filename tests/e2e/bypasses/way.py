@@ -170,7 +170,7 @@ def controlled(kind: str, made: Raw) -> Attempt:
         if not first.ok:
             return outcome(first)
         try:
-            return _awaited(tenant, lambda: _made(tenant))
+            return awaited(tenant, lambda: pod_made(tenant))
         finally:
             found = {"apiVersion": KINDS[kind], "kind": kind, "metadata": {"name": tenant.name}}
             tenant.api.call("DELETE", tenant.api.path_of(found, tenant.namespace), propagationPolicy="Background")
@@ -178,7 +178,7 @@ def controlled(kind: str, made: Raw) -> Attempt:
     return tried
 
 
-def _made(tenant: Tenant) -> Outcome | None:
+def pod_made(tenant: Tenant) -> Outcome | None:
     """The first pod that the workload has, or its controller's word why it has none."""
     if pods := tenant.api.list("v1", "Pod", tenant.namespace, labelSelector=f"app={tenant.name}"):
         return Outcome(passed=True, stored=pods[0])
@@ -194,12 +194,12 @@ def lands(made: Raw) -> Attempt:
 
     def tried(tenant: Tenant) -> Outcome:
         first = creates(made)(tenant)
-        return _awaited(tenant, lambda: _decided(tenant, first.stored["metadata"]["name"])) if first.passed else first
+        return awaited(tenant, lambda: decided(tenant, first.stored["metadata"]["name"])) if first.passed else first
 
     return tried
 
 
-def _decided(tenant: Tenant, name: str) -> Outcome | None:
+def decided(tenant: Tenant, name: str) -> Outcome | None:
     found = tenant.api.get("v1", "Pod", name, tenant.namespace)
     assert found is not None
     if found["spec"].get("nodeName"):
@@ -210,7 +210,7 @@ def _decided(tenant: Tenant, name: str) -> Outcome | None:
     return None
 
 
-def _awaited(tenant: Tenant, found: Callable[[], Outcome | None]) -> Outcome:
+def awaited(tenant: Tenant, found: Callable[[], Outcome | None]) -> Outcome:
     """A real controller's or kube-scheduler's decision. Raises ClusterFailed where none comes."""
     return tenant.cluster.wait_for(found, f"what becomes of {tenant.name} in {tenant.namespace}")
 

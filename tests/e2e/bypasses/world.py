@@ -56,7 +56,7 @@ def world(cluster: Cluster) -> Iterator[tuple[Mapping[str, Tenant], Berth]]:
     with ExitStack() as stack:
         stack.enter_context(_there(cluster, [*_classes(), *(guardrail.policy() for guardrail in GUARDRAILS)]))
         stack.enter_context(_nodes(cluster))
-        berth = stack.enter_context(registered(cluster, "ways", kubeconfig, *OPTIONS))
+        berth = stack.enter_context(registered(cluster, "ways", kubeconfig, *OPTIONS, by=("--queues",)))
         tenants = {guardrail.name: stack.enter_context(_tenant(cluster, guardrail)) for guardrail in GUARDRAILS}
         for guardrail in GUARDRAILS:
             _in_force(cluster, guardrail, tenants[guardrail.name])
@@ -136,6 +136,7 @@ def _fleet() -> Iterator[FakeNode]:
     }
     yield replace(p5, labels={**p5.labels, **aws, **on_demand})
     more = {f"nvidia.com/{name}": _MANY for name in ("mig-1g.10gb", "mig-7g.80gb", "gpu.shared")}
+    more["acme.example/gpu"] = _MANY
     yield replace(spot, labels={**spot.labels, **aws}, resources={**spot.resources, **more})
     gke = {"cloud.google.com/gke-nodepool": "a", "cloud.google.com/gke-accelerator": "nvidia-tesla-t4", "cloud.google.com/gke-spot": "true"}
     on_gke = _roomy(nodes.whole(GKE_NODE, t4, 8))
@@ -148,11 +149,15 @@ def _roomy(node: FakeNode) -> FakeNode:
 
 
 def _classes() -> Iterator[Raw]:
-    """As administrators and drivers write them: one whose driver can be read, one whose can't, one by an extended resource's name."""
-    nvidia = "device.driver == 'gpu.nvidia.com'"
+    """As administrators and drivers write them: one whose driver can be read, one whose can't, one by an extended resource's name; with
+    names that say nothing, and that look like a GPU's; of whole GPUs alone, and of slices alone."""
+    nvidia, type_ = "device.driver == 'gpu.nvidia.com'", "device.attributes['gpu.nvidia.com'].type"
     yield _class("ways-gpu", nvidia)
-    yield _class("ways-odd", "device.attributes['gpu.nvidia.com'].type == 'gpu'")
+    yield _class("ways-odd", f"{type_} == 'gpu'")
     yield _class("ways-named", nvidia, extendedResourceName=EXTENDED)
+    yield _class("ways-plain", nvidia)
+    yield _class("h100", nvidia)
+    yield from (_class(f"ways-{name}", f"{nvidia} && {type_} == '{value}'") for name, value in (("whole", "gpu"), ("mig", "mig")))
 
 
 def _class(name: str, expression: str, **spec: str) -> Raw:

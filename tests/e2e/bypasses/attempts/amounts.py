@@ -94,6 +94,10 @@ def _equal() -> Iterator[Way]:
         twin = creates(asking(gpus(1, DRA)))
         yield Way(name=name, guard="equal", attack=creates(asking(ODD[name])), twin=twin)
         yield Way(name=f"{name}, beside a GPU", guard="equal", attack=creates(asking(gpus(), ODD[name])), twin=twin)
+    unequal: Raw = {"requests": {DRA: "1"}, "limits": {DRA: "2"}}
+    for where, always in (("an init container", False), ("a sidecar", True)):
+        attack, twin = (creates(with_(asking(gpus(1, DRA)), initContainers=init(one, always=always))) for one in (unequal, gpus(1, DRA)))
+        yield Way(name=f"twice the request in {where}", guard="equal", attack=attack, twin=twin)
 
 
 WAYS = (*_beside(), *_many(), *_equal())

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tests.e2e.bypasses.guardrails import LABEL, asking, with_
-from tests.e2e.bypasses.way import Attempt, Outcome, Tenant, Way, changes, creates, outcome
+from tests.e2e.bypasses.attempts.places import OFF, at
+from tests.e2e.bypasses.guardrails import DO_NOT_DISRUPT, LABEL, P5_NODE, SPOT_NODE, asking, with_
+from tests.e2e.bypasses.steps import kept, with_own_default
+from tests.e2e.bypasses.way import KEPT_OFF, Attempt, Outcome, Tenant, Way, changes, creates, lands, outcome
 from tests.e2e.workloads import gpus, pod
 from tests.testcluster.addons.berth import SCOPE
 from tests.testcluster.controlplane.api import Raw
@@ -75,6 +77,7 @@ def _own() -> Iterator[Way]:
 
         return tried
 
+    yield from _defaults()
     more = {"require": {"gpusPerPod": {"max": 8}}}
     yield Way(name="an own policy of more GPUs", guard="max", attack=after(more, pod(gpus(8))), twin=after(more, pod(gpus(4))))
     longer = {"default": {"gracePeriod": "1h"}}
@@ -82,6 +85,36 @@ def _own() -> Iterator[Way]:
         name="an own policy of a longer grace", guard="grace",
         attack=after(longer, pod(terminationGracePeriodSeconds=3600)), twin=after(longer, with_(pod(), terminationGracePeriodSeconds=60)),
     )  # fmt: skip
+
+
+def _defaults() -> Iterator[Way]:
+    """Defaults of a namespace's own are written within what is required."""
+    other = {"tolerate": [{"key": "team", "value": "other", "effect": "NoSchedule"}]}
+    codes = (KEPT_OFF, "BERTH-")
+
+    def annotated(value: Raw) -> str:
+        return str(value["metadata"].get("annotations", {}).get(DO_NOT_DISRUPT))
+
+    def runs_long(value: Raw) -> bool:
+        return value["spec"].get("activeDeadlineSeconds") not in range(1, 3601)
+
+    wrong: dict[str, tuple[str, Raw, Callable[[Raw], bool]]] = {
+        "tolerates": ("forbid", other, lambda value: any(one.get("value") == "other" for one in value["spec"].get("tolerations", ()))),
+        "protects for ever": ("protection", {"protectFor": "Always"}, lambda value: annotated(value) == "true"),
+        "gives slices": ("sharing", {"mig": {"slice": "10gb"}}, lambda value: "mig" in str(value["spec"]["containers"][0]["resources"])),
+        "lets it run longer": (
+            "runtime",
+            {"maxRuntime": "48h"},
+            runs_long,
+        ),
+    }
+    for name, (guard, default, is_wrong) in wrong.items():
+        attack = kept(with_own_default(default, pod()), is_wrong)
+        yield Way(name=f"an own default {name}", guard=guard, attack=attack, twin=creates(pod()), codes=codes)
+    attack, twin = (with_own_default({"queue": {"kai": queue}}, pod()) for queue in ("other", "team-a"))
+    yield Way(name="an own default of another queue", guard="kai", attack=attack, twin=twin)
+    attack = with_own_default({"capacity": ["spot"]}, at(SPOT_NODE), lands)
+    yield Way(name="an own default of spot", guard="capacity", attack=attack, twin=lands(at(P5_NODE)), codes=(*OFF, *codes))
 
 
 WAYS = (*_renamed(), *_excluded(), *_own())

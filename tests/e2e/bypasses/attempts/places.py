@@ -21,9 +21,10 @@ from tests.e2e.bypasses.guardrails import (
     PRODUCT,
     SPOT_NODE,
     T4_NODE,
+    marked,
     with_,
 )
-from tests.e2e.bypasses.way import KEPT_OFF, Way, creates, lands
+from tests.e2e.bypasses.way import KEPT_OFF, Attempt, Way, controlled, creates, lands
 from tests.e2e.workloads import NVIDIA, TOLERATION, affinity, expression, gpus, pod
 from tests.testcluster.controlplane.api import Raw
 
@@ -141,4 +142,80 @@ def _tainted() -> Iterator[Way]:
     yield Way(name="matchFields of a node that is another team's", guard="forbid", attack=creates(tolerating), twin=twin, codes=codes)
 
 
-WAYS = (*_lands(), *_terms(), *_named(), *_tainted())
+def _slices() -> Iterator[Way]:
+    """Where slices alone may be."""
+    twin = creates(pod(gpus(1, SLICE)))
+    tolerations = [TOLERATION, {"key": "amd.com/gpu", "operator": "Exists"}]
+    for name, made in {
+        "a whole GPU": pod(),
+        "a whole GPU, by its host's name": at(H100_NODE),
+        "a whole GPU that wants no slice": marked(pod(), annotations={"berth.dev/mig-slice": "none"}),
+        "a DRA resource": pod(gpus(1, "deviceclass.resource.kubernetes.io/ways-gpu")),
+        "a DRA resource of a named class": pod(gpus(1, "ways.example/gpu")),
+        "an AMD GPU": pod(gpus(1, "amd.com/gpu")),
+        "a fraction": marked(pod({}), annotations={"gpu-fraction": "0.5"}),
+        "a renamed GPU": pod(gpus(1, RENAMED)),
+    }.items():
+        yield Way(name=name, guard="slices", attack=lands(with_(made, tolerations=tolerations)), twin=twin, codes=OFF)
+    yield Way(name="on a node by its name", guard="slices", attack=creates(on(H100_NODE)(pod())), twin=twin, codes=OFF)
+
+
+def _excluded() -> Iterator[Way]:
+    """Where a family may not be."""
+    twin = lands(at(T4_NODE))
+    above = {"matchExpressions": [expression("nvidia.com/gpu.memory", "40000", operator="Gt"), expression(HOST, H100_NODE)]}
+    no_t4 = {"matchExpressions": [expression(PRODUCT, "Tesla-T4", operator="NotIn"), expression(HOST, H100_NODE)]}
+    for name, made in {
+        "its host's name": at(H100_NODE),
+        "Karpenter's, by its host's name": at(P5_NODE),
+        "Karpenter's, by its family": with_(at(P5_NODE), nodeSelector={"karpenter.k8s.aws/instance-family": "p5"}),
+        "Karpenter's, by its instance type": with_(at(P5_NODE), nodeSelector={"node.kubernetes.io/instance-type": "p5.48xlarge"}),
+        "every product but T4": terms(no_t4),
+        "a memory above": terms(above),
+    }.items():
+        yield Way(name=name, guard="not-hopper", attack=lands(made), twin=twin, codes=OFF)
+
+
+RENAMED = "acme.example/gpu"
+"""a GPU of which no list has the name, on a node without labels and on the one on spot"""
+
+
+def _unlisted() -> Iterator[Way]:
+    """What no list has, and parts of GPUs, on nodes outside."""
+    twin = lands(at(P5_NODE))
+    for guard in ("families", "models", "memory", "sharing"):
+        renamed = pod(gpus(1, RENAMED), tolerations=[TOLERATION])
+        yield Way(name="a renamed GPU", guard=guard, attack=lands(renamed), twin=twin, codes=OFF)
+    for guard in ("families", "models", "memory", "capacity"):
+        half = with_(marked(pod({}), annotations={"gpu-fraction": "0.5"}), nodeSelector={HOST: SPOT_NODE}, tolerations=[TOLERATION])
+        yield Way(name="a fraction, by its host's name", guard=guard, attack=lands(half), twin=twin, codes=OFF)
+    for name, selector in {
+        "its host's name": {HOST: SPOT_NODE},
+        "how it is sold": {CAPACITY: "spot"},
+        "its NodePool": {"karpenter.sh/nodepool": "gpu"},
+    }.items():
+        for guard in ("capacity", "long-runs"):
+            attack = lands(with_(at(SPOT_NODE, RENAMED), nodeSelector=selector))
+            yield Way(name=f"a renamed GPU on spot, by {name}", guard=guard, attack=attack, twin=twin, codes=OFF)
+
+
+def _daemons() -> Iterator[Way]:
+    """Pods of a real DaemonSet, which its controller pins to nodes by their names."""
+
+    def daemon(node: str, resource: str = NVIDIA) -> Attempt:
+        return controlled("DaemonSet", at(node, resource))
+
+    codes = (*OFF, "BERTH-213")
+    for guard, outside in (
+        ("families", T4_NODE),
+        ("models", T4_NODE),
+        ("memory", T4_NODE),
+        ("capacity", SPOT_NODE),
+        ("sharing", "a100-shared"),
+    ):
+        yield Way(name="a real DaemonSet", guard=guard, attack=daemon(outside), twin=daemon(P5_NODE), codes=codes)
+    yield Way(name="a real DaemonSet", guard="not-hopper", attack=daemon(H100_NODE), twin=daemon(T4_NODE), codes=codes)
+    yield Way(name="a real DaemonSet", guard="slices", attack=daemon(H100_NODE), twin=daemon("a100-mig", SLICE), codes=codes)
+
+
+WAYS = (*_lands(), *_terms(), *_named(), *_tainted(), *_slices(), *_excluded(), *_unlisted(), *_daemons())

@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from copy import deepcopy
 
-from tests.e2e.bypasses.attempts.claims import claim, exactly, naming
-from tests.e2e.bypasses.guardrails import marked, with_
+from tests.e2e.bypasses.attempts.claims import claim, exactly, naming, template
+from tests.e2e.bypasses.guardrails import ALLOWED, marked, with_
 from tests.e2e.bypasses.way import KEPT_OFF, Attempt, Outcome, Tenant, Way, creates, in_turn, outcome
 from tests.e2e.workloads import APPLIED, gpus, pod
 from tests.testcluster.controlplane.api import Raw
@@ -136,4 +137,59 @@ def _tolerations(number: int) -> Raw:
     return with_(FRACTION, tolerations=[{"key": f"k{n}", "operator": "Exists"} for n in range(number)])
 
 
-WAYS = (*_forged(), *_blamed(), *_odd(), *_large())
+BULK: Raw = {"a": [[] for _ in range(2_400)]}
+"""10 KiB of 4,800 commas and brackets, within what the API server takes as parameters of a driver"""
+
+
+def long(made: Raw, times: int = 26) -> Raw:
+    """The claim or template, longer than what is read to the end; no name in it looks like a GPU's."""
+    value = deepcopy(made)
+    devices = value["spec"].get("spec", value["spec"])["devices"]
+    devices["config"] = [{"opaque": {"driver": "x.example", "parameters": BULK}} for _ in range(times)]
+    for number, request in enumerate(devices["requests"]):
+        request["name"] = f"r{number}"
+    return value
+
+
+def _long() -> Iterator[Way]:
+    """A claim, or its template, by itself and with its pod. One that is long and can be read is honest."""
+    codes = ("BERTH-1", "BERTH-0")
+    honest = creates(long(claim(exactly(1)), times=2))
+    by_class = {
+        "families": ("ways-odd", "ways-plain", "ways-gpu"),
+        "sharing": ("ways-odd", "ways-plain", "h100"),
+        "models": ("ways-plain",),
+    }
+    for guard, classes in {**by_class, "memory": ("ways-plain",), "max": ("ways-plain",)}.items():
+        for of in classes:
+            attack = creates(long(claim(exactly(8, of))))
+            yield Way(name=f"a long claim of the class {of}", guard=guard, attack=attack, twin=honest, codes=codes)
+    templated = {times: creates(long(template(exactly(1, "ways-plain")), times=times)) for times in (2, 26)}
+    yield Way(name="a long template", guard="families", attack=templated[26], twin=templated[2], codes=codes)
+    pods = {by: creates(naming("NAME", by=by)) for by in ("resourceClaimName", "resourceClaimTemplateName")}
+    attack, twin = (in_turn(one, pods["resourceClaimTemplateName"]) for one in (templated[26], templated[2]))
+    yield Way(name="a long template, and its pod", guard="models", attack=attack, twin=twin, codes=codes)
+    twin = in_turn(honest, pods["resourceClaimName"])
+    for name, guard, request in (
+        ("", "sharing", exactly(1, "ways-odd")),
+        (" of eight", "max", exactly(8, "ways-plain")),
+        (" of others' devices", "max", exactly(1, "ways-odd", adminAccess=True)),
+    ):
+        attack = in_turn(creates(long(claim(request))), pods["resourceClaimName"])
+        yield Way(name=f"a long claim{name}, and its pod", guard=guard, attack=attack, twin=twin, codes=codes)
+    attack = creates(long(claim(exactly(1, "ways-plain", tolerations=[{"operator": "Exists"}]))))
+    twin = creates(long(claim(exactly(1, tolerations=[ALLOWED])), times=2))
+    yield Way(name="a long claim tolerates every taint", guard="forbid", attack=attack, twin=twin, codes=codes)
+
+
+def _doubled() -> Iterator[Way]:
+    """Of two values of one key the API server takes the last."""
+    made = pod(containers=[{"name": "main", "image": "registry.example/main:1", "resources": "ODD"}])
+    attack, twin = (
+        sent(made, ODD=f'{{"limits": {{"nvidia.com/gpu": "{first}"}}, "limits": {{"nvidia.com/gpu": "{last}"}}}}')
+        for first, last in ((1, 8), (8, 1))
+    )
+    yield Way(name="two of a key", guard="max", attack=attack, twin=twin)
+
+
+WAYS = (*_forged(), *_blamed(), *_odd(), *_large(), *_long(), *_doubled())

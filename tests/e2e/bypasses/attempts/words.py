@@ -1,12 +1,13 @@
-"""Classes 0e and 0h: a word that its consumer understands and we do not, and two words of which the better one counts."""
+"""Classes 0e, 0h and 8: a word that its consumer understands and we do not, two words of which the better one counts, and a forbidden
+taint that is tolerated in whatever words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.e2e.bypasses.guardrails import CAPACITY, DO_NOT_DISRUPT, PLACES, annotated, asking, marked, selecting, with_
+from tests.e2e.bypasses.guardrails import ALLOWED, CAPACITY, DO_NOT_DISRUPT, FORBIDDEN, PLACES, annotated, asking, marked, selecting, with_
 from tests.e2e.bypasses.way import Way, creates
-from tests.e2e.workloads import gpus, pod
+from tests.e2e.workloads import TOLERATION, gpus, pod
 from tests.testcluster.controlplane.api import Raw
 
 GO = (
@@ -36,6 +37,25 @@ FOREVER: dict[str, tuple[str, str, str]] = {
     "Cluster Autoscaler's": ("annotations", "cluster-autoscaler.kubernetes.io/safe-to-evict", "false"),
     "CAST AI's": ("annotations", "autoscaling.cast.ai/removal-disabled", "true"),
     "the GPU Operator's": ("labels", "nvidia.com/gpu-driver-upgrade-drain.skip", "true"),
+}
+TOLERATIONS: dict[str, Raw] = {
+    "every taint": {"operator": "Exists"},
+    "every taint that keeps off": {"operator": "Exists", "effect": "NoSchedule"},
+    "every taint that evicts": {"operator": "Exists", "effect": "NoExecute"},
+    "every taint for a while": {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60},
+    "every value": {"key": "team", "operator": "Exists"},
+    "every value, by one effect": {"key": "team", "operator": "Exists", "effect": "NoExecute"},
+    "the taint": FORBIDDEN,
+    "the taint, without an operator": {"key": "team", "value": "other"},
+    "the taint, by every effect": {"key": "team", "operator": "Equal", "value": "other"},
+    "the taint, preferred": {**FORBIDDEN, "effect": "PreferNoSchedule"},
+    "the taint, for a year": {**FORBIDDEN, "effect": "NoExecute", "tolerationSeconds": 31536000},
+}
+ASKING: dict[str, Raw] = {
+    "a slice": pod(gpus(1, "nvidia.com/mig-1g.10gb")),
+    "a DRA resource": pod(gpus(1, "deviceclass.resource.kubernetes.io/ways-gpu")),
+    "a Neuron device": pod(gpus(1, "aws.amazon.com/neuron")),
+    "a fraction": pod({}, {"annotations": {"gpu-fraction": "0.5"}}),
 }
 WEEK = 7 * 24 * 3600
 DURATION = "berth.dev/expected-duration"
@@ -104,4 +124,19 @@ def _graces() -> Iterator[Way]:
     yield Way(name="the longest that there is", guard="grace", attack=creates(most), twin=twin)
 
 
-WAYS = (*_protections(), *_runs(), *_graces())
+def _tolerations() -> Iterator[Way]:
+    twin = creates(pod(tolerations=[TOLERATION, ALLOWED]))
+    for name, toleration in TOLERATIONS.items():
+        yield Way(name=name, guard="forbid", attack=creates(pod(tolerations=[toleration])), twin=twin)
+    many = [{**ALLOWED, "key": f"key-{n}"} for n in range(50)]
+    yield Way(name="the last of many", guard="forbid", attack=creates(pod(tolerations=[*many, FORBIDDEN])), twin=twin)
+    for operator, value, within in (("Gt", "5", "9"), ("Lt", "9", "5")):
+        numeric, honest = ({"key": "level", "operator": operator, "value": one, "effect": "NoSchedule"} for one in (value, within))
+        attack, twin = creates(pod(tolerations=[numeric])), creates(pod(tolerations=[honest]))
+        yield Way(name=operator, guard="ranges", attack=attack, twin=twin)
+    for name, made in ASKING.items():
+        wrong = with_(made, tolerations=[TOLERATIONS["every taint"]])
+        yield Way(name=f"every taint, by {name}", guard="forbid", attack=creates(wrong), twin=creates(with_(made, tolerations=[ALLOWED])))
+
+
+WAYS = (*_protections(), *_runs(), *_graces(), *_tolerations())
