@@ -13,12 +13,12 @@ import yaml
 from registration.configurations import FIRST_NAME
 from tests.e2e import one_policy
 from tests.e2e.judged import Judged, judged
-from tests.e2e.workloads import APPLIED, NVIDIA
+from tests.e2e.workloads import APP, APPLIED, NVIDIA, workload
 from tests.support.counts import PROVE, count
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster import thirdparty
 from tests.testcluster.addons import kueue, nodes, operators
-from tests.testcluster.controlplane.api import Raw
+from tests.testcluster.controlplane.api import JSON_PATCH, MERGE, Raw
 from tests.testcluster.controlplane.cluster import RUNS_FOR, Cluster
 from tests.testcluster.fixtures import control_plane, needs_sources
 
@@ -31,7 +31,10 @@ POLICIES: dict[str, Raw] = {
     "queued": {"default": {"queue": {"kueue": "gpu"}}},
     "free": {},
     "required": {"require": {"queue": {"kueue": ["gpu"]}}},
+    "placed": {"require": {"families": {"in": ["hopper"]}}},
 }
+GATE, MANAGED, GROUP = "kueue.x-k8s.io/admission", "kueue.x-k8s.io/managed", "kueue.x-k8s.io/pod-group-name"
+ON_H100: Raw = {"nodeSelector": {"kubernetes.io/hostname": "h100"}, "tolerations": [{"key": NVIDIA, "operator": "Exists"}]}
 _number = numbers()
 
 
@@ -64,6 +67,8 @@ def ray_job(template: Raw) -> Raw:
     }
 
 
+MAKERS = ("ReplicaSet", "ReplicationController", "DaemonSet")
+"""Kinds of Kubernetes' own that Kueue does not hold back: it holds back their pods."""
 KINDS: dict[str, Callable[[Raw], Raw]] = {"Job": job, "JobSet": job_set, "LeaderWorkerSet": leader_worker_set, "RayJob": ray_job}
 
 
@@ -114,11 +119,14 @@ def _queues(world: Judged) -> bool:
 @pytest.fixture(autouse=True)
 def cleared(world: Judged) -> Iterator[None]:
     yield
+    world.clear(*MAKERS, "Pod")
     for kind, made in KINDS.items():
         for namespace in world.names.values():
             for one in world.cluster.api.list(made(_of({}))["apiVersion"], kind, namespace):
                 world.cluster.api.delete({**one, "apiVersion": made(_of({}))["apiVersion"], "kind": kind}, grace=0)
-    world.cluster.wait_for(lambda: not any(_held(world, key) for key in POLICIES), "Kueue to let all go")
+    world.cluster.wait_for(
+        lambda: not any(_held(world, key) for key in POLICIES if key != "placed"), "Kueue to let all go"
+    )  # but for a group of pods, which it keeps until it is done
 
 
 def _held(world: Judged, key: str) -> set[tuple[str, str]]:
@@ -198,6 +206,70 @@ def test_a_workload_past_the_queue_is_refused(world: Judged) -> None:
     path = f"/apis/batch/v1/namespaces/{world['required']}/jobs/inside"
     reply = world.cluster.api.call("PATCH", path, removed, content="application/merge-patch+json")
     assert reply.status in (403, 422), reply.message
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_pods_that_only_say_that_kueue_holds_them_are_refused(world: Judged, kind: str) -> None:
+    """A template with Kueue's gate, and the annotation by which Kueue leaves pods to their workload, has no pods; one with the label of the
+    queue has a pod, which is admitted and runs."""
+    limits, more = {NVIDIA: "1"}, {} if kind == "DaemonSet" else {"replicas": 1}
+    dressed = _of(limits, 600, schedulingGates=[{"name": GATE}], **ON_H100)
+    dressed["metadata"]["annotations"]["kueue.x-k8s.io/pod-suspending-parent"] = "statefulset"
+    world.cluster.api.create(workload(kind, dressed, "dressed", **more), world["required"])
+    honest = _of(limits, 600, **ON_H100)
+    honest["metadata"]["labels"] = {kueue.QUEUE: "gpu"}
+    world.cluster.api.create(workload(kind, honest, "honest", **more), world["required"])
+    world.cluster.wait_for(lambda: _bound(world, "required", "honest"), "Kueue to admit the pod in its queue")
+    denied = world.cluster.wait_for(lambda: _failed(world, "required", "dressed"), "the controller to make a pod")
+    assert "BERTH-144: neither the pod nor its workload is in a queue of Kueue" in denied
+    assert world.cluster.api.list("v1", "Pod", world["required"], labelSelector=f"{APP}=dressed") == []
+
+
+def _bound(world: Judged, key: str, name: str) -> bool:
+    pods = world.cluster.api.list("v1", "Pod", world[key], labelSelector=f"{APP}={name}")
+    return any(pod["spec"].get("nodeName") == "h100" for pod in pods)
+
+
+def _failed(world: Judged, key: str, name: str) -> str:
+    """Why its controller could not make a pod of the workload; "" if it could, or has not tried."""
+    events = world.cluster.api.list("v1", "Event", world[key], fieldSelector=f"reason=FailedCreate,involvedObject.name={name}")
+    return next((str(event["message"]) for event in events), "")
+
+
+def test_a_pod_does_not_leave_kueue_once_its_place_is_left_to_it(world: Judged) -> None:
+    """Policies write no affinity on a pod of a group, whose flavor places it. A patch that takes Kueue's mark and its gates is denied, and
+    the pod is still held; one that Kueue admits runs."""
+    for name, queue in (("leaves", "nobody"), ("stays", "gpu")):
+        made = {"apiVersion": "v1", "kind": "Pod", **_of({NVIDIA: "1"}, **(ON_H100 if name == "stays" else {}))}
+        made["metadata"]["annotations"]["kueue.x-k8s.io/pod-group-total-count"] = "1"
+        labels = {APP: name, kueue.QUEUE: queue, GROUP: name, MANAGED: "true"}
+        made["metadata"] |= {"name": name, "labels": labels}
+        world.cluster.api.create(made, world["placed"])
+    patch = [{"op": "remove", "path": path} for path in ("/spec/schedulingGates", f"/metadata/labels/{MANAGED.replace('/', '~1')}")]
+    path = f"/api/v1/namespaces/{world['placed']}/pods/leaves"
+    reply = world.cluster.api.call("PATCH", path, patch, content=JSON_PATCH)
+    assert (reply.status, "BERTH-123: " in reply.message) == (403, True), reply.message
+    world.cluster.wait_for(lambda: _bound(world, "placed", "stays"), "Kueue to admit the pod in its queue")
+    stored = world.cluster.api.get("v1", "Pod", "leaves", world["placed"])
+    assert stored is not None
+    assert GATE in {gate["name"] for gate in stored["spec"]["schedulingGates"]}
+
+
+def test_a_pod_whose_gate_its_author_lifts_is_ended_by_kueue(world: Judged) -> None:
+    """Kueue ends a pod of its own that runs without being admitted, whatever workload is said to suspend it."""
+    made = {"apiVersion": "v1", "kind": "Pod", **_of({NVIDIA: "1"}, 600, schedulingGates=[{"name": GATE}])}
+    kueue.queues(world.cluster.api, "empty", [world["free"]], 0)
+    for name, parent in (("lifted", {}), ("parented", {"kueue.x-k8s.io/pod-suspending-parent": "statefulset"})):
+        metadata = {"name": name, "labels": {kueue.QUEUE: "empty", MANAGED: "true"}, "annotations": parent}
+        world.cluster.api.create({**made, "metadata": metadata}, world["free"])
+        path = f"/api/v1/namespaces/{world['free']}/pods/{name}"
+        assert world.cluster.api.call("PATCH", path, {"spec": {"schedulingGates": None}}, content=MERGE).ok
+
+        def gone(name: str = name) -> bool:
+            found = world.cluster.api.get("v1", "Pod", name, world["free"])
+            return found is None or "deletionTimestamp" in found["metadata"]
+
+        world.cluster.wait_for(gone, f"Kueue to end the pod {name}")
 
 
 def test_a_job_is_queued_too_where_kueue_is_called_first(world: Judged) -> None:
