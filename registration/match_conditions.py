@@ -21,7 +21,7 @@ from textwrap import indent
 from policies.catalog import Catalog, Workload
 from policies.catalog.parse.kinds import paths_of
 from policies.pods.permissions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS
-from policies.pods.queue_systems import KEPT_ANNOTATIONS, KEPT_LABELS, SYSTEMS
+from policies.pods.queue_systems import KAI_SKIPS, KEPT_ANNOTATIONS, KEPT_LABELS, SYSTEMS
 from policies.pods.view import MIRROR
 
 NODES = "system:nodes"
@@ -182,7 +182,7 @@ def updated(catalog: Catalog) -> str:
   annotations.size() > {MOST_ANNOTATIONS} ||
   annotations.exists(key, {ends})
 ))""")
-    return " ||\n".join([*tests, RESIZED])
+    return " ||\n".join([*tests, f"{fractions('oldObject')} && !{fractions()}", RESIZED])
 
 
 def _any_changed(where: str, keys: Sequence[str]) -> str:
@@ -208,6 +208,7 @@ def changed(workloads: Iterable[Workload]) -> str:
 def moved() -> str:
     """Return the test that what tells the owner or the queue of a workload changed."""
     keys = {where: [text(system.key) for system in SYSTEMS if system.where == where] for where in ("labels", "annotations")}
+    keys["annotations"] += [text(str(KAI_SKIPS[2]))]
     return " ||\n".join([OWNED_ANEW, *(_any_changed(where, listed) for where, listed in keys.items())])
 
 
@@ -242,8 +243,7 @@ def _list(items: Sequence[str]) -> str:
 
 
 def text(value: str) -> str:
-    """Return a CEL string: raw (``r'...'``) if backslashes would double, quoted with escapes where it must
-    be."""
+    """Return a CEL string: raw (``r'...'``) if backslashes would double, quoted with escapes where it must be."""
     if value.isprintable() and "'" not in value:
         return f"r'{value}'" if "\\" in value else f"'{value}'"
     escaped = "".join(c if c.isprintable() and c not in "'\\" else f"\\U{ord(c):08x}" for c in value)

@@ -49,13 +49,18 @@ class System:
 _ANNOTATIONS: Path = ("metadata", "annotations")
 KAI_GROUP: Path = (*_ANNOTATIONS, "pod-group-name")
 KAI_SKIPS: Path = (*_ANNOTATIONS, "kai.scheduler/skip-podgrouper")
+KAI_SPARK: Path = ("metadata", "labels", "spark-app-selector")
+"""The name of the group of Spark's pods, whatever owns them."""
+SPARK = ("sparkoperator.k8s.io", "SparkApplication")
+"""Owner of drivers that Spark's operator makes, of which Spark itself writes that label."""
 KUEUE = System(name="kueue", title="Kueue", where="labels", key=QUEUE_NAME)
 KAI = System(
     name="kai", title="KAI", where="labels", key="kai.scheduler/queue", scheduler="kai-scheduler",
-    grouped=(KAI_GROUP, KAI_SKIPS),
+    grouped=(KAI_GROUP, KAI_SKIPS, KAI_SPARK),
 )  # fmt: skip
 """kai-scheduler 0.17.0: pkg/common/constants, pkg/podgrouper/pod_controller.go (isOrphanPodWithPodGroup,
-shouldSkipPodGrouper), plugins/defaultgrouper (CalcPodGroupQueue: the topmost owner's label counts before the pod's)."""
+shouldSkipPodGrouper, of the owners too), plugins/spark, plugins/defaultgrouper (CalcPodGroupQueue: the topmost owner's label
+counts before the pod's)."""
 VOLCANO = System(
     name="volcano", title="Volcano", where="annotations", key="scheduling.volcano.sh/queue-name", scheduler="volcano",
     grouped=((*_ANNOTATIONS, "scheduling.k8s.io/group-name"), (*_ANNOTATIONS, "scheduling.volcano.sh/group-name")),
@@ -73,7 +78,9 @@ SYSTEMS = (KUEUE, KAI, VOLCANO, SLURM)
 READ_OF_OWNERS = (KAI, SLURM)
 """Systems that take the queue of a pod's topmost owner, also once the pod is there."""
 BY_NAME: Mapping[QueueSystem, System] = MappingProxyType({system.name: system for system in SYSTEMS})
-LABELS = frozenset((*(s.key for s in SYSTEMS if s.where == "labels"), MANAGED, POD_GROUP, "scheduling.x-k8s.io/pod-group"))
+LABELS = frozenset(
+    (*(s.key for s in SYSTEMS if s.where == "labels"), MANAGED, POD_GROUP, str(KAI_SPARK[2]), "scheduling.x-k8s.io/pod-group")
+)
 ANNOTATIONS = frozenset(
     str(key)
     for key in (

@@ -13,10 +13,12 @@ from policies.catalog import Catalog
 from policies.pods.permissions import MANAGED
 from policies.pods.queue_systems import (
     ANY,
+    KAI_SPARK,
     KUEUE,
     KUEUE_GATE,
     KUEUE_PARENT,
     SLURM,
+    SPARK,
     VOLCANO,
     VOLCANO_JOB,
     VOLCANO_JOB_QUEUE,
@@ -38,6 +40,7 @@ How = Literal[
     "group",
     "owner",
     "adopted",
+    "grown",
     "kueue parent",
     "kueue",
     "kueue queue",
@@ -109,7 +112,7 @@ def _past(pod: Pod, system: System, required: Required, *, made: bool, joined: J
         value = pod.annotations.get(VOLCANO_JOB_QUEUE)
         if isinstance(value, str) and not required.admits(system, value):
             return Past(how="job queue", system=system, about=("metadata", "annotations", VOLCANO_JOB_QUEUE), value=value)
-    elif there := next(iter(grouped(pod, system)), None):
+    elif there := next((path for path in grouped(pod, system) if not (made and path == KAI_SPARK and _kind(pod) == SPARK)), None):
         return Past(how="group", system=system, about=there)
     if pod.metadata.get("ownerReferences"):
         if not made:

@@ -10,8 +10,9 @@ plan)``: what may not be created may not be added by an update either; what the 
 is removed or shortened, passes. An update may change these fields of a pod (ValidatePodUpdate and
 ValidatePodResize in k8s.io/kubernetes pkg/apis/core/validation/validation.go, 1.36):
 
-annotations, labels         ``disruption`` checks protections, ``queues`` what queue systems read. One that asks for another part of a
-                            GPU is judged as a new pod (``policies.engine``). The others decide where and
+annotations, labels         ``disruption`` checks protections, ``queues`` what queue systems read, ``device_counts`` that what runs on a
+                            part of a GPU says so. One that asks for another part is judged as a new pod
+                            (``policies.pods.updates``). The others decide where and
                             how a pod is placed, which has happened by then; a label that takes the pod out of
                             a policy's podSelector could have been left out at creation too.
 tolerations                 can only be added, or changed in tolerationSeconds: checked by ``tolerations``.
@@ -66,7 +67,7 @@ RULES = (
     Rule("checkpoint_grace", checkpoint_grace.mutate, checkpoint_grace.check),
     Rule("disruption", disruption.mutate, disruption.check, disruption.check_update),
     Rule("requests_match_limits", requests_match_limits.mutate, requests_match_limits.check, requests_match_limits.check_update),
-    Rule("device_counts", device_counts.mutate, device_counts.check),
+    Rule("device_counts", device_counts.mutate, device_counts.check, device_counts.check_update),
     Rule("max_runtime", max_runtime.mutate, max_runtime.check),
     Rule("shared_memory", shared_memory.mutate),
     Rule("runtime_class", runtime_class.mutate),

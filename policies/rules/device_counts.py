@@ -18,8 +18,8 @@ from policies.planning import author_words
 from policies.planning.merged_settings import MergedSettings
 from policies.planning.plan import Plan
 from policies.pods.interval import NONE, Count
-from policies.pods.permissions import is_fraction
-from policies.pods.view import asks
+from policies.pods.permissions import annotated_fraction, fraction_keys, is_fraction
+from policies.pods.view import Pod, asks
 from policies.policy import Sharing
 from policies.reasons import open_counts
 from policies.reasons.slice_suggestions import MOST_SAID, nearest_slice
@@ -47,6 +47,18 @@ def check(request: Request, plan: Plan) -> Iterator[Violation]:
 
 
 UNCOUNTED = "BERTH-118"
+
+
+def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
+    """Yield a violation if a pod that runs on a part of a GPU stops saying so: it keeps the part, and no later update would be judged."""
+    old = Pod(request.old_pod or {})
+    keys = fraction_keys(old.annotations)
+    if keys and plan.policies and old.node_name and not annotated_fraction(Pod(request.pod)):
+        path: Path = ("metadata", "annotations", keys[0])
+        found, by = phrase("gone", path=At(path)), tuple(policy.policy.id for policy in plan.policies)
+        yield Violation(
+            code=UNCOUNTED, found=found, advice=phrase("leave it"), rule=NAME, policies=by, about=path, fields=at_field("spec.require", by)
+        )
 
 
 _MAX, _ONE_OF, _SHARING = "spec.require.gpusPerPod.max", "spec.require.gpusPerPod.oneOf", "spec.require.sharing"

@@ -16,7 +16,7 @@ from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut
 from policies.planning.plan import Plan
 from policies.pods.permissions import MANAGED, QUEUE_NAME
-from policies.pods.queue_systems import ANY, KAI_GROUP, KUEUE, READ_OF_OWNERS, SLURM, System, owners_of, value_of
+from policies.pods.queue_systems import ANY, KAI, KAI_GROUP, KUEUE, READ_OF_OWNERS, SLURM, System, owners_of, value_of
 from policies.pods.view import Pod
 from policies.queues.joining import Joined, grouped, scheduler_of
 from policies.queues.judging import Past, past
@@ -28,7 +28,8 @@ from policies.verdict import Path, Violation, at_field
 FIELD = "spec.require.queue"
 _KUEUE_LABEL: Path = ("metadata", "labels", MANAGED)
 _OWNERS: Path = ("metadata", "ownerReferences")
-_SPARK = "spark-app-selector"
+_COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
+"""Takes owners away that are deleted without what they own."""
 _SHOWN = 30
 """characters of a value that a message shows"""
 _FIRST, _MOST = 2, 10
@@ -52,10 +53,10 @@ def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
     required = plan.settings.queues.required
     if required is not None:
         old = Pod(request.old_pod or {})
-        whole = Pod(request.pod)  # the plan's is without what tells owners and groups apart
-        yield from (
-            violation(one, required) for one in _left(plan, whole, old, required, made=request.user in plan.snapshot.catalog.pod_makers)
-        )
+        made, whole = request.user in plan.snapshot.catalog.pod_makers, Pod(request.pod)
+        yield from (violation(one, required) for one in _left(plan, whole, old, required, made=made))
+        if request.user != _COLLECTOR and not made and _lets_go(plan, whole, old, required):
+            yield violation(Past(how="removed", system=KAI, about=_OWNERS), required)
 
 
 def _left(plan: Plan, whole: Pod, old: Pod, required: Required, *, made: bool) -> Iterator[Past]:
@@ -86,11 +87,17 @@ def _owned_anew(pod: Pod, old: Pod, system: System, required: Required) -> Itera
         yield Past(how="removed", system=system, about=_OWNERS)
 
 
+def _lets_go(plan: Plan, pod: Pod, old: Pod, required: Required) -> bool:
+    """Return whether an owner is taken away from a pod that KAI places: it keeps the group then that anybody has written."""
+    placed = scheduler_of(plan.pod.scheduler) is KAI and bool(required.of(KAI)) and not required.admits(KAI, ANY)
+    return placed and not owners_of(old.metadata).issubset(owners_of(pod.metadata))
+
+
 def _by_kai(pod: Pod) -> bool:
     """Return whether the group is the one that KAI makes of the pod: kai-scheduler 0.17.0 pkg/podgrouper, where a pod with an owner is
-    put back into its own if an author changes it (pod_controller.go), and defaultgrouper (CalcPodGroupName) and spark name the others."""
+    put back into its own if an author changes it (pod_controller.go), and defaultgrouper (CalcPodGroupName) names the others."""
     own = f"pg-{pod.metadata.get('name')}-{pod.metadata.get('uid')}"
-    return bool(pod.metadata.get("ownerReferences")) or _at(pod, KAI_GROUP) in (own, pod.labels.get(_SPARK))
+    return bool(pod.metadata.get("ownerReferences")) or _at(pod, KAI_GROUP) == own
 
 
 def _at(pod: Pod, path: Path) -> object:
@@ -135,6 +142,8 @@ def _fact(found: Past, required: Required) -> Phrase:
             return phrase("queue", path=path, value=cut(found.value, _SHOWN))
         case "queue" | "kueue queue" | "ungated":
             return phrase(found.how, path=path, value=cut(found.value, _SHOWN))
+        case "grown":
+            return phrase(found.how, system=system)
         case "group" | "removed" | "kueue parent":
             return phrase(found.how, path=path)
     return phrase(found.how, path=path, system=system)
@@ -147,6 +156,8 @@ def _advice(found: Past, required: Required) -> Phrase:
             return phrase("mend the policies")
         case "adopted":
             return phrase("make it anew")
+        case "grown":
+            return phrase("make workload anew")
         case "node" | "group" | "owner" | "kueue parent":
             return phrase("remove")
         case "job queue":

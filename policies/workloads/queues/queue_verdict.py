@@ -17,14 +17,15 @@ from policies.patch import applied, json_tree
 from policies.patch.applied import APPLIED, Entry, digest_at
 from policies.patch.json_patch import Patch
 from policies.patch.standing import recorded
-from policies.pods.queue_systems import READ_OF_OWNERS
+from policies.queues.judging import Past
 from policies.request import Phase
 from policies.rules.queues import required_queue
+from policies.settings.queues import Required
 from policies.state.snapshot import Facts
 from policies.values.untyped import map_at
 from policies.verdict import MOST_AUDITED, Edit, Remark, Verdict, Would
 from policies.workloads.queues import queue_edits
-from policies.workloads.queues.queued import Asking, Made, Pods, past, read
+from policies.workloads.queues.queued import NONE, Made, Pods, change, leaving, past, read
 
 _FEW = 16
 """Of a workload with more pods that ask for GPUs, fewer policies in Audit and Warn are evaluated: they would delay other reviews."""
@@ -52,7 +53,7 @@ def judge(made: Made, facts: Facts, phase: Phase, *, update: bool = False, befor
     """
     pods = read(made, facts)
     one = _Judged(made, pods, facts, phase, before, None if before is None else read(before, facts))
-    matched = [c for c in facts.policies if _speaks(c) and any(c in asking.about.possible for asking in (*pods.asking, *one.left))]
+    matched = [c for c in facts.policies if _speaks(c) and (any(c in asking.about.possible for asking in pods.asking) or one.leaves([c]))]
     enforced = [c for c in matched if c.mode == "Enforce"]
     softer = [c for c in matched if c.mode != "Enforce"] if update or phase == _first(made) else []
     now = one.under(enforced)
@@ -84,20 +85,20 @@ class _Judged:
     before: Made | None
     pods_before: Pods | None
 
-    @property
-    def left(self) -> tuple[Asking, ...]:
-        """Return the pods of a workload whose GPUs go: they stay for a while, in the queue that the workload says now."""
-        return () if self.pods_before is None or self.pods.asking else self.pods_before.asking
+    def leaves(self, policies: Sequence[Compiled]) -> list[tuple[Past, Required]]:
+        """Return how an update takes the workload out of a queue that one of these policies requires."""
+        return list(leaving(self.made, self.before, policies)) if self.before is not None else []
 
     def under(self, policies: Sequence[Compiled]) -> Outcome:
         """Return what comes of it under these policies together."""
         edits, remarks = _written(self.made, self.pods, policies, self.facts) if self.phase == "mutate" else ((), ())
         after = self.made.of(_edited(self.made, edits)) if edits else self.made
-        known = set[tuple[str, Phrase]]()
+        known, changed = set[tuple[str, Phrase]](), NONE
         if self.before is not None and self.pods_before is not None:
+            changed = change(after, self.before, self.pods, self.pods_before)
             known = {required_queue.violation(*found).key for found in past(self.before, self.pods_before.asking, policies)}
-        left = (one for one in past(after, self.left, policies, self.before) if one[0].system in READ_OF_OWNERS)
-        found = (required_queue.violation(*one) for one in (*past(after, self.pods.asking, policies, self.before), *left))
+        ways = list(past(after, self.pods.asking, policies, changed)) or self.leaves(policies)
+        found = (required_queue.violation(*one) for one in ways)
         return Outcome(edits, tuple(one for one in found if one.key not in known), remarks)
 
     def would(self, policies: Sequence[Compiled], one: Compiled, now: Outcome, standing: Sequence[Entry]) -> Would:

@@ -20,7 +20,7 @@ from policies.planning.devices import judges
 from policies.planning.plan import Subject
 from policies.pods.permissions import annotated_fraction
 from policies.pods.projection import extract
-from policies.pods.queue_systems import ANY, KUEUE, KUEUE_PARENT, READ_OF_OWNERS, SLURM, System, owners_of
+from policies.pods.queue_systems import ANY, KAI, KAI_SKIPS, KUEUE, KUEUE_PARENT, READ_OF_OWNERS, SLURM, System, owners_of
 from policies.pods.view import DEFAULT_SCHEDULER, Pod
 from policies.queues.joining import Joined, joining, scheduler_of
 from policies.queues.judging import Past
@@ -129,23 +129,52 @@ def said(made: Made, system: System) -> object:
     return map_at(map_at(made.value, "metadata"), system.where).get(system.key)
 
 
-def past(made: Made, asking: Sequence[Asking], policies: Sequence[Compiled], before: Made | None = None) -> Iterator[tuple[Past, Required]]:
-    """Yield how the workload is past the queues that these policies require of its pods, each once. ``before``: as it was, if it is
-    changed."""
-    adopted = before is not None and not _owners(made).issubset(_owners(before))
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What an update does to a workload by which its pods come into another queue than it says."""
+
+    adopted: bool = False
+    """It has an owner that it had not before."""
+    grown: bool = False
+    """Its pods come to ask for GPUs."""
+
+
+NONE = Change()
+_GROUPED_ANEW = ("Deployment", "CronJob")
+"""Kinds of which KAI makes another group for each pod, or Job; it leaves the pods of all others in the group that they have."""
+
+
+def change(made: Made, before: Made, pods: Pods, pods_before: Pods) -> Change:
+    """Return what an update from ``before`` does."""
+    grown = bool(pods.asking) and not pods_before.asking and made.known.name not in _GROUPED_ANEW
+    return Change(adopted=not _owners(made).issubset(_owners(before)), grown=grown)
+
+
+def past(made: Made, asking: Sequence[Asking], policies: Sequence[Compiled], changed: Change = NONE) -> Iterator[tuple[Past, Required]]:
+    """Yield how the workload is past the queues that these policies require of its pods, each once."""
     found: dict[tuple[Past, Required], None] = {}
     for one in asking:
         merged = one.under(policies)
-        if merged.required is not None and merged.required.admitted and (past := _past(made, one.about, merged, merged.required, adopted)):
+        if merged.required is not None and merged.required.admitted and (past := _past(made, one.about, merged, merged.required, changed)):
             found[past, merged.required] = None
     yield from found
+
+
+def leaving(made: Made, before: Made, policies: Sequence[Compiled]) -> Iterator[tuple[Past, Required]]:
+    """Yield how an update takes a workload out of a queue that one of these policies requires, whatever its pods ask for by now: those
+    that there are, and those that another controller makes of an older template, are in the queue that it says."""
+    for required in filter(None, (settings.read([compiled], ()).required for compiled in policies)):
+        for system in (system for system in READ_OF_OWNERS if required.of(system) and not required.admits(system, ANY)):
+            was, now = said(before, system), said(made, system)
+            if isinstance(was, str) and required.admits(system, was) and now is not None and not required.admits(system, str(now)):
+                yield Past(how="queue", system=system, about=system.path, value=str(now)), required
 
 
 def _owners(made: Made) -> set[tuple[str, ...]]:
     return owners_of(map_at(made.value, "metadata"))
 
 
-def _past(made: Made, about: Subject, merged: MergedQueues, required: Required, adopted: bool) -> Past | None:
+def _past(made: Made, about: Subject, merged: MergedQueues, required: Required, changed: Change) -> Past | None:
     pod, catalog = about.pod, made.catalog
     by_controller = made.user in catalog.pod_makers
     joined = joining(pod, about.actor, merged)
@@ -153,7 +182,7 @@ def _past(made: Made, about: Subject, merged: MergedQueues, required: Required, 
     if system is None and required.of(SLURM) and not required.of(KUEUE) and pod.scheduler in ("", DEFAULT_SCHEDULER):
         system = SLURM  # whose own webhook gives pods to its scheduler
     if system is not None and required.of(system):
-        return _of_system(made, system, required, by_controller=by_controller, adopted=adopted)
+        return _of_system(made, system, required, by_controller=by_controller, changed=changed)
     if not required.of(KUEUE) or made.known.kueue is None:
         return None  # its pods, or the workloads that it makes, are judged themselves
     if has_parent(made.value, made.catalog, KUEUE):  # Kueue holds back the owner and not this, whoever wrote it
@@ -166,16 +195,20 @@ def _past(made: Made, about: Subject, merged: MergedQueues, required: Required, 
     return Past(how="no queue", system=KUEUE, about=KUEUE.path)
 
 
-def _of_system(made: Made, system: System, required: Required, *, by_controller: bool, adopted: bool) -> Past | None:
+def _of_system(made: Made, system: System, required: Required, *, by_controller: bool, changed: Change) -> Past | None:
     """Return how a workload whose pods name the scheduler of a system is past its queues."""
     if system not in READ_OF_OWNERS or required.admits(system, ANY):
         return None
     if system is SLURM and _of_its_makings(made):
         return None
+    if system is KAI and changed.grown:
+        return Past(how="grown", system=KAI)
+    if system is KAI and KAI_SKIPS[2] in map_at(map_at(made.value, "metadata"), "annotations"):
+        return Past(how="group", system=KAI, about=KAI_SKIPS)
     if map_at(made.value, "metadata").get("ownerReferences"):
         if not by_controller:
             return Past(how="owner", system=system, about=_OWNERS)
-        if adopted:
+        if changed.adopted:
             return Past(how="adopted", system=system, about=_OWNERS)
         if system is not SLURM or not _is_root(made):
             return None

@@ -29,6 +29,7 @@ PARENT: Raw = {"annotations": {"kueue.x-k8s.io/pod-suspending-parent": "stateful
 OF_A_VOLCANO_JOB: Raw = {"annotations": {"volcano.sh/queue-name": "a"}, "spec": IN_VOLCANO["spec"]}
 GROUP: Raw = {"annotations": {"scheduling.k8s.io/group-name": "mine"}}
 JOBS = "system:serviceaccount:kube-system:job-controller"
+COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
 VOLCANOS = "system:serviceaccount:volcano-system:volcano-controllers"
 
 
@@ -97,6 +98,7 @@ PAST: dict[str, tuple[Raw, Raw, str, tuple[str, ...]]] = {
     "Volcano's label in place of its annotation": (
         VOLCANO, pod({"labels": {"scheduling.volcano.sh/queue-name": "a"}, "spec": IN_VOLCANO["spec"]}), "alice", (),
     ),
+    "a group of Spark's that its author names": (KAI, pod(IN_KAI, {"labels": {"spark-app-selector": "g"}}), "alice", ()),
     "a Volcano group that its author made": (VOLCANO, pod(IN_VOLCANO, GROUP), "alice", ()),
     "what Volcano writes on pods of its Jobs, in a Job's template": (
         VOLCANO,
@@ -191,7 +193,11 @@ UPDATES: dict[str, tuple[Raw, Raw, Raw, str, bool]] = {
     ),
     "an owner, of whose queue KAI takes it": (KAI, pod(IN_KAI), pod(IN_KAI, owners=REPLICA_SET), "alice", True),
     "a ReplicaSet that adopts it": (KAI, pod(IN_KAI), pod(IN_KAI, owners=REPLICA_SET), REPLICAS, True),
-    "an owner that lets it go": (KAI, pod(IN_KAI, owners=REPLICA_SET), pod(IN_KAI), "alice", False),
+    "an owner that its author takes away": (KAI, pod(IN_KAI, owners=REPLICA_SET), pod(IN_KAI), "alice", True),
+    "an owner that is deleted without it": (KAI, pod(IN_KAI, owners=REPLICA_SET), pod(IN_KAI), COLLECTOR, False),
+    "the group of Spark's pods": (
+        KAI, pod(IN_KAI), pod(IN_KAI, {"labels": {"spark-app-selector": "g"}}), "alice", True,
+    ),
     "an owner that lets it go into a partition of its own": (
         SLURM, pod(IN_SLURM, {"annotations": {"slurmjob.slinky.slurm.net/partition": "b"}}, owners=REPLICA_SET),
         pod(IN_SLURM, {"annotations": {"slurmjob.slinky.slurm.net/partition": "b"}}), "alice", True,

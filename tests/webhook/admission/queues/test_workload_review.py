@@ -172,13 +172,33 @@ def test_what_runs_moves_to_no_other_queue() -> None:
     kai = {"require": {"queue": {"kai": ["a"]}}}
     before = job({KAI: "a"}, schedulerName="kai-scheduler")
     assert "BERTH-144" in refused(job({KAI: "b"}, gpus=0, schedulerName="kai-scheduler"), kai, old=before)
+    assert "BERTH-144" in refused(job({KAI: "b"}, gpus=0), kai, old=job({KAI: "a"}, gpus=0))
+    assert refused(job({KAI: "c"}, gpus=0), kai, old=job({KAI: "b"}, gpus=0)) == ""
     assert refused(job({KAI: "a"}, gpus=0, schedulerName="kai-scheduler"), kai, old=before) == ""
     assert refused(job(gpus=0), kai, old=before) == ""
-    assert refused(job({KAI: "b"}, gpus=0), kai, old=job({KAI: "a"}, gpus=0)) == ""
     controller = "system:serviceaccount:kube-system:deployment-controller"
     owned = job({KAI: "a"}, owner=("apps/v1", "Deployment"), schedulerName="kai-scheduler")
     assert "names an owner that it had not before" in refused(owned, kai, old=before, user=controller)
     assert refused(owned, kai, user=controller) == refused(owned, kai, old=owned, user=controller) == ""
+
+
+def test_what_kai_has_grouped_does_not_grow() -> None:
+    """KAI leaves a workload's pods in the group that was made before they asked for GPUs; of a Deployment it makes one for each pod."""
+    kai = {"require": {"queue": {"kai": ["a"]}}}
+    small, large = (job({KAI: "a"}, gpus=gpus, schedulerName="kai-scheduler") for gpus in (0, 1))
+    for kind in (("apps/v1", "ReplicaSet", "replicasets"), ("apps/v1", "StatefulSet", "statefulsets")):
+        assert "delete the workload, and create it anew" in refused(large, kai, kind=kind, old=small)
+        assert refused(large, kai, kind=kind) == refused(large, kai, kind=kind, old=large) == ""
+    assert refused(large, kai, kind=("apps/v1", "Deployment", "deployments"), old=small) == ""
+
+
+def test_a_word_that_keeps_kai_from_grouping_counts_on_the_owner_too() -> None:
+    """When it is made, and when it is written later."""
+    kai, skips = {"require": {"queue": {"kai": ["a"]}}}, {"kai.scheduler/skip-podgrouper": "true"}
+    right, wrong = (job({KAI: "a"}, annotations=found, schedulerName="kai-scheduler") for found in (None, skips))
+    assert "BERTH-144" in refused(wrong, kai)
+    assert "BERTH-144" in refused(wrong, kai, old=right)
+    assert refused(right, kai) == ""
 
 
 @pytest.mark.parametrize(("parent", "denied"), [(None, False), ("statefulset", False), ("leaderworkerset", True)])
