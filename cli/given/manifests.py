@@ -12,7 +12,7 @@ from cli.given import embedded
 from policies.catalog import Catalog
 from policies.claims.claim_request import ClaimRequest
 from policies.document import Document, InputError, kind_of
-from policies.facts import admission_queues
+from policies.facts import admission_queues, device_requests
 from policies.facts.offered_devices import OPERATOR, STACKS
 from policies.patch.json_tree import value_at
 from policies.verdict import Path
@@ -91,7 +91,7 @@ class Manifest:
 
 def fact_of(document: Document, namespace: str) -> Raw | None:
     """Return the object as a fact for the whole run, with its namespace; None if it is no fact."""
-    value = document.value
+    value = device_requests.made_of(document.value)
     if not isinstance(value, dict) or not _is_fact(str(value.get("apiVersion")), value.get("kind")):
         return None
     metadata = value.get("metadata")

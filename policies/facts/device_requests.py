@@ -171,3 +171,19 @@ def _split(text: str) -> list[str]:
             found.append(text[start : token.start()])
             start = token.end()
     return [] if depth else [*found, text[start:]]
+
+
+def made_of(value: Any) -> Any:
+    """Return the ResourceClaimTemplate that NVIDIA's DRA driver makes of a ComputeDomain, for a channel and no GPU (k8s-dra-driver-gpu,
+    cmd/compute-domain-controller); any other value as it is. Where Berth serves, it is awaited and read as every template."""
+    if not isinstance(value, dict) or value.get("kind") != "ComputeDomain":
+        return value
+    name = map_at(value, "spec", "channel", "resourceClaimTemplate").get("name")
+    request = {"name": "channel", "exactly": {"deviceClassName": "compute-domain-default-channel.nvidia.com"}}
+    metadata = {**map_at(value, "metadata"), "name": name}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": TEMPLATE,
+        "metadata": metadata,
+        "spec": {"spec": {"devices": {"requests": [request]}}},
+    }

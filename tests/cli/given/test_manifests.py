@@ -12,6 +12,7 @@ from cli.given.manifests import Manifest, fact_of, read
 from documents.files import read_catalog
 from policies.catalog import Catalog
 from policies.document import Document, InputError, path_text
+from policies.facts.cluster_facts import ClusterFacts
 
 REVIEWS = Path(__file__).parent.parent.parent / "reviews"
 WANTS_TEMPLATE = "wants a pod template, a map with metadata and spec; found"
@@ -104,6 +105,15 @@ def test_what_tells_of_the_cluster_is_a_fact(catalog: Catalog, kind: str, api_ve
     if fact and kind == "ResourceClaim":
         assert fact_object is not None
         assert fact_object["metadata"]["namespace"] == "team"
+
+
+def test_a_compute_domain_tells_of_the_template_that_its_driver_makes() -> None:
+    """For a channel, which is no GPU, in the namespace that is its own or the run's."""
+    value = _object("ComputeDomain", "resource.nvidia.com/v1beta1", spec={"channel": {"resourceClaimTemplate": {"name": "imex"}}})
+    template = fact_of(Document(file="f", value=value), "team")
+    facts = ClusterFacts.from_objects([template])
+    ((choice,),) = facts.claims["ResourceClaimTemplate", "team", "imex"]
+    assert choice.device_class == "compute-domain-default-channel.nvidia.com"
 
 
 def test_an_object_inside_of_another_is_judged_in_there(catalog: Catalog) -> None:
