@@ -91,14 +91,14 @@ def test_queues_have_a_configuration_that_is_called_first(capsys: pytest.Capture
 def test_a_service(capsys: pytest.CaptureFixture[str], text: str, wanted: Raw) -> None:
     """NAMESPACE/NAME, with its port if that is not 443."""
     services = [config["service"] for config in client_configs(printed(capsys, "--service", text))]
-    assert [{**service, "path": None} for service in services] == [{**wanted, "path": None}] * 7
+    assert [{**service, "path": None} for service in services] == [{**wanted, "path": None}] * 8
 
 
 @pytest.mark.parametrize("url", ["https://10.0.0.7:8443", "https://berth.example.com", "https://[fd00::1]:8443", "https://localhost:1/"])
 def test_a_url(capsys: pytest.CaptureFixture[str], url: str) -> None:
     """Host and port as given, one path for each kind of call."""
     found = [config["url"] for config in client_configs(printed(capsys, "--url", url))]
-    assert set(found) == {f"{url.rstrip('/')}/{path}" for path in ("mutate", "validate", "validate/ignore", "advise")}
+    assert set(found) == {f"{url.rstrip('/')}/{path}" for path in ("mutate", "mutate/ignore", "validate", "validate/ignore", "advise")}
 
 
 def test_a_ca_is_in_every_webhook(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

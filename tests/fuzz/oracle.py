@@ -18,10 +18,12 @@ import orjson
 
 from cluster.client import json_depth
 from policies import engine
+from policies.patch import applied_again
 from policies.pods.projection import extract
 from policies.pods.view import PodError
 from policies.request import Phase
 from policies.state.snapshot import Snapshot
+from policies.verdict import Verdict
 from tests.fuzz.trees import copied
 from tests.fuzz.worlds import snapshots
 from webhook.admission import handlers, review
@@ -114,8 +116,11 @@ def _unaided(phase: Phase, body: bytes, snapshot: Snapshot) -> Raw | None:
     vars(engine)["extract"] = lambda pod, read: pod
     try:
         asked = review.parse(body)
-        encoded(extract(asked.pod, snapshot.facts_for(asked.namespace).reads))  # refuses what is nested too deep
-        verdict = engine.evaluate(asked.request(phase), snapshot.facts_for(asked.namespace))
+        if phase == "mutate" and asked.old_pod is not None:  # nothing is judged, and nothing kept
+            verdict = Verdict(judged=False, patch=applied_again.patch(asked.old_pod, asked.pod, snapshot.whole))
+        else:
+            encoded(extract(asked.pod, snapshot.facts_for(asked.namespace).reads))  # refuses what is nested too deep
+            verdict = engine.evaluate(asked.request(phase), snapshot.facts_for(asked.namespace))
     except (ReviewError, PodError):
         return None
     finally:
