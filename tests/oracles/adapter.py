@@ -31,6 +31,7 @@ import cli
 from cli import main
 from tests.oracles.layers import Seen, data_of, rendered_data, sentences_of
 from tests.support.calls.in_process import ask
+from tests.support.module_imports import ROOT
 from webhook.admission.app import App, Replica, starlette_of
 from webhook.admission.namespace_shares import NamespaceShares
 from webhook.reload.sources import Sources, SourcesError, load
@@ -124,6 +125,7 @@ def _answered(path: str, status: int, headers: Mapping[str, str], body: str, eve
         if patch := answer["response"].get("patch"):
             answer["response"]["patch"] = json.loads(base64.b64decode(patch))
     events = [{key: value for key, value in event.items() if key != "time"} for event in events]
+    events = json.loads(json.dumps(events).replace(str(ROOT), "ROOT"))  # a trace names files of this checkout
     said = {"status": status, "headers": sorted(headers), "answer": answer, "log": events}
     return Seen(path, data_of(said), [*sentences_of(said)])
 

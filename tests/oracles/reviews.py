@@ -45,9 +45,10 @@ def _session(random: Random, name: str) -> Raw:
 
 
 def _body(random: Random, request: Raw) -> str:
-    """Return the review; one in thirty is damaged."""
+    """Return the review; one in thirty is damaged. The request shares parts with others, so a copy is."""
     review = body(request)
     if random.random() < 0.03:
+        review = copy.deepcopy(review)
         _damage(random, review)
     return json.dumps(review)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import prometheus_client
@@ -18,6 +20,7 @@ from policies.engine import evaluate
 from tests.oracles import __main__ as oracles
 from tests.oracles import inputs
 from tests.oracles.layers import Seen, data_of, rendered_data, values_in
+from tests.oracles.reviews import POD, _body, request_of
 from tests.support.counts import PROVE, only_in_prove
 from webhook.admission import handlers
 from webhook.telemetry import log_fields, policy_metrics
@@ -85,6 +88,15 @@ def test_a_changed_input_is_told_from_a_changed_answer(monkeypatch: pytest.Monke
     before = {name: oracles.digests(name)}
     monkeypatch.setitem(inputs.oracles(), name, lambda: {"words": ["version"], "files": {"a": ""}, "cluster": None})
     assert oracles.differences(before, {name: oracles.digests(name)}) == [f"inputs: {name}"]
+
+
+def test_a_damaged_review_leaves_what_it_is_made_of_as_it_was() -> None:
+    """Else the inputs would depend on which others the same process has drawn before."""
+    random, request = Random(0), request_of({**POD, "metadata": {"name": "p"}, "spec": {"containers": [{"name": "main"}]}}, "ml")
+    before = copy.deepcopy(request)
+    bodies = {_body(random, request) for _ in range(500)}
+    assert len(bodies) > 5, "some are damaged"
+    assert request == before
 
 
 def test_what_is_accepted_is_recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
