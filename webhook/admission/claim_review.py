@@ -72,7 +72,9 @@ def is_about(document: object) -> bool:
     """Return whether an AdmissionReview is of a claim or a template."""
     request = document.get("request") if isinstance(document, dict) else None
     resource = request.get("resource") if isinstance(request, dict) else None
-    return isinstance(resource, dict) and resource.get("group") == GROUP and resource.get("resource") in KINDS
+    if not isinstance(resource, dict) or resource.get("group") != GROUP:
+        return False
+    return isinstance(resource.get("resource"), str) and resource["resource"] in KINDS
 
 
 def from_document(document: object) -> ClaimReview:

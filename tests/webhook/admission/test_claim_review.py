@@ -70,6 +70,14 @@ def test_a_claim_without_a_name_yet_is_read() -> None:
     assert (asked.name, asked.kind, len(asked.request("mutate").claim)) == ("train-gpu-", "ResourceClaim", 1)
 
 
+@pytest.mark.parametrize("resource", [["resourceclaims"], {"a": 1}, None, 7, "pods"])
+def test_a_review_of_no_resource_that_is_known_is_of_no_claim(resource: object) -> None:
+    """Whatever stands in place of its name."""
+    document = review_of(claim(exactly(count=8)))
+    document["request"]["resource"]["resource"] = resource
+    assert not claim_review.is_about(document)
+
+
 def test_a_claim_is_refused_in_an_answer(lines: list[Raw]) -> None:
     """With every reason, an audit annotation and a line of the log; it counts as no pod."""
     metrics = Metrics("test")
