@@ -91,7 +91,7 @@ class Manifest:
 
 def fact_of(document: Document, namespace: str) -> Raw | None:
     """Return the object as a fact for the whole run, with its namespace; None if it is no fact."""
-    value = device_requests.made_of(document.value)
+    value = device_requests.of_compute_domain(document.value)
     if not isinstance(value, dict) or not _is_fact(str(value.get("apiVersion")), value.get("kind")):
         return None
     metadata = value.get("metadata")

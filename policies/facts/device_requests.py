@@ -173,17 +173,15 @@ def _split(text: str) -> list[str]:
     return [] if depth else [*found, text[start:]]
 
 
-def made_of(value: Any) -> Any:
-    """Return the ResourceClaimTemplate that NVIDIA's DRA driver makes of a ComputeDomain, for a channel and no GPU (k8s-dra-driver-gpu,
-    cmd/compute-domain-controller); any other value as it is. Where Berth serves, it is awaited and read as every template."""
+def of_compute_domain(value: Any) -> Any:
+    """Return the ResourceClaimTemplate that NVIDIA's DRA driver creates for a ComputeDomain, for a channel and no GPU (k8s-dra-driver-gpu,
+    cmd/compute-domain-controller); any other value unchanged. Where Berth serves, it awaits that template and reads it like any other."""
     if not isinstance(value, dict) or value.get("kind") != "ComputeDomain":
+        return value
+    if text_of(value.get("apiVersion")).partition("/")[0] != "resource.nvidia.com":
         return value
     name = map_at(value, "spec", "channel", "resourceClaimTemplate").get("name")
     request = {"name": "channel", "exactly": {"deviceClassName": "compute-domain-default-channel.nvidia.com"}}
     metadata = {**map_at(value, "metadata"), "name": name}
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": TEMPLATE,
-        "metadata": metadata,
-        "spec": {"spec": {"devices": {"requests": [request]}}},
-    }
+    spec = {"spec": {"devices": {"requests": [request]}}}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": TEMPLATE, "metadata": metadata, "spec": spec}

@@ -18,7 +18,7 @@ REFUSALS = (
             "group": "{path} names a pod group, whose queue nobody has judged",
             "owner": "{path} names an owner, whose queue {system} may take, and made by no known controller",
             "adopted": "{path} names an owner that it had not before, whose queue {system} would take",
-            "grown": "its pods come to ask for GPUs by an update, and {system} leaves them in the group that was made before",
+            "grown": "an update adds GPUs to its pods, and {system} leaves them in the group that it has",
             "kueue parent": "{path} is not what Kueue writes there, by which Kueue would leave the pods alone",
             "kueue": "neither the pod nor its workload is in a queue of Kueue, which is required here",
             "kueue queue": '{path} is "{value}", a queue that is not allowed here',
@@ -38,7 +38,7 @@ REFUSALS = (
             "create it anew": "create it anew while Kueue runs",
             "leave it": "leave it as it is",
             "make it anew": "delete it, and let its owner make another",
-            "make workload anew": "delete the workload, and create it anew",
+            "recreate workload": "delete the workload, and create it again",
             "maker": "Let a workload make its pods; the platform team lists a controller that may with --catalog (podMakers), and its"
             " namespace with --platform-namespaces.",
             "pods in kueue": "A pod without a workload waits there only if Kueue manages pods, which serve --queues kueue says.",

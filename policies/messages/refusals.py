@@ -90,7 +90,7 @@ _OF_DEVICES = (
         ask_for_count="ask for a count, with allocationMode ExactCount",
         fraction='{annotations}["{name}"] is no number',
         write_whole="write a whole number",
-        gone="{path} is taken away, and the pod runs on a part of a GPU",
+        gone="{path} is removed, and the pod runs on a part of a GPU",
         leave_it="leave it as it is",
     ),
 )

@@ -55,10 +55,9 @@ def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
     keys = fraction_keys(old.annotations)
     if keys and plan.policies and old.node_name and not annotated_fraction(Pod(request.pod)):
         path: Path = ("metadata", "annotations", keys[0])
-        found, by = phrase("gone", path=At(path)), tuple(policy.policy.id for policy in plan.policies)
-        yield Violation(
-            code=UNCOUNTED, found=found, advice=phrase("leave it"), rule=NAME, policies=by, about=path, fields=at_field("spec.require", by)
-        )
+        fact, by = phrase("gone", path=At(path)), tuple(compiled.policy.id for compiled in plan.policies)
+        fields = at_field("spec.require", by)
+        yield Violation(code=UNCOUNTED, found=fact, advice=phrase("leave it"), rule=NAME, policies=by, about=path, fields=fields)
 
 
 _MAX, _ONE_OF, _SHARING = "spec.require.gpusPerPod.max", "spec.require.gpusPerPod.oneOf", "spec.require.sharing"

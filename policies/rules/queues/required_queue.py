@@ -16,7 +16,7 @@ from policies.messages import At, Phrase, phrase
 from policies.objects.wording import cut
 from policies.planning.plan import Plan
 from policies.pods.permissions import MANAGED, QUEUE_NAME
-from policies.pods.queue_systems import ANY, KAI, KAI_GROUP, KUEUE, READ_OF_OWNERS, SLURM, System, owners_of, value_of
+from policies.pods.queue_systems import ANY, KAI, KAI_GROUP, KUEUE, READ_OF_OWNERS, System, owners_of, value_of
 from policies.pods.view import Pod
 from policies.queues.joining import Joined, grouped, scheduler_of
 from policies.queues.judging import Past, past
@@ -53,14 +53,11 @@ def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
     required = plan.settings.queues.required
     if required is not None:
         old = Pod(request.old_pod or {})
-        made, whole = request.user in plan.snapshot.catalog.pod_makers, Pod(request.pod)
-        yield from (violation(one, required) for one in _left(plan, whole, old, required, made=made))
-        if request.user != _COLLECTOR and not made and _lets_go(plan, whole, old, required):
-            yield violation(Past(how="removed", system=KAI, about=_OWNERS), required)
+        yield from (violation(past, required) for past in _left(plan, request, old, required))
 
 
-def _left(plan: Plan, whole: Pod, old: Pod, required: Required, *, made: bool) -> Iterator[Past]:
-    pod = plan.pod
+def _left(plan: Plan, request: Request, old: Pod, required: Required) -> Iterator[Past]:
+    pod, whole = plan.pod, Pod(request.pod)  # the plan's is without what tells owners and groups apart
     if required.of(KUEUE) and old.labels.get(MANAGED) == "true":
         if pod.labels.get(MANAGED) != "true":
             yield Past(how="removed", system=KUEUE, about=_KUEUE_LABEL)
@@ -69,28 +66,27 @@ def _left(plan: Plan, whole: Pod, old: Pod, required: Required, *, made: bool) -
     if system is None or not required.of(system) or required.admits(system, ANY):
         return
     yield from _changed(pod, old, system, required)
+    by_controller = request.user in plan.snapshot.catalog.pod_makers
     if system in READ_OF_OWNERS:
-        yield from _owned_anew(whole, old, system, required)
+        yield from _with_other_owners(whole, old, system, required, by_controller=by_controller or request.user == _COLLECTOR)
     before = {path: _at(old, path) for path in grouped(old, system)}
     for path in grouped(pod, system):
-        if _at(pod, path) != before.get(path) and not made and not (path == KAI_GROUP and _by_kai(whole)):
+        if _at(pod, path) != before.get(path) and not by_controller and not (path == KAI_GROUP and _by_kai(whole)):
             yield Past(how="group", system=system, about=path)
 
 
-def _owned_anew(pod: Pod, old: Pod, system: System, required: Required) -> Iterator[Past]:
+def _with_other_owners(pod: Pod, old: Pod, system: System, required: Required, *, by_controller: bool) -> Iterator[Past]:
     """Yield how the pod leaves its queue by its owners: a system takes the queue of the topmost one, and of the pod where it has none.
-    Controllers that adopt a pod look at its labels alone."""
+    Controllers that adopt a pod look at its labels alone. Without its owner KAI leaves a pod in whatever group is written on it."""
     before, now = owners_of(old.metadata), owners_of(pod.metadata)
+    if system is KAI:
+        removed = now != before and not by_controller
+    else:
+        removed = bool(before) and not now and not required.admits(system, str(value_of(pod, system)))
     if not now.issubset(before):
         yield Past(how="adopted", system=system, about=_OWNERS)
-    elif system is SLURM and before and not now and not required.admits(system, str(value_of(pod, system))):
+    elif removed:
         yield Past(how="removed", system=system, about=_OWNERS)
-
-
-def _lets_go(plan: Plan, pod: Pod, old: Pod, required: Required) -> bool:
-    """Return whether an owner is taken away from a pod that KAI places: it keeps the group then that anybody has written."""
-    placed = scheduler_of(plan.pod.scheduler) is KAI and bool(required.of(KAI)) and not required.admits(KAI, ANY)
-    return placed and not owners_of(old.metadata).issubset(owners_of(pod.metadata))
 
 
 def _by_kai(pod: Pod) -> bool:
@@ -157,7 +153,7 @@ def _advice(found: Past, required: Required) -> Phrase:
         case "adopted":
             return phrase("make it anew")
         case "grown":
-            return phrase("make workload anew")
+            return phrase("recreate workload")
         case "node" | "group" | "owner" | "kueue parent":
             return phrase("remove")
         case "job queue":

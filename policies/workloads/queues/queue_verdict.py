@@ -98,8 +98,8 @@ class _Judged:
             changed = change(after, self.before, self.pods, self.pods_before)
             known = {required_queue.violation(*found).key for found in past(self.before, self.pods_before.asking, policies)}
         ways = list(past(after, self.pods.asking, policies, changed)) or self.leaves(policies)
-        found = (required_queue.violation(*one) for one in ways)
-        return Outcome(edits, tuple(one for one in found if one.key not in known), remarks)
+        violations = (required_queue.violation(*way) for way in ways)
+        return Outcome(edits, tuple(violation for violation in violations if violation.key not in known), remarks)
 
     def would(self, policies: Sequence[Compiled], one: Compiled, now: Outcome, standing: Sequence[Entry]) -> Would:
         """Return what one policy in Audit or Warn would add: ``policies`` are those in force and it."""

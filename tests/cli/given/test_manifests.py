@@ -107,13 +107,14 @@ def test_what_tells_of_the_cluster_is_a_fact(catalog: Catalog, kind: str, api_ve
         assert fact_object["metadata"]["namespace"] == "team"
 
 
-def test_a_compute_domain_tells_of_the_template_that_its_driver_makes() -> None:
-    """For a channel, which is no GPU, in the namespace that is its own or the run's."""
+def test_a_compute_domain_tells_of_the_template_that_its_driver_creates() -> None:
+    """For a channel, which is no GPU, in the namespace that is its own or the run's; a kind of that name in another group tells nothing."""
     value = _object("ComputeDomain", "resource.nvidia.com/v1beta1", spec={"channel": {"resourceClaimTemplate": {"name": "imex"}}})
     template = fact_of(Document(file="f", value=value), "team")
     facts = ClusterFacts.from_objects([template])
     ((choice,),) = facts.claims["ResourceClaimTemplate", "team", "imex"]
     assert choice.device_class == "compute-domain-default-channel.nvidia.com"
+    assert fact_of(Document(file="f", value={**value, "apiVersion": "example.com/v1"}), "team") is None
 
 
 def test_an_object_inside_of_another_is_judged_in_there(catalog: Catalog) -> None:

@@ -187,7 +187,7 @@ def test_what_kai_has_grouped_does_not_grow() -> None:
     kai = {"require": {"queue": {"kai": ["a"]}}}
     small, large = (job({KAI: "a"}, gpus=gpus, schedulerName="kai-scheduler") for gpus in (0, 1))
     for kind in (("apps/v1", "ReplicaSet", "replicasets"), ("apps/v1", "StatefulSet", "statefulsets")):
-        assert "delete the workload, and create it anew" in refused(large, kai, kind=kind, old=small)
+        assert "delete the workload, and create it again" in refused(large, kai, kind=kind, old=small)
         assert refused(large, kai, kind=kind) == refused(large, kai, kind=kind, old=large) == ""
     assert refused(large, kai, kind=("apps/v1", "Deployment", "deployments"), old=small) == ""
 
