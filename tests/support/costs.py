@@ -54,7 +54,7 @@ BUDGETS: Mapping[str, float] = {
     "tests/e2e/poison": 30,
     "tests/e2e/queues": 70,
     "tests/e2e/replay": 20,
-    "tests/e2e/rules": 80,
+    "tests/e2e/rules": 70,
     "tests/e2e/scan": 20,
     "tests/e2e/scheduling": 20,
     "tests/e2e/versions": 20,
