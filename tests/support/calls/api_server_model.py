@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import hashlib
 import heapq
 import itertools
 import json
@@ -316,13 +317,14 @@ def review_of(asked: AdmissionRequest, uid: str) -> bytes:
     return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
 
 
-_dispatches: dict[tuple[str, Chosen], Dispatch] = {}
+_dispatches: dict[tuple[bytes, Chosen], Dispatch] = {}
 MOST_DISPATCHES = 2_000
 
 
 def dispatched(asked: AdmissionRequest, chosen: Chosen) -> Dispatch:
-    """Return what the API server's code says of the conditions; each request is put to it once."""
-    key = asked.line(), chosen
+    """Return what the API server's code says of the conditions; each request is put to it once. Of requests, which may be as large as
+    the API server takes them, digests are kept."""
+    key = hashlib.sha256(asked.line().encode()).digest(), chosen
     if key not in _dispatches:
         if len(_dispatches) >= MOST_DISPATCHES:
             _dispatches.clear()
