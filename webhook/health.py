@@ -120,14 +120,18 @@ def _cluster(condition: Condition) -> Iterator[Check]:
     wrong = [one for one in watching if not (one.synced and one.healthy)]
     text = f"{len(watching)} kinds are followed"
     if wrong:
-        text = "; ".join(f"{one.kind}: {one.error or 'not listed yet'}{_since(one.silent)}" for one in wrong)
-        if condition.replica.snapshot is not None:
+        text = "; ".join(f"{one.kind}: {one.error or 'not listed yet'}{_since(one.silent)}{_meanwhile(one.without)}" for one in wrong)
+        if condition.replica.snapshot is not None and any(not one.without for one in wrong):
             text += "; what was known acts on"
     yield Check(name="cluster", ready=condition.replica.snapshot is not None, text=text)
 
 
 def _since(silent: float | None) -> str:
     return "" if silent is None else f" (last heard {silent:.0f} s ago)"
+
+
+def _meanwhile(without: str) -> str:
+    return f"; meanwhile {without}" if without else ""
 
 
 def known(condition: Condition) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from cli.given.whole_cluster import surveyed, unread
 from cluster.survey.owners import OWNERS
 from cluster.survey.scanned import kinds
 from cluster.survey.survey import Progress
-from cluster.watch.kinds import Raw, Watched
+from cluster.watch.kinds import Watched
+from cluster.watch.trims import Raw
 from documents.files import read_objects
 from policies.audit.stored_pod import Controller, widest
 from policies.catalog import Catalog

@@ -19,8 +19,8 @@ from certs.rotation import fingerprint
 from cluster.certificates.secret_store import decoded
 from cluster.client.api_client import Client
 from cluster.client.errors import Refused
-from cluster.watch.kinds import Raw, map_of
 from cluster.watch.store import Tell
+from cluster.watch.trims import Raw, map_of
 
 MANAGER = "berth-certificates"
 GROUP = "/apis/admissionregistration.k8s.io/v1"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from cluster.client.api_client import Client
 from cluster.client.errors import Refused
-from cluster.watch.kinds import Raw, map_of
+from cluster.watch.trims import Raw, map_of
 
 REQUEST = "berth.dev/rotate"
 """Annotation by which a person asks for a rotation: ``ca`` or ``leaf``, a space, and a text that no earlier
@@ -58,7 +58,8 @@ class SecretStore:
         return Stored(value=reply.body, date=reply.date)
 
     async def write(self, before: Stored, data: Mapping[str, bytes]) -> bool:
-        """Write these fields in place of those that were read; False if another replica was faster."""
+        """Write these fields in place of those that were read; False if another replica was faster. A 404 for a
+        new Secret means that its namespace does not exist (NamespaceLifecycle), and is Refused."""
         encoded = {key: base64.b64encode(value).decode() for key, value in data.items()}
         if before.value is None:
             metadata = {"name": self.name, "labels": {"app.kubernetes.io/name": "berth"}}
@@ -67,7 +68,7 @@ class SecretStore:
         else:
             body = {**before.value, "data": {**map_of(before.value.get("data")), **encoded}}
             reply = await self._client.call("PUT", self.path, body=body)
-        if reply.status in (404, 409):
+        if reply.status == 409 or (reply.status == 404 and before.value is not None):
             return False
         if not reply.ok:
             raise Refused(f"writing {self.path}", reply)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import orjson
 
-from cluster.watch.kinds import Raw
+from cluster.watch.trims import Raw
 from policies.document import Document
 
 MOST = 2**24

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from cluster.reports.stored_reports import Cause, cause_of
 from cluster.status.events import About, Events
-from cluster.watch.kinds import Raw
+from cluster.watch.trims import Raw
 from policies.audit.ledger import Ledger
 from policies.audit.workload_report import Workload
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cluster.reports.stored_reports import ReportKey
-from cluster.watch.kinds import Raw
+from cluster.watch.trims import Raw
 from policies.audit.ledger import Ledger
 from policies.audit.workload_report import Workload
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from cluster.watch.kinds import Raw
+from cluster.watch.trims import Raw
 from policies.audit.ledger import PodKey
 from policies.audit.stored_pod import Controller, StoredPod
 from policies.audit.templates import STAND_IN

@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure
 from cluster.client.new_errors import NewErrors
-from cluster.watch.kinds import Raw
 from cluster.watch.store import Tell
+from cluster.watch.trims import Raw
 from policies.findings.conditions import Condition
 from policies.policy import API_VERSION, GROUP
 from policies.state.objects import Key

@@ -18,8 +18,8 @@ from datetime import UTC, datetime
 
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure, Refused, Reply, Unreachable
-from cluster.watch.kinds import Raw, map_of
 from cluster.watch.store import Tell
+from cluster.watch.trims import Raw, map_of
 
 DURATION = 15
 """Seconds without a renewal after which another replica takes over."""

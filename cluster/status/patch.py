@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from cluster.watch.kinds import Raw
+from cluster.watch.trims import Raw
 from policies.findings import Finding
 from policies.findings.conditions import Condition
 

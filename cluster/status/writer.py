@@ -25,8 +25,9 @@ from cluster.status.events import Events, Subject
 from cluster.status.leader_election import Lease
 from cluster.status.patch import differs, patch, written
 from cluster.status.write_history import History, WriteHistory
-from cluster.watch.kinds import KINDS, Raw
+from cluster.watch.kinds import KINDS
 from cluster.watch.store import Tell
+from cluster.watch.trims import Raw
 from policies.findings import Finding
 from policies.state.objects import Entry, Key, id_of
 from policies.state.snapshot import Snapshot

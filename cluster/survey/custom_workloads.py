@@ -10,7 +10,8 @@ from typing import Any
 import orjson
 
 from cluster.survey.workloads import trimmed
-from cluster.watch.kinds import Raw, Watched
+from cluster.watch.kinds import Watched
+from cluster.watch.trims import Raw
 from policies.audit.stored_pod import StoredPod
 from policies.audit.templates import template_pods
 from policies.catalog import Catalog, Workload

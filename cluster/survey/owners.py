@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cluster.watch.kinds import Raw, Watched
+from cluster.watch.kinds import Watched
+from cluster.watch.trims import Raw
 from policies.audit.stored_pod import controller_of
 
 

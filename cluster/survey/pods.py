@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cluster.survey.owners import owned
-from cluster.watch.kinds import Raw, Watched, map_of
+from cluster.watch.kinds import Watched
+from cluster.watch.trims import Raw, map_of
 from policies.audit.stored_pod import may_hold_devices, stored
 from policies.catalog import Catalog
 from policies.pods.projection import Reads
@@ -40,7 +41,7 @@ def pods(catalog: Catalog, wide: Reads) -> Watched:
         return {"metadata": names, "pod": pod, **(owned(value, api_version, kind) if _leads(metadata) else _OF_NOBODY)}
 
     return Watched(
-        kind="Pod", plural="pods", group="", versions=("v1",), namespaced=True, required=True, selectors=(NOT_FINISHED,), trim=trim
+        kind="Pod", plural="pods", group="", versions=("v1",), namespaced=True, need="required", selectors=(NOT_FINISHED,), trim=trim
     )
 
 

@@ -8,7 +8,8 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from cluster.watch.kinds import KINDS, QUEUES, Raw, Watched, labels_alone, map_of, node, spec_alone
+from cluster.watch.kinds import KINDS, QUEUES, Watched
+from cluster.watch.trims import Raw, labels_alone, map_of, node, spec_alone
 from policies.audit.stored_pod import FINISHED, StoredPod, controller_of, may_hold_devices, stored
 from policies.catalog import Catalog
 from policies.pods.projection import Reads
@@ -24,7 +25,7 @@ def kinds(catalog: Catalog, wide: Reads) -> tuple[Watched, ...]:
         replace(next(kind for kind in KINDS if kind.kind == "NodePool"), trim=with_status),
         Watched(kind="Node", plural="nodes", group="", versions=("v1",), page=100, trim=offering),
         Watched(kind="EC2NodeClass", plural="ec2nodeclasses", group="karpenter.k8s.aws", versions=("v1", "v1beta1"), trim=spec_alone),
-        Watched(kind="Pod", plural="pods", group="", versions=("v1",), namespaced=True, required=True, trim=_pods(catalog, wide)),
+        Watched(kind="Pod", plural="pods", group="", versions=("v1",), namespaced=True, need="required", trim=_pods(catalog, wide)),
     )
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 
 from cluster.client.api_client import Client
 from cluster.client.errors import Refused, TooLarge
-from cluster.watch.kinds import Raw, Watched
+from cluster.watch.kinds import Watched
 from cluster.watch.listing import Listing
+from cluster.watch.trims import Raw
 
 AT_ONCE = 4
 """Lists at a time: kube-apiserver's share for one user is a few seats (API priority and fairness)."""

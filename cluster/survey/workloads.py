@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cluster.survey.owners import owned
-from cluster.watch.kinds import Raw, Watched, map_of
+from cluster.watch.kinds import Watched
+from cluster.watch.trims import Raw, map_of
 from policies.audit.stored_pod import Controller, StoredPod, may_hold_devices
 from policies.audit.templates import template_pods
 from policies.catalog import Catalog

@@ -8,7 +8,8 @@ from typing import Any, Literal, cast
 
 from cluster.client import json_depth
 from cluster.client.errors import Garbled, Refused, Reply
-from cluster.watch.kinds import PARTIAL, Raw, Watched
+from cluster.watch.kinds import PARTIAL, Watched
+from cluster.watch.trims import Raw
 
 Change = Literal["ADDED", "MODIFIED", "DELETED"]
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import orjson
 
-from cluster.watch.kinds import Raw
+from cluster.watch.trims import Raw
 from policies.state.objects import Key
 
 

@@ -8,7 +8,8 @@ from cluster.client.api_client import Client
 from cluster.client.errors import Refused, TooLarge
 from cluster.watch.connectivity import unauthorized
 from cluster.watch.decoder import Page, page
-from cluster.watch.kinds import Raw, Watched
+from cluster.watch.kinds import Watched
+from cluster.watch.trims import Raw
 
 SECONDS = 60.0
 """Timeout for one page: an API server that has just restarted, or is slow, may take half of it."""

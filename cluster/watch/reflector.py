@@ -20,6 +20,7 @@ from cluster.client.new_errors import NewErrors
 from cluster.watch.backoff import Backoff, jittered
 from cluster.watch.connectivity import Connectivity, unauthorized
 from cluster.watch.decoder import Event, event
+from cluster.watch.definition import check_definition, gone
 from cluster.watch.kinds import Watched
 from cluster.watch.listing import Listing
 from cluster.watch.store import Counts, Store, Tell
@@ -34,16 +35,17 @@ EARLY = 0.5
 FORBIDDEN = 3
 """Consecutive 403 answers after which an optional kind counts as forbidden: an API server that has just
 started answers 403 to everybody until it has loaded its roles."""
+BROKEN = 2
+"""Consecutive failed lists after which the objects of an optional kind count as unknown. An API server that can't be
+reached, or that is overloaded (429), is waited for."""
+PATIENCE, LONG_PATIENCE = 5.0, 120.0
+"""Seconds that a first decision waits for the list of an optional kind that a conversion webhook may hold up, and of any
+other. A webhook may hang for 30 s each time; a page of a list may take a minute."""
 FORBIDDEN_AGAIN = 120.0
 """Seconds before a custom workload that may not be read is requested again: a role of an older version may lack dozens of
 kinds."""
 AT_ONCE = 100
 """Events that are passed on in one iteration of the event loop: about 2 ms."""
-
-
-class Held(Failure):
-    """The CustomResourceDefinition of the kind is gone: objects deleted with it are not removed from the
-    store."""
 
 
 class Reflector:
@@ -62,10 +64,13 @@ class Reflector:
         self._backoff = Backoff()
         self._outages = gate.outages
         self._forbidden = 0
+        self._failures = 0
+        self._listing_since = 0.0
         self.kind = watched.title
+        self.without = watched.without
         self.counts = Counts()
         self.synced = False
-        """True once the store had a full list from the server, or does not need one."""
+        """True once the store had a full list from the server, or does not need one: see ``settled``."""
         self.absent = False
         """True if the server does not have the kind."""
         self.healthy = False
@@ -75,11 +80,22 @@ class Reflector:
         self.heard_at = 0.0
         """The ``time.monotonic`` of the server's last answer or event for this kind."""
 
+    @property
+    def settled(self) -> bool:
+        """True if a first decision need not wait for the kind: it is synced, or only advice rests on it, or its list hangs
+        though the server answers."""
+        if self.synced or self._watched.required:
+            return self.synced
+        patience = PATIENCE if self._watched.converted else LONG_PATIENCE
+        hangs = self._gate.open and 0 < self._listing_since < time.monotonic() - patience
+        return self._watched.need == "advice" or hangs
+
     async def run(self) -> None:
         """Follow the kind forever."""
         while True:
             try:
                 await self._pass_gate()
+                self._listing_since = self._listing_since or time.monotonic()
                 pause = await self._followed()
             except Exception as error:  # noqa: BLE001 - of the store, or unforeseen: the kind is listed again
                 pause = self._failed(error)
@@ -90,7 +106,7 @@ class Reflector:
         soon."""
         await self._gate.passing()
         if self._outages != self._gate.outages:
-            self._outages, self._backoff = self._gate.outages, Backoff()
+            self._outages, self._backoff, self._failures, self._listing_since = self._gate.outages, Backoff(), 0, 0.0
 
     async def _followed(self) -> float:
         """List, then watch until a failure, which is raised. Return the seconds to wait if the server lacks
@@ -112,7 +128,7 @@ class Reflector:
             self._missing()
             return False
         if self.synced and self._watched.ours:
-            await self._check_definition()
+            await check_definition(self._client, self._watched)
         self.counts.lists += 1
         self._sink.replace(self.kind, objects)
         if version < self._version:
@@ -145,7 +161,7 @@ class Reflector:
         """Pass events on to the store. Events before a line that can't be parsed are still passed on."""
         events, bad = self._read(lines)
         if self._watched.ours and any(one.change == "DELETED" for one in events):
-            await self._check_definition()
+            await check_definition(self._client, self._watched)
         for one in events:
             self._version = one.version
             if one.value is not None:
@@ -170,33 +186,12 @@ class Reflector:
             events.append(one)
         return events, None
 
-    async def _check_definition(self) -> None:
-        """Check that the kind's CustomResourceDefinition exists, as all objects are deleted along with it.
-
-        Raises Held if it is being deleted, or gone. If the server can't be reached, deletions are accepted.
-        """
-        path = self._watched.definition
-        assert path is not None
-        try:
-            reply = await self._client.call("GET", path)
-        except Unreachable:
-            return
-        metadata = reply.body.get("metadata") if isinstance(reply.body, dict) else None
-        going = reply.ok and isinstance(metadata, dict) and metadata.get("deletionTimestamp") is not None
-        if reply.status == 404 or going:
-            raise Held(self._gone())
-
-    def _gone(self) -> str:
-        return (
-            f"the API server no longer has the CustomResourceDefinition {self._watched.resource}: the last good objects stay in force; "
-            "type: berth crds | kubectl apply -f -"
-        )
-
     def _good(self, **fields: Any) -> None:
         self._say("kind_listed", **fields)
         if self.error:
             self._say("kind_healed")
         self._errors.forget()
+        self._failures = 0
         self.synced = self.healthy = True
         self.absent, self.error, self.heard_at = False, "", time.monotonic()
 
@@ -206,10 +201,12 @@ class Reflector:
         status = reply.status if reply else 0
         if reply and status == 401:
             error = unauthorized(self._client, reply.message)
-        if isinstance(error, Unreachable) and not isinstance(error, Garbled):
+        if unreachable := isinstance(error, Unreachable) and not isinstance(error, Garbled):
             self._gate.doubt()
         self._forbidden = self._forbidden + 1 if status == 403 else 0
-        self.synced = self.synced or (self._forbidden >= FORBIDDEN and not self._watched.required)
+        self._failures += status not in (403, 429) and not unreachable
+        given_up = self._forbidden >= FORBIDDEN or self._failures >= BROKEN
+        self.synced = self.synced or (given_up and not self._watched.required)
         self._bad(self._sentence(error, status))
         if self._watched.custom and self._forbidden >= FORBIDDEN:
             return jittered(FORBIDDEN_AGAIN)
@@ -226,7 +223,8 @@ class Reflector:
         """Record an error, and log it only if it is new: it recurs every few seconds."""
         self.counts.errors += 1
         if self._errors.is_new(sentence):
-            self._say("kind_failed", error=sentence, synced=self.synced)
+            without = {"without": self._watched.without} if self._watched.without else {}
+            self._say("kind_failed", error=sentence, synced=self.synced, **without)
         self.healthy, self.error = False, sentence
 
     def _say(self, event: str, **fields: Any) -> None:
@@ -236,7 +234,7 @@ class Reflector:
     def _sentence(self, error: Exception, status: int) -> str:
         if status == 404 and self._watched.ours:
             if self.synced:
-                return self._gone()
+                return gone(self._watched)
             return f"the API server has no {self._watched.resource}; type: berth crds | kubectl apply -f -"
         if status == 403:
             return f"Berth may not read {self._watched.resource}: {error}; {GIVE_RIGHTS}"

@@ -73,7 +73,7 @@ class CustomKinds:
 
     async def tried(self) -> None:
         """Wait until each of them is listed, or can't be: a definition whose conversion is broken must not hold up the rest."""
-        while not all(one.synced or one.counts.errors >= FORBIDDEN for one in self.reflectors):
+        while not all(one.settled for one in self.reflectors):
             await asyncio.sleep(WAITS)
 
     async def run(self) -> None:

@@ -25,16 +25,16 @@ the Lease takes three at most."""
 
 
 async def synced(reflectors: Sequence[Reflector]) -> None:
-    """Wait until every required kind is listed, and the others as far as they may be read.
+    """Wait until every required kind is listed, and the others as far as they can be read.
 
     What is missing is logged at intervals.
     """
     logged_at = time.monotonic()
-    while not all(one.synced for one in reflectors):
+    while not all(one.settled for one in reflectors):
         await asyncio.sleep(LOOK)
         if time.monotonic() - logged_at > WAITS:
             logged_at = time.monotonic()
-            missing = {one.kind: one.error or "not listed yet" for one in reflectors if not one.synced}
+            missing = {one.kind: one.error or "not listed yet" for one in reflectors if not one.settled}
             log.write("cluster_waiting", "warning", missing=missing)
 
 
@@ -57,6 +57,7 @@ def watching(reflectors: Iterable[Reflector], sizes: Mapping[str, int], digest: 
             synced=one.synced,
             healthy=one.healthy,
             error=one.error,
+            without="" if one.counts.lists or one.absent else one.without,
             silent=now - one.heard_at if one.heard_at else None,
             objects=sizes.get(one.kind, 0),
             counts=asdict(one.counts),

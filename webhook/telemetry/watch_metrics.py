@@ -21,6 +21,8 @@ class Watching:
     healthy: bool
     error: str
     """The reason why it is not healthy; "" if it is."""
+    without: str
+    """What Berth does as the kind was never read, as a clause; "" once it was, or where it is required."""
     silent: float | None
     """Seconds since anything was heard of it; None: never."""
     objects: int

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cluster.watch.delta_queue import DeltaQueue
-from cluster.watch.kinds import Raw
+from cluster.watch.trims import Raw
 from policies.state.objects import Key
 from tests.support.counts import count
 

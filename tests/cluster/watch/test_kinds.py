@@ -31,6 +31,14 @@ def test_ours_are_watched_where_their_definitions_put_them(watched: Watched) -> 
     assert watched.definition == f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{value['metadata']['name']}"
 
 
+def test_every_optional_kind_says_what_berth_does_without_it() -> None:
+    """A clause for the log, and the same in the table of docs/serving.md; a required kind has none."""
+    docs = (CRDS.parent.parent / "docs" / "serving.md").read_text()
+    for watched in KINDS:
+        assert bool(watched.without) != watched.required
+        assert f"| {watched.kind} | {watched.need} | {watched.without or 'no replica becomes ready'} |" in docs
+
+
 def test_paths_of_the_core_group_and_of_others() -> None:
     """/api for the core group, /apis for all others."""
     assert BY_KIND["Node"].path("v1") == "/api/v1/nodes"

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from cluster.watch import listing, reflector
 from cluster.watch.kinds import KINDS, Watched
 from tests.support.cluster.collecting_store import CollectingStore, following, run, until
 from tests.support.cluster.fake_api import LIST_FAULTS, WATCH_FAULTS, FakeApi, serving
@@ -233,6 +234,46 @@ def test_a_kind_that_may_not_be_read_is_told(watched: Watched, tmp_path: Path) -
             assert kept.errors() == [one.error]
             api.forbidden = False
             await until(lambda: kept.named(watched.kind) == api.seen() and one.healthy and one.synced, "what the server has")
+
+    run(work())
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("fault", ["list 500", "list html", "list cut", "list of others", "list hangs"])
+@pytest.mark.parametrize("watched", [one for one in KINDS if not one.required], ids=lambda one: one.kind)
+def test_no_optional_kind_holds_up_a_first_decision(watched: Watched, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is wrong with its list, as by a conversion webhook that is down: it is unknown, and known once its list works."""
+    monkeypatch.setattr(reflector, "PATIENCE", 0.05)
+    monkeypatch.setattr(reflector, "LONG_PATIENCE", 0.05)
+    monkeypatch.setattr(listing, "SECONDS", 0.5)
+
+    async def work() -> None:
+        api, kept = FakeApi(watched), CollectingStore()
+        await api.put("a", 1)
+        api.faults.extend([fault] * 4)
+        async with serving(api, tmp_path) as client, following(client, [watched], kept) as ([one], _):
+            await until(lambda: one.settled, "the first decision")
+            assert (one.healthy, one.counts.lists) == (False, 0)
+            await until(lambda: kept.named(watched.kind) == api.seen() and one.healthy and one.synced, "what the server has")
+            assert watched.without in [fields.get("without") for event, fields in kept.logged if event == "kind_failed"]
+
+    run(work())
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("fault", ["list 500", "list html"])
+@pytest.mark.parametrize("watched", [one for one in KINDS if one.required], ids=lambda one: one.kind)
+def test_a_required_kind_is_awaited(watched: Watched, fault: str, tmp_path: Path) -> None:
+    """Policies and namespaces that can't be listed hold up the first decision: without them no policy would act."""
+
+    async def work() -> None:
+        api, kept = FakeApi(watched), CollectingStore()
+        await api.put("a", 1)
+        api.faults.extend([fault] * 6)
+        async with serving(api, tmp_path) as client, following(client, [watched], kept) as ([one], _):
+            await until(lambda: one.counts.errors > 4, "failures")
+            assert not one.settled
+            await until(lambda: one.settled and kept.named(watched.kind) == api.seen(), "what the server has")
 
     run(work())
 

@@ -15,7 +15,8 @@ import yaml
 from aiohttp import web
 
 from cluster.client.api_client import Access, Client
-from cluster.watch.kinds import Raw, Watched
+from cluster.watch.kinds import Watched
+from cluster.watch.trims import Raw
 
 LIST_FAULTS = ("list 410", "list 410 in the middle", "list 500", "list 429", "list cut", "list html", "list of others", "list 404 once")
 WATCH_FAULTS = (
@@ -127,6 +128,8 @@ class FakeApi:
         if (more or len(self.store) <= self.page) and self._fault("list 410 in the middle") and more:
             return status(410, "the continue has expired")  # a list of one page has no middle
         if self.faults and self.faults[0] != "list 410 in the middle" and (fault := self._fault("list ")):
+            if fault == "list hangs":
+                await asyncio.sleep(3600)
             return self._bad_list(fault)
         if self.definition is None:
             return status(404, "the server could not find the requested resource")

@@ -149,7 +149,7 @@ def test_a_kind_that_can_not_be_listed_holds_nothing_up(tmp_path: Path) -> None:
             await until(lambda: bool(kinds.reflectors), "the kind")
             async with asyncio.timeout(PATIENCE):
                 await kinds.tried()
-            assert not kinds.reflectors[0].synced
+            assert kinds.reflectors[0].counts.lists == 0
             assert [event for event, _ in told] == ["kind_failed"]
             await until(lambda: bool(queue.take_pods()), "its pods")
 
