@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from certs.authority import KeyPair
+from certs.authority import BACKDATE, KeyPair
 from certs.names import normal
 
 
 def renewal_reason(pair: KeyPair, names: Iterable[str], now: datetime, *, latest: datetime | None = None) -> str | None:
     """Return the reason why ``pair`` must be made anew, or None.
 
-    It is due when less than a third of its lifetime is left, when it is not yet valid, or when a name is
-    missing. For a CA, pass no names. ``latest`` is the latest possible expiry of a new certificate, that of
-    its CA: where renewal gains nothing, a short remaining lifetime is no reason, or the last days of a CA
-    would bring one leaf after the other.
+    It is due when less than a third of its lifetime is left, counted from when it was made, when it is not
+    yet valid, or when a name is missing. For a CA, pass no names. ``latest`` is the latest possible expiry of
+    a new certificate, that of its CA: where renewal gains nothing, a short remaining lifetime is no reason,
+    or the last days of a CA would bring one leaf after the other.
     """
     start, end = pair.certificate.not_valid_before_utc, pair.certificate.not_valid_after_utc
     if now >= end:
@@ -25,6 +25,6 @@ def renewal_reason(pair: KeyPair, names: Iterable[str], now: datetime, *, latest
     missing = sorted({normal(name) or name for name in names} - set(pair.names))
     if missing:
         return f"it does not name {', '.join(missing)}"
-    if end - now < (end - start) / 3 and (latest is None or end < latest):
+    if end - now < (end - start - BACKDATE) / 3 and (latest is None or end < latest):
         return f"less than a third of its life is left: it expires on {end:%Y-%m-%d %H:%M}Z"
     return None

@@ -32,6 +32,9 @@ CA, CA_KEY, LEAF, LEAF_KEY, TIMES = "ca.crt", "ca.key", "tls.crt", "tls.key", "a
 FIELDS = (CA, CA_KEY, LEAF, LEAF_KEY, TIMES)
 _BLOCK = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----.+?-----END [A-Z ]*PRIVATE KEY-----\n?", re.DOTALL)
 
+YEARS = range(2000, 9000)
+"""Years of times that can be read: additions to these can't overflow."""
+
 Read = tuple[Material, tuple[str, ...]]
 """What is stored, and sentences about what is damaged or missing."""
 
@@ -105,10 +108,10 @@ def _authority(
     of_each = times.get("authorities")
     stated = of_each.get(one.fingerprint) if isinstance(of_each, dict) else None
     stated = stated if isinstance(stated, dict) else {}
-    retired = _time(stated.get("retired"))
+    published, retired = (_time(stated.get(field), f"{field} of CA {one.fingerprint[:8]}", wrong) for field in ("published", "retired"))
     if key is None and retired is None:
         wrong.append(f"{CA_KEY}: the key of the CA {one.fingerprint[:8]} is missing")
-    return Authority(certificate=certificate, key=key, published=_time(stated.get("published")), retired=retired)
+    return Authority(certificate=certificate, key=key, published=published, retired=retired)
 
 
 def _times(text: bytes, wrong: list[str]) -> Mapping[str, Any]:
@@ -126,8 +129,15 @@ def _written(time: datetime | None) -> str | None:
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if time is not None else None
 
 
-def _time(text: object) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text) if isinstance(text, str) else None
-    except ValueError:
+def _time(text: object, field: str, wrong: list[str]) -> datetime | None:
+    """Return a time with its zone, as Berth writes it; None, and a sentence, for anything else."""
+    if text is None:
         return None
+    try:
+        time = datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        time = None
+    if time is not None and time.tzinfo is not None and time.year in YEARS:
+        return time
+    wrong.append(f"{TIMES}: {field} is not a time that Berth wrote; it counts as not set")
+    return None

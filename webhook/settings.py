@@ -31,6 +31,8 @@ DEFAULT_AUDIT_LEASE = "berth-system/berth-audit"
 DEFAULT_SECRET = "berth-system/berth-certificates"
 LIVES = {"ca_life": "ca", "leaf_life": "leaf", "ca_overlap": "overlap"}
 """Options, and the fields of ``Lives`` that they set."""
+LEAST_LIFE = timedelta(minutes=5)
+"""The shortest life of a serving certificate: replicas look every ten seconds, and a CA is followed by API servers in seconds."""
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
@@ -133,8 +135,10 @@ def _lives(args: argparse.Namespace) -> Lives:
             f"--{next(iter(given)).replace('_', '-')} is about certificates of a Secret: give --cert-secret NAMESPACE/NAME too"
         )
     lives = Lives(**{LIVES[name]: value for name, value in given.items()})
+    if lives.leaf < LEAST_LIFE:
+        raise SettingsError(f'--leaf-life "{args.leaf_life}" is less than 5m; write for example --leaf-life 168h')
     if lives.ca < lives.leaf + 3 * lives.overlap:
-        raise SettingsError("--ca-life is too short: a CA lives for longer than a certificate and three overlaps together")
+        raise SettingsError("--ca-life is too short: it is at least --leaf-life and three times --ca-overlap together (8760h, 168h and 1h)")
     return lives
 
 

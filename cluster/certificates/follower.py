@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import abc
 import asyncio
+import contextlib
 import random
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -22,9 +23,10 @@ from cluster.watch.store import Tell
 LOOK = 10.0
 """Seconds between two looks, if no watch rings earlier."""
 AGAIN = 1.0
-"""Seconds before the next look after one that failed: at an installation, rights come a moment after the pods."""
+"""Seconds before the next look after one that failed, doubled with each failure up to LOOK: at an installation, rights come a moment
+after the pods."""
 SETTLES = 0.05
-"""Seconds, doubled at most, before a replica looks again after a change or after another one was faster."""
+"""Seconds before a replica looks again after a change or after another one was faster, doubled each time up to LOOK."""
 SKEW = timedelta(seconds=5)
 """A difference of clocks that is no more than the age of an answer and its rounding to seconds."""
 
@@ -51,6 +53,8 @@ class Follower(abc.ABC):
         self._tell = tell
         self._errors = NewErrors()
         self._skew = timedelta()
+        self._unsettled = 0
+        """Looks in a row that failed or have to be followed by another one."""
 
     @abc.abstractmethod
     async def look(self) -> bool:
@@ -65,14 +69,17 @@ class Follower(abc.ABC):
                 group.create_task(ring(self._client, folder, name, bell))
             while True:
                 bell.clear()
-                if await self.looked():
-                    bell.set()
+                pause = self.pause(soon=await self.looked())
                 await asyncio.sleep(SETTLES * random.uniform(1, 2))
-                try:
-                    async with asyncio.timeout((AGAIN if self.error else LOOK) * random.uniform(0.9, 1.1)):
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(pause * random.uniform(0.9, 1.1)):
                         await bell.wait()
-                except TimeoutError:
-                    pass
+
+    def pause(self, *, soon: bool) -> float:
+        """Return the seconds until the next look, unless a watch rings. ``soon``: the last look was not the end of it."""
+        self._unsettled = self._unsettled + 1 if soon or self.error else 0
+        first = AGAIN if self.error else SETTLES
+        return min(LOOK, first * 2.0 ** min(self._unsettled - 1, 10)) if self._unsettled else LOOK
 
     async def looked(self) -> bool:
         """Look once, and keep the failure as a sentence; return whether to look again soon."""
@@ -102,7 +109,7 @@ class Follower(abc.ABC):
             theirs = parsedate_to_datetime(stored.date)
         except (TypeError, ValueError):
             return
-        skew = theirs - datetime.now(UTC)
+        skew = theirs.replace(tzinfo=theirs.tzinfo or UTC) - datetime.now(UTC)  # HTTP dates are in GMT, whatever a proxy makes of them
         if abs(skew - self._skew) > SKEW:
             self._skew = skew if abs(skew) > SKEW else timedelta()
             if self._skew:

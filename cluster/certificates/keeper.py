@@ -19,6 +19,9 @@ from cluster.client.api_client import Client
 from cluster.client.errors import Failure
 from cluster.watch.store import Tell
 
+MOST_CHANGES = 100
+"""The most changes of one look. Each old CA takes one; more than that can only be a fault."""
+
 
 class Keeper(Follower):
     """Keeps the certificates of one Secret."""
@@ -70,6 +73,8 @@ class Keeper(Follower):
         asked: Asked | None = "ca" if word == "ca" else "leaf" if word == "leaf" else None
         reasons: list[str] = []
         while change := due(material, self._names, self.now(), self._lives, trusted=trusted, asked=asked, request=request):
+            if len(reasons) == MOST_CHANGES:
+                raise Failure(f"its certificates need more than {MOST_CHANGES} changes at once, the last: {change.reason}")
             material = change.material
             reasons.append(change.reason)
         return material, reasons

@@ -1,9 +1,9 @@
 """Certificates that somebody else puts into a Secret: cert-manager, or a person.
 
 Berth serves ``tls.crt`` and ``tls.key``, and never writes the Secret. ``ca.crt``, if it is there, is published
-in the registration, where cert-manager does not inject a bundle itself. A pair of another CA is served only
-once the registration has had that CA for a while, and the CA before it stays published for as long as a new
-one of Berth's own would.
+in the registration, where cert-manager does not inject a bundle itself. A pair of another issuer is served only
+once the registration has had its CA for a while, but never later than ENDING before the end of the pair that is
+served. The CA before it stays published for as long as a new one of Berth's own would.
 """
 
 from __future__ import annotations
@@ -22,11 +22,15 @@ from cluster.certificates.registrations import Registrations, Trust
 from cluster.certificates.secret_store import SecretStore, Stored
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure
+from cluster.client.new_errors import NewErrors
 from cluster.watch.store import Tell
 
 PUBLISHED = 5.0
 """Seconds for which the registration has a CA before a certificate of it is served: an API server follows its
 registrations by a watch."""
+ENDING = timedelta(minutes=5)
+"""The time before the end of the served pair at which a new one is served, whatever the registration trusts: without it no caller can
+verify anything any more."""
 
 
 class Reader(Follower):
@@ -40,6 +44,7 @@ class Reader(Follower):
         self._trust: dict[str, tuple[x509.Certificate, datetime]] = {}
         """The CA certificates to publish by fingerprint, and when each was last in the Secret."""
         self._trusted_since: float | None = None
+        self._held = NewErrors()
 
     async def look(self) -> bool:
         """Read, publish the CA, and take a new pair that callers can verify; return whether to look again
@@ -59,11 +64,33 @@ class Reader(Follower):
         if pair == self.pair:
             return False
         waited = self._trusted_since is not None and time.monotonic() - self._trusted_since >= PUBLISHED
-        if self.pair is not None and known and not waited:
+        if self.pair is not None and known and not waited and (until := self._held_until(pair)) is not None:
+            if self.trusted is False:
+                self._tell_held(until)
             return True
+        self._held.forget()
         self.pair = pair
         self.ca_expires = min((one.not_valid_after_utc for one in authorities), default=None)
         return False
+
+    def _held_until(self, new: Pair) -> datetime | None:
+        """Return until when the served pair is kept instead of a new one that callers may not be able to verify; None if the new one
+        has the issuer of the served one, or the served one ends."""
+        assert self.pair is not None
+        served, renewed = _leaf(self.pair), _leaf(new)
+        if served is None or renewed is None or _issuer(served) == _issuer(renewed):
+            return None
+        until = served.not_valid_after_utc - ENDING
+        return until if self.now() < until else None
+
+    def _tell_held(self, until: datetime) -> None:
+        error = (
+            f"Secret {self._store.namespace}/{self._store.name} has a certificate of another issuer, whose CA (ca.crt) is not in every"
+            f" caBundle of the registration {self._registrations.name}; it is served once its CA is there,"
+            f" and from {until:%Y-%m-%d %H:%M}Z on in any case"
+        )
+        if self._held.is_new(error):
+            self._tell("certificate_held_back", error=error)
 
     def _pair(self, stored: Stored) -> Pair:
         name, data = f"Secret {self._store.namespace}/{self._store.name}", stored.data
@@ -90,3 +117,20 @@ class Reader(Follower):
         self._trust = {key: (one, at) for key, (one, at) in self._trust.items() if now - at < self._overlap}
         pem = b"".join(one.public_bytes(Encoding.PEM) for one, _ in reversed(self._trust.values()))
         return Trust(pem, frozenset(self._trust))
+
+
+def _leaf(pair: Pair) -> x509.Certificate | None:
+    """Return the serving certificate; None if it can't be read, which is told where it is served."""
+    try:
+        return parse_chain(pair[0])[0]
+    except (CertificateError, IndexError):
+        return None
+
+
+def _issuer(leaf: x509.Certificate) -> tuple[x509.Name, bytes | None]:
+    """Return the issuer's name and, where it is named, its key."""
+    try:
+        key = leaf.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value.key_identifier
+    except (x509.ExtensionNotFound, ValueError):
+        key = None
+    return leaf.issuer, key

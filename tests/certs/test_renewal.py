@@ -43,3 +43,12 @@ def test_a_leaf_that_ends_with_its_ca_is_not_due() -> None:
     end = LEAF.certificate.not_valid_after_utc
     assert renewal_reason(LEAF, (), NOW + timedelta(days=6), latest=end) is None
     assert renewal_reason(LEAF, (), NOW + timedelta(days=6), latest=end + timedelta(days=1)) is not None
+
+
+@pytest.mark.parametrize("life", [timedelta(minutes=5), timedelta(minutes=20), timedelta(hours=1), timedelta(days=7)])
+def test_a_fresh_leaf_is_not_due_however_short_its_life(life: timedelta) -> None:
+    """That it is dated back by an hour takes nothing from its life; it is due when a third of that is left."""
+    leaf = issue(CA, ("berth.svc",), NOW, life=life)
+    assert renewal_reason(leaf, (), NOW) is None
+    assert renewal_reason(leaf, (), NOW + life * 0.6) is None
+    assert renewal_reason(leaf, (), NOW + life * 0.7) is not None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
+import pytest
 from hypothesis import given
 
 from certs.rotation import NOTHING, Asked, Lives, Material, due, merged
@@ -128,6 +130,19 @@ def test_what_is_stored_is_read_again() -> None:
     assert to_data(again) == to_data(made)
     assert again.fingerprints == made.fingerprints
     assert from_data({}) == (NOTHING, ())
+
+
+@pytest.mark.parametrize("time", ["2026-11-25T10:00:00", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59Z", "soon", 7])
+def test_a_time_that_berth_did_not_write_counts_as_not_set(time: object) -> None:
+    """One without a zone, or at an end of the calendar, is told of; what is due is still found."""
+    data = to_data(settled(NOTHING, START)[0])
+    times = json.loads(data[TIMES])
+    for one in times["authorities"].values():
+        one |= {"published": time, "retired": time}
+    read, wrong = from_data({**data, TIMES: json.dumps(times).encode()})
+    assert {(one.published, one.retired) for one in read.authorities} == {(None, None)}
+    assert [sentence.partition(" of CA")[0] for sentence in wrong] == [f"{TIMES}: published", f"{TIMES}: retired"]
+    assert settled(read, START)[1] == []
 
 
 def test_what_is_damaged_is_told_and_taken_from_memory() -> None:

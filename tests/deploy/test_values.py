@@ -8,12 +8,19 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis.strategies import fixed_dictionaries, from_regex
 
 from tests.deploy.rendering import rendered, rendered_text
+from tests.deploy.test_workload import options
 from tests.deploy.variants import VARIANTS
+from tests.support.counts import count
 from tests.testcluster.addons.helm import CHART, HelmRefused, helm
+from tests.webhook.test_settings import from_args
+from webhook.settings import SettingsError
 
 SCHEMA: dict[str, Any] = json.loads((CHART / "values.schema.json").read_text())
+OPTIONS = {"caLife": "ca_life", "leafLife": "leaf_life", "caOverlap": "ca_overlap"}
 NOT_RENDERED = {"global", "enabled"}
 OWN_REGISTRATION = "registration.manifests"
 """Tried in test_registration"""
@@ -28,16 +35,16 @@ def paths(schema: dict[str, Any], before: str = "") -> Iterator[str]:
             yield f"{before}{name}"
 
 
-def given(values: dict[str, Any], before: str = "") -> Iterator[str]:
+def values_given(values: dict[str, Any], before: str = "") -> Iterator[str]:
     for name, one in values.items():
         yield f"{before}{name}"
         if isinstance(one, dict):
-            yield from given(one, f"{before}{name}.")
+            yield from values_given(one, f"{before}{name}.")
 
 
 def test_every_value_is_tried() -> None:
     """A new one needs a variant in which it is other than by default."""
-    tried = {path for variant in VARIANTS.values() for path in given(variant.values)}
+    tried = {path for variant in VARIANTS.values() for path in values_given(variant.values)}
     assert set(paths(SCHEMA)) - tried - NOT_RENDERED == {OWN_REGISTRATION}
 
 
@@ -63,6 +70,11 @@ def test_values_of_the_wrong_type_are_named() -> None:
         ("library.modes.berth-defaults=Enforce", "at '/library/modes': additional properties 'berth-defaults' not allowed"),
         ("library.modes.training=enforce", "at '/library/modes/training': value must be one of 'Audit', 'Warn', 'Enforce'"),
         ("ports.webhook=443", "at '/ports/webhook': minimum: got 443, want 1,024"),
+        ("certificates.leafLife=7d", "at '/certificates/leafLife': '7d' does not match pattern"),
+        ("certificates.leafLife=299s", "certificates.leafLife: is less than 5m"),
+        ("certificates.caLife=170h", "certificates.caLife: is too short; write at least leafLife and three times caOverlap together"),
+        ("certificates.caLife=9000h", "certificates.caLife: is more than a year; write at most 8784h"),
+        ("console.enabled=true,console.session=25h", "console.session: is not of 1m to 24h; write for example 1h"),
         ("certificates.source=none", "at '/certificates/source': value must be one of"),
         ("certificates.source=secret", "certificates.secretName: is empty; name the Secret with tls.crt, tls.key and ca.crt"),
         ("certificates.source=cert-manager", "certificates.certManager.issuerRef.name: is empty; name the Issuer or ClusterIssuer"),
@@ -87,3 +99,23 @@ def test_a_variant_passes_helms_own_checks(name: str) -> None:
     """`helm lint --strict` finds nothing wrong with it."""
     pairs = [word for key, value in VARIANTS[name].values.items() for word in ("--set-json", f"{key}={json.dumps(value)}")]
     assert "0 chart(s) failed" in helm("lint", "--strict", str(CHART), f"--namespace={VARIANTS[name].namespace}", *pairs)
+
+
+@settings(max_examples=count(8, 100))
+@example(lives={"caLife": "8784h", "leafLife": "5m", "caOverlap": "1s"})
+@example(lives={"caLife": "8760h", "leafLife": "4m", "caOverlap": "1h"})
+@example(lives={"caLife": "60m", "leafLife": "3000s", "caOverlap": "3m"})
+@given(lives=fixed_dictionaries(dict.fromkeys(OPTIONS, from_regex(r"[1-9][0-9]{0,4}[hms]", fullmatch=True))))
+def test_the_chart_takes_the_durations_that_the_process_takes(lives: dict[str, str]) -> None:
+    """No other ones: neither a crash loop after `helm install`, nor a value that only the process knows."""
+    try:
+        taken: dict[str, str] | None = options(rendered({"certificates": lives}))
+    except HelmRefused:
+        taken = None
+    try:
+        from_args(in_cluster=True, cert_secret="a/b", names=("n.a.svc",), **{option: lives[name] for name, option in OPTIONS.items()})
+    except SettingsError:
+        assert taken is None
+    else:
+        assert taken is not None
+        assert {name: taken[f"--{option.replace('_', '-')}"] for name, option in OPTIONS.items()} == lives

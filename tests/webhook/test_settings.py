@@ -181,6 +181,7 @@ def test_certificates_of_somebody_else_are_read() -> None:
         pytest.param({**SHARED, "cert_secret": "b"}, "write for example --cert-secret berth-system/berth-certificates", id="no-namespace"),
         pytest.param({**SHARED, "self_signed": "d"}, "one of the three", id="two"),
         pytest.param({**SHARED, "leaf_life": "7d"}, "--leaf-life", id="unit"),
+        pytest.param({**SHARED, "leaf_life": "299s"}, '--leaf-life "299s" is less than 5m; write for example --leaf-life 168h', id="leaf"),
         pytest.param({**SHARED, "ca_life": "2h"}, "--ca-life is too short", id="short"),
         pytest.param({"self_signed": "d", "cert_source": "theirs"}, "give --cert-secret NAMESPACE/NAME too", id="source-alone"),
         pytest.param({"self_signed": "d", "leaf_life": "1h"}, "give --cert-secret NAMESPACE/NAME too", id="lives-alone"),

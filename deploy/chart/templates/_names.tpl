@@ -95,3 +95,9 @@ app.kubernetes.io/part-of: berth
 {{- end -}}
 {{- toYaml .selector -}}
 {{- end -}}
+
+{{- /* The seconds of a duration of one unit, such as 168h; values.schema.json lets no other one through. */ -}}
+{{- define "berth.seconds" -}}
+{{- $units := dict "h" 3600 "m" 60 "s" 1 -}}
+{{- mul (regexFind "^[0-9]+" . | int64) (get $units (regexFind "[hms]$" .)) -}}
+{{- end -}}

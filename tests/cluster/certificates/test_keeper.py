@@ -12,6 +12,7 @@ import pytest
 
 from certs.rotation import NOTHING, Lives
 from certs.secret import from_data
+from cluster.certificates.follower import LOOK, SETTLES
 from cluster.certificates.keeper import Keeper
 from cluster.certificates.registrations import GROUP, KINDS, MANAGER, OFTEN, Registrations
 from cluster.certificates.secret_store import SecretStore
@@ -35,6 +36,7 @@ class Api:
         """So many writes of the Secret come too late."""
         self.status = 0
         """What the Secret's calls get; 0: what is right."""
+        self.lacks_namespace = False
         self.told: list[tuple[str, dict[str, Any]]] = []
         for kind, path in PATHS.items():
             self.objects[path] = {"kind": kind, "metadata": {"name": NAME}, "webhooks": [{"name": "a.berth.dev", "clientConfig": {}}]}
@@ -71,6 +73,8 @@ class Api:
         if self.late:
             self.late -= 1
             return self._reply(409, {"kind": "Status", "message": "the object has been modified"})
+        if self.lacks_namespace:
+            return self._reply(404, {"kind": "Status", "message": 'namespaces "berth-system" not found'})
         self.version += 1
         self.objects[SECRET] = {**body, "metadata": {**body["metadata"], "resourceVersion": str(self.version)}}
         return self._reply(201, self.objects[SECRET])
@@ -181,3 +185,42 @@ def test_a_right_that_is_missing_is_named() -> None:
     api.status = 500
     with pytest.raises(Refused, match="500"):
         asyncio.run(keeper.look())
+
+
+def test_a_namespace_that_does_not_exist_is_named() -> None:
+    """The 404 to a new Secret is an error that a person sees, and no other replica's write; the looks get rarer."""
+    api = Api()
+    api.lacks_namespace = True
+    keeper = api.keeper()
+    pauses = [keeper.pause(soon=asyncio.run(keeper.looked())) for _ in range(8)]
+    assert 'namespaces "berth-system" not found' in keeper.error
+    assert len(api.events("certificates_failed")) == 1
+    assert pauses == [1, 2, 4, 8, *[LOOK] * 4]
+    api.lacks_namespace = False
+    assert keeper.pause(soon=asyncio.run(keeper.looked())) == LOOK, "once the failures are over"
+
+
+def test_a_look_that_must_be_followed_by_another_one_is_not_repeated_at_full_speed() -> None:
+    """While each write comes too late, the pauses double."""
+    api = Api()
+    api.late = 12
+    keeper = api.keeper()
+    pauses = [keeper.pause(soon=asyncio.run(keeper.looked())) for _ in range(12)]
+    assert pauses[:3] == [SETTLES, 2 * SETTLES, 4 * SETTLES]
+    assert sum(pauses) > 40
+    assert pauses[-1] == LOOK
+
+
+def test_a_date_without_a_zone_is_in_gmt() -> None:
+    """Whatever a proxy makes of the Date header of the API server, its clock is read."""
+    api = Api(ahead=timedelta(hours=2))
+    keeper = api.keeper()
+    reply = api._reply
+
+    def without_zone(status: int, body: Any) -> Reply:
+        good = reply(status, body)
+        return Reply(good.status, good.body, date=good.date.replace("GMT", "-0000"))
+
+    api._reply = without_zone  # type: ignore[method-assign]
+    asyncio.run(keeper.look())
+    assert timedelta(minutes=119) < keeper.now() - datetime.now(UTC) < timedelta(minutes=121)
