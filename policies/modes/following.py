@@ -20,11 +20,12 @@ class Following:
 
     def update(self, facts: ClusterFacts) -> tuple[Advertised, frozenset[str]]:
         """Return how devices are offered, the same object while nothing of that changes, and the label keys that nobody maintains."""
-        before, self._facts = self._facts, facts
+        before = self._facts
         nodes = facts.offerings is not before.offerings
         if nodes or facts.slices is not before.slices:
             found = advertised(facts, self._catalog)
             self._advertised = self._advertised if found == self._advertised else found
         if nodes or facts.stacks is not before.stacks:
             self._unmaintained = unmaintained(facts, self._catalog)
+        self._facts = facts
         return self._advertised, self._unmaintained

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -126,6 +127,12 @@ class Readers:
             self._users[user] += sign
         for part in _parts(policy):
             self._parts[part] += sign
+
+    def copied(self) -> Readers:
+        """Return a copy that counts by itself."""
+        copied = copy(self)
+        copied._labels, copied._users, copied._parts = Counter(self._labels), Counter(self._users), Counter(self._parts)
+        return copied
 
     def reads(self) -> Reads:
         """Return what all counted policies read together."""

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from copy import copy
 from dataclasses import dataclass
 
 from policies.catalog import Catalog
@@ -79,6 +80,13 @@ class Compilation:
         self._readers = Readers(catalog)
         self._prices = prices(catalog)
         self._base: _Base | None = None
+
+    def copied(self) -> Compilation:
+        """Return a copy whose ``change`` leaves this one as it is. (A copy that changes no policy may share all maps.)"""
+        copied = copy(self)
+        copied.acting, copied._own, copied._families = dict(self.acting), dict(self._own), Counter(self._families)
+        copied._ids, copied._policies, copied._readers = list(self._ids), list(self._policies), self._readers.copied()
+        return copied
 
     def change(
         self, acting: Mapping[Key, Acting | None], platforms: tuple[str, ...], mig_strategy: str, unmaintained: frozenset[str] = frozenset()

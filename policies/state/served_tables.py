@@ -27,7 +27,7 @@ class ServedTables:
         found = self._served
         if found is None or facts.device_classes is not self._classes:
             found = served(facts, self._catalog)
-        self._classes = facts.device_classes
         if plain is not self._plain or found != self._served:
             self._plain, self._served, self._tables = plain, found, with_served(plain, found)
+        self._classes = facts.device_classes
         return self._tables, found

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,7 +28,7 @@ from policies.state.lookalikes import Lookalikes
 from policies.state.objects import Acting, Change, Entry, Key, ObjectReader, as_map
 from policies.state.served_tables import ServedTables
 from policies.state.snapshot import Snapshot, by_labels, no_merged
-from policies.state.vocabulary import Vocabulary, vocabulary
+from policies.state.vocabulary import vocabulary
 from policies.verdict import Mode
 
 AUTO = "auto"
@@ -95,22 +96,30 @@ class Updater:
 
     def apply(self, changes: Mapping[Key, Change], *, all_nodes: bool = False) -> Update:
         """Apply all objects that have changed since the last batch, each once; whatever they are, nothing is raised.
-        ``all_nodes``: nodes and NodePools are known as the API server has them."""
+        ``all_nodes``: nodes and NodePools are known as the API server has them. Should anything be raised all the same, such
+        as MemoryError, everything is as it was before, and the batch can be applied again."""
         ours = {key: value for key, value in changes.items() if key[0] in definition.KINDS}
         facts = {key: value for key, value in changes.items() if key not in ours}
-        refused = tuple(self._store(ours))
+        entries = dict(self._entries)
+        refused = tuple(self._store(ours, entries))
         put = [entry for key, value in facts.items() if value is not None for entry in self._read(key, value)]
         gone = [entry for key, value in facts.items() if value is None for entry in self._read(key, {})]
         known = self._facts.changed(put, gone)
-        batch = _Batch(
-            acting={key: self._acting(key) for key in ours},
-            facts=known,
-            detected=self._detected.update(facts, known),
-            namespaces={name for kind, _, name in facts if kind == "Namespace"},
-            every_namespace=True,
-            all_nodes=all_nodes,
-        )
-        return replace(self._take(batch), entries=dict(self._entries), refused=refused)
+        try:
+            batch = _Batch(
+                acting={key: entries[key].acting if key in entries else None for key in ours},
+                facts=known,
+                detected=self._detected.update(facts, known),
+                namespaces={name for kind, _, name in facts if kind == "Namespace"},
+                every_namespace=True,
+                all_nodes=all_nodes,
+            )
+            update = self._take(batch)
+        except BaseException:
+            self._detected.update(facts, self._facts)
+            raise
+        self._entries = entries
+        return replace(update, entries=entries, refused=refused)
 
     def replace_all(self, policy_set: PolicySet, facts: ClusterFacts, *, all_nodes: bool = False) -> Update:
         """Replace all policies, templates and facts by these. ``all_nodes``: there are no other nodes and NodePools."""
@@ -131,21 +140,16 @@ class Updater:
             )
         )
 
-    # --- our own objects, as a cluster stores them ---
-
-    def _store(self, changes: Mapping[Key, Change]) -> Iterator[Entry]:
-        """Store the objects and yield those whose newest form has errors that the form before did not have."""
+    def _store(self, changes: Mapping[Key, Change], entries: dict[Key, Entry]) -> Iterator[Entry]:
+        """Store the objects in ``entries`` and yield those whose newest form has errors that the form before did not have."""
         for key, value in changes.items():
-            before = self._entries.get(key)
+            before = entries.get(key)
             if value is None:
-                self._entries.pop(key, None)
+                entries.pop(key, None)
                 continue
-            now = self._entries[key] = self._reader.entry(key, value, before)
+            now = entries[key] = self._reader.entry(key, value, before)
             if now.understood.errors and (before is None or before.understood.errors != now.understood.errors):
                 yield now
-
-    def _acting(self, key: Key) -> Acting | None:
-        return entry.acting if (entry := self._entries.get(key)) is not None else None
 
     def _read(self, key: Key, value: Mapping[str, Any]) -> tuple[cluster_facts.Entry, ...]:
         """Return the facts of one object, with name and namespace from the API server's key."""
@@ -153,26 +157,26 @@ class Updater:
         metadata = {**as_map(value.get("metadata")), "name": name, "namespace": namespace}
         return cluster_facts.read(kind, {**value, "metadata": metadata}, self._node_keys)
 
-    # --- the next snapshot ---
-
     def _take(self, batch: _Batch) -> Update:
         before, facts = self._snapshot, batch.facts
-        self._facts = facts
         options, (platforms, strategy) = self.options, batch.detected
         platforms = platforms if options.platforms == (AUTO,) else options.platforms
         strategy = strategy if options.mig_strategy == AUTO else options.mig_strategy
         advertised, unmaintained = self._modes.update(facts)
-        recompiled = self._compilation.change(batch.acting, platforms, strategy, unmaintained)
+        compiled = self._compilation.copied() if batch.acting else copy(self._compilation)
+        recompiled = compiled.change(batch.acting, platforms, strategy, unmaintained)
         if before is not None and facts is before.cluster and not recompiled.any and batch.all_nodes == self._all_nodes:
             return Update(snapshot=before, changed=False)
         same_facts = before is not None and not any(getattr(facts, part) is not getattr(before.cluster, part) for part in _DECISIVE)
         same_templates = before is not None and not recompiled.templates and not recompiled.tables
         hold = same_facts and same_templates
         offered = self._places(facts, before if same_templates and self._all_nodes else None) if batch.all_nodes else None
-        self._all_nodes = batch.all_nodes
-        compiled, of_cluster = self._compilation, self._compilation.of_cluster
+        pools = before.pools_without_gpus if before and same_facts else platform_detection.pools_without_gpus(self.catalog, facts)
+        named = (template.template for template in compiled.templates.values())
+        words = before.vocabulary if before and same_templates else vocabulary(self.catalog, named)
+        of_cluster = compiled.of_cluster
         tables, served = self._served.update(compiled.tables, facts)
-        self._snapshot = Snapshot(
+        snapshot = Snapshot(
             catalog=self.catalog,
             tables=tables,
             served=served,
@@ -187,10 +191,8 @@ class Updater:
             templates=compiled.templates,
             cluster=facts,
             advertised=advertised,
-            pools_without_gpus=before.pools_without_gpus
-            if before and same_facts
-            else platform_detection.pools_without_gpus(self.catalog, facts),
-            vocabulary=before.vocabulary if before and same_templates else self._vocabulary(),
+            pools_without_gpus=pools,
+            vocabulary=words,
             reads=compiled.reads() if before is None or recompiled.any else before.reads,
             every_namespace=batch.every_namespace,
             by_labels=by_labels(of_cluster),
@@ -200,8 +202,9 @@ class Updater:
             merged=before.merged if before and hold else no_merged(),
             selected=_selected(before, of_cluster, batch.namespaces),
         )
+        self._snapshot, self._facts, self._compilation, self._all_nodes = snapshot, facts, compiled, batch.all_nodes
         return Update(
-            snapshot=self._snapshot,
+            snapshot=snapshot,
             policies_changed=recompiled.any,
             decisions_hold=hold,
             added=recompiled.added,
@@ -220,9 +223,6 @@ class Updater:
             lambda name: (self.catalog.resource(name) or self._lookalikes.resource(name)) is not None,
         )
         return before.known_places if before is not None and found == before.known_places else found
-
-    def _vocabulary(self) -> Vocabulary:
-        return vocabulary(self.catalog, (one.template for one in self._compilation.templates.values()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

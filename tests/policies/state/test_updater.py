@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import sys
 import time
 from dataclasses import replace
 from random import Random
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -131,6 +134,52 @@ def test_batches_may_be_cut_anywhere(random: Random) -> None:
         assert {key: one.acting for key, one in lived.entries.items() if one.acting is not None} == changing.acting
         ends.append(plain(lived.snapshot))
     assert ends[0] == ends[1] == ends[2]
+
+
+class Interrupted(MemoryError):
+    """Raised where nobody expects it."""
+
+
+def interrupted(followed: Updater, batch: dict[Key, Change], call: int) -> bool:
+    """Apply a batch and raise in the given call of a function; return whether there was such a call."""
+    calls = 0
+
+    def trace(frame: FrameType, event: str, arg: object) -> None:
+        nonlocal calls
+        calls += 1
+        if calls >= call and not frame.f_code.co_flags & inspect.CO_GENERATOR:  # one that is closed may not raise
+            sys.settrace(before)
+            raise Interrupted
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        followed.apply(batch)
+    except Interrupted:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+@examples(8, 200)
+@given(randoms())
+def test_a_batch_that_fails_can_be_applied_again(random: Random) -> None:
+    """Wherever an exception comes: nothing of the batch acts, and once it is applied again the snapshot is that of what acts."""
+    changing = Changing(random, random_changes.options(random))
+    followed, pods = new_updater(changing.options), changing.pods(2)
+    followed.apply(changing.batch())
+    for number in range(4):
+        before, batch = changing.built(), changing.batch()
+        for call in sorted(random.sample(range(1, 2000), 3)):
+            if not interrupted(followed, batch, call):
+                break
+            assert plain(followed.apply({}).snapshot) == plain(before), f"batch {number}, call {call}"
+        lived = followed.apply(batch)
+        assert {key: entry.acting for key, entry in lived.entries.items() if entry.acting is not None} == changing.acting
+        built = changing.built()
+        assert plain(lived.snapshot) == plain(built), f"batch {number}"
+        same_decisions(lived.snapshot, built, pods, f"batch {number}")
 
 
 # --- only what is touched ----------------------------------------------------------------------------------------------
