@@ -44,6 +44,8 @@ class Check:
 
 NOT_FOUND = text_answer(404, "ask for /livez, /readyz, /metrics or /policies")
 NOT_ALLOWED = text_answer(405, "ask by GET", b"allow: GET, HEAD\r\n")
+MOST_NAMED = 5
+"""Objects that a line of ``/readyz`` names."""
 ALIVE, READY = "/livez", "/readyz"
 PROBES = frozenset({ALIVE.encode(), READY.encode()})
 """A kubelet that gets no answer ends the process, so these are answered however many others call."""
@@ -123,6 +125,9 @@ def _cluster(condition: Condition) -> Iterator[Check]:
         text = "; ".join(f"{one.kind}: {one.error or 'not listed yet'}{_since(one.silent)}{_meanwhile(one.without)}" for one in wrong)
         if condition.replica.snapshot is not None and any(not one.without for one in wrong):
             text += "; what was known acts on"
+    if isolated := [name for one in watching for name in one.isolated]:
+        more = f" and {len(isolated) - MOST_NAMED} more" if len(isolated) > MOST_NAMED else ""
+        text += f"; can't be applied (log: event=object_isolated): {', '.join(isolated[:MOST_NAMED])}{more}"
     yield Check(name="cluster", ready=condition.replica.snapshot is not None, text=text)
 
 

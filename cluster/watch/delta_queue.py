@@ -67,6 +67,16 @@ class DeltaQueue:
         self.filled.clear()
         return taken
 
+    @property
+    def waits(self) -> bool:
+        """True while there are changes to take."""
+        return bool(self._waiting)
+
+    def put_back(self, taken: Mapping[Key, Raw | None]) -> None:
+        """Queue changes again that were taken and not applied; changes that came meanwhile are newer."""
+        self._waiting = {**taken, **self._waiting}
+        self.filled.set()
+
     def sizes(self) -> Mapping[str, int]:
         """Return the number of known objects of each kind."""
         return {kind: len(known) for kind, known in self._known.items()}

@@ -27,6 +27,7 @@ class Inventory:
         self._owners: dict[str, Controller] = {}
         self._versions: dict[tuple[str, str], str] = {}
         self._due: dict[PodKey, None] = {}
+        self._failed: dict[PodKey, Exception] = {}
         self._snapshot: Snapshot | None = None
         self._assessment: Assessment | None = None
 
@@ -103,9 +104,22 @@ class Inventory:
             return 0
         for key in list(islice(self._due, most)):
             del self._due[key]
-            audited = self._assessment.of(self._pods[key])
+            try:
+                audited = self._assessment.of(self._pods[key])
+            except Exception as error:  # noqa: BLE001 - of one pod, whatever it is: its verdict stays as it is
+                self._failed[key] = error
+                continue
             if audited is None:
                 self.ledger.remove(key)
             else:
                 self.ledger.put(audited)
         return len(self._due)
+
+    def take_failed(self) -> dict[PodKey, Exception]:
+        """Return what was raised while pods were judged, since the last call."""
+        failed, self._failed = self._failed, {}
+        return failed
+
+    def due_again(self, keys: Iterable[PodKey]) -> None:
+        """Let these pods be judged again, as far as they are there."""
+        self._due.update((key, None) for key in keys if key in self._pods)

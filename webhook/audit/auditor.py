@@ -7,7 +7,8 @@ import asyncio
 import secrets
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from cluster.client.api_client import Client
 from cluster.reports.causes import Causes
@@ -28,12 +29,14 @@ from cluster.watch.kinds import DECISIVE, Watched
 from cluster.watch.reflector import Reflector
 from cluster.watch.store import Store
 from policies.audit.inventory import Inventory
-from policies.audit.stored_pod import widest
+from policies.audit.ledger import PodKey
+from policies.audit.stored_pod import Controller, StoredPod, widest
 from policies.catalog import Catalog
 from policies.catalog.prices import Prices
 from policies.state.objects import Entry, Key
 from policies.state.updater import Options, Update, Updater
 from webhook.audit.custom_kinds import LONGER, CustomKinds
+from webhook.reload.batches import AGAIN, Batches
 from webhook.reload.changed_files import beside
 from webhook.reload.followed_kinds import ended, knows_all_nodes, log_event, refused, synced, watching
 from webhook.reload.sources import ClusterSource
@@ -42,6 +45,8 @@ from webhook.telemetry.watch_metrics import Watching, Writes
 
 SETTLES = 0.1
 """Seconds that a change waits for others: pods are bound and change in bursts."""
+MOST_FAILED = 10
+"""The most pods whose judging raised an error that are named at a time."""
 SLICE = 0.02
 """Seconds for which pods are judged in one turn of the event loop: the Lease is renewed and probes are answered in between."""
 
@@ -69,6 +74,12 @@ class Auditor:
         stored = [StoredReports(self._judged) for _ in FORMS]
         self._of_reports = [self._following(kind, store) for kind, store in zip(FORMS, stored, strict=True)]
         forms = tuple(Form(*parts) for parts in zip(FORMS, self._of_reports, stored, strict=True))
+        self._batches = Batches(self._facts, self._applied)
+        self._untold: set[Key] = set()
+        """Facts that have changed since the inventory took a snapshot."""
+        self._every = False
+        self._owned: dict[str, Controller | None] = {}
+        self._moved: dict[PodKey, StoredPod | None] = {}
         self.update: Update | None = None
         self.settled_once = False
         namespace, name = source.lease
@@ -118,8 +129,10 @@ class Auditor:
                 try:
                     await self._take()
                     await self._judge()
-                except Exception as error:  # noqa: BLE001 - one bad batch must not end the following
+                except Exception as error:  # noqa: BLE001 - nothing that happens to a batch must end the following
                     log.write("failed", "error", phase="audit", error=log.trace(error))
+                    await asyncio.sleep(self._batches.pause())
+                    continue
                 await self._changed.wait()
                 await asyncio.sleep(SETTLES)
         finally:
@@ -127,38 +140,59 @@ class Auditor:
             await ended([leading])
 
     async def _take(self) -> None:
-        """Take all that has changed."""
+        """Take all that has changed. Where this raises, nothing is lost."""
         self._changed.clear()
-        changes, owners = self._facts.take(), self._owners.take() | self._workloads.take()
-        if changes or self.update is None:
-            all_nodes = knows_all_nodes(self._reflectors)
-            update = self.update = await beside(lambda: self._updater.apply(changes, all_nodes=all_nodes))
-            if update.changed or not self.settled_once:
-                every = update.policies_changed or not update.decisions_hold
-                self.inventory.snapshot_changed(update.snapshot, changes, every=every)
+        if self._facts.waits or self._untold or self.update is None:
+            await self._take_facts()
         self.inventory.versions_changed(self._workloads.versions)
-        self.inventory.owners_changed(owners.items())
-        for key, pod in (self._pods.take() | self._workloads.take_pods()).items():
+        self._owned |= self._owners.take() | self._workloads.take()
+        self.inventory.owners_changed(self._owned.items())
+        self._owned = {}
+        self._moved |= self._pods.take() | self._workloads.take_pods()
+        for key, pod in self._moved.items():
             self.inventory.pod_changed(key, pod)
+        self._moved = {}
+
+    async def _take_facts(self) -> None:
+        keys, update = await self._batches.next()
+        self._untold |= keys
+        self._every |= update.policies_changed or not update.decisions_hold
+        self.update = update
+        if update.changed or self._every or not self.settled_once:
+            self.inventory.snapshot_changed(update.snapshot, self._untold, every=self._every)
+        self._untold, self._every = set(), False
+
+    async def _applied(self, changes: Mapping[Key, Any]) -> Update:
+        all_nodes = knows_all_nodes(self._reflectors)
+        return await beside(lambda: self._updater.apply(changes, all_nodes=all_nodes))
 
     async def _judge(self) -> None:
-        """Judge the pods that are due, in slices."""
+        """Judge the pods that are due, in slices. One that raises keeps its verdict, is named, and is judged again later."""
         until = time.perf_counter() + SLICE
         while self.inventory.judge(1):
             if time.perf_counter() > until:
                 await asyncio.sleep(0)
                 until = time.perf_counter() + SLICE
+        if failed := self.inventory.take_failed():
+            for (namespace, name), error in list(failed.items())[:MOST_FAILED]:
+                log.write("pod_failed", "error", pod=f"{namespace}/{name}", error=log.trace(error))
+            asyncio.get_running_loop().call_later(AGAIN, self._judge_again, tuple(failed))
         if not self.settled_once:
             self.settled_once = True
             log.write("audited", pods=len(self.inventory.ledger.pods))
         self._judged.set()
+
+    def _judge_again(self, keys: Iterable[PodKey]) -> None:
+        self.inventory.due_again(keys)
+        self._changed.set()
 
     # --- what the second port shows ---
 
     def watching(self) -> Iterator[Watching]:
         """Return the state of each kind."""
         sizes = {**self._facts.sizes(), "Pod": self.inventory.pods}
-        return watching((*self._reflectors, *self._custom.reflectors, *self._of_reports), sizes, self._facts.digest)
+        reflectors = *self._reflectors, *self._custom.reflectors, *self._of_reports
+        return watching(reflectors, sizes, self._facts.digest, self._batches.names)
 
     def refused(self) -> tuple[int, int]:
         """Return how many of Berth's objects are not understood: those of which a last good form acts, the others."""

@@ -27,6 +27,7 @@ from policies.state.objects import Entry, Key, id_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Update, Updater
 from webhook.reload.activation import activate
+from webhook.reload.batches import Batches, merged
 from webhook.reload.changed_files import beside, pauseless_collection
 from webhook.reload.condition import Condition
 from webhook.reload.followed_kinds import ended, known_queues, knows_all_nodes, log_event, refused, synced, watching
@@ -66,10 +67,16 @@ class ClusterWatcher:
     """The result of the newest batch."""
     client: Client | None = None
     _updater: Updater | None = None
+    _batches: Batches = field(init=False)
+    _waiting: Update | None = None
+    """What was applied and is not activated yet."""
     _reflectors: list[Reflector] = field(default_factory=list)
     _statuses: StatusWriter | None = None
     _leading: asyncio.Task[Any] | None = None
     _tasks: list[asyncio.Task[Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._batches = Batches(self.inbox, self._applied)
 
     async def first(self) -> Snapshot:
         """Activate and return the first snapshot, once every kind is known as far as it can be.
@@ -87,10 +94,10 @@ class ClusterWatcher:
         self.condition.replica.metrics.also(DeviceModes(lambda: self.condition.replica.snapshot))
         self._tasks = [asyncio.create_task(one.run(), name=f"watch {one.kind}") for one in self._reflectors]
         await synced(self._reflectors)
-        await self._take()
+        while self.condition.replica.snapshot is None:
+            await self._take_or_log()
         self._lead(self.client, gate)
         self._look_at_registration(self.client)
-        assert self.condition.replica.snapshot is not None, "the first batch puts one in force"
         return self.condition.replica.snapshot
 
     def _lead(self, client: Client, gate: Connectivity) -> None:
@@ -119,10 +126,16 @@ class ClusterWatcher:
         while True:
             await self.inbox.filled.wait()
             await asyncio.sleep(SETTLES)
-            try:
-                await self._take()
-            except Exception as error:  # noqa: BLE001 - one bad batch must not end the following
-                log.write("failed", "error", phase="following", error=log.trace(error))
+            await self._take_or_log()
+
+    async def _take_or_log(self) -> None:
+        """Take the changes; where that fails, log why, and let the next turn take them again."""
+        try:
+            await self._take()
+        except Exception as error:  # noqa: BLE001 - nothing that happens to a batch must end the following
+            log.write("failed", "error", phase="following", error=log.trace(error))
+            await asyncio.sleep(self._batches.pause())
+            self.inbox.filled.set()
 
     async def close(self) -> None:
         """End all tasks and connections. The Lease is released last, once nothing is written any more."""
@@ -133,22 +146,24 @@ class ClusterWatcher:
             await self.client.close()
 
     async def _take(self) -> None:
-        """Apply the changes since the last time, as one batch."""
-        assert self._updater is not None
-        updater, taken = self._updater, self.inbox.take()
-        changes = {**taken, **known_queues(self._reflectors)}
-        all_nodes = knows_all_nodes(self._reflectors)
-        if len(taken) > FEW:
-            update = await beside(lambda: _applied(updater, changes, all_nodes))
-        elif any(kind in TOUCH_ALL for kind, _, _ in taken):
-            update = await beside(lambda: updater.apply(changes, all_nodes=all_nodes))
-        else:
-            update = updater.apply(changes, all_nodes=all_nodes)
+        """Apply the changes since the last time, and activate what comes of them. Where this raises, nothing is lost."""
+        update = (await self._batches.next()).update
+        self._waiting = update = update if self._waiting is None else merged([self._waiting, update])
         self.update = update
         if self._statuses is not None:
             self._statuses.take(update.snapshot, update.entries)
         await activate(self.condition, update)
+        self._waiting = None
         await self._tell_refused(update.refused)
+
+    async def _applied(self, taken: Mapping[Key, Any]) -> Update:
+        assert self._updater is not None, "see first"
+        updater, changes, all_nodes = self._updater, {**taken, **known_queues(self._reflectors)}, knows_all_nodes(self._reflectors)
+        if len(taken) > FEW:
+            return await beside(lambda: _applied(updater, changes, all_nodes))
+        if any(kind in TOUCH_ALL for kind, _, _ in taken):
+            return await beside(lambda: updater.apply(changes, all_nodes=all_nodes))
+        return updater.apply(changes, all_nodes=all_nodes)
 
     async def _tell_refused(self, refused: tuple[Entry, ...]) -> None:
         for number, entry in enumerate(refused):
@@ -169,7 +184,7 @@ class ClusterWatcher:
         return refused(self.condition.entries.values())
 
     def _watching(self) -> Iterator[Watching]:
-        return watching(self._reflectors, self.inbox.sizes(), self.inbox.digest)
+        return watching(self._reflectors, self.inbox.sizes(), self.inbox.digest, self._batches.names)
 
 
 def _applied(updater: Updater, changes: Mapping[Key, Any], all_nodes: bool) -> Update:

@@ -48,8 +48,11 @@ def known_queues(reflectors: Iterable[Reflector]) -> dict[Key, Mapping[str, Any]
     return admission_queues.followed(one.kind for one in reflectors if one.healthy and not one.absent)
 
 
-def watching(reflectors: Iterable[Reflector], sizes: Mapping[str, int], digest: Callable[[str], str]) -> Iterator[Watching]:
-    """Yield the state of each kind, for ``/readyz`` and the metrics. ``sizes``: kind -> number of known objects."""
+def watching(
+    reflectors: Iterable[Reflector], sizes: Mapping[str, int], digest: Callable[[str], str], isolated: Callable[[str], Sequence[str]]
+) -> Iterator[Watching]:
+    """Yield the state of each kind, for ``/readyz`` and the metrics. ``sizes``: kind -> number of known objects; ``isolated``
+    returns the ids of the objects of a kind that can't be applied."""
     now = time.monotonic()
     for one in reflectors:
         yield Watching(
@@ -60,6 +63,7 @@ def watching(reflectors: Iterable[Reflector], sizes: Mapping[str, int], digest: 
             without="" if one.counts.lists or one.absent else one.without,
             silent=now - one.heard_at if one.heard_at else None,
             objects=sizes.get(one.kind, 0),
+            isolated=tuple(isolated(one.kind)),
             counts=asdict(one.counts),
             digest=lambda kind=one.kind: digest(kind),  # type: ignore[misc]
         )

@@ -26,6 +26,8 @@ class Watching:
     silent: float | None
     """Seconds since anything was heard of it; None: never."""
     objects: int
+    isolated: tuple[str, ...]
+    """The ids of objects whose newest form can't be applied."""
     counts: Mapping[str, int]
     """The number of lists, watches, events and errors so far."""
     digest: Callable[[], str]
@@ -81,12 +83,18 @@ class WatchCollector(Collector):
             labels=["kind"],
         )
         objects = GaugeMetricFamily("berth_watch_objects", "Objects of a kind that this replica knows.", labels=["kind"])
+        isolated = GaugeMetricFamily(
+            "berth_watch_isolated_objects",
+            "Objects of a kind whose newest form raised an error while it was applied; the log names them.",
+            labels=["kind"],
+        )
         for one in kinds:
+            isolated.add_metric([one.kind], len(one.isolated))
             healthy.add_metric([one.kind], float(one.healthy))
             if one.silent is not None:
                 silent.add_metric([one.kind], one.silent)
             objects.add_metric([one.kind], one.objects)
-        yield from (healthy, silent, objects)
+        yield from (healthy, silent, objects, isolated)
         for name, meaning in COUNTED.items():
             counter = CounterMetricFamily(f"berth_watch_{name}", meaning, labels=["kind"])
             for one in kinds:

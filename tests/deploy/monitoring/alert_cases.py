@@ -34,6 +34,7 @@ def _of_replica(labels: str, *, holds: bool) -> dict[str, str]:
         f"berth_lease_held{{{labels}}}": f"{int(holds)}{HOUR}",
         f'berth_status_writes_total{{{labels}, result="failed"}}': f"3{HOUR}",
         f'berth_watch_silent_seconds{{{labels}, kind="Node"}}': f"50{HOUR}",
+        f'berth_watch_isolated_objects{{{labels}, kind="Node"}}': f"0{HOUR}",
         f'berth_objects_refused{{{labels}, acting="nothing"}}': f"0{HOUR}",
         f'berth_objects_refused{{{labels}, acting="last_good"}}': f"0{HOUR}",
         f'berth_policies{{{labels}, kind="ClusterGPUPolicy", mode="Enforce"}}': f"4{HOUR}",
@@ -140,6 +141,7 @@ CASES: dict[str, Case] = {
     "BerthFileDescriptorsLow": Case(series={f"process_open_fds{{{A}}}": f"900{HOUR}"}, labels=ONE),
     "BerthLogLinesDropped": Case(series={f"berth_log_lines_dropped_total{{{A}}}": "9x55 12x15"}, labels=ONE),
     "BerthPoliciesNotRead": Case(series={f"berth_snapshot_last_reload_successful{{{A}}}": "1x30 0x40"}, labels=ONE),
+    "BerthObjectsIsolated": Case(series={f'berth_watch_isolated_objects{{{A}, kind="Node"}}': "0x10 2x60"}, labels={**ONE, "kind": "Node"}),
     "BerthObjectsNotUnderstood": Case(
         series=_both("berth_objects_refused", ', acting="nothing"', "0x20 1x50"), labels={"acting": "nothing"}
     ),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
+from typing import Any
 
+import pytest
 from hypothesis import given
 
+from policies.audit.assessment import Assessment
 from policies.audit.inventory import Inventory
 from policies.audit.stored_pod import Controller, StoredPod, stored, widest
 from policies.audit.workload_report import OPEN_REPORTS
@@ -123,3 +126,29 @@ def test_only_what_may_be_otherwise_is_judged_again() -> None:
     assert inventory.due == 3
     inventory.pod_changed(("team-a", "a"), None)
     assert (inventory.due, inventory.judge(9), len(inventory.ledger.pods)) == (2, 0, 2)
+
+
+def test_a_pod_whose_judging_raises_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its verdict stays as it is; what was raised is returned once, and it is judged again when it is due again."""
+    followed, judged = Inventory(COST), Assessment.of
+    spec = {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}
+    pods = [stored({"metadata": {"name": name, "namespace": "ns", "uid": name}, "spec": spec}, WIDE) for name in ("a", "b", "c")]
+    for pod in pods:
+        followed.pod_changed((pod.namespace, pod.name), pod)
+    followed.snapshot_changed(build(PolicySet(), catalog()), (), every=True)
+
+    def broken(self: Assessment, pod: StoredPod) -> Any:
+        if pod.name == "b":
+            raise MemoryError
+        return judged(self, pod)
+
+    monkeypatch.setattr(Assessment, "of", broken)
+    assert followed.judge(9) == 0
+    assert sorted(followed.ledger.pods) == [("ns", "a"), ("ns", "c")]
+    failed = followed.take_failed()
+    assert list(failed) == [("ns", "b")]
+    assert not followed.take_failed()
+    monkeypatch.undo()
+    followed.due_again(failed)
+    assert followed.judge(9) == 0
+    assert sorted(followed.ledger.pods) == [("ns", "a"), ("ns", "b"), ("ns", "c")]
