@@ -75,18 +75,19 @@ class Client:
         query: Mapping[str, str] = {},
         seconds: float = 10.0,
         etag: str = "",
+        most: int = MOST,
     ) -> Reply:
         """Make one call and return the reply, whatever its status.
 
         ``body``: a value that is encoded as JSON, or bytes that are sent as they are; ``etag``: that of an earlier
-        reply, so that the status is 304 while it would be the same. Raises Unreachable, and Garbled for a success
-        whose body is not JSON.
+        reply, so that the status is 304 while it would be the same; ``most``: the bytes of a body that are read. Raises
+        Unreachable, TooLarge, and Garbled for a success whose body is not JSON.
         """
         data = body if isinstance(body, bytes) or body is None else orjson.dumps(body)
         headers = {"Accept": accept} | ({"Content-Type": content} if data is not None else {}) | ({"If-None-Match": etag} if etag else {})
         answer = await self._opened(method, path, query, headers, data, seconds)
         try:
-            return self._reply(answer.response, await self._whole(answer))
+            return self._reply(answer.response, await self._whole(answer, most))
         finally:
             await answer.done()
 
@@ -128,7 +129,7 @@ class Client:
                 return answer
             await answer.done()
 
-    async def _whole(self, answer: Answer) -> bytes:
+    async def _whole(self, answer: Answer, most: int = MOST) -> bytes:
         parts: list[bytes] = []
         length = 0
         while True:
@@ -138,8 +139,8 @@ class Client:
                 return b"".join(parts)
             parts.append(part)
             length += len(part)
-            if length > MOST:
-                raise TooLarge(f"{self.server} answered with more than {MOST >> 20} MiB")
+            if length > most:
+                raise TooLarge(f"{self.server} answered with more than {most >> 20} MiB")
 
     def _reply(self, response: aiohttp.ClientResponse, text: bytes) -> Reply:
         try:
@@ -150,7 +151,8 @@ class Client:
                 raise Garbled(f"{self.server} answered {response.status} with what is no JSON ({error}): {shown}") from error
             body = text.decode(errors="replace")
         headers = response.headers
-        return Reply(response.status, body, _seconds(headers.get("Retry-After")), headers.get("Date", ""), headers.get("ETag", ""))
+        after, date, etag = _seconds(headers.get("Retry-After")), headers.get("Date", ""), headers.get("ETag", "")
+        return Reply(response.status, body, after, date, etag, len(text))
 
     @contextmanager
     def _telling(self) -> Iterator[None]:

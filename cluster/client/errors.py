@@ -28,7 +28,7 @@ class Garbled(Unreachable):
 
 
 class TooLarge(Garbled):
-    """More than ``line_stream.MOST`` bytes in one answer, or in one line of a watch."""
+    """More bytes in one answer, or in one line of a watch, than are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,8 @@ class Reply:
     """The Date header: the API server's clock."""
     etag: str = ""
     """The ETag header: the name of this state of what was read."""
+    size: int = 0
+    """Bytes of the body as it came."""
 
     @property
     def ok(self) -> bool:

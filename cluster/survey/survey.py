@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cluster.client.api_client import Client
-from cluster.client.errors import Refused, TooLarge
+from cluster.client.errors import Refused
 from cluster.watch.kinds import Watched
 from cluster.watch.listing import Listing
 from cluster.watch.trims import Raw
@@ -72,9 +72,6 @@ async def _listed(client: Client, kind: Watched, namespace: str) -> list[Raw]:
     for left in reversed(range(ATTEMPTS)):
         try:
             return (await listing.all())[0]
-        except TooLarge:  # the next attempt asks for smaller pages
-            if not left:
-                raise
         except Refused as error:
             if error.reply.status not in AGAIN or not left:
                 raise

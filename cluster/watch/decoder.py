@@ -8,6 +8,7 @@ from typing import Any, Literal, cast
 
 from cluster.client import json_depth
 from cluster.client.errors import Garbled, Refused, Reply
+from cluster.watch.bounds import named, size_of, too_large
 from cluster.watch.kinds import PARTIAL, Watched
 from cluster.watch.trims import Raw
 
@@ -51,7 +52,10 @@ def event(line: bytes, watched: Watched, version: str) -> Event:
         raise Garbled(f"an event of unknown type {str(kind)[:40]!r}")
     _check(value, watched, version)
     _check_kind(value, watched, version, needed=True)
-    return Event(cast(Change, kind), _trimmed(value, watched, version), number(value["metadata"]["resourceVersion"]))
+    trimmed = _trimmed(value, watched, version)
+    if len(line) > watched.most and (why := too_large(size_of(trimmed), watched)):
+        trimmed = named(trimmed, why)
+    return Event(cast(Change, kind), trimmed, number(value["metadata"]["resourceVersion"]))
 
 
 def page(body: Any, watched: Watched, version: str) -> Page:

@@ -1,17 +1,25 @@
-"""The changes from the API server that were not taken yet, and the known version of each object."""
+"""The changes from the API server that were not taken yet, and the known version of each object.
+
+What is kept of all objects is bounded here: an object that is too large, or that exceeds the share of its namespace, is known
+by its name alone.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import orjson
 
+from cluster.watch.bounds import ENTRY, named, over_share, size_of, too_large
+from cluster.watch.kinds import KINDS, Watched
 from cluster.watch.trims import Raw
 from policies.state.objects import Key
+from policies.values.untyped import UNREAD
 
 
 class _Version(NamedTuple):
@@ -22,6 +30,10 @@ class _Version(NamedTuple):
     """resourceVersion"""
     contents: int
     """A hash of the object: a store restored from a backup assigns the same resourceVersion a second time."""
+    size: int
+    """Bytes that it counts."""
+    unread: bool = False
+    """True if only its name is known."""
 
 
 _UNLIKE = itertools.count()
@@ -33,7 +45,12 @@ class DeltaQueue:
     See ``store.Store``.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: Iterable[Watched] = KINDS) -> None:
+        self._watched = {kind.title: kind for kind in kinds}
+        self._kept: Counter[tuple[str, str]] = Counter()
+        """(share, namespace) -> bytes"""
+        self._unread: Counter[str] = Counter()
+        """kind -> objects of which only the name is known"""
         self.filled = asyncio.Event()
         """Set while there are changes to take."""
         self._waiting: dict[Key, Raw | None] = {}
@@ -42,19 +59,21 @@ class DeltaQueue:
         self._sums: dict[str, int] = {}
 
     def replace(self, kind: str, objects: Sequence[Raw]) -> None:
-        """Replace all objects of the kind. Objects whose version is known already are not queued again."""
+        """Replace all objects of the kind. Objects whose version is known already are not queued again, unless only their names
+        were kept: there may be room for them now."""
         known = self._known.setdefault(kind, {})
         listed = {_place(one): one for one in objects}
         for place in [place for place in known if place not in listed]:
             self._gone(kind, place)
         for place, one in listed.items():
-            if known.get(place) != _version(one):
-                self._came(kind, place, one)
+            version, before = _version(one), known.get(place)
+            if before is None or before.unread or not _same(before, version):
+                self._came(kind, place, one, version)
         self.filled.set()  # after an empty list too: the reader may be waiting for the first list
 
     def put(self, kind: str, obj: Raw) -> None:
         """Add or update an object."""
-        self._came(kind, _place(obj), obj)
+        self._came(kind, _place(obj), obj, _version(obj))
 
     def remove(self, kind: str, obj: Raw) -> None:
         """Remove an object, if it is known."""
@@ -81,6 +100,10 @@ class DeltaQueue:
         """Return the number of known objects of each kind."""
         return {kind: len(known) for kind, known in self._known.items()}
 
+    def unread(self, kind: str) -> int:
+        """Return of how many objects of the kind only the name is known."""
+        return self._unread[kind]
+
     def digest(self, kind: str) -> str:
         """Return ``digest_of`` the known objects: equal in two replicas that know the same versions of the
         same objects.
@@ -89,20 +112,39 @@ class DeltaQueue:
         """
         return f"{self._sums.get(kind, 0):016x}"
 
-    def _came(self, kind: str, place: tuple[str, str], one: Raw) -> None:
+    def _came(self, kind: str, place: tuple[str, str], one: Raw, now: _Version) -> None:
         known = self._known.setdefault(kind, {})
-        before, now = known.get(place), _version(one)
-        known[place] = now
-        leaves = 0 if before is None else _share(place, before.version)
-        self._sums[kind] = (self._sums.get(kind, 0) + _share(place, now.version) - leaves) % _MODULUS
-        self._waiting[kind, *place] = one
+        if place in known:
+            self._forget(kind, place)
+        why = one.get(UNREAD) or self._too_much(kind, place[0], now.size)
+        known[place] = now = now._replace(unread=bool(why), size=ENTRY if why else now.size)
+        self._sums[kind] = (self._sums.get(kind, 0) + _share(place, now.version)) % _MODULUS
+        self._count(kind, place[0], now, 1)
+        marked = kind in self._watched and self._watched[kind].marked
+        self._waiting[kind, *place] = one if not why else named(one, why) if marked else None
         self.filled.set()
 
     def _gone(self, kind: str, place: tuple[str, str]) -> None:
-        before = self._known[kind].pop(place)
-        self._sums[kind] = (self._sums[kind] - _share(place, before.version)) % _MODULUS
+        self._forget(kind, place)
         self._waiting[kind, *place] = None
         self.filled.set()
+
+    def _forget(self, kind: str, place: tuple[str, str]) -> None:
+        before = self._known[kind].pop(place)
+        self._sums[kind] = (self._sums[kind] - _share(place, before.version)) % _MODULUS
+        self._count(kind, place[0], before, -1)
+
+    def _count(self, kind: str, namespace: str, version: _Version, sign: int) -> None:
+        self._unread[kind] += sign * version.unread
+        if (watched := self._watched.get(kind)) is not None and watched.share:
+            self._kept[watched.share, namespace] += sign * version.size
+            if not self._kept[watched.share, namespace]:
+                del self._kept[watched.share, namespace]
+
+    def _too_much(self, kind: str, namespace: str, size: int) -> str:
+        """Return why an object is not kept; "" if it is."""
+        watched = self._watched.get(kind)
+        return "" if watched is None else too_large(size, watched) or over_share(size, self._kept[watched.share, namespace], watched)
 
 
 _MODULUS = 2**64
@@ -135,4 +177,8 @@ def _version(one: Raw) -> _Version:
         contents = hash(orjson.dumps(one))
     except TypeError:  # nested deeper than orjson writes, which is rare, or text that is no UTF-8
         contents = next(_UNLIKE)
-    return _Version(metadata.get("uid", ""), metadata["resourceVersion"], contents)
+    return _Version(metadata.get("uid", ""), metadata["resourceVersion"], contents, size_of(one))
+
+
+def _same(before: _Version, now: _Version) -> bool:
+    return (before.uid, before.version, before.contents) == (now.uid, now.version, now.contents)

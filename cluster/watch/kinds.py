@@ -4,11 +4,11 @@ what is cached of each object."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import quote
 
-from cluster.watch.trims import Raw, discovery_alone, labels_alone, node, quotas_alone, slice_alone, spec_alone, whole
+from cluster.watch.trims import Raw, discovery_alone, labels_alone, node, quotas_alone, requests_alone, slice_alone, spec_alone, whole
 from policies.facts import admission_queues
 from policies.facts.offered_devices import OPERATOR
 from policies.policy import API_VERSION, GROUP
@@ -46,6 +46,13 @@ class Watched:
     metadata_only: bool = False
     selectors: tuple[tuple[str, str], ...] = ()
     """(``fieldSelector`` or ``labelSelector``, its text): which objects of the kind are listed and watched."""
+    most: int = 0
+    """Bytes of a trimmed object that are kept at most: of a larger one only the name is known. 0: any number."""
+    share: str = ""
+    """The share of its namespace, of ``bounds.SHARE`` bytes, that its objects count towards; "" where no tenant writes the
+    kind."""
+    marked: bool = False
+    """True if decisions need to know of an object that is not kept; False: there is none, and the kind is not wholly known."""
     page: int = 500
     """Objects per page of a list: the default of client-go's pager, fewer where objects are large."""
     trim: Callable[[Raw, str, str], Raw]
@@ -116,12 +123,32 @@ _NO_MODES = "labels of GPU Feature Discovery count as maintained"
 
 def _ours(kind: str, plural: str, *, namespaced: bool = False) -> Watched:
     return Watched(
-        kind=kind, plural=plural, group=GROUP, versions=(_VERSION,), namespaced=namespaced, ours=True, need="required", trim=whole
+        kind=kind,
+        plural=plural,
+        group=GROUP,
+        versions=(_VERSION,),
+        namespaced=namespaced,
+        ours=True,
+        need="required",
+        most=256 * 2**10,  # spec, and status with the last good spec
+        share="policies" if namespaced else "",
+        marked=True,
+        trim=whole,
     )
 
 
-def _dra(kind: str, plural: str, *, namespaced: bool = False) -> Watched:
-    return Watched(kind=kind, plural=plural, group=DRA, versions=_DRA, namespaced=namespaced, without=_UNKNOWN_CLAIMS, trim=spec_alone)
+def _claim(kind: str, plural: str) -> Watched:
+    return Watched(
+        kind=kind,
+        plural=plural,
+        group=DRA,
+        versions=_DRA,
+        namespaced=True,
+        without=_UNKNOWN_CLAIMS,
+        share="claims",
+        marked=True,
+        trim=requests_alone,
+    )
 
 
 def _operator(kind: str, plural: str, version: str) -> Watched:
@@ -137,11 +164,12 @@ def _kueue(kind: str, plural: str, trim: Callable[[Raw, str, str], Raw] = spec_a
         namespaced=namespaced,
         need="advice",
         without=_NO_QUEUES,
+        share="queues" if namespaced else "",
         trim=trim,
     )
 
 
-KINDS = (
+_FOLLOWED = (
     _ours("ClusterGPUPolicy", "clustergpupolicies"),
     _ours("GPUPolicy", "gpupolicies", namespaced=True),
     _ours("GPUNodeTemplate", "gpunodetemplates"),
@@ -155,9 +183,9 @@ KINDS = (
         without=f"{_NO_PLACES}, and grace periods may exceed a NodePool's",
         trim=spec_alone,
     ),
-    _dra("DeviceClass", "deviceclasses"),
-    _dra("ResourceClaim", "resourceclaims", namespaced=True),
-    _dra("ResourceClaimTemplate", "resourceclaimtemplates", namespaced=True),
+    Watched(kind="DeviceClass", plural="deviceclasses", group=DRA, versions=_DRA, without=_UNKNOWN_CLAIMS, trim=spec_alone),
+    _claim("ResourceClaim", "resourceclaims"),
+    _claim("ResourceClaimTemplate", "resourceclaimtemplates"),
     Watched(
         kind="ResourceSlice",
         plural="resourceslices",
@@ -174,6 +202,7 @@ KINDS = (
     _kueue("ClusterQueue", "clusterqueues", quotas_alone),
     _kueue("ResourceFlavor", "resourceflavors"),
 )
+KINDS = tuple(replace(kind, most=kind.most or 64 * 2**10) for kind in _FOLLOWED)
 DECISIVE = tuple(kind for kind in KINDS if kind.need != "advice")
 """The kinds on which decisions rest."""
 QUEUES = tuple(kind for kind in KINDS if kind.group == admission_queues.GROUP)

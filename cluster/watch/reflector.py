@@ -1,8 +1,7 @@
 """A reflector for one kind of object: it lists, then watches, and lists again after any irregularity.
 
-It works like client-go's reflector (k8s.io/client-go/tools/cache/reflector.go), but is stricter: a watch is
-resumed from its resourceVersion only if it ended at its timeout. After a broken connection, an error or an
-event that can't be parsed the kind is listed again.
+It works like client-go's reflector (k8s.io/client-go/tools/cache/reflector.go), but is stricter: a watch is resumed from its
+resourceVersion only if it ended at its timeout. After anything else the kind is listed again.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import asyncio
 import contextlib
 import random
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from cluster.client.api_client import Client
@@ -36,21 +36,31 @@ FORBIDDEN = 3
 """Consecutive 403 answers after which an optional kind counts as forbidden: an API server that has just
 started answers 403 to everybody until it has loaded its roles."""
 BROKEN = 2
-"""Consecutive failed lists after which the objects of an optional kind count as unknown. An API server that can't be
-reached, or that is overloaded (429), is waited for."""
+"""Consecutive failed lists after which an optional kind counts as unknown, if the API server is there and not overloaded."""
 PATIENCE, LONG_PATIENCE = 5.0, 120.0
 """Seconds that a first decision waits for the list of an optional kind that a conversion webhook may hold up, and of any
 other. A webhook may hang for 30 s each time; a page of a list may take a minute."""
 FORBIDDEN_AGAIN = 120.0
 """Seconds before a custom workload that may not be read is requested again: a role of an older version may lack dozens of
 kinds."""
-AT_ONCE = 100
-"""Events that are passed on in one iteration of the event loop: about 2 ms."""
+AT_ONCE, AT_ONCE_BYTES = 100, 2**18
+"""Events, and bytes of them, that are passed on in one iteration of the event loop: about 2 ms. A single larger one is too."""
+
+
+def _parts(lines: list[bytes]) -> Iterator[list[bytes]]:
+    """Yield the lines, as many at a time as are passed on in one iteration."""
+    part, size = list[bytes](), 0
+    for line in lines:
+        if part and (len(part) == AT_ONCE or size + len(line) > AT_ONCE_BYTES):
+            yield part
+            part, size = [], 0
+        part.append(line)
+        size += len(line)
+    yield part
 
 
 class Reflector:
-    """The reflector of one kind. ``run`` is a task of its own; the public attributes can be read at any
-    time."""
+    """The reflector of one kind. ``run`` is a task of its own; the public attributes can be read at any time."""
 
     def __init__(self, client: Client, watched: Watched, sink: Store, gate: Connectivity, tell: Tell, watch_seconds: float = 60.0) -> None:
         self._client = client
@@ -102,8 +112,7 @@ class Reflector:
             await asyncio.sleep(pause)
 
     async def _pass_gate(self) -> None:
-        """Wait until the server can be reached; after an outage, reset the backoff so that the kind is listed
-        soon."""
+        """Wait until the server can be reached; after an outage, reset the backoff so that the kind is listed soon."""
         await self._gate.passing()
         if self._outages != self._gate.outages:
             self._outages, self._backoff, self._failures, self._listing_since = self._gate.outages, Backoff(), 0, 0.0
@@ -153,8 +162,8 @@ class Reflector:
     async def _follow(self, lines: Lines) -> None:
         while batch := await lines.batch():
             self.heard_at = time.monotonic()
-            for first in range(0, len(batch), AT_ONCE):
-                await self._take(batch[first : first + AT_ONCE])
+            for lines_at_once in _parts(batch):
+                await self._take(lines_at_once)
                 await asyncio.sleep(0)
 
     async def _take(self, lines: list[bytes]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from policies.facts import admission_queues
+from policies.facts import admission_queues, device_requests
 from policies.facts.offered_devices import slimmed
 
 Raw = dict[str, Any]
@@ -30,9 +30,7 @@ def whole(value: Raw, api_version: str, kind: str) -> Raw:
 def spec_alone(value: Raw, api_version: str, kind: str) -> Raw:
     """Trim an object to metadata and spec, from which facts are read.
 
-    A status changes often and holds nothing that Berth uses. Neither does the annotation that names the pod
-    claim for which a ResourceClaim was made (``resource.kubernetes.io/pod-claim-name``): anybody may write
-    that, and any pod may reference the claim.
+    A status changes often and holds nothing that Berth uses.
     """
     metadata = value["metadata"]
     kept = {name: metadata[name] for name in METADATA if name in metadata}
@@ -81,6 +79,17 @@ def _keys(status: Any, part: str) -> list[str]:
 
 def _text(status: Any, part: str, name: str) -> str:
     return str(map_of(map_of(status).get(part)).get(name, ""))
+
+
+def requests_alone(value: Raw, api_version: str, kind: str) -> Raw:
+    """Trim a ResourceClaim or ResourceClaimTemplate to its requests for devices.
+
+    Its annotation that names the pod claim for which it was made (``resource.kubernetes.io/pod-claim-name``) tells nothing: anybody
+    may write that, and any pod may reference the claim.
+    """
+    metadata = value["metadata"]
+    kept = {name: metadata[name] for name in ("name", "namespace", "uid", "resourceVersion", "deletionTimestamp") if name in metadata}
+    return {"apiVersion": api_version, "kind": kind, "metadata": kept, "spec": device_requests.slimmed(kind, value)}
 
 
 def slice_alone(value: Raw, api_version: str, kind: str) -> Raw:

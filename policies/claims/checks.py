@@ -178,7 +178,7 @@ def _tolerations(asked: Asked, policies: Sequence[Compiled]) -> Iterator[Violati
     of those of nodes (k8s.io/api/resource/v1)."""
     forbidden = [(pattern, c.policy.id) for c in policies for pattern in c.policy.require.forbid_tolerations]
     for part in asked.parts:
-        for i, toleration in enumerate(map(dict, part.choice.tolerations if forbidden else ())):
+        for i, toleration in enumerate(part.choice.read_tolerations() if forbidden else ()):
             yield from (_forbidden(part, i, pattern, policy) for pattern, policy in forbidden if tolerates(toleration, pattern))
 
 

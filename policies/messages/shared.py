@@ -9,6 +9,7 @@ SHARED = {
     "selector": "{where} {key}={value}",
     "expression": "{where} {key} {operator}",
     "expression with values": "{where} {key} {operator} {values}",
+    "claim unread": '{kind} "{claim}" is too large, or one of too many, for Berth to keep',
     "claim missing": '{kind} "{claim}" is not there',
     "of size": "{gigabytes}gb",
     "of usable size": "of at least {mebibytes} MiB usable",
@@ -26,6 +27,7 @@ SHARED = {
     "use": "use {allowed}",
     "remove": "remove it",
     "create the claim": "create the claim first",
+    "shorten the claim": "write it shorter, or delete claims of the namespace that nobody needs",
     "mend the policies": "ask the platform team to mend it",
     # of claims
     "claim has more": "the claim asks for {count} GPUs, more than the {most} that one pod may have here",

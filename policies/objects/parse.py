@@ -20,6 +20,7 @@ from policies.objects.field_types import Kind
 from policies.objects.object_parser import Found, Report, kind_of_object, read_object
 from policies.objects.wording import cut
 from policies.policy import NodeTemplate, Policy, PolicySet
+from policies.values.untyped import UNREAD
 
 LONGEST_MESSAGE = 500
 """Characters of each mistake that are reported."""
@@ -48,6 +49,18 @@ def understand(value: Mapping[str, Any], kind: Kind, names: Names) -> Understood
     Mistakes are returned, never raised, whatever the object holds: the first ``MOST_TOLD`` of them, each cut
     at ``LONGEST_TOLD`` characters.
     """
+    if UNREAD in value:
+        metadata, error = value["metadata"], f"spec: is {value[UNREAD]}; shorten it, or remove policies that nobody needs"
+        return Understood(
+            kind=kind,
+            namespace=metadata.get("namespace"),
+            name=metadata["name"],
+            policy=None,
+            template=None,
+            errors=(error,),
+            warnings=(),
+            templates=(),
+        )
     report = Report()
     found = read_object(Document(file="", value=value), kind, names, report, other_fields_are_wrong=False)
     return Understood(

@@ -16,7 +16,7 @@ from fractions import Fraction
 from math import floor
 
 from policies.catalog import Catalog, Resource
-from policies.facts.device_requests import Choice, Claim
+from policies.facts.device_requests import UNREAD_CLAIM, Choice, Claim
 from policies.pods import unlisted_accelerators
 from policies.pods.interval import ANY_NUMBER, NONE, ONE, Count, of_amounts
 from policies.pods.permissions import FRACTION_DEVICES, FRACTION_ENDS, FRACTIONS, annotated_fraction, fraction_keys
@@ -46,6 +46,8 @@ class Claimed:
     """The vendors of the classes that may serve it; "" for an unknown class."""
     found: bool = True
     """False if the claim does not exist, so that nothing of it is known."""
+    unread: bool = False
+    """True if Berth keeps nothing but the name of the claim."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +179,9 @@ def _claimed(pod: Pod, facts: Facts) -> Iterator[Claimed]:
         requests = claims.get((kind, facts.namespace, name))
         if requests is None:
             yield Claimed(kind=kind, name=name, count=ANY_NUMBER, vendors=frozenset({""}), found=False)
+        if requests == UNREAD_CLAIM:
+            yield Claimed(kind=kind, name=name, count=ANY_NUMBER, vendors=frozenset({""}), unread=True)
+            continue
         for choices in requests or ():
             vendors = frozenset(snapshot.class_vendor(c.device_class) for c in choices if snapshot.counts(c.device_class))
             if vendors:

@@ -40,6 +40,8 @@ def what_is_open(plan: Plan) -> tuple[Phrase, Phrase, Path]:
     for claim in plan.devices.claimed:
         if not claim.found:
             return phrase("claim missing", kind=claim.kind, claim=claim.name), phrase("create the claim"), _CLAIMS
+        if claim.unread:
+            return phrase("claim unread", kind=claim.kind, claim=claim.name), phrase("shorten the claim"), _CLAIMS
         if claim.count.most is None:
             return phrase("all", kind=claim.kind, claim=claim.name), phrase("ask for count"), _CLAIMS
     return phrase("fraction", annotations=At(ANNOTATIONS), name=FRACTION_DEVICES), phrase("write whole"), ANNOTATIONS
@@ -58,5 +60,7 @@ def of_no_known_class(plan: Plan) -> Iterator[tuple[Phrase, Phrase, Path]]:
     for claim in plan.devices.claimed:
         if not claim.found:
             yield phrase("claim missing", kind=claim.kind, claim=claim.name), phrase("create the claim"), _CLAIMS
+        elif claim.unread:
+            yield phrase("claim unread", kind=claim.kind, claim=claim.name), phrase("shorten the claim"), _CLAIMS
         elif "" in claim.vendors:
             yield phrase("driver", kind=claim.kind, claim=claim.name), phrase("name class"), _CLAIMS

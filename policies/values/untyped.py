@@ -8,6 +8,9 @@ from typing import Any
 LARGEST = 2**63
 """Integers of Kubernetes are smaller (int64); Python refuses to print those of more than 4,300 digits."""
 
+UNREAD = "berth.dev/unread"
+"""Key of an object that is known by its name alone; its value says why. No field of Kubernetes has a slash in its name."""
+
 
 def map_at(thing: Any, *keys: str) -> Mapping[Any, Any]:
     """The map under these keys; an empty one where there is none."""

@@ -163,7 +163,7 @@ class Auditor:
         self._untold, self._every = set(), False
 
     async def _applied(self, changes: Mapping[Key, Any]) -> Update:
-        all_nodes = knows_all_nodes(self._reflectors)
+        all_nodes = knows_all_nodes(self._reflectors, self._facts)
         return await beside(lambda: self._updater.apply(changes, all_nodes=all_nodes))
 
     async def _judge(self) -> None:
@@ -190,9 +190,8 @@ class Auditor:
 
     def watching(self) -> Iterator[Watching]:
         """Return the state of each kind."""
-        sizes = {**self._facts.sizes(), "Pod": self.inventory.pods}
         reflectors = *self._reflectors, *self._custom.reflectors, *self._of_reports
-        return watching(reflectors, sizes, self._facts.digest, self._batches.names)
+        return watching(reflectors, self._facts, self._batches.names, {"Pod": self.inventory.pods})
 
     def refused(self) -> tuple[int, int]:
         """Return how many of Berth's objects are not understood: those of which a last good form acts, the others."""

@@ -158,7 +158,8 @@ class ClusterWatcher:
 
     async def _applied(self, taken: Mapping[Key, Any]) -> Update:
         assert self._updater is not None, "see first"
-        updater, changes, all_nodes = self._updater, {**taken, **known_queues(self._reflectors)}, knows_all_nodes(self._reflectors)
+        updater, changes = self._updater, {**taken, **known_queues(self._reflectors, self.inbox)}
+        all_nodes = knows_all_nodes(self._reflectors, self.inbox)
         if len(taken) > FEW:
             return await beside(lambda: _applied(updater, changes, all_nodes))
         if any(kind in TOUCH_ALL for kind, _, _ in taken):
@@ -184,7 +185,7 @@ class ClusterWatcher:
         return refused(self.condition.entries.values())
 
     def _watching(self) -> Iterator[Watching]:
-        return watching(self._reflectors, self.inbox.sizes(), self.inbox.digest, self._batches.names)
+        return watching(self._reflectors, self.inbox, self._batches.names)
 
 
 def _applied(updater: Updater, changes: Mapping[Key, Any], all_nodes: bool) -> Update:

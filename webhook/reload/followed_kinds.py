@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from cluster.watch.delta_queue import DeltaQueue
 from cluster.watch.reflector import Reflector
 from policies.facts import admission_queues
 from policies.state.objects import Entry, Key
@@ -38,21 +39,22 @@ async def synced(reflectors: Sequence[Reflector]) -> None:
             log.write("cluster_waiting", "warning", missing=missing)
 
 
-def knows_all_nodes(reflectors: Iterable[Reflector]) -> bool:
+def knows_all_nodes(reflectors: Iterable[Reflector], facts: DeltaQueue) -> bool:
     """Return whether nodes and NodePools are known as the API server has them."""
-    return all(one.healthy for one in reflectors if one.kind in ("Node", "NodePool"))
+    return all(one.healthy and not facts.unread(one.kind) for one in reflectors if one.kind in ("Node", "NodePool"))
 
 
-def known_queues(reflectors: Iterable[Reflector]) -> dict[Key, Mapping[str, Any] | None]:
+def known_queues(reflectors: Iterable[Reflector], facts: DeltaQueue) -> dict[Key, Mapping[str, Any] | None]:
     """Return which of Kueue's kinds are known as the API server has them, as changes of facts."""
-    return admission_queues.followed(one.kind for one in reflectors if one.healthy and not one.absent)
+    return admission_queues.followed(one.kind for one in reflectors if one.healthy and not one.absent and not facts.unread(one.kind))
 
 
 def watching(
-    reflectors: Iterable[Reflector], sizes: Mapping[str, int], digest: Callable[[str], str], isolated: Callable[[str], Sequence[str]]
+    reflectors: Iterable[Reflector], facts: DeltaQueue, isolated: Callable[[str], Sequence[str]], others: Mapping[str, int] = {}
 ) -> Iterator[Watching]:
-    """Yield the state of each kind, for ``/readyz`` and the metrics. ``sizes``: kind -> number of known objects; ``isolated``
-    returns the ids of the objects of a kind that can't be applied."""
+    """Yield the state of each kind, for ``/readyz`` and the metrics. ``isolated`` returns the ids of the objects of a kind that
+    can't be applied; ``others``: kind -> number of known objects that are not among the facts."""
+    sizes = {**facts.sizes(), **others}
     now = time.monotonic()
     for one in reflectors:
         yield Watching(
@@ -65,7 +67,8 @@ def watching(
             objects=sizes.get(one.kind, 0),
             isolated=tuple(isolated(one.kind)),
             counts=asdict(one.counts),
-            digest=lambda kind=one.kind: digest(kind),  # type: ignore[misc]
+            unread=facts.unread(one.kind),
+            digest=lambda kind=one.kind: facts.digest(kind),  # type: ignore[misc]
         )
 
 

@@ -28,6 +28,8 @@ class Watching:
     objects: int
     isolated: tuple[str, ...]
     """The ids of objects whose newest form can't be applied."""
+    unread: int
+    """The number of objects of which only the name is known, as they are too large, or too many in a namespace."""
     counts: Mapping[str, int]
     """The number of lists, watches, events and errors so far."""
     digest: Callable[[], str]
@@ -88,13 +90,19 @@ class WatchCollector(Collector):
             "Objects of a kind whose newest form raised an error while it was applied; the log names them.",
             labels=["kind"],
         )
+        unread = GaugeMetricFamily(
+            "berth_watch_unread_objects",
+            "Objects of a kind of which only the name is kept: they are too large, or beyond the share of their namespace.",
+            labels=["kind"],
+        )
         for one in kinds:
+            unread.add_metric([one.kind], one.unread)
             isolated.add_metric([one.kind], len(one.isolated))
             healthy.add_metric([one.kind], float(one.healthy))
             if one.silent is not None:
                 silent.add_metric([one.kind], one.silent)
             objects.add_metric([one.kind], one.objects)
-        yield from (healthy, silent, objects, isolated)
+        yield from (healthy, silent, objects, isolated, unread)
         for name, meaning in COUNTED.items():
             counter = CounterMetricFamily(f"berth_watch_{name}", meaning, labels=["kind"])
             for one in kinds:

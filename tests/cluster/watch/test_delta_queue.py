@@ -5,11 +5,14 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+import orjson
 import pytest
 
+from cluster.watch.bounds import SHARE
 from cluster.watch.delta_queue import DeltaQueue
 from cluster.watch.trims import Raw
 from policies.state.objects import Key
+from policies.values.untyped import UNREAD
 from tests.support.counts import count
 
 KINDS = ("GPUPolicy", "ClusterGPUPolicy", "Node")
@@ -99,6 +102,73 @@ def test_an_object_that_orjson_does_not_write_is_taken_like_any_other(odd: int |
         assert ("Node", "", "a") in inbox.take()
     inbox.put("Node", {**thing("a", 2), "spec": value})
     assert set(inbox.take()) == {("Node", "", "a")}
+
+
+def claim(name: str, size: int, namespace: str, version: int = 1) -> Raw:
+    metadata: Raw = {"name": name, "uid": name, "namespace": namespace, "resourceVersion": str(version)}
+    return {"metadata": metadata, "spec": {"devices": {"requests": [{"exactly": {"deviceClassName": "x" * size}}]}}}
+
+
+def test_of_an_object_that_is_too_large_the_name_is_kept() -> None:
+    """A claim or a policy is queued as one that can't be read; of another kind there is none, and it is not wholly known."""
+    inbox = DeltaQueue()
+    for kind, size, namespace in (("ResourceClaim", 70_000, "a"), ("GPUPolicy", 270_000, "a"), ("Node", 70_000, "")):
+        inbox.put(kind, claim("big", size, namespace))
+        inbox.put(kind, claim("small", 100, namespace))
+        assert inbox.unread(kind) == 1
+        big = inbox.take()[kind, namespace, "big"]
+        if kind == "Node":
+            assert big is None
+        else:
+            assert big is not None
+            assert (big["spec"], UNREAD in big) == (None, True)
+        inbox.put(kind, claim("big", 100, namespace, 2))
+        assert inbox.unread(kind) == 0
+        assert inbox.take() == {(kind, namespace, "big"): claim("big", 100, namespace, 2)}
+
+
+def test_a_namespace_has_a_share_of_what_is_kept() -> None:
+    """Whatever comes and goes: nothing beyond the share is kept, nothing of other namespaces is lost, and deletions make room."""
+    for seed in range(count(6, 200)):
+        random, inbox = Random(seed), DeltaQueue()
+        kept: dict[Key, Raw] = {}
+        known: set[Key] = set()
+        for version in range(1, 250):
+            namespace, name = random.choice(("full", "full", "full", "other")), f"c{random.randrange(60)}"
+            kind = random.choice(("ResourceClaim", "ResourceClaimTemplate"))
+            obj = claim(name, random.randrange(60_000) if namespace == "full" else 100, namespace, version)
+            if random.random() < 0.7:
+                inbox.put(kind, obj)
+                known.add(key_of(kind, obj))
+            else:
+                inbox.remove(kind, obj)
+                known.discard(key_of(kind, obj))
+            for key, value in inbox.take().items():
+                if value is None or UNREAD in value:
+                    kept.pop(key, None)
+                else:
+                    kept[key] = value
+            assert sum(len(orjson.dumps(value)) for key, value in kept.items() if key[1] == "full") <= SHARE
+            assert {key for key in known if key[1] == "other"} == {key for key in kept if key[1] == "other"}
+            assert inbox.unread("ResourceClaim") + inbox.unread("ResourceClaimTemplate") == len(known) - len(kept)
+        for kind, _, name in known:
+            for namespace in ("full", "other"):
+                inbox.remove(kind, claim(name, 0, namespace))
+        assert not inbox._kept
+        inbox.put("ResourceClaim", claim("last", 60_000, "full"))
+        assert inbox.unread("ResourceClaim") == 0
+
+
+def test_a_new_list_keeps_what_there_is_room_for_now() -> None:
+    """An object beyond the share is queued again once others are gone."""
+    inbox = DeltaQueue()
+    many = [claim(f"c{number}", 50_000, "full") for number in range(50)]
+    inbox.replace("ResourceClaim", many)
+    inbox.take()
+    assert (unread := inbox.unread("ResourceClaim")) > 0
+    inbox.replace("ResourceClaim", many[20:])
+    assert inbox.unread("ResourceClaim") == 0
+    assert len([value for value in inbox.take().values() if value is not None]) == unread
 
 
 def test_an_object_that_changes_often_is_taken_once() -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cluster.watch.kinds import KINDS, Watched, key_of
 from policies.facts import cluster_facts
@@ -123,7 +126,30 @@ def test_of_the_gpu_operators_objects_one_setting_is_kept(kind: str, spec: objec
 
 def test_of_other_kinds_the_spec_is_kept() -> None:
     """Their status changes often."""
-    kept = BY_KIND["ResourceClaim"].trim(
-        {"metadata": {"name": "c"}, "spec": {"devices": {}}, "status": {}}, "resource.k8s.io/v1", "ResourceClaim"
-    )
-    assert kept == {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"}, "spec": {"devices": {}}}
+    kept = BY_KIND["NodePool"].trim({"metadata": {"name": "c"}, "spec": {"limits": {}}, "status": {}}, "karpenter.sh/v1", "NodePool")
+    assert kept == {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "c"}, "spec": {"limits": {}}}
+
+
+WAYS: st.SearchStrategy[Any] = st.dictionaries(
+    st.sampled_from(["deviceClassName", "count", "allocationMode", "adminAccess", "tolerations", "selectors", "capacity"]),
+    st.sampled_from(["gpu.nvidia.com", 2, 0, True, "All", "ExactCount", [{"key": "a"}, 5], None, {}]),
+)
+REQUESTS: st.SearchStrategy[Any] = st.one_of(
+    WAYS,
+    st.builds(lambda way: {"name": "r", "exactly": way}, WAYS),
+    st.builds(lambda ways: {"firstAvailable": ways}, st.lists(st.one_of(WAYS, st.just("odd")), max_size=3)),
+    st.sampled_from(["odd", None, {"exactly": []}, {"firstAvailable": {}}]),
+)
+
+
+@pytest.mark.parametrize("kind", ["ResourceClaim", "ResourceClaimTemplate"])
+@given(requests=st.one_of(st.lists(REQUESTS, max_size=4), st.sampled_from([None, "odd", {}])))
+def test_of_claims_the_requests_are_kept(kind: str, requests: object) -> None:
+    """Without selectors and parameters of drivers. Read again, the facts are the same, whatever the request holds."""
+    spec = {"devices": {"requests": requests, "config": [{"opaque": {"parameters": {"x": "y"}}}]}}
+    metadata = {"name": "c", "namespace": "ns", "resourceVersion": "1", "annotations": {"a": "b"}}
+    value = {"metadata": metadata, "spec": {"spec": spec} if kind == "ResourceClaimTemplate" else spec}
+    kept = BY_KIND[kind].trim(value, "resource.k8s.io/v1", kind)
+    assert cluster_facts.read(kind, kept) == cluster_facts.read(kind, value) != ()
+    assert "opaque" not in str(kept)
+    assert "selectors" not in str(kept)

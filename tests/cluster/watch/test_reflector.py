@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,9 @@ from tests.support.cluster.fake_api import LIST_FAULTS, WATCH_FAULTS, FakeApi, s
 from tests.support.counts import count
 from tests.testcluster.calls import PATIENCE
 
-POLICY, NAMESPACE, NODE = (next(one for one in KINDS if one.kind == kind) for kind in ("GPUPolicy", "Namespace", "Node"))
+POLICY, NAMESPACE, NODE, NODE_POOL = (
+    next(one for one in KINDS if one.kind == kind) for kind in ("GPUPolicy", "Namespace", "Node", "NodePool")
+)
 HARMLESS = ("event again", "bookmark", "split", "empty lines")
 """What is no error"""
 UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
@@ -142,6 +145,31 @@ def test_a_list_comes_in_pages_and_begins_again_where_one_has_expired(tmp_path: 
 
 
 @pytest.mark.usefixtures("soon")
+def test_pages_are_as_large_as_their_objects_allow(tmp_path: Path) -> None:
+    """Of small objects ever larger ones, up to a client's default; of large ones no page is much over a mebibyte, without a failure."""
+
+    async def work() -> None:
+        watched = replace(POLICY, most=0)
+        api, kept = FakeApi(watched), CollectingStore()
+        api.page = 10_000
+        for number in range(400):
+            await api.put(f"a{number:03}", number)
+        for number in range(30):
+            await api.put(f"b{number:03}", "x" * 500_000)
+        for number in range(200):
+            await api.put(f"c{number:03}", number)
+        async with serving(api, tmp_path) as client, following(client, [watched], kept) as ([one], _):
+            await until(lambda: one.synced and kept.named("GPUPolicy") == api.seen(), "the list")
+            assert (one.counts.lists, kept.errors()) == (1, [])
+        assert api.limits[:3] == [20, 80, 320]
+        assert 1 <= min(api.limits) <= 2
+        assert api.limits[-1] > 100
+        assert max(api.limits) <= POLICY.page
+
+    run(work())
+
+
+@pytest.mark.usefixtures("soon")
 def test_a_sink_that_raises_is_told_and_gets_the_whole_list(tmp_path: Path) -> None:
     """At the first list, at a change and at a deletion."""
 
@@ -239,8 +267,15 @@ def test_a_kind_that_may_not_be_read_is_told(watched: Watched, tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("soon")
-@pytest.mark.parametrize("fault", ["list 500", "list html", "list cut", "list of others", "list hangs"])
-@pytest.mark.parametrize("watched", [one for one in KINDS if not one.required], ids=lambda one: one.kind)
+@pytest.mark.parametrize(
+    ("watched", "fault"),
+    [
+        *((one, "list 500") for one in KINDS if not one.required),
+        *((NODE_POOL, fault) for fault in ("list html", "list cut", "list of others", "list hangs")),
+        (NODE, "list hangs"),
+    ],
+    ids=lambda one: one.kind if isinstance(one, Watched) else one,
+)
 def test_no_optional_kind_holds_up_a_first_decision(watched: Watched, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is wrong with its list, as by a conversion webhook that is down: it is unknown, and known once its list works."""
     monkeypatch.setattr(reflector, "PATIENCE", 0.05)

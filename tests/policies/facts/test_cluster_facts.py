@@ -133,7 +133,7 @@ def test_what_a_node_repels_and_offers() -> None:
         ({"firstAvailable": []}, (Choice(""),)),
         ({"exactly": {"deviceClassName": "gpu", "adminAccess": True}}, (Choice("gpu", admin=True),)),
         ({"exactly": {"deviceClassName": "gpu", "adminAccess": "true"}}, (Choice("gpu"),)),
-        ({"exactly": {"deviceClassName": "gpu", "tolerations": [{"key": "a"}, "?"]}}, (Choice("gpu", tolerations=({"key": "a"},)),)),
+        ({"exactly": {"deviceClassName": "gpu", "tolerations": [{"key": "a"}, "?"]}}, (Choice("gpu", tolerations='[{"key":"a"}]'),)),
     ],
     ids=str,
 )

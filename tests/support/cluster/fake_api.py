@@ -32,6 +32,8 @@ class FakeApi:
     def __init__(self, watched: Watched, served: str = "") -> None:
         self.watched = watched
         self.served = served or watched.versions[0]
+        self.limits: list[int] = []
+        """The page sizes that were asked for"""
         """the only version that it has"""
         self.version = 100
         self.store: dict[str, Raw] = {}
@@ -137,9 +139,10 @@ class FakeApi:
         names = sorted(self.store)
         if at != self.version:  # one state of the store for all pages, which this one does not keep
             return status(410, "the continue has expired")
-        rest = names[start + self.page :]
-        metadata = {"resourceVersion": str(at), "continue": f"{at}-{start + self.page}" if rest else ""}
-        items = [self.store[name] for name in names[start : start + self.page]]
+        end = start + min(self.page, int(request.query["limit"]))
+        self.limits.append(int(request.query["limit"]))
+        metadata = {"resourceVersion": str(at), "continue": f"{at}-{end}" if names[end:] else ""}
+        items = [self.store[name] for name in names[start:end]]
         return web.json_response({"kind": f"{self.watched.kind}List", "apiVersion": self.api_version, "metadata": metadata, "items": items})
 
     def _bad_list(self, fault: str) -> web.Response:

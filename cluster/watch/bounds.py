@@ -1,0 +1,79 @@
+"""The bounds of what is kept of the objects of a cluster: of one that is too large, or beyond the share of its namespace, only
+the name is kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import orjson
+
+from cluster.watch.kinds import Watched
+from cluster.watch.trims import Raw
+from policies.values.untyped import UNREAD
+
+SHARE = 2 * 2**20
+"""Bytes that are kept of the objects of one namespace, for each ``Watched.share``."""
+ENTRY = 100
+"""Bytes that each object counts besides its own: for its place in maps."""
+
+
+def size_of(obj: Raw) -> int:
+    """Return the bytes that a trimmed object counts: its length as JSON, and ENTRY."""
+    if UNREAD in obj:
+        return ENTRY
+    try:
+        return len(orjson.dumps(obj)) + ENTRY
+    except TypeError:  # nested deeper than orjson writes, which is rare, or text that is no UTF-8
+        return _length(obj) + ENTRY
+
+
+def _length(value: object) -> int:
+    """Return about the length of a value as JSON, however deeply it is nested."""
+    length, rest = 0, [value]
+    while rest:
+        part = rest.pop()
+        if isinstance(part, dict):
+            rest += [*part, *part.values()]
+        elif isinstance(part, list):
+            rest += part
+        length += len(part) + 4 if isinstance(part, str) else 8
+    return length
+
+
+def too_large(size: int, watched: Watched) -> str:
+    """Return why an object of this size is not kept; "" if it is."""
+    return f"larger than the {watched.most >> 10} KiB that Berth keeps of one object" if 0 < watched.most < size else ""
+
+
+def over_share(size: int, kept: int, watched: Watched) -> str:
+    """Return why an object is not kept beside the ``kept`` bytes of its namespace; "" if it is."""
+    if not watched.share or kept + size <= SHARE:
+        return ""
+    return f"beyond the {SHARE >> 20} MiB that Berth keeps of all {watched.share} of a namespace"
+
+
+def named(obj: Raw, why: str) -> Raw:
+    """Return the object with nothing but its metadata and status, and the reason."""
+    return {**obj, "spec": None, UNREAD: why}
+
+
+class ListBounds:
+    """The bounds while one list is read: so that no list is larger in memory than what is kept of it."""
+
+    def __init__(self, watched: Watched) -> None:
+        self._watched = watched
+        self._kept: Counter[str] = Counter()
+        """namespace -> bytes"""
+
+    def within(self, objects: Iterable[Raw]) -> list[Raw]:
+        """Return the objects, as far as they are kept."""
+        return list(objects) if not self._watched.most else [self._bounded(obj) for obj in objects]
+
+    def _bounded(self, obj: Raw) -> Raw:
+        size, namespace = size_of(obj), obj["metadata"].get("namespace") or ""
+        if why := too_large(size, self._watched) or over_share(size, self._kept[namespace], self._watched):
+            return named(obj, why)
+        if self._watched.share:
+            self._kept[namespace] += size
+        return obj
