@@ -71,6 +71,17 @@ def test_a_layer_imports_only_what_is_below_it(layer: str) -> None:
     assert offences(layer, MAY_IMPORT[layer] | extra) == []
 
 
+def test_the_kubernetes_client_is_imported_where_it_is_needed() -> None:
+    """Only functions that read a kubeconfig import it: that takes 19 MB of memory, and a process in a pod reads no kubeconfig."""
+    eager = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in files("cluster")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.Import | ast.ImportFrom) and "kubernetes" in ast.unparse(node).split(".")[0]
+    ]
+    assert eager == []
+
+
 def test_a_decision_needs_only_the_standard_library() -> None:
     """Nothing under policies/ imports a third-party package: text is parsed outside."""
     foreign = [

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cluster.client.access import MOUNTED, Access
+from cluster.client.access import Access
 from cluster.client.api_client import AccessError, Client, Reply, Unreachable
+from cluster.client.in_cluster import MOUNTED
 from cluster.watch.kinds import KINDS, Watched
 from policies.catalog import Catalog
 from policies.document import InputError

@@ -1,7 +1,7 @@
 """The API server's address and the credentials for it: from a kubeconfig, or from a pod's service account.
 
-They are read by the official client's loaders, which support exec plugins, token files and every form of
-certificate.
+A kubeconfig is read by the official client's loaders, which support exec plugins, token files and every form of
+certificate. They are imported where one is read: a pod does not need them (``in_cluster``).
 """
 
 from __future__ import annotations
@@ -15,17 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kubernetes.aio.client.configuration import Configuration
-from kubernetes.aio.client.rest import RESTClientObject
-from kubernetes.aio.config import load_kube_config
-from kubernetes.aio.config.incluster_config import InClusterConfigLoader
-
+from cluster.client import in_cluster
 from cluster.client.errors import SHOWN, AccessError
 from cluster.client.proxies import proxy_of
 
-MOUNTED = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""The folder in which the kubelet mounts a pod's token, CA and namespace (ServiceAccount admission, and
-client-go's InClusterConfig)."""
 LOADING = 30.0
 """Timeout in seconds for an exec plugin: those of clouds ask a token service, which takes a second or two."""
 
@@ -57,7 +50,7 @@ class Access:
 
     kubeconfig: str | None
     context: str | None = None
-    mounted: Path = MOUNTED
+    mounted: Path = in_cluster.MOUNTED
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
     @property
@@ -81,34 +74,34 @@ class Access:
         """Read a pod's token again, as the kubelet replaces it before it expires, and return the
         Authorization header.
 
-        Raises OSError or ValueError.
+        Raises ValueError.
         """
-        token = (self.mounted / "token").read_text().strip()
-        if not token:
-            raise ValueError(f"{self.mounted / 'token'} is empty")
-        return f"Bearer {token}"
+        return in_cluster.token(self.mounted)
 
     def _of_pod(self) -> Loaded:
-        configuration = _configuration()
-        loader = InClusterConfigLoader(
-            token_filename=str(self.mounted / "token"),
-            cert_filename=str(self.mounted / "ca.crt"),
-            try_refresh_token=False,
-            environ=self.environment,
-        )
-        loader.load_and_set(configuration)
-        return _loaded(configuration, self.token(), self._own_namespace())
-
-    def _own_namespace(self) -> str:
         try:
-            return (self.mounted / "namespace").read_text().strip() or "default"
-        except OSError:
-            return "default"
+            server = in_cluster.server(self.environment)
+            context, ca_hash = in_cluster.trust(self.mounted)
+            authorization = self.token()
+        except ValueError as error:
+            raise AccessError(f"{self._named} can't be used: {error}; try {self._try}") from error
+        return Loaded(
+            server=server,
+            authorization=authorization,
+            context=context,
+            server_name=None,
+            proxy=proxy_of(server),
+            namespace=in_cluster.namespace(self.mounted),
+            identity=server.encode() + ca_hash,
+        )
 
     async def _of_file(self, path: str) -> Loaded:
         if not any(Path(one).expanduser().is_file() for one in path.split(os.pathsep) if one):
             raise AccessError(f"there is no kubeconfig {path}; write --kubeconfig FILE, as kubectl has it: echo $KUBECONFIG")
-        configuration = _configuration()
+        from kubernetes.aio.client.configuration import Configuration
+        from kubernetes.aio.config import load_kube_config
+
+        configuration = Configuration()
         loader = await load_kube_config(path, self.context, configuration, persist_config=False)
         context: dict[str, Any] = loader.current_context["context"]
         authorization = configuration.api_key.get("BearerToken")
@@ -129,11 +122,9 @@ class Access:
         return f"kubectl --kubeconfig {self.kubeconfig} {f'--context {self.context} ' if self.context else ''}get namespaces"
 
 
-def _configuration() -> Any:
-    return Configuration()
-
-
 def _loaded(configuration: Any, authorization: str | None, namespace: str) -> Loaded:
+    from kubernetes.aio.client.rest import RESTClientObject
+
     return Loaded(
         server=configuration.host.rstrip("/"),
         authorization=" ".join(authorization.split()) if authorization else None,

@@ -1,6 +1,6 @@
 """Calls to the API server with raw JSON, with credentials that are read again when they have expired.
 
-The official client's loaders and TLS settings are used, but not its models: 700 of them take 60 MB of memory,
+Of the official client only what reads kubeconfigs is used (``access``), and not its models: 700 of them take 60 MB of memory,
 and they drop unknown fields.
 """
 
@@ -170,7 +170,7 @@ class Client:
             try:
                 self._authorization = self._access.token()
                 self.access_error = ""
-            except (OSError, ValueError) as error:
+            except ValueError as error:
                 self.access_error = f"the token can't be read again, and the old one is used: {error}"
 
     async def _renewed(self, transport: Transport, authorization: str | None) -> bool:

@@ -21,6 +21,7 @@ connections and takes only credentials from the client (cluster/client/access.py
 ROOMS = ("certs", "cli", "cluster", "console", "documents", "policies", "registration", "webhook")
 LOADED = """
 import importlib, pkgutil, sys
+import kubernetes.aio.config  # Berth imports it where it reads a kubeconfig
 for room in sys.argv[1:]:
     for found in pkgutil.walk_packages(importlib.import_module(room).__path__, room + "."):
         importlib.import_module(found.name)

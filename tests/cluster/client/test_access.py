@@ -68,9 +68,18 @@ def test_a_pod_gives_all_of_it(tmp_path: Path) -> None:
     assert (loaded.server, loaded.authorization, loaded.namespace) == ("https://[fd00::1]:443", "Bearer abc", "berth-system")
 
 
-@pytest.mark.parametrize("missing", ["token", "ca.crt", "environment", "text of token", "text of ca.crt"])
-def test_a_pod_that_lacks_something_is_told(missing: str, tmp_path: Path) -> None:
-    """With what to type."""
+@pytest.mark.parametrize(
+    ("missing", "reason"),
+    [
+        ("token", "{folder}/token can't be read: No such file or directory"),
+        ("ca.crt", "{folder}/ca.crt can't be read: No such file or directory"),
+        ("environment", "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set"),
+        ("text of token", "{folder}/token is empty"),
+        ("text of ca.crt", "{folder}/ca.crt is empty"),
+    ],
+)
+def test_a_pod_that_lacks_something_is_told(missing: str, reason: str, tmp_path: Path) -> None:
+    """The message names the variable or file, and what to type."""
     access = pod(tmp_path)
     if missing == "environment":
         access = Access(None, mounted=tmp_path, environment={})
@@ -78,8 +87,19 @@ def test_a_pod_that_lacks_something_is_told(missing: str, tmp_path: Path) -> Non
         (tmp_path / missing.removeprefix("text of ")).write_text("\n")
     else:
         (tmp_path / missing).unlink()
-    with pytest.raises(AccessError, match=r"the service account of this pod can't be used: .*; try --kubeconfig FILE outside a cluster"):
+    with pytest.raises(AccessError) as raised:
         load(access)
+    advice = "--kubeconfig FILE outside a cluster; in one, automountServiceAccountToken: true"
+    assert str(raised.value) == f"the service account of this pod can't be used: {reason.format(folder=tmp_path)}; try {advice}"
+
+
+def test_the_identity_of_a_pod_goes_by_the_address_and_the_ca(tmp_path: Path) -> None:
+    """Another token needs no new connections; another CA does."""
+    access, identities = pod(tmp_path), []
+    for file, text in (("token", b"abc"), ("token", b"def"), ("ca.crt", certificate())):
+        (tmp_path / file).write_bytes(text)
+        identities.append(load(access).identity)
+    assert identities[0] == identities[1] != identities[2]
 
 
 @pytest.mark.parametrize(
