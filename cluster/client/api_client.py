@@ -27,7 +27,8 @@ TOKEN_AGAIN = 60.0
 """Seconds after which a pod's token is read again: the kubelet replaces it after 80 % of its lifetime, and
 client-go reads it again each minute."""
 RENEWED = 1.0
-"""Least seconds between two attempts to reload rejected credentials: exec plugins are slow."""
+"""Least seconds between two attempts to reload rejected credentials, as exec plugins are slow, or to read a token that could not be
+read."""
 REASON = 300
 """Most characters of a network error, or of a body that is not JSON, that go into a message."""
 
@@ -165,12 +166,13 @@ class Client:
             raise Unreachable(f"the API server at {self.server} can't be reached: {reason}") from error
 
     def _look_at_token(self) -> None:
-        if self._access.in_cluster and time.monotonic() - self._read_at >= TOKEN_AGAIN:
-            self._read_at = time.monotonic()
+        now = time.monotonic()
+        if self._access.in_cluster and now - self._read_at >= TOKEN_AGAIN:
             try:
                 self._authorization = self._access.token()
-                self.access_error = ""
+                self._read_at, self.access_error = now, ""
             except ValueError as error:
+                self._read_at = now - TOKEN_AGAIN + RENEWED
                 self.access_error = f"the token can't be read again, and the old one is used: {error}"
 
     async def _renewed(self, transport: Transport, authorization: str | None) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from aiohttp import web
@@ -252,21 +253,39 @@ def test_a_pods_token_is_read_again_in_time(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(clients, "TOKEN_AGAIN", 0.0)
 
     async def work() -> None:
-        door, ca = Door("one"), make_ca(datetime.now(UTC))
-        async with serving(door.answer, context_of(tmp_path, issue(ca, ["127.0.0.1"], datetime.now(UTC)))) as server:
-            (tmp_path / "token").write_text("one\n")
-            (tmp_path / "ca.crt").write_bytes(ca.certificate_pem)
-            environment = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": server.rpartition(":")[2]}
-            async with connected(Access(None, mounted=tmp_path, environment=environment)) as client:
+        door = Door("one")
+        async with in_pod(tmp_path, door) as client:
+            assert (await client.call("GET", "/")).ok
+            door.token = "two"
+            (tmp_path / "token").write_text("two\n")
+            assert (await client.call("GET", "/")).ok
+            for text in ("", None):
+                (tmp_path / "token").write_text(text) if text is not None else (tmp_path / "token").unlink()
                 assert (await client.call("GET", "/")).ok
-                door.token = "two"
-                (tmp_path / "token").write_text("two\n")
-                assert (await client.call("GET", "/")).ok
-                for text in ("", None):
-                    (tmp_path / "token").write_text(text) if text is not None else (tmp_path / "token").unlink()
-                    assert (await client.call("GET", "/")).ok
-                    assert "the old one is used" in client.access_error
-                assert door.tried == ["Bearer one", *["Bearer two"] * 3]
+                assert "the old one is used" in client.access_error
+            assert door.tried == ["Bearer one", *["Bearer two"] * 3]
+
+    run(work())
+
+
+def test_a_token_that_could_not_be_read_is_read_again_a_second_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is missing for a moment costs no minute with the old token."""
+    now = 0.0
+    monkeypatch.setattr(clients, "time", SimpleNamespace(monotonic=lambda: now))
+
+    async def work() -> None:
+        nonlocal now
+        door = Door("old")
+        async with in_pod(tmp_path, door) as client:
+            (tmp_path / "token").unlink()
+            now += clients.TOKEN_AGAIN
+            assert (await client.call("GET", "/")).ok
+            assert "the old one is used" in client.access_error
+            (tmp_path / "token").write_text("new\n")
+            door.token = "new"
+            now += clients.RENEWED
+            assert (await client.call("GET", "/")).ok
+            assert (door.tried, client.access_error) == (["Bearer old", "Bearer new"], "")
 
     run(work())
 
@@ -297,6 +316,19 @@ def test_certificates_that_were_replaced_are_read_again(tmp_path: Path) -> None:
             assert await lines.batch() == [b"two"]
 
     run(work())
+
+
+@asynccontextmanager
+async def in_pod(folder: Path, door: Door) -> AsyncIterator[Client]:
+    """A client with the service account of a pod, whose token is the door's."""
+    now = datetime.now(UTC)
+    ca = make_ca(now)
+    async with serving(door.answer, context_of(folder, issue(ca, ["127.0.0.1"], now))) as server:
+        (folder / "token").write_text(f"{door.token}\n")
+        (folder / "ca.crt").write_bytes(ca.certificate_pem)
+        environment = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": server.rpartition(":")[2]}
+        async with connected(Access(None, mounted=folder, environment=environment)) as client:
+            yield client
 
 
 async def endless(request: web.Request) -> web.StreamResponse:
