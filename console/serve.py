@@ -35,6 +35,7 @@ from console.server.app import application
 from console.server.rendering import environment
 from console.settings import Settings, settings
 from policies.document import InputError
+from webhook import memory
 from webhook.process import bound, cannot_start, logging, on_signals, yield_often
 from webhook.reload.sources import Sources, SourcesError
 from webhook.server.listener import StartError, listen
@@ -56,6 +57,7 @@ def run(args: argparse.Namespace, sources: Sources, access: Access | None = None
     Returns the exit code: 0, or 2 with one line per reason when it cannot start.
     """
     yield_often()
+    memory.return_large_blocks()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, logging(runner.get_loop(), lambda: None):
         try:
             return runner.run(_serve(args, sources, access))

@@ -22,7 +22,7 @@ from certs.following import FollowedFiles, SelfSigned
 from certs.serving import read_callers
 from cluster.client.errors import AccessError
 from policies.state.snapshot import Snapshot
-from webhook import health
+from webhook import health, memory
 from webhook.admission.app import App, Replica, starlette_of
 from webhook.process import bound, cannot_start, logging, on_signals, yield_often
 from webhook.reload.condition import Condition
@@ -45,6 +45,7 @@ def run(settings: Settings) -> int:
     except (StartError, CertificateError) as error:
         return cannot_start(str(error))
     yield_often()
+    memory.return_large_blocks()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, logging(runner.get_loop(), process.log_line_dropped):
         return runner.run(process.serve())
 
@@ -122,6 +123,7 @@ class Process:
             return cannot_start(str(error))
         self._tell_ready(snapshot)
         gc.collect()
+        memory.trim()
         gc.freeze()  # what is loaded stays: else a full collection pauses every call behind it by tens of milliseconds
         await self._policies.follow()
         return 0

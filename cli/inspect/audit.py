@@ -180,6 +180,7 @@ def _preview(args: argparse.Namespace, found: WholeCluster, snapshot: Snapshot, 
 
 
 def _serve(args: argparse.Namespace) -> int:
+    from webhook import memory
     from webhook.audit import serve
     from webhook.audit.settings import AuditSettings
     from webhook.settings import SettingsError
@@ -188,4 +189,5 @@ def _serve(args: argparse.Namespace) -> int:
         settings = AuditSettings.from_args(args, sources_from(args), VERSION)
     except SettingsError as error:
         raise InputError(file="audit", message=str(error)) from None
+    memory.return_large_blocks()
     return serve.run(settings)
