@@ -11,7 +11,10 @@ from cluster.client.errors import Garbled, Refused, Reply
 from cluster.watch.bounds import named, size_of, too_large
 from cluster.watch.kinds import PARTIAL, Watched
 from cluster.watch.trims import Raw
+from policies.values.untyped import map_at
 
+LIST_END = "k8s.io/initial-events-end"
+"""k8s.io/apimachinery pkg/apis/meta/v1 InitialEventsAnnotationKey"""
 Change = Literal["ADDED", "MODIFIED", "DELETED"]
 
 
@@ -23,6 +26,8 @@ class Event:
     value: Raw | None
     version: int
     """The resourceVersion; resourceVersions compare as integers (KEP-5504)."""
+    ends_list: bool = False
+    """True for the bookmark after the last object of a list that is streamed (KEP-3157)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,7 @@ def event(line: bytes, watched: Watched, version: str) -> Event:
     if kind == "ERROR":
         raise Refused("the watch ended", _status(value))
     if kind == "BOOKMARK":
-        return Event(None, None, _bookmark(value))
+        return Event(None, None, _bookmark(value), map_at(value, "metadata", "annotations").get(LIST_END) == "true")
     if kind not in ("ADDED", "MODIFIED", "DELETED"):
         raise Garbled(f"an event of unknown type {str(kind)[:40]!r}")
     _check(value, watched, version)

@@ -1,25 +1,29 @@
-"""The list of all objects of a kind, page by page, each page trimmed before the next one is requested."""
+"""The list of all objects of a kind, each trimmed as it arrives: in a stream, or page by page where the server has none."""
 
 from __future__ import annotations
 
 import asyncio
 
 from cluster.client.api_client import Client
-from cluster.client.errors import Refused, Reply, TooLarge
+from cluster.client.errors import Garbled, Refused, Reply, TooLarge
 from cluster.client.line_stream import MOST
 from cluster.watch.bounds import ListBounds
 from cluster.watch.connectivity import unauthorized
-from cluster.watch.decoder import Page, page
+from cluster.watch.decoder import Page, event, page
 from cluster.watch.kinds import Watched
 from cluster.watch.trims import Raw
 
 SECONDS = 60.0
 """Timeout for one page: an API server that has just restarted, or is slow, may take half of it."""
-FIRST, GROWS = 20, 4
+STREAM, BEGINS = 120.0, 3.0
+"""Timeout for a whole stream, and for its first line: a server that does not know of such streams would send nothing."""
+UNKNOWN = (400, 405, 406, 422)
+"""The statuses with which a server tells that it does not stream lists."""
+FIRST, GROWS = 10, 4
 """Objects of a first page, whose size is unknown; how many times larger than the one before a page is at most."""
-PAGE = 2**20
+PAGE = 2**18
 """Bytes of a page that are aimed at: parsing them takes some 10 ms, during which no call is answered."""
-LARGE_PAGE = 4 * 2**20
+LARGE_PAGE = 2**20
 """Bytes of a page of several objects at which it is given up for a smaller one."""
 
 
@@ -32,6 +36,7 @@ class Listing:
         self._watched = watched
         self._namespace = namespace
         self._limit = min(FIRST, watched.page)
+        self._streams = True
         self.version = watched.versions[0]
 
     async def all(self) -> tuple[list[Raw], int]:
@@ -44,16 +49,57 @@ class Listing:
         error: Refused | None = None
         for version in sorted(self._watched.versions, key=lambda one: one != self.version):
             try:
-                found = await self._pages(version)
+                listed = await self._objects(version)
             except Refused as refused:
                 if refused.reply.status != 404:
                     raise
                 error = error or refused
             else:
                 self.version = version
-                return found
+                return listed
         assert error is not None, "a kind has versions"
         raise error
+
+    async def _objects(self, version: str) -> tuple[list[Raw], int]:
+        if self._streams:
+            self._streams = False  # until this one works
+            try:
+                listed = await self._streamed(version)
+            except Refused as error:
+                if error.reply.status == 404:
+                    self._streams = True
+                if error.reply.status not in UNKNOWN:
+                    raise
+            except TimeoutError:
+                pass
+            else:
+                self._streams = True
+                return listed
+        return await self._pages(version)
+
+    async def _streamed(self, version: str) -> tuple[list[Raw], int]:
+        """Return the list that a watch begins with (KEP-3157 WatchList, on by default since Kubernetes 1.34): one object is parsed at a
+        time. Raises TimeoutError if it does not begin."""
+        query = {"watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": str(round(STREAM)), **dict(self._watched.selectors)}
+        query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        path, bounds = self._watched.path(version, self._namespace), ListBounds(self._watched)
+        objects: dict[tuple[str, str], Raw] = {}
+        async with self._client.stream(path, query, STREAM, self._watched.accept("watch")) as lines:
+            batch = await asyncio.wait_for(lines.batch(), BEGINS)
+            while batch:
+                for line in batch:
+                    one = event(line, self._watched, version)
+                    if one.ends_list:
+                        return list(objects.values()), one.version
+                    if one.value is not None:
+                        metadata = one.value["metadata"]
+                        place = metadata.get("namespace") or "", metadata["name"]
+                        objects.pop(place, None)
+                        if one.change != "DELETED":
+                            (objects[place],) = bounds.within([one.value])
+                await asyncio.sleep(0)
+                batch = await lines.batch()
+        raise Garbled("the stream of a list ended before its last bookmark")
 
     async def _pages(self, version: str) -> tuple[list[Raw], int]:
         bounds, first = ListBounds(self._watched), await self._page(version, "")

@@ -32,6 +32,8 @@ class FakeApi:
     def __init__(self, watched: Watched, served: str = "") -> None:
         self.watched = watched
         self.served = served or watched.versions[0]
+        self.streams = False
+        """Whether lists are streamed"""
         self.limits: list[int] = []
         """The page sizes that were asked for"""
         """the only version that it has"""
@@ -122,6 +124,8 @@ class FakeApi:
             return status(404, "the server could not find the requested resource")
         if self.forbidden:
             return status(403, f'{self.watched.resource} is forbidden: User "x" cannot list resource')
+        if "sendInitialEvents" in request.query:
+            return await self._stream(request)
         return await (self._watch(request) if "watch" in request.query else self._list(request))
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
@@ -156,6 +160,28 @@ class FakeApi:
         if fault == "list of others":
             return web.json_response(whole | {"kind": "PodList"})
         return status({"list 410": 410, "list 404 once": 404}.get(fault, 500), fault)
+
+    async def _stream(self, request: web.Request) -> web.StreamResponse:
+        """The list as the beginning of a watch (KEP-3157)."""
+        if not self.streams:
+            return status(422, "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled")
+        self._count("stream")
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        if (fault := self._fault("stream ")) == "stream hangs":
+            await asyncio.sleep(3600)
+        lines: list[Raw] = [{"type": "ADDED", "object": value} for value in self.store.values()]
+        if fault == "stream with changes" and lines:
+            old = copy.deepcopy(lines[0]["object"])
+            old["spec"] = "old"
+            lines = [{"type": "ADDED", "object": old}, *lines[1:], {"type": "MODIFIED", "object": lines[0]["object"]}]
+            gone = self._object("gone", 0)
+            lines += [{"type": "ADDED", "object": gone}, {"type": "DELETED", "object": gone}]
+        annotations = {"k8s.io/initial-events-end": "true"} if fault != "stream without end" else {}
+        mark: Raw = {"kind": self.watched.kind, "metadata": {"resourceVersion": str(self.version), "annotations": annotations}}
+        for line in [*lines, {"type": "BOOKMARK", "object": mark}][: 1 if fault == "stream cut" else None]:
+            await response.write(json.dumps(line).encode() + b"\n")
+        return response
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
         self._count("watch")
