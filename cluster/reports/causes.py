@@ -1,11 +1,10 @@
 """The Events on workloads: one for each cause, when a report names it for the first time. What a policy would change is
-in the report alone."""
+in the report alone. Where the cluster has no kind of report, the causes of which an Event was sent are remembered here; a
+process that starts sends them again, under the same names, and the API server has those of the last hour."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
-from cluster.reports.stored_reports import Cause, cause_of
+from cluster.reports.stored_reports import Cause, ReportKey, cause_of, causes
 from cluster.status.events import About, Events
 from cluster.watch.trims import Raw
 from policies.audit.ledger import Ledger
@@ -21,20 +20,37 @@ ACTION = "Audit"
 
 
 class Causes:
-    """Sends Events. They are bounded as those on policies are: a report tells what an Event that was dropped would
-    have."""
+    """Sends Events. They are bounded as those on policies are."""
 
     def __init__(self, events: Events, ledger: Ledger) -> None:
         self._events = events
         self._ledger = ledger
+        self._sent: dict[ReportKey, frozenset[Cause]] = {}
 
-    def found(self, workload: Workload, report: Raw, new: Collection[Cause]) -> None:
-        """Send an Event for each new cause that the report names."""
+    def send(self, workload: Workload, report: Raw, stored: frozenset[Cause]) -> bool:
+        """Send an Event for each cause that is new in a report. Return False if some were over the rate.
+
+        ``stored``: the causes that the report named until now, of which other processes may have sent Events.
+        """
+        key, named = (workload.namespace, workload.report_name), causes(report)
+        sent = named & (stored | self._sent.get(key, frozenset()))
         for result in report["results"]:
             cause = cause_of(result)
-            if cause in new and cause[1] in REASONS:
-                about = About(action=ACTION, reason=REASONS[cause[1]], well=False, text=result["message"])
-                self._events.add(self._regarding(workload, result), workload.namespace, about)
+            if cause not in sent and self._add(workload, result, cause):
+                sent |= {cause}
+        self._sent[key] = sent
+        return sent == named
+
+    def forget(self, key: ReportKey) -> None:
+        """Forget the Events of a workload without causes."""
+        self._sent.pop(key, None)
+
+    def _add(self, workload: Workload, result: Raw, cause: Cause) -> bool:
+        if cause[1] not in REASONS:
+            return True
+        identity = "/".join((*workload, *cause))
+        about = About(action=ACTION, reason=REASONS[cause[1]], well=False, text=result["message"], identity=identity)
+        return self._events.add(self._regarding(workload, result), workload.namespace, about)
 
     def _regarding(self, workload: Workload, result: Raw) -> Raw:
         """Return the workload; of pods that nobody owns one of them, as the Event is in their namespace."""

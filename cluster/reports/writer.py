@@ -1,6 +1,6 @@
 """The writer of reports: wherever the report of a workload differs from the stored one, it is applied, or deleted where
 nothing is found any more. Server-side apply has the same result however often it is sent, so nothing is written twice by
-mistake, and what failed stays due.
+mistake, and what failed stays due. A cluster without a kind of report gets the Events alone.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from cluster.reports.paced_calls import PacedCalls
 from cluster.reports.stored_reports import ReportKey, as_stored, digest
 from cluster.status.writer import FOUGHT
 from policies.audit.ledger import Ledger
+from policies.audit.workload_report import OPEN_REPORTS
 
 AT_ONCE = 8
 """Writes under way."""
@@ -29,6 +30,8 @@ IDLE = 5.0
 """Seconds between two looks where nothing changes: whether the Lease is held, whether a kind of report came."""
 AGAIN = 2.0
 """Seconds after which a report that was refused is tried again, at first."""
+EVENTS_AGAIN = 30.0
+"""Seconds after which Events over the rate are sent again, where no report has what they tell."""
 OWNER = "berth-audit"
 """The field manager of what is applied."""
 APPLY = "application/apply-patch+yaml"
@@ -117,11 +120,11 @@ class ReportWriter:
         for one in self.forms:
             self.due.add(one.stored.changed())
         form = self._form
-        if form is None:
-            return self.idle
+        if form is None and not self._text:
+            return self.idle  # whether the cluster has a kind of report is not known yet
         batch = self.due.first(BATCH)
-        good = await _each(batch, lambda key: self._bring(form, key))
-        if good and len(batch) < BATCH:
+        good = await _each(batch, lambda key: self._bring(form, key) if form is not None else self._tell(key))
+        if good and form is not None and len(batch) < BATCH:
             good = await self._sweep(form)
         if not good:
             return self.calls.back_off()
@@ -149,6 +152,7 @@ class ReportWriter:
         """Bring one report up to date. Return False if the API server fails or the Lease is not held any more."""
         wanted, stored = self.due.wanted(key, form.api_version), form.stored.reports.get(key)
         if wanted is None:
+            self.causes.forget(key)
             if stored is not None:
                 return await self._delete(form, key)
             self.due.done(key)
@@ -165,12 +169,26 @@ class ReportWriter:
         if reply is None:
             return False
         if not reply.ok or not isinstance(reply.body, dict):
-            return self._not_written(key, reply)
+            may_go_on = self._not_written(key, reply)
+            if may_go_on:  # Events need no report
+                self.causes.send(workload, report, stored.causes if stored is not None else frozenset())
+            return may_go_on
         now = form.stored.reports[key] = as_stored(reply.body)
         self._wrote[key] = sent, now.digest, self.calls.clock()
         self._refused.pop(key, None)
         self.counts.written += 1
-        self.causes.found(workload, report, now.causes - (stored.causes if stored is not None else frozenset()))
+        self.causes.send(workload, report, stored.causes if stored is not None else frozenset())
+        self.due.done(key)
+        return True
+
+    async def _tell(self, key: ReportKey) -> bool:
+        """Send the Events of one workload on a cluster without reports. Those over the rate are sent later: nothing else tells them."""
+        wanted = self.due.wanted(key, OPEN_REPORTS)
+        if wanted is None:
+            self.causes.forget(key)
+        elif not self.causes.send(*wanted, frozenset()):
+            self.due.postpone(key, self.calls.clock() + EVENTS_AGAIN)
+            return True
         self.due.done(key)
         return True
 

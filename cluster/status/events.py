@@ -7,6 +7,7 @@ ten seconds about those of each namespace; more are dropped.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import random
 import time
 from collections import deque
@@ -62,6 +63,8 @@ class About:
     well: bool
     """True for a change for the better: its type is Normal, else Warning."""
     text: str
+    identity: str = ""
+    """What makes it the same event as one that was sent before, which the API server then keeps; "" if it never is."""
 
 
 class Bucket:
@@ -132,13 +135,14 @@ class Events:
         text = now.message or ("no conflict any more" if now.type == "Conflicted" else "understood")
         self.add(regarding, namespace, About(action=ACTIONS[now.type], reason=now.reason, well=well, text=text))
 
-    def add(self, regarding: Raw, namespace: str, about: About) -> None:
-        """Queue an event, unless there were too many. ``namespace``: of the object, "" if it is in none."""
+    def add(self, regarding: Raw, namespace: str, about: About) -> bool:
+        """Queue an event, or return False if there were too many. ``namespace``: of the object, "" if it is in none."""
         if not self._may(namespace):
             self.dropped += 1
-            return
+            return False
         self._waiting.append(self._event(regarding, namespace, about))
         self._filled.set()
+        return True
 
     def _may(self, namespace: str) -> bool:
         now = self._clock()
@@ -160,10 +164,11 @@ class Events:
         """Return (namespace, event). Events about cluster-scoped objects are in ``default``, as usual in
         Kubernetes."""
         where, text = namespace or "default", about.text
+        suffix = hashlib.blake2b(about.identity.encode(), digest_size=8).hexdigest() if about.identity else f"{self._chance(64):016x}"
         return where, {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"name": f"{regarding['name'][:_NAME].rstrip('.-')}.{self._chance(64):016x}", "namespace": where},
+            "metadata": {"name": f"{regarding['name'][:_NAME].rstrip('.-')}.{suffix}", "namespace": where},
             "eventTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
             "reportingController": CONTROLLER,
             "reportingInstance": self._instance,
@@ -193,8 +198,9 @@ class Events:
             self._errors.forget()
 
     async def _sent(self, namespace: str, event: Raw) -> str:
+        """Return why the event is not stored; "" if it is, or was before."""
         try:
             reply = await self._client.call("POST", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", body=event)
         except Failure as failure:
             return str(failure)
-        return "" if reply.ok else f"{reply.status} {reply.message}"
+        return "" if reply.ok or reply.status == 409 else f"{reply.status} {reply.message}"

@@ -247,7 +247,8 @@ def test_the_api_server_away(audited: Audited) -> None:
 
 
 def test_no_kind_of_report(audited: Audited, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line says so, and counts go on; once the kind is there, reports are. The command says what to install."""
+    """One line says so, and counts and Events go on, each Event once; once the kind is there, reports are. The command says what to
+    install."""
     assert audited.running is not None
     audited.running.end(audited.cluster)
     version, kind, name = "apiextensions.k8s.io/v1", "CustomResourceDefinition", "reports.openreports.io"
@@ -263,6 +264,15 @@ def test_no_kind_of_report(audited: Audited, capsys: pytest.CaptureFixture[str])
     before = audited.counts("few")
     audited.until(lambda: audited.counts("few") != before, "the counts to change")
     assert len(running.events("reports")) == 1
+    namespace = create_namespace(audited.cluster, "untold", {})
+    job = {"template": {**_template({}), "spec": {**_template({})["spec"], "restartPolicy": "Never"}}}
+    audited.cluster.api.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "alone"}, "spec": job}, namespace)
+    wanted = {("WouldBeRefused", "Job", "alone"), ("NotAsEnforced", "Job", "alone")}
+    audited.until(lambda: wanted <= set(audited.events()), "the Events without reports")
+    running = audited.restart()
+    audited.until(lambda: bool(running.events("reports")), "the line of the next one")
+    audited.until(lambda: running.metric("berth_audit_reports_due") == 0, "the next one to have compared all")
     install_reports(audited.cluster)
     audited.until(lambda: audited.cluster.api.call("GET", f"/apis/{REPORTS}/reports").ok, "the kind to be served")
     audited.up_to_date()
+    assert [audited.events().count(one) for one in sorted(wanted)] == [1, 1]

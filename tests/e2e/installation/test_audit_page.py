@@ -63,8 +63,8 @@ spec:
 REFUSED = r"research .*WouldBeRefused +job/typo +BERTH-111: "
 PROMISED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("berth audit --as Audit", (r"^web +ClusterGPUPolicy/berth-default +Audit +2 +2 .*", r"would change 3 and refuse 0\.")),
-    ("helm install", (r"STATUS: deployed",)),
     ("kubectl apply --server-side", (r"reports\.openreports\.io serverside-applied",)),
+    ("helm install", (r"STATUS: deployed",)),
     ("helm upgrade", (r"Policies of the library: berth-default, in mode Audit\.",)),
     ("kubectl apply -f docs/examples/at-most-eight.yaml", (r"at-most-eight created",)),
     ("kubectl wait", (r"berth-default condition met", r"at-most-eight condition met")),
@@ -84,6 +84,7 @@ PROMISED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("helm upgrade", (r"in mode Audit, berth-default in Enforce\.",)),
     ("kubectl get clustergpupolicy berth-default", (r"^berth-default +Enforce +True ",)),
     ("kubectl patch", (r"at-most-eight patched",)),
+    ("kubectl wait", (r"berth-default condition met",)),
     ("kubectl run check", (r'"key":"nvidia\.com/gpu","operator":"Exists"',)),
     ("kubectl get clustergpupolicy berth-default", (r'"notAsEnforced":2,',)),
     ("kubectl get events", (r"^web .*NotAsEnforced +deployment/chat ",)),
