@@ -37,9 +37,11 @@ class Check:
     name: str
     ready: bool
     text: str
+    is_well: bool = True
+    """False for what a person should look at though the replica is ready."""
 
     def __str__(self) -> str:
-        return f"[{'+' if self.ready else '-'}] {self.name}: {self.text}"
+        return f"[{('+' if self.is_well else '!') if self.ready else '-'}] {self.name}: {self.text}"
 
 
 NOT_FOUND = text_answer(404, "ask for /livez, /readyz, /metrics or /policies")
@@ -82,8 +84,8 @@ def checks(condition: Condition, now: float) -> Iterator[Check]:
     """Yield each check, ready or not, with the details that an engineer on call needs."""
     yield _policies(condition, now)
     yield from _cluster(condition)
-    if problems := "; ".join(condition.registered.sentences()):
-        yield Check(name="registration", ready=True, text=problems)
+    if text := "; ".join(condition.registered.sentences()):
+        yield Check(name="registration", ready=True, text=text, is_well=condition.registered.is_well)
     if condition.replica.snapshot is not None and (told := "; ".join(device_modes.sentences(condition.replica.snapshot))):
         yield Check(name="nodes", ready=True, text=told)
     yield _certificate(condition, now)

@@ -44,6 +44,21 @@ def test_what_is_wrong_with_nodes_is_said_but_ready() -> None:
     )
 
 
+def test_a_missing_registration_is_marked_but_ready() -> None:
+    """A replica that no pod reaches still answers: taking it out would help nobody."""
+    it = condition()
+    it.registered.missing = ("MutatingWebhookConfiguration/zz-berth", "ValidatingWebhookConfiguration/zz-berth")
+    assert lines(it)[1] == (
+        "[!] registration: MutatingWebhookConfiguration/zz-berth and ValidatingWebhookConfiguration/zz-berth do not exist or have no"
+        " webhooks: the API server sends no pod to Berth, and no policy acts; to create what is missing: helm upgrade, or berth webhooks"
+        " and kubectl apply"
+    )
+    it.registered.missing, it.registered.differs = (), False
+    assert lines(it)[1] == "[+] registration: made of the catalog of this replica"
+    it.registered.missing = ("ValidatingWebhookConfiguration/zz-berth",)
+    assert ask(starlette_of(replace(it, certificate_expires=4e9)), "/readyz", method="GET").status == 200
+
+
 def test_without_policies_it_is_not_ready() -> None:
     """And says what calls get meanwhile."""
     assert lines(condition(None))[0] == "[-] policies: not loaded yet; calls get 503 with Retry-After"

@@ -3,13 +3,13 @@ catalog and the resource names in the cluster.
 
 The configurations carry a digest of what their conditions are made from (``registration``). Where it is not
 that of this replica's catalog, or where nodes or DeviceClasses have resources that may be accelerators and
-are in no condition, pods pass without a review: that is reported.
+are in no condition, pods pass without a review: that is reported. So is a configuration that does not exist.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,11 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from cluster.client.errors import Garbled, Unreachable
+from cluster.client.errors import Garbled, Reply, Unreachable
 from policies.facts.cluster_facts import ClusterFacts
 from policies.pods.unlisted_accelerators import overlooked
 from policies.state.snapshot import Snapshot
-from registration.configurations import CLAIMS_CHOSEN, MADE_OF, NAME, NAMES_CHOSEN, QUEUES_CHOSEN, made_of
+from registration.configurations import CLAIMS_CHOSEN, FIRST_NAME, MADE_OF, NAME, NAMES_CHOSEN, QUEUES_CHOSEN, made_of
 from registration.entries import CLAIMS, DEFAULT, Chosen
 from registration.match_conditions import PatternError
 from webhook.telemetry import log
@@ -30,9 +30,17 @@ if TYPE_CHECKING:
     from cluster.client.api_client import Client
 
 LOOK = 10.0
-"""Seconds between two checks, of two small GETs each: a registration is changed by hand, by someone who wants
+"""Seconds between two checks, of two or three small GETs each: a registration is changed by hand, by someone who wants
 to see the effect."""
 PATHS = tuple(f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/{NAME}" for kind in ("mutating", "validating"))
+FIRST_PATH = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{FIRST_NAME}"
+CONFIGURATIONS = {
+    PATHS[0]: (f"MutatingWebhookConfiguration/{NAME}", "nothing is written into pods"),
+    PATHS[1]: (f"ValidatingWebhookConfiguration/{NAME}", "updates of pods, and what other webhooks write, are not checked"),
+    FIRST_PATH: (f"MutatingWebhookConfiguration/{FIRST_NAME}", "workloads get no queue"),
+}
+"""Path -> the object as messages name it, and what follows if it does not exist."""
+CREATE = "to create what is missing: helm upgrade, or berth webhooks and kubectl apply"
 OTHER = (
     f"another one than this replica's: print it again (berth webhooks) and apply it, as {NAME} calls for other pods; during an upgrade it"
     " is the other version's, until the registration of the new one is applied"
@@ -49,11 +57,39 @@ class Registered:
     differs: bool | None = None
     """True if the registration was made from another catalog; None if there is none under our name, or it may
     not be read."""
+    missing: tuple[str, ...] | None = None
+    """Webhook configurations that do not exist or are empty; None if none may be read, or before the first look."""
     overlooked: tuple[str, ...] = ()
     """Names that may be accelerators and that no condition catches."""
 
+    @property
+    def is_complete(self) -> bool | None:
+        """True if every webhook configuration exists; None if that is not known."""
+        return None if self.missing is None else not self.missing
+
+    @property
+    def is_current(self) -> bool | None:
+        """True if it is complete and made from our catalog; None if that is not known."""
+        return False if self.missing else None if self.differs is None else not self.differs
+
+    @property
+    def is_well(self) -> bool:
+        """True if there is nothing to correct, as far as is known."""
+        return self.is_current is not False and not self.overlooked
+
+    def missing_text(self) -> str:
+        """Return what does not exist, and what follows from it."""
+        effects = {name: effect for name, effect in CONFIGURATIONS.values() if name in (self.missing or ())}
+        effect = " and ".join(effects.values())
+        if all(CONFIGURATIONS[path][0] in effects for path in PATHS):
+            effect = "the API server sends no pod to Berth, and no policy acts"
+        verb = "does not exist or has" if len(effects) == 1 else "do not exist or have"
+        return f"{' and '.join(effects)} {verb} no webhooks: {effect}; {CREATE}"
+
     def sentences(self) -> Iterator[str]:
         """Yield sentences for ``/readyz``; none where there is nothing to report."""
+        if self.missing:
+            yield self.missing_text()
         if self.differs is not None:
             yield f"made of {OTHER if self.differs else 'the catalog of this replica'}"
         if self.overlooked:
@@ -86,8 +122,11 @@ class RegistrationCheck:
         snapshot = self.snapshot()
         if snapshot is None:
             return
-        annotations = [await self._annotations(path) for path in PATHS]
-        read = [one for one in annotations if one is not None]
+        replies = {path: await self.client.call("GET", path) for path in PATHS}
+        read = [found for reply in replies.values() if (found := _annotations(reply)) is not None]
+        if any(annotations.get(QUEUES_CHOSEN) == "true" for annotations in read):
+            replies[FIRST_PATH] = await self.client.call("GET", FIRST_PATH)
+        self._tell_missing(replies)
         differs = any(self._differs(one, snapshot) for one in read) if read else None
         names = _missed(snapshot.cluster, read, snapshot)
         if differs and not self.found.differs:
@@ -96,14 +135,17 @@ class RegistrationCheck:
             log.write("resources_overlooked", "warning", names=list(names[:MOST_NAMED]), more=max(0, len(names) - MOST_NAMED))
         self.found.differs, self.found.overlooked = differs, names
 
-    async def _annotations(self, path: str) -> dict[str, str] | None:
-        """Return the annotations; None where there is no such configuration, or it may not be read."""
-        reply = await self.client.call("GET", path)
-        if not reply.ok or not isinstance(reply.body, dict):
-            return None
-        metadata: Any = reply.body.get("metadata")
-        found = metadata.get("annotations") if isinstance(metadata, dict) else None
-        return {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}
+    def _tell_missing(self, replies: Mapping[str, Reply]) -> None:
+        """Log configurations that are gone, or back, once. An API server that fails tells nothing of what exists."""
+        if any(not reply.ok and reply.status not in (403, 404) for reply in replies.values()):
+            return
+        missing = tuple(CONFIGURATIONS[path][0] for path, reply in replies.items() if _is_missing(reply))
+        is_known = any(reply.status != 403 for reply in replies.values())
+        before, self.found.missing = self.found.missing, missing if is_known else None
+        if missing and missing != before:
+            log.write("registration_missing", "warning", names=list(missing), text=self.found.missing_text())
+        elif before and is_known and not missing:
+            log.write("registration_back", names=list(before), text="the API server sends pods to Berth again")
 
     def _differs(self, annotations: dict[str, str], snapshot: Snapshot) -> bool:
         """Return whether the registration was made from another catalog; one without a digest was."""
@@ -116,6 +158,20 @@ class RegistrationCheck:
             except PatternError:
                 return True
         return annotations.get(MADE_OF) != self._own[chosen]
+
+
+def _is_missing(reply: Reply) -> bool:
+    """Return whether there is no such configuration, or nothing in it."""
+    return reply.status == 404 or (reply.ok and isinstance(reply.body, dict) and not reply.body.get("webhooks"))
+
+
+def _annotations(reply: Reply) -> dict[str, str] | None:
+    """Return the annotations; None where there is no such configuration, or it may not be read."""
+    if not reply.ok or not isinstance(reply.body, dict):
+        return None
+    metadata: Any = reply.body.get("metadata")
+    found = metadata.get("annotations") if isinstance(metadata, dict) else None
+    return {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}
 
 
 def _names(annotations: dict[str, str]) -> tuple[str, ...]:
@@ -136,13 +192,13 @@ class RegisteredCollector(Collector):
         self._found = found
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics; the first only where a registration of our name can be read."""
-        if self._found.differs is not None:
-            current = GaugeMetricFamily(
-                "berth_registration_current", "1 if the webhook configurations are made of the catalog of this replica, 0 if of another."
-            )
-            current.add_metric([], float(not self._found.differs))
-            yield current
+        """Yield the metrics; the first two only where it is known whether there is a registration of our name."""
+        for name, text, value in (
+            ("berth_registered", "1 if the webhook configurations exist, 0 if one is missing or empty.", self._found.is_complete),
+            ("berth_registration_current", "1 if they are made of the catalog of this replica, 0 if not.", self._found.is_current),
+        ):
+            if value is not None:
+                yield GaugeMetricFamily(name, text, float(value))
         missed = GaugeMetricFamily(
             "berth_resources_overlooked", "Resources of nodes and DeviceClasses that may be accelerators and that no condition catches."
         )

@@ -53,10 +53,8 @@ class CaCollector(Collector):
         expiry = GaugeMetricFamily("berth_ca_expiry_timestamp_seconds", "When the CA of the certificate that is served expires.")
         expiry.add_metric([], state[0])
         yield expiry
-        if state[1] is not None:
-            trusted = GaugeMetricFamily("berth_ca_trusted", "1 if the registration has that CA in its caBundle, 0 if it has not.")
-            trusted.add_metric([], float(state[1]))
-            yield trusted
+        text = "1 if the registration has that CA in its caBundle, 0 if it has not, or if there is no registration."
+        yield GaugeMetricFamily("berth_ca_trusted", text, float(bool(state[1])))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ def _of_replica(labels: str, *, holds: bool) -> dict[str, str]:
         f"berth_certificate_last_reload_successful{{{labels}}}": f"1{HOUR}",
         f"berth_ca_expiry_timestamp_seconds{{{labels}}}": f"31536000{HOUR}",
         f"berth_ca_trusted{{{labels}}}": f"1{HOUR}",
+        f"berth_registered{{{labels}}}": f"1{HOUR}",
         f"berth_registration_current{{{labels}}}": f"1{HOUR}",
         f"berth_resources_overlooked{{{labels}}}": f"0{HOUR}",
         f'berth_gpu_nodes{{{labels}, vendor="nvidia", mode="device-plugin"}}': f"4{HOUR}",
@@ -155,6 +156,13 @@ CASES: dict[str, Case] = {
     "BerthWatchSilent": Case(series={f'berth_watch_silent_seconds{{{A}, kind="Node"}}': f"0+60{HOUR}"}, labels=ONE),
     "BerthNobodyWrites": Case(series={f"berth_lease_held{{{A}}}": "1x40 0x30"}),
     "BerthStatusesNotWritten": Case(series={f'berth_status_writes_total{{{A}, result="failed"}}': f"0+1{HOUR}"}),
+    "BerthRegistrationMissing": Case(
+        series={
+            **_both("berth_registered", "", "1x30 0x40"),
+            **_both("berth_registration_current", "", "1x30 0x40"),
+            **_both("berth_ca_trusted", "", "1x30 0x40"),
+        }
+    ),
     "BerthRegistrationOutdated": Case(series={f"berth_registration_current{{{A}}}": "1x30 0x40"}),
     "BerthAcceleratorsOverlooked": Case(series={f"berth_resources_overlooked{{{A}}}": "0x30 1x40"}),
     "BerthGpusOfferedTwice": Case(
@@ -185,6 +193,10 @@ OTHERS: dict[str, Case] = {
             **_both("berth_requests_total", ', phase="mutate", decision="unavailable"', _each(3)),
         }
     ),
+    "BerthRegistrationMissing: no replica can tell": Case(
+        series={},
+        gone=(f"berth_registered{{{A}", f"berth_registered{{{B}", f"berth_registration_current{{{A}", f"berth_registration_current{{{B}"),
+    ),
     "BerthFailedOpen: for the first time": Case(
         series={'apiserver_admission_webhook_fail_open_count{job="apiserver", instance="m", name="mutate.pods.berth.dev"}': "_x55 1x15"},
         labels={"name": "mutate.pods.berth.dev"},
@@ -197,7 +209,10 @@ OTHERS: dict[str, Case] = {
 }
 """Further ways to an alert, which is named before the colon"""
 
+_CLUSTER = ("berth_lease_held", "berth_registered", "berth_registration_current", "berth_watch_silent_seconds")
+"""Metrics of replicas that follow a cluster"""
 QUIET: dict[str, dict[str, str]] = {
+    "replicas whose policies are files": {name: "stale _x69" for name in HEALTHY if name.startswith(_CLUSTER) and AUDIT not in name},
     "a pod each three minutes, in a namespace that is new each time": {
         **dict.fromkeys(_CALLS, f"0{HOUR}"),
         f'berth_requests_total{{{A}, phase="mutate", decision="unavailable"}}': _each(3),

@@ -92,6 +92,16 @@ STATES = (
         words=GOOD,
     ),
     Panel(
+        title="Registered",
+        description="Whether the webhook configurations exist. no: the API server sends no pods, or only a part of the calls.",
+        unit="bool_yes_no",
+        queries=((f"berth_registered{{{OURS}}}", "{{instance}}"),),
+        kind="stat",
+        width=6,
+        height=5,
+        words=GOOD,
+    ),
+    Panel(
         title="Registration current",
         description="Whether the webhook configurations are made of this replica's catalog. no: some pods with accelerators don't reach "
         "it.",

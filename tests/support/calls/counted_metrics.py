@@ -89,7 +89,7 @@ def lively() -> Metrics:
     made.snapshot_refused()
     made.certificate(NOW + 86_400)
     made.also(WatchCollector(lambda: iter(FOLLOWED), lambda: (1, 2), lambda: Writes(held=True, written=3)))
-    made.also(RegisteredCollector(Registered(differs=True, overlooked=("acme.example/gpu",))))
+    made.also(RegisteredCollector(Registered(differs=True, missing=(), overlooked=("acme.example/gpu",))))
     made.also(CaCollector(lambda: (NOW + 86_400, True)))
     made.also(DeviceModes(lambda: replace(library(), advertised=Advertised(nodes=(("nvidia", "both", 2),)))))
     return made

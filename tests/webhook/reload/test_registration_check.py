@@ -17,7 +17,7 @@ from registration.configurations import Service, manifests
 from registration.entries import Chosen
 from tests.support.generators.random_worlds import catalog
 from tests.support.snapshots import build
-from webhook.reload.registration_check import PATHS, Registered, RegistrationCheck
+from webhook.reload.registration_check import FIRST_PATH, PATHS, Registered, RegisteredCollector, RegistrationCheck
 from webhook.telemetry import log
 
 Raw = dict[str, Any]
@@ -33,10 +33,10 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> list[Raw]:
 
 
 class Api:
-    """Answers for both configurations."""
+    """Answers for both configurations, and for the one that is called first."""
 
     def __init__(self, *replies: Reply) -> None:
-        self.replies = dict(zip(PATHS, replies, strict=True))
+        self.replies = dict(zip((*PATHS, FIRST_PATH), replies, strict=False))
 
     async def call(self, method: str, path: str) -> Reply:
         assert method == "GET"
@@ -60,7 +60,7 @@ def registered(chosen: Chosen = Chosen(), change: Raw | None = None) -> list[Rep
 def test_a_registration_of_this_catalog(lines: list[Raw]) -> None:
     """Whatever was chosen: what it was is read from it. A name that it was told is caught."""
     for chosen in (Chosen(names=("acme.example/gpu",)), Chosen(claims="Off", names=("a.b/c", "acme.example/gpu"), excluded=("x",))):
-        assert looked(*registered(chosen)) == Registered(differs=False, overlooked=())
+        assert looked(*registered(chosen)) == Registered(differs=False, missing=(), overlooked=())
     assert lines == []
 
 
@@ -89,11 +89,59 @@ def test_names_that_no_condition_catches(lines: list[Raw]) -> None:
     assert found.overlooked == ()
 
 
-@pytest.mark.parametrize("reply", [Reply(404, {}), Reply(403, "no"), Reply(200, [])])
-def test_a_registration_that_cannot_be_read(reply: Reply) -> None:
-    """Nobody says that it is right or wrong."""
+@pytest.mark.parametrize("reply", [Reply(500, {}), Reply(403, "no"), Reply(200, [])])
+def test_a_registration_that_cannot_be_read(reply: Reply, lines: list[Raw]) -> None:
+    """Nobody says that it is right, wrong or missing."""
     found = looked(reply, reply)
     assert (found.differs, list(found.sentences())) == (None, ["no condition catches acme.example/gpu, which may be accelerators"])
+    assert [line["event"] for line in lines] == ["resources_overlooked"]
+    assert "berth_registration_current" not in exposed(found)
+
+
+def exposed(found: Registered) -> dict[str, float]:
+    """The metrics."""
+    return {sample.name: sample.value for metric in RegisteredCollector(found).collect() for sample in metric.samples}
+
+
+GONE = Reply(404, {})
+NAMES = Chosen(names=("acme.example/gpu",))
+
+
+def test_a_configuration_without_webhooks_is_missing(lines: list[Raw]) -> None:
+    """Nothing is called by it, whatever its annotations say."""
+    mutating, validating = registered(NAMES)
+    found = looked(Reply(200, {**mutating.body, "webhooks": []}), validating)
+    assert (found.missing, found.is_current) == (("MutatingWebhookConfiguration/zz-berth",), False)
+    assert [line["event"] for line in lines] == ["registration_missing"]
+
+
+@pytest.mark.parametrize(
+    ("gone", "names", "effect"),
+    [
+        ((0, 1), ["MutatingWebhookConfiguration/zz-berth", "ValidatingWebhookConfiguration/zz-berth"], "no policy acts"),
+        ((0,), ["MutatingWebhookConfiguration/zz-berth"], "nothing is written into pods"),
+        ((1,), ["ValidatingWebhookConfiguration/zz-berth"], "what other webhooks write, are not checked"),
+        ((2,), ["MutatingWebhookConfiguration/berth-queues"], "workloads get no queue"),
+    ],
+    ids=str,
+)
+def test_a_missing_configuration_is_told_once_and_when_it_is_back(
+    gone: tuple[int, ...], names: list[str], effect: str, lines: list[Raw]
+) -> None:
+    """In the log by name, by metrics that are 0, and in one sentence; whatever the API server answers while it fails changes nothing."""
+    there = [*registered(replace(NAMES, queues=True)), Reply(200, {"webhooks": [{}]})]
+    found = looked(*there)
+    assert (lines, found.is_well) == ([], True)
+    missing = [GONE if number in gone else reply for number, reply in enumerate(there)]
+    for replies in (missing, missing, [Reply(503, "")] * 3, missing):
+        looked(*replies, found=found)
+        assert (exposed(found)["berth_registered"], exposed(found)["berth_registration_current"]) == (0.0, 0.0)
+        assert effect in next(iter(found.sentences()))
+    looked(*there, found=found)
+    assert [(line["event"], line["names"]) for line in lines if "names" in line and "registration" in line["event"]] == [
+        ("registration_missing", names), ("registration_back", names),
+    ]  # fmt: skip
+    assert (exposed(found)["berth_registered"], exposed(found)["berth_registration_current"], found.is_well) == (1.0, 1.0, True)
 
 
 def test_nothing_is_said_before_there_are_policies() -> None:
