@@ -14,6 +14,8 @@ from policies.verdict import Mode
 
 GROUP = "berth.dev"
 API_VERSION = f"{GROUP}/v1alpha1"
+REGISTRATION = "zz-berth"
+"""The name of both webhook configurations (``registration.configurations``)."""
 
 Capacity = Literal["spot", "on-demand", "reserved"]
 Sharing = Literal["Exclusive", "MIG", "TimeSliced"]

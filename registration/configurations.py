@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from policies.catalog import Catalog
+from policies.policy import REGISTRATION
 from registration.entries import DEFAULT, Chosen, Entries, Entry, entries, labelling
 
 Manifest = dict[str, Any]
 API_VERSION = "admissionregistration.k8s.io/v1"
-NAME = "zz-berth"
+NAME = REGISTRATION
 """The name of both configurations.
 
 The API server calls mutating webhooks in the order of their configurations' names: the last one gets the pod

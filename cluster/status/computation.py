@@ -11,13 +11,17 @@ from dataclasses import dataclass, field
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure
 from cluster.status.quotas import quotas
+from policies.facts.stored_selector import selector_of
 from policies.findings import Finding, in_steps
-from policies.policy import Policy
+from policies.label_selector import LabelSelector
+from policies.policy import REGISTRATION, Policy
 from policies.state.objects import Entry, Key
 from policies.state.snapshot import Snapshot
+from policies.values.untyped import map_at, maps_in
 
 QUOTAS = 60.0
-"""Seconds between two lists of quotas."""
+"""Seconds between two lists of quotas, and two reads of the registration."""
+CONFIGURATION = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{REGISTRATION}"
 SLICE, PAUSE = 0.002, 0.006
 """Seconds of work, and of leaving the event loop to reviews: at most a quarter of the time is used."""
 
@@ -57,12 +61,13 @@ class _Basis:
     namespaces: object
     advertised: object
     quotas: object
+    registered: LabelSelector | None
     forms: object
     snapshot: Snapshot = field(compare=False)
     """Keeps the snapshot's tables alive, so that no other table gets the ``id`` of one of them."""
 
     @classmethod
-    def of(cls, known: Known, quotas: object) -> _Basis:
+    def of(cls, known: Known, quotas: object, registered: LabelSelector | None) -> _Basis:
         snapshot = known.snapshot
         return cls(
             policies=snapshot.policies,
@@ -72,6 +77,7 @@ class _Basis:
             namespaces=snapshot.cluster.namespaces,
             advertised=snapshot.advertised.twice,
             quotas=quotas,
+            registered=registered,
             forms={key: (e.uid, e.generation, e.understood, e.acting) for key, e in known.entries.items()},
             snapshot=snapshot,
         )
@@ -88,6 +94,8 @@ class Search:
         self._basis: _Basis | None = None
         self._quotas: Mapping[str, list[dict[str, str]]] = {}
         self._quotas_at: float | None = None
+        self._registered: LabelSelector | None = None
+        self._registered_at: float | None = None
         self.done = 0
         """The number of times that findings were computed."""
 
@@ -106,6 +114,21 @@ class Search:
             else:
                 self._quotas = found if found != self._quotas else self._quotas
 
+    async def _read_registered(self) -> None:
+        """Read the namespaces of which the API server sends pods. Without a registration that may be read, the last ones stay."""
+        now = self._clock()
+        if self._registered_at is not None and now - self._registered_at < QUOTAS:
+            return
+        self._registered_at = now
+        try:
+            reply = await self._client.call("GET", CONFIGURATION)
+        except Failure as error:
+            self._failed(str(error))
+            return
+        first = next(maps_in(map_at(reply.body).get("webhooks")), None) if reply.ok else None
+        if first is not None:  # all have the same
+            self._registered = selector_of(map_at(first, "namespaceSelector"))
+
     async def found(self, known: Known) -> dict[Key, Finding]:
         """Return the findings.
 
@@ -113,9 +136,10 @@ class Search:
         that are no input of findings have changed.
         """
         await self._list_quotas(known)
-        basis = _Basis.of(known, self._quotas)
+        await self._read_registered()
+        basis = _Basis.of(known, self._quotas, self._registered)
         if basis != self._basis:
-            self._found = await self._sliced(in_steps(known.snapshot, known.entries, self._quotas))
+            self._found = await self._sliced(in_steps(known.snapshot, known.entries, self._quotas, self._registered))
             self._basis = basis
             self.done += 1
         return self._found

@@ -22,6 +22,7 @@ def differs(finding: Finding, status: Mapping[str, Any]) -> bool:
     return (
         stored != wanted
         or status.get("observedGeneration") != finding.generation
+        or status.get("mode") != finding.mode
         or status.get("where") != finding.where
         or status.get("what") != finding.what
         or status.get("lastGood") != _without_nulls(finding.last_good)
@@ -41,6 +42,7 @@ def patch(finding: Finding, status: Mapping[str, Any], resource_version: str) ->
     wanted: Raw = {
         "observedGeneration": finding.generation,
         "conditions": conditions,
+        "mode": finding.mode,
         "where": finding.where,
         "what": finding.what,
         "lastGood": _replaced(status.get("lastGood"), _without_nulls(finding.last_good)),

@@ -4,10 +4,11 @@ names for it). No content of an object makes a reader raise."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from policies.facts.places import is_extended, taints_of
-from policies.label_selector import LabelExpression, LabelSelector
+from policies.facts.stored_selector import selector_of
+from policies.label_selector import LabelSelector
 from policies.policy import Taint
 from policies.values.untyped import map_at, maps_in, text_of
 
@@ -16,7 +17,6 @@ KINDS = ("LocalQueue", "ClusterQueue", "ResourceFlavor")
 FOLLOWED = "followed"
 """Stands in place of a kind: an entry of this kind says that all objects are known of the kind that it is named after."""
 _STOPS = ("Hold", "HoldAndDrain")
-_OPERATORS: tuple[Literal["In", "NotIn", "Exists", "DoesNotExist"], ...] = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 class Toleration(NamedTuple):
@@ -122,16 +122,7 @@ def _quotas(group: Mapping[Any, Any]) -> Quotas:
 def _takes(spec: Mapping[Any, Any]) -> LabelSelector | None:
     if spec.get("namespaceSelector") is None:
         return None
-    selector = map_at(spec, "namespaceSelector")
-    labels = tuple((text_of(key), text_of(value)) for key, value in map_at(selector, "matchLabels").items())
-    expressions = [_expression(one) for one in maps_in(selector.get("matchExpressions"))]
-    return LabelSelector(match_labels=labels, match_expressions=tuple(one for one in expressions if one is not None))
-
-
-def _expression(one: Mapping[Any, Any]) -> LabelExpression | None:
-    values, operator = one.get("values"), next((word for word in _OPERATORS if word == one.get("operator")), None)
-    texts = tuple(map(text_of, values)) if isinstance(values, list) else ()
-    return LabelExpression(key=text_of(one.get("key")), operator=operator, values=texts) if operator is not None else None
+    return selector_of(map_at(spec, "namespaceSelector"))
 
 
 def _stopped(thing: Any) -> str:

@@ -3,17 +3,18 @@
 
 - Accepted: always. False: ``Invalid`` with every error, ``TemplateNotFound``, or ``TooManyPolicies``.
 - Conflicted: always on policies. True: ``NothingOffered``, ``RequirementsExclude`` or ``DefaultsDiffer``, the
-  gravest of them.
+  gravest of them. A policy that only audits conflicts with nothing: False, ``ConflictsInEnforce`` where it would.
 - Clipped: only while defaults are outside what others require or allow.
 - Inexpressible: only while a platform in force cannot express a field.
 - QuotaNotCovered: only while a slice is not limited by a ResourceQuota.
 - AdvertisedTwice: only while nodes offer devices by a device plugin and by DRA at once, on the cluster's policies.
 - Ready: always, True while Accepted is, for who waits for objects to be in force (``kubectl wait``, Helm, Flux).
+  ``ModeCapped`` where the server's --max-mode lets less act than the policy says.
 - Stalled: True only while the object is ``Invalid``, which only a change of the object mends, so that who waits by
   the rules of kstatus (sigs.k8s.io/cli-utils/pkg/kstatus) gives up at once. What other objects mend, such as a
   template that is not there yet, is waited for.
 
-Policies are compared whatever their mode, and a mode other than Enforce is named with the policy. The work
+Policies are compared with those in Enforce alone, in the namespaces of which the API server sends pods. The work
 grows with the number of policies, not with policies times namespaces, and is done in steps well under a
 millisecond, so that the event loop can run in between.
 """
@@ -25,7 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from policies.findings.clips import Clips
-from policies.findings.conditions import INVALID, Condition, for_waits, not_conflicted, only_true, too_many
+from policies.findings.conditions import ALONE, INVALID, Condition, conflicted, for_waits, not_conflicted, only_true, too_many
 from policies.findings.covered import Covered, Quotas
 from policies.findings.devices import advertised_twice
 from policies.findings.differences import Differences
@@ -34,6 +35,7 @@ from policies.findings.platforms import inexpressible
 from policies.findings.reach import Namespaces, Reach
 from policies.findings.sets import Graces, counts_of, offers_of
 from policies.findings.words import MOST_LINE, acting_instead, sentences, what, what_template, where
+from policies.label_selector import LabelSelector
 from policies.nearest import hint
 from policies.objects.wording import cut
 from policies.offers.constraints import Compiled, CompiledTemplate
@@ -41,6 +43,7 @@ from policies.planning.feasibility import everything
 from policies.policy import Allow, Require
 from policies.state.objects import Entry, Key, id_of
 from policies.state.snapshot import Snapshot
+from policies.verdict import Mode
 
 TEMPLATE = "GPUNodeTemplate"
 KINDS = ("ClusterGPUPolicy", "GPUPolicy", TEMPLATE)
@@ -53,16 +56,20 @@ class Finding:
     uid: str
     generation: int
     conditions: tuple[Condition, ...]
+    mode: Mode | None = None
+    """What acts; None for a template, and for a policy of which nothing does."""
     where: str
     what: str
     last_good: Mapping[str, Any] | None
     """Set only while Accepted is False."""
 
 
-def findings(snapshot: Snapshot, entries: Mapping[Key, Entry], quotas: Quotas) -> dict[Key, Finding]:
+def findings(
+    snapshot: Snapshot, entries: Mapping[Key, Entry], quotas: Quotas, registered: LabelSelector | None = None
+) -> dict[Key, Finding]:
     """Return the findings on all objects in one call. ``quotas``: namespace -> ``spec.hard`` of each of its
-    ResourceQuotas, used only for policies with ``default.mig``."""
-    steps = in_steps(snapshot, entries, quotas)
+    ResourceQuotas, used only for policies with ``default.mig``. ``registered``: the namespaces of which pods are sent; None for all."""
+    steps = in_steps(snapshot, entries, quotas, registered)
     while True:
         try:
             next(steps)
@@ -71,12 +78,14 @@ def findings(snapshot: Snapshot, entries: Mapping[Key, Entry], quotas: Quotas) -
             return found
 
 
-def in_steps(snapshot: Snapshot, entries: Mapping[Key, Entry], quotas: Quotas) -> Generator[None, None, dict[Key, Finding]]:
+def in_steps(
+    snapshot: Snapshot, entries: Mapping[Key, Entry], quotas: Quotas, registered: LabelSelector | None = None
+) -> Generator[None, None, dict[Key, Finding]]:
     """Compute the same as ``findings`` step by step, as a generator that returns the result.
 
     ``entries`` must not change until it ends.
     """
-    compared = _Compared(snapshot, quotas)
+    compared = _Compared(snapshot, quotas, registered)
     yield from compared.steps()
     found: dict[Key, Finding] = {}
     for key, entry in entries.items():
@@ -89,8 +98,9 @@ def in_steps(snapshot: Snapshot, entries: Mapping[Key, Entry], quotas: Quotas) -
 class _Compared:
     """The policies of a snapshot, compared with each other."""
 
-    def __init__(self, snapshot: Snapshot, quotas: Quotas) -> None:
+    def __init__(self, snapshot: Snapshot, quotas: Quotas, registered: LabelSelector | None) -> None:
         self._snapshot = snapshot
+        self._registered = registered
         self._quotas = quotas
         self._by_id = {c.policy.id: c for c in snapshot.policies}
         self._cluster = [c for c in snapshot.policies if c.policy.namespace is None]
@@ -108,7 +118,7 @@ class _Compared:
         """Do everything that involves more than one policy, step by step."""
         snapshot = self._snapshot
         offers = everything(snapshot)
-        self._reach = reach = Reach(Namespaces(snapshot))
+        self._reach = reach = Reach(Namespaces(snapshot, self._registered))
         yield from reach.steps(snapshot)
         self._clips = Clips(snapshot, reach, offers)
         self._covered = Covered(snapshot, reach, self._quotas)
@@ -146,7 +156,7 @@ class _Compared:
             only_true("AdvertisedTwice", "DevicePluginAndDRA", advertised_twice(self._snapshot, entry.namespace)),
         )
         picked = self._reach.of[compiled].bit_count()
-        return _finding(entry, accepted, *others, where=where(compiled, picked), what=what(compiled))
+        return _finding(entry, accepted, *others, compiled=compiled, where=where(compiled, picked), what=what(compiled))
 
     def _limiting(self, compiled: Compiled) -> Sequence[Compiled]:
         """Return the policies that may clip this one: those in its scope or a wider one that require or
@@ -165,13 +175,14 @@ class _Compared:
         impossible = [e.impossible[compiled] for e in self._exclusions if compiled in e.impossible]
         platforms = f"{', '.join(self._snapshot.tables)}" if self._snapshot.placed else "any platform"
         by_reason = {
-            "NothingOffered": [f"{text} leaves nothing on {platforms}: every pod that it matches is refused" for text in impossible],
+            ALONE: [f"{text} leaves nothing on {platforms}: every pod that it matches is refused" for text in impossible],
             "RequirementsExclude": [text for e in self._exclusions for text in e.sentences.get(compiled, ())],
             "DefaultsDiffer": self._differences.sentences.get(compiled, []),
         }
         conflicts = [text for texts in by_reason.values() for text in texts]
         if conflicts:
-            return Condition("Conflicted", "True", next(reason for reason, texts in by_reason.items() if texts), sentences(conflicts))
+            reason = next(reason for reason, texts in by_reason.items() if texts)
+            return conflicted(reason, conflicts, compiled.mode)
         axes = [*filter(None, (found.unjudged.get(compiled) for found in (self._differences, *self._exclusions)))]
         if axes:
             return Condition("Conflicted", "Unknown", "TooManyPolicies", f"too many policies to compare each with each: {', '.join(axes)}")
@@ -192,11 +203,14 @@ def _limits(compiled: Compiled) -> bool:
     return compiled.policy.require != Require() or compiled.policy.allow != Allow()
 
 
-def _finding(entry: Entry, accepted: Condition, *others: Condition | None, where: str, what: str) -> Finding:
+def _finding(
+    entry: Entry, accepted: Condition, *others: Condition | None, where: str, what: str, compiled: Compiled | None = None
+) -> Finding:
     return Finding(
         uid=entry.uid,
         generation=entry.generation,
-        conditions=(*(c for c in (accepted, *others) if c is not None), *for_waits(accepted)),
+        conditions=(*(c for c in (accepted, *others) if c is not None), *for_waits(accepted, compiled)),
+        mode=compiled.mode if compiled is not None else None,
         where=where,
         what=what,
         last_good=entry.last_good if entry.stale else None,

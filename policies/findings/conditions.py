@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from policies.findings.words import sentences
+from policies.findings.words import MOST_MESSAGE, sentences
+from policies.offers.constraints import Compiled
 from policies.state.own_policies import MOST_OWN, MOST_OWN_TOLERATIONS
+from policies.verdict import Mode
 
 INVALID = "Invalid"
 """The reason of an object with errors in itself."""
@@ -22,10 +24,14 @@ class Condition:
     """At most 2,000 characters."""
 
 
-def for_waits(accepted: Condition) -> Iterator[Condition]:
-    """Yield Ready, and Stalled where no other object can mend it."""
+def for_waits(accepted: Condition, compiled: Compiled | None) -> Iterator[Condition]:
+    """Yield Ready, and Stalled where no other object can mend it. ``compiled``: the policy in force, None for others."""
     if accepted.status == "True":
-        yield Condition("Ready", "True", "InForce", "")
+        if compiled is None or compiled.mode == compiled.policy.mode:
+            yield Condition("Ready", "True", "InForce", "")
+        else:
+            text = f"{compiled.mode}: the server's --max-mode (maxMode of the chart) does not let {compiled.policy.mode} act"
+            yield Condition("Ready", "True", "ModeCapped", text)
         return
     yield Condition("Ready", "False", accepted.reason, accepted.message)
     if accepted.reason == INVALID:
@@ -35,6 +41,24 @@ def for_waits(accepted: Condition) -> Iterator[Condition]:
 def not_conflicted() -> Condition:
     """Return the condition of an object that no other stands against."""
     return Condition("Conflicted", "False", "NoConflict", "")
+
+
+ALONE = "NothingOffered"
+"""The reason of a policy that leaves nothing by itself."""
+IN_ENFORCE = "In Enforce: "
+
+
+def conflicted(reason: str, texts: Sequence[str], mode: Mode) -> Condition:
+    """Return the condition of a policy that conflicts with others, or with itself.
+
+    One that only audits conflicts with no other, since nothing of it acts: what it would conflict with is in the message.
+    """
+    if mode == "Enforce":
+        return Condition("Conflicted", "True", reason, sentences(texts))
+    message = IN_ENFORCE + sentences(texts, most=MOST_MESSAGE - len(IN_ENFORCE))
+    if reason == ALONE:
+        return Condition("Conflicted", "True", reason, message)
+    return Condition("Conflicted", "False", "ConflictsInEnforce", message)
 
 
 def only_true(name: str, reason: str, texts: tuple[str, ...]) -> Condition | None:

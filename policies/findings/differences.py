@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from policies.findings.reach import Reach
 from policies.findings.words import MOST_NAMED, named
 from policies.offers.constraints import Compiled
 from policies.pods.annotations import is_long
 from policies.policy import LongRuns
-from policies.verdict import Mode
 
 MOST_PAIRS = 200_000
 """Pairs that are compared on one axis in one scope: six hundred policies that all differ, in a tenth of a
@@ -76,9 +76,11 @@ def _differ(one: Hashable, other: Hashable) -> bool:
 
 @dataclass(slots=True)
 class _Alike:
-    """Policies that set the same default for the same pods."""
+    """Policies that set the same default for the same pods, all in Enforce or none."""
 
     value: Hashable
+    is_enforced: bool
+    """False for policies that only audit: they are compared with those in Enforce, which never count them."""
     members: list[Compiled] = field(default_factory=list)
     against: list[Compiled] = field(default_factory=list)
     """The first of the policies that differ."""
@@ -108,44 +110,38 @@ class Differences:
             for compiled in scope:
                 value = axis.value(compiled)
                 if value is not None:
-                    groups.setdefault((value, *reach.like(compiled)), _Alike(value)).members.append(compiled)
-            alike = list(groups.values())
+                    is_enforced = compiled.mode == "Enforce"
+                    groups.setdefault((value, is_enforced, *reach.like(compiled)), _Alike(value, is_enforced)).members.append(compiled)
+            enforced = [one for one in groups.values() if one.is_enforced]
+            trials = [one for one in groups.values() if not one.is_enforced]
             yield
-            yield from _compare(alike, reach)
-            self._say(axis, alike, reach)
+            yield from _compare(((one, other) for i, one in enumerate(enforced) for other in enforced[i + 1 :]), reach)
+            yield from _compare(((one, other) for one in trials for other in enforced), reach)
+            self._say(axis, enforced, len(enforced) * (len(enforced) - 1) // 2, reach)
+            self._say(axis, trials, len(trials) * len(enforced), reach)
 
-    def _say(self, axis: _Axis, alike: Sequence[_Alike], reach: Reach) -> None:
-        all_compared = len(alike) * (len(alike) - 1) // 2 <= MOST_PAIRS
+    def _say(self, axis: _Axis, alike: Sequence[_Alike], pairs: int, reach: Reach) -> None:
         for one in alike:
             for compiled in one.members:
                 if one.count:
                     self.sentences.setdefault(compiled, []).append(_sentence(axis.fields(compiled), one, reach))
-                elif not all_compared:
+                elif pairs > MOST_PAIRS:
                     self.unjudged[compiled] = axis.name
 
 
-def _compare(alike: Sequence[_Alike], reach: Reach) -> Iterator[None]:
-    done = 0
-    for i, one in enumerate(alike):
-        for other in alike[i + 1 :]:
-            shared = reach.together(one.members[0], other.members[0]) if one.value != other.value else 0
-            if shared and _differ(one.value, other.value):
-                one.meets(other, shared)
+def _compare(pairs: Iterable[tuple[_Alike, _Alike]], reach: Reach) -> Iterator[None]:
+    """Compare pairs, of which the second is in Enforce: it counts for the first, and the first for it if that is in Enforce too."""
+    for done, (one, other) in enumerate(islice(pairs, MOST_PAIRS), 1):
+        shared = reach.together(one.members[0], other.members[0]) if one.value != other.value else 0
+        if shared and _differ(one.value, other.value):
+            one.meets(other, shared)
+            if one.is_enforced:
                 other.meets(one, shared)
-            done += 1
-            if done % STEP == 0:
-                yield
-            if done >= MOST_PAIRS:
-                return
+        if done % STEP == 0:
+            yield
 
 
 def _sentence(fields: str, one: _Alike, reach: Reach) -> str:
-    others = named((with_mode(c.policy.id, c.mode) for c in one.against), one.count)
+    others = named((c.policy.id for c in one.against), one.count)
     example = reach.namespaces.first(one.shared)
     return f"{fields} differs from that of {others}, as in namespace {example}: on a pod that both match neither acts"
-
-
-def with_mode(name: str, mode: Mode) -> str:
-    """Return ``ClusterGPUPolicy/training (Audit)``: a policy that is not enforced yet is named with its
-    mode."""
-    return name if mode == "Enforce" else f"{name} ({mode})"

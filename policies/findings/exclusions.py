@@ -3,15 +3,18 @@ author writes.
 
 The status of a policy of the cluster names only other policies of the cluster: a team that requires something
 odd in its own namespace neither spoils nor touches the status of a guardrail. The team's own policy names
-those that it excludes.
+those that it excludes. Nor does a policy that only audits touch the status of another: it is compared alone with
+those in Enforce.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import and_
 
-from policies.findings.differences import MOST_PAIRS, STEP, with_mode
+from policies.findings.differences import MOST_PAIRS, STEP
 from policies.findings.reach import Reach
 from policies.findings.sets import Demand, emptied_by, excluding
 from policies.findings.words import MOST_NAMED, named
@@ -37,12 +40,14 @@ class Exclusions:
     unjudged: dict[Compiled, str] = field(default_factory=dict)
     """Policies that were not compared with all others, because there are too many."""
     _cluster: list[Demand] = field(default_factory=list)
+    """Of the cluster's policies in Enforce."""
     _by_mask: dict[int, int] = field(default_factory=dict)
-    """Bit set of namespaces -> what is left by the policies of the cluster that apply in exactly these."""
+    """Bit set of namespaces -> what is left by the policies in ``_cluster`` that apply in exactly these."""
 
     def cluster_steps(self, policies: Sequence[Compiled]) -> Iterator[None]:
         """Compare the cluster's policies; must be done before ``own_steps``."""
-        yield from self._read(policies, self._cluster)
+        trials: list[Demand] = []
+        yield from self._read(policies, self._cluster, trials)
         for demand in self._cluster:
             where = self.reach.of[demand.by]
             self._by_mask[where] = self._by_mask.get(where, -1) & demand.inside
@@ -53,14 +58,25 @@ class Exclusions:
         for block in blocks[:STEP]:
             self._groups([d for d in self._cluster if self.reach.of[d.by] & block])
             yield
+        yield from self._try(trials, self._cluster, reduce(and_, self._by_mask.values(), -1))
 
-    def _read(self, policies: Iterable[Compiled], into: list[Demand]) -> Iterator[None]:
+    def _read(self, policies: Iterable[Compiled], enforced: list[Demand], trials: list[Demand]) -> Iterator[None]:
+        """Add the demands of policies in Enforce, and of those that only audit."""
         for compiled in policies:
             demand = self.demand(compiled)
             if demand is not None and not demand.inside:
                 self.impossible[compiled] = demand.text
             elif demand is not None:
-                into.append(demand)
+                (enforced if compiled.mode == "Enforce" else trials).append(demand)
+            yield
+
+    def _try(self, trials: Sequence[Demand], enforced: Sequence[Demand], left: int) -> Iterator[None]:
+        """Compare each policy that only audits with those in Enforce. ``left``: what all of these leave together."""
+        suspects = [demand for demand in trials if not demand.inside & left]
+        yield from self._pairs(suspects, enforced)
+        for demand in suspects[:STEP]:
+            if demand.by not in self.sentences:
+                self._groups([demand, *(d for d in enforced if self.reach.together(demand.by, d.by))], of=demand.by)
             yield
 
     def _blocks(self, empty: list[int]) -> Iterator[None]:
@@ -77,20 +93,22 @@ class Exclusions:
     def own_steps(self, namespace: str, own: Sequence[Compiled]) -> Iterator[None]:
         """Compare one namespace's own policies with each other and with those of the cluster."""
         mine: list[Demand] = []
-        yield from self._read(own, mine)
+        trials: list[Demand] = []
+        yield from self._read(own, mine, trials)
         here = self.reach.namespaces.bit[namespace]
         left = -1
         for where, inside in self._by_mask.items():
             left &= inside if where & here else -1
         for demand in mine:
             left &= demand.inside
+        others = [d for d in self._cluster if self.reach.of[d.by] & here]
         if mine and not left:
-            others = [d for d in self._cluster if self.reach.of[d.by] & here]
             yield from self._pairs(mine, [*others, *mine])
             for demand in mine:
                 if demand.by not in self.sentences:
                     self._groups([demand, *others, *(d for d in mine if d is not demand and _takes_all(d))], of=demand.by)
                     yield
+        yield from self._try(trials, [*others, *mine], left)
 
     def _pairs(self, demands: Sequence[Demand], others: Sequence[Demand]) -> Iterator[None]:
         done = 0
@@ -113,7 +131,7 @@ class Exclusions:
 
     def _say_pair(self, demand: Demand, against: Sequence[Demand], count: int, shared: int) -> None:
         mine = excluding(demand, against[0])[0]
-        others = named((f"{with_mode(d.by.policy.id, d.by.mode)} ({excluding(demand, d)[1]})" for d in against), count)
+        others = named((f"{d.by.policy.id} ({excluding(demand, d)[1]})" for d in against), count)
         self._say(demand.by, f"no {self.thing} is inside this {mine} and what is required by {others}", shared)
 
     def _groups(self, demands: Sequence[Demand], of: Compiled | None = None) -> None:
@@ -128,7 +146,7 @@ class Exclusions:
                 shared = self.reach.of[demand.by]
                 for d in others:
                     shared &= self.reach.of[d.by]
-                text = named((f"{with_mode(d.by.policy.id, d.by.mode)} ({d.text})" for d in others), len(others))
+                text = named((f"{d.by.policy.id} ({d.text})" for d in others), len(others))
                 if shared and demand.by not in self.sentences:
                     self._say(demand.by, f"no {self.thing} is inside this {demand.text} and what is required by {text} together", shared)
 

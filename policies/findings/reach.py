@@ -21,25 +21,34 @@ replica."""
 
 
 class Namespaces:
-    """All namespaces of a snapshot, and for each label those that carry it, once ``steps`` are done."""
+    """All namespaces of a snapshot, and for each label those that carry it, once ``steps`` are done.
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    ``registered``: the namespaces whose pods the API server sends to Berth; None for all. Others count nowhere.
+    """
+
+    def __init__(self, snapshot: Snapshot, registered: LabelSelector | None = None) -> None:
         labels = snapshot.cluster.namespaces
         own = {c.policy.namespace for c in snapshot.policies if c.policy.namespace is not None}
         self.names: Sequence[str] = sorted({*labels, *own})
         self.bit: Mapping[str, int] = {name: 1 << i for i, name in enumerate(self.names)}
-        self.all = (1 << len(self.names)) - 1
+        self.all = 0
+        """Those of which pods are sent; complete once ``steps`` are done."""
         self._pairs: dict[tuple[str, str], int] = {}
         self._keys: dict[str, int] = {}
         self._labels = labels
+        self._registered = registered or LabelSelector()
 
     def steps(self) -> Iterator[None]:
         """Index the namespaces by label, one per step."""
         for name in self.names:
-            for key, value in {**self._labels.get(name, {}), NAMESPACE_LABEL: name}.items():
+            labels = {**self._labels.get(name, {}), NAMESPACE_LABEL: name}
+            yield
+            if not self._registered.matches(labels):
+                continue
+            self.all |= self.bit[name]
+            for key, value in labels.items():
                 self._pairs[key, value] = self._pairs.get((key, value), 0) | self.bit[name]
                 self._keys[key] = self._keys.get(key, 0) | self.bit[name]
-            yield
 
     def picked(self, selector: LabelSelector | None) -> int:
         """Return the bit set of the namespaces that a selector selects."""
@@ -83,7 +92,7 @@ class Reach:
         for compiled in snapshot.policies:
             policy = compiled.policy
             picked = self.namespaces.picked(policy.match.namespace_selector)
-            self.of[compiled] = picked if policy.namespace is None else self.namespaces.bit[policy.namespace]
+            self.of[compiled] = picked if policy.namespace is None else self.namespaces.bit[policy.namespace] & self.namespaces.all
             self._match[compiled] = self._number.setdefault(policy.match, len(self._number))
             yield
 

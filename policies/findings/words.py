@@ -64,9 +64,7 @@ def acting_instead(entry: Entry) -> str:
 
 def what(compiled: Compiled) -> str:
     """Return, for example, ``require families in [hopper], gpusPerPod max 8; default gracePeriod 30m``."""
-    policy = compiled.policy
-    capped = "" if compiled.mode == policy.mode else f" (as {compiled.mode}: --max-mode)"
-    return cut(summary(policy, MOST_LISTED) or "nothing", MOST_LINE - len(capped)) + capped
+    return cut(summary(compiled.policy, MOST_LISTED) or "nothing", MOST_LINE)
 
 
 def what_template(template: NodeTemplate) -> str:

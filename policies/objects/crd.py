@@ -29,6 +29,8 @@ COUNTS = {
     "noLongerFits": "Of those, the ones that it would refuse today.",
 }
 """The counts in ``status.audit``, and their meaning."""
+WIDE = 1
+"""The priority of a column that is shown by ``-o wide`` alone."""
 CATEGORY = "gpu"
 """The category by which ``kubectl get gpu -A`` lists all three kinds."""
 
@@ -85,10 +87,10 @@ def _names(kind: Kind) -> Raw:
 
 
 def _columns(kind: Kind) -> list[Raw]:
-    """Return the columns of ``kubectl get``: what is enforced, where, and whether Berth understood the
-    object."""
-    mode = _column("Mode", ".spec.mode", "What the policy does: Audit, Warn or Enforce; the server's --max-mode caps it.")
-    where = _column("Where", ".status.where", "The namespaces that it is for.")
+    """Return the columns of ``kubectl get``: what acts, whether Berth understood the object, and what it says of pods. What
+    may be long is shown by ``-o wide``."""
+    mode = _column("Mode", ".status.mode", "What acts: Audit, Warn or Enforce; less than spec.mode where the server's --max-mode is.")
+    where = {**_column("Where", ".status.where", "The namespaces that it is for."), "priority": WIDE}
     conflicted = _condition(
         "Conflicted", "Whether another policy wants something else for the same pods; its message says which, and what."
     )
@@ -97,9 +99,9 @@ def _columns(kind: Kind) -> list[Raw]:
         *([mode] if acts else []),
         _condition("Accepted", "Whether Berth understood it; if not, its message says what is wrong."),
         *([conflicted] if acts else []),
-        *([where] if acts and kind not in definition.NAMESPACED else []),
         *([_count("Would Change", "wouldChange"), _count("Would Refuse", "wouldRefuse")] if acts else []),
-        _column("What", ".status.what", "What it does, in one line."),
+        *([where] if acts and kind not in definition.NAMESPACED else []),
+        {**_column("What", ".status.what", "What it does, in one line."), "priority": WIDE},
         _column("Age", ".metadata.creationTimestamp", "Since when it is there.", "date"),
     ]
 
@@ -135,16 +137,18 @@ def _status(kind: Kind) -> Raw:
     for one that is in force.
     """
     audit = {} if kind == "GPUNodeTemplate" else {AUDIT: _map(ABOUT_AUDIT, **{name: _number(text) for name, text in COUNTS.items()})}
-    return {**_properties_of_status(audit), "default": {"observedGeneration": UNSEEN}}
+    mode = {} if kind == "GPUNodeTemplate" else {"mode": _word("What acts: spec.mode, capped by the server's --max-mode.")}
+    return {**_properties_of_status(mode, audit), "default": {"observedGeneration": UNSEEN}}
 
 
-def _properties_of_status(audit: Raw) -> Raw:
+def _properties_of_status(mode: Raw, audit: Raw) -> Raw:
     return _map(
         "What Berth makes of the object. Written by Berth alone.",
         observedGeneration={
             **_number("The metadata.generation that this status is about; -1 until Berth has looked at the object."),
             "minimum": UNSEEN,
         },
+        **mode,
         where=_word("The namespaces that it is for: all of them, or a selector and how many it picks now."),
         what=_word("What it does, in one line."),
         conditions={

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 from cluster.client.api_client import Access, Client
 from cluster.status.leader_election import Lease
 from cluster.status.writer import FOUGHT
-from policies.policy import API_VERSION
+from policies.policy import API_VERSION, REGISTRATION
+from policies.state.updater import Options, Updater
+from tests.support.cases import golden
 from tests.support.cluster.collecting_store import until
 from tests.support.cluster.lease_history import LEASES, closed
 from tests.support.cluster.status_replica import Holding, Replica, beside, policy, replica
@@ -73,6 +76,44 @@ def test_a_status_is_written_once_and_then_left(plane: Cluster) -> None:
         assert (one.statuses.counts.written, one.statuses.counts.failed, one.statuses.searched) == (1, 0, 2)
 
     on_plane(plane, test, idle=0.05)
+
+
+def test_the_mode_that_acts_is_shown_and_left_out_namespaces_are_not_counted(plane: Cluster) -> None:
+    """Under --max-mode Audit ``kubectl get gpu`` says Audit, and Ready why; namespaces are those of the registration's selector."""
+    selector = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["left-out"]}]}
+    rule = {"apiGroups": ["berth.dev"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["nothing"]}
+    webhook = {
+        "name": "mutate.pods.berth.dev", "clientConfig": {"url": "https://127.0.0.1:1/mutate"}, "rules": [rule], "sideEffects": "None",
+        "admissionReviewVersions": ["v1"], "failurePolicy": "Ignore", "namespaceSelector": selector,
+    }  # fmt: skip
+    version, kind = "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"
+    registration = {"apiVersion": version, "kind": kind, "metadata": {"name": REGISTRATION}, "webhooks": [webhook]}
+    namespaces = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"team": "x"}}} for name in ("left-out", "sent")
+    ]
+    for one in (*namespaces, registration):
+        plane.api.create(one)
+
+    async def test(one: Replica, api: Api) -> None:
+        one.updater = Updater(golden.catalog_with(), Options(platforms=("karpenter-aws",), max_mode="Audit"))
+        spec = {"match": {"namespaceSelector": {"matchLabels": {"team": "x"}}}, "require": {"families": {"in": ["hopper"]}}}
+        await beside(api.create, policy("braked", **spec))
+        await has(api, "braked", "True")
+        found = status(api, "braked")
+        assert (found["mode"], found["where"]) == ("Audit", "1 namespace with team=x")
+        ready = condition(api, "braked", "Ready")
+        assert (ready["status"], ready["reason"]) == ("True", "ModeCapped")
+        assert ready["message"].startswith("Audit: the server's --max-mode")
+        command = [*plane.kubectl("get", "gpu")]
+        shown = (await beside(lambda: subprocess.run(command, capture_output=True, text=True, check=True))).stdout.splitlines()
+        assert [line.split()[1] for line in shown] == ["MODE", "Audit"]
+        assert max(map(len, shown)) < 120
+
+    try:
+        on_plane(plane, test, idle=0.05)
+    finally:
+        for one in (registration, *namespaces):
+            plane.api.delete(one)
 
 
 def test_a_replica_that_starts_writes_nothing_that_is_there(plane: Cluster) -> None:

@@ -103,20 +103,28 @@ def condition(kind: str, status: str) -> Raw:
 
 
 def test_kubectl_get_gpu_says_what_is_enforced_where(cluster: Cluster, stored: dict[Kind, Raw]) -> None:
-    """All kinds at once, each with its columns, filled from the status."""
+    """All kinds at once, each with its columns, filled from the status; what may be long is shown by ``-o wide`` alone."""
     for value in stored.values():
         conditions = [condition("Accepted", "True"), condition("Conflicted", "False")]
-        status = {"conditions": conditions, "where": "all namespaces", "what": "require nothing", "observedGeneration": 1}
+        mode = {"GPUPolicy": {"mode": "Audit"}, "ClusterGPUPolicy": {"mode": "Audit"}}.get(value["kind"], {})
+        status = {"conditions": conditions, **mode, "where": "all namespaces", "what": "require nothing", "observedGeneration": 1}
         cluster.api.patch(value, {"status": status}, subresource="status")
-    listed = kubectl(cluster, "get", "gpu", "-A").stdout
-    lines = [flat(line) for line in listed.splitlines()]
-    rows = [line.rpartition(" ")[0] for line in lines]
+    short = [flat(line).rpartition(" ")[0] for line in kubectl(cluster, "get", "gpu", "-A").stdout.splitlines()]
     assert {
-        "NAME MODE ACCEPTED CONFLICTED WHERE WOULD CHANGE WOULD REFUSE WHAT",
+        "NAME MODE ACCEPTED CONFLICTED WOULD CHANGE WOULD REFUSE",
+        "NAMESPACE NAME MODE ACCEPTED CONFLICTED WOULD CHANGE WOULD REFUSE",
+        "NAME ACCEPTED",
+        "clustergpupolicy.berth.dev/crds-clustergpupolicy Audit True False",
+        "gpunodetemplate.berth.dev/crds-gpunodetemplate True",
+    } <= set(short), "MODE is what acts: the spec of the first says Warn"
+    listed = kubectl(cluster, "get", "gpu", "-A", "-o", "wide").stdout
+    rows = [line.rpartition(" ")[0] for line in map(flat, listed.splitlines())]
+    assert {
+        "NAME MODE ACCEPTED CONFLICTED WOULD CHANGE WOULD REFUSE WHERE WHAT",
         "NAMESPACE NAME MODE ACCEPTED CONFLICTED WOULD CHANGE WOULD REFUSE WHAT",
         "NAME ACCEPTED WHAT",
     } <= set(rows)
-    assert "clustergpupolicy.berth.dev/crds-clustergpupolicy Warn True False all namespaces require nothing" in rows
+    assert "clustergpupolicy.berth.dev/crds-clustergpupolicy Audit True False all namespaces require nothing" in rows
     assert "default gpupolicy.berth.dev/crds-gpupolicy Audit True False require nothing" in rows
     assert "gpunodetemplate.berth.dev/crds-gpunodetemplate True require nothing" in rows
     for short in ("cgpup", "gpup", "gpunt"):

@@ -7,6 +7,7 @@ from typing import Any
 
 from policies.findings import Finding, findings
 from policies.findings.conditions import Condition
+from policies.label_selector import LabelSelector
 from policies.policy import API_VERSION
 from policies.state.objects import Change, Key
 from policies.state.updater import Options, Updater
@@ -54,14 +55,18 @@ def new_updater(platforms: Sequence[str] = ("karpenter-aws",), **options: Any) -
 
 
 def found(
-    *objects: Raw, platforms: Sequence[str] = ("karpenter-aws",), quotas: Mapping[str, list[dict[str, str]]] | None = None, **options: Any
+    *objects: Raw,
+    platforms: Sequence[str] = ("karpenter-aws",),
+    quotas: Mapping[str, list[dict[str, str]]] | None = None,
+    registered: LabelSelector | None = None,
+    **options: Any,
 ) -> dict[str, Finding]:
     """By name of the object. Without a namespace among them there are two, ``ml`` and ``web``."""
     world = new_updater(platforms, **options)
     spaces = [] if any(o["kind"] == "Namespace" for o in objects) else [namespace("ml"), namespace("web")]
     changes: dict[Key, Change] = {key(one): one for one in (*objects, *spaces)}
     lived = world.apply(changes)
-    return {k[2]: finding for k, finding in findings(lived.snapshot, lived.entries, quotas or {}).items()}
+    return {k[2]: finding for k, finding in findings(lived.snapshot, lived.entries, quotas or {}, registered).items()}
 
 
 def condition(finding: Finding, name: str) -> Condition | None:

@@ -89,11 +89,25 @@ def test_five_are_named_and_the_rest_counted() -> None:
     assert "p005" not in message
 
 
-def test_who_is_not_enforced_is_named_so() -> None:
-    """Its default does not act in any case."""
-    assert "ClusterGPUPolicy/b (Audit)" in message_of(
-        found(policy("a", default=SPOT), policy("b", mode="Audit", default=OTHER))["a"], "Conflicted"
-    )
+@pytest.mark.parametrize("mode", ["Audit", "Warn"])
+@pytest.mark.parametrize("scope", [policy, lambda name, **spec: own(name, "ml", **spec)], ids=["cluster", "namespace"])
+def test_a_trial_conflicts_with_nothing_and_is_told_what_it_would(mode: str, scope: Any) -> None:
+    """What is in Enforce acts all the same, so its status does not change; two trials don't count each other."""
+    three = found(scope("a", default=SPOT), scope("b", mode=mode, default=OTHER), scope("c", mode=mode, default={"capacity": ["reserved"]}))
+    acting, trial = condition(three["a"], "Conflicted"), condition(three["b"], "Conflicted")
+    assert acting is not None
+    assert trial is not None
+    assert (acting.status, acting.reason, acting.message) == ("False", "NoConflict", "")
+    assert (trial.status, trial.reason) == ("False", "ConflictsInEnforce")
+    assert trial.message.startswith("In Enforce: spec.default.capacity differs from that of ")
+    assert "Policy/" in trial.message
+    assert all(f"/{name}," not in trial.message for name in "bc")
+
+
+def test_under_the_brake_nothing_conflicts() -> None:
+    """With --max-mode Audit no policy acts."""
+    both = found(policy("a", default=SPOT), policy("b", default=OTHER), max_mode="Audit")
+    assert not any(message_of(one, "Conflicted") for one in both.values())
 
 
 def test_too_many_to_compare_is_unknown_not_fine(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,3 +117,16 @@ def test_too_many_to_compare_is_unknown_not_fine(monkeypatch: pytest.MonkeyPatch
     one = condition(found(*some)["p5"], "Conflicted")
     assert one is not None
     assert (one.status, one.reason) == ("Unknown", "TooManyPolicies")
+
+
+def test_many_trials_leave_nothing_unknown_of_what_acts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are compared after what is in Enforce, and each with that alone."""
+    monkeypatch.setattr(differences, "MOST_PAIRS", 3)
+    trials = [
+        policy(f"t{i}", mode="Audit", match={"podSelector": {"matchLabels": {"a": str(i)}}}, default=SPOT if i % 2 else OTHER)
+        for i in range(6)
+    ]
+    acting = [policy(name, match={"podSelector": {"matchLabels": {"a": name}}}, default=SPOT) for name in ("x", "y")]
+    both = found(*acting, *trials)
+    statuses = {name: one.status for name in both if (one := condition(both[name], "Conflicted")) is not None}
+    assert (statuses["x"], statuses["y"], statuses["t5"]) == ("False", "False", "Unknown")

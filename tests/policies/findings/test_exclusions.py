@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from policies.findings import exclusions
+from policies.findings import Finding, exclusions
+from policies.label_selector import LabelExpression, LabelSelector
 from tests.policies.findings.found import condition, found, message_of, namespace, own, policy
 
 
@@ -108,3 +109,60 @@ def test_too_many_to_compare_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None
     one = condition(found(*some)["p5"], "Conflicted")
     assert one is not None
     assert one.status == "Unknown"
+
+
+def trial(finding: Finding) -> str:
+    """The message of a policy that only audits and would conflict; "" where it would not."""
+    one = condition(finding, "Conflicted")
+    assert one is not None
+    assert one.status == "False"
+    assert (one.reason == "ConflictsInEnforce") is bool(one.message)
+    return one.message
+
+
+def test_a_trial_that_would_exclude_what_is_required_is_told_alone() -> None:
+    """Of the cluster or of a namespace, by one policy in Enforce or by two together; the status of these does not change."""
+    spot, on_demand = {"capacity": ["spot"]}, {"capacity": ["on-demand"]}
+    for one in (policy("trial", mode="Audit", require=on_demand), own("trial", "ml", mode="Warn", require=on_demand)):
+        both = found(policy("guard", require=spot), one)
+        assert not message_of(both["guard"], "Conflicted")
+        assert trial(both["trial"]).startswith("In Enforce: no GPU is inside this capacity [on-demand] and what is required by Cluster")
+    three = found(
+        policy("a", require={"families": {"in": ["hopper", "ampere"]}}),
+        policy("b", require={"families": {"notIn": ["hopper"]}}),
+        policy("trial", mode="Audit", require={"families": {"notIn": ["ampere"]}}),
+    )
+    assert not message_of(three["a"], "Conflicted")
+    assert not message_of(three["b"], "Conflicted")
+    assert "ClusterGPUPolicy/a (families in [hopper, ampere]) and ClusterGPUPolicy/b" in trial(three["trial"])
+
+
+def test_trials_do_not_count_each_other() -> None:
+    """Each is tried alone beside what is in Enforce."""
+    both = found(
+        policy("a", mode="Audit", require={"capacity": ["spot"]}), own("b", "ml", mode="Audit", require={"capacity": ["on-demand"]})
+    )
+    assert [trial(one) for one in both.values()] == ["", ""]
+
+
+def test_a_trial_that_leaves_nothing_by_itself_is_a_conflict() -> None:
+    """No other policy is counted: it is wrong as it is written."""
+    one = condition(found(policy("p", mode="Audit", require={"families": {"in": ["hopper"]}, "models": {"in": ["T4"]}}))["p"], "Conflicted")
+    assert one is not None
+    assert (one.status, one.reason, one.message[:12]) == ("True", "NothingOffered", "In Enforce: ")
+
+
+def test_namespaces_that_the_registration_leaves_out_do_not_count() -> None:
+    """Neither for a conflict, nor as an example, nor in the number of namespaces."""
+    outside = LabelExpression(key="kubernetes.io/metadata.name", operator="NotIn", values=("a-left-out",))
+    spaces = namespace("a-left-out", team="x"), namespace("ml", team="x"), namespace("web", team="y")
+    registered = LabelSelector(match_expressions=(outside,))
+    chosen = {"namespaceSelector": {"matchLabels": {"team": "x"}}}
+    policies = policy("a", match=chosen, require={"capacity": ["spot"]}), policy("b", require={"capacity": ["on-demand"]})
+    both = found(*policies, *spaces, registered=registered)
+    assert both["a"].where == "1 namespace with team=x"
+    assert "as in namespace ml" in message_of(both["a"], "Conflicted")
+    both = found(*policies, own("o", "a-left-out", require={"capacity": ["reserved"]}), *spaces[::2], registered=registered)
+    assert both["a"].where == "0 namespaces with team=x"
+    assert not any(message_of(one, "Conflicted") for one in both.values())
+    assert message_of(found(*policies, *spaces[::2])["a"], "Conflicted"), "it does count where the registration has it"

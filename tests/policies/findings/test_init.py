@@ -125,10 +125,21 @@ def test_messages_are_bounded(errors: int) -> None:
 
 
 def test_capped_modes_are_said() -> None:
-    """What Enforce becomes under --max-mode is not what the spec says."""
-    assert (
-        found(policy("p", require={"capacity": ["spot"]}), max_mode="Audit")["p"].what == "require capacity [spot] (as Audit: --max-mode)"
-    )
+    """The status has the mode that acts, and Ready says why it is not that of the spec; a policy that is not capped has neither."""
+    for most, wanted in (("Audit", "Audit"), ("Warn", "Warn"), ("Enforce", "Enforce")):
+        one = found(policy("p", require={"capacity": ["spot"]}), max_mode=most)["p"]
+        ready = condition(one, "Ready")
+        assert ready is not None
+        assert (one.mode, ready.status, ready.reason) == (wanted, "True", "InForce" if most == "Enforce" else "ModeCapped")
+        capped = f"{most}: the server's --max-mode (maxMode of the chart) does not let Enforce act"
+        assert ready.message == ("" if most == "Enforce" else capped)
+    assert found(policy("p", mode="Audit"), max_mode="Warn")["p"].mode == "Audit"
+
+
+def test_an_object_of_which_nothing_acts_has_no_mode() -> None:
+    """A template, and a policy with errors that was never understood."""
+    both = found(template("t"), policy("p", require={"capacity": ["spott"]}))
+    assert [both["t"].mode, both["p"].mode] == [None, None]
 
 
 def test_the_order_of_objects_does_not_show() -> None:

@@ -80,7 +80,7 @@ COUNTED = ("Would Change", "Would Refuse")
 @pytest.mark.parametrize(
     ("kind", "columns"),
     [
-        ("ClusterGPUPolicy", ["Mode", "Accepted", "Conflicted", "Where", *COUNTED, "What", "Age"]),
+        ("ClusterGPUPolicy", ["Mode", "Accepted", "Conflicted", *COUNTED, "Where", "What", "Age"]),
         ("GPUPolicy", ["Mode", "Accepted", "Conflicted", *COUNTED, "What", "Age"]),
         ("GPUNodeTemplate", ["Accepted", "What", "Age"]),
     ],
