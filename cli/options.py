@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from cli.output import stderr
 from policies.state.snapshot import Snapshot
+from policies.state.updater import Options
 from policies.verdict import MODES, Mode
 from webhook.reload.sources import MIG_STRATEGIES, QUEUES, Sources, load, of_a_cluster
 
@@ -37,7 +38,8 @@ def add_snapshot_options(parser: argparse.ArgumentParser) -> None:
     add("--queues", type=names, default=(), metavar="Q,...", help=f"queue systems in use: {', '.join(QUEUES)}")
     help_ = "namespaces of the platform team's operators, whose service accounts make pods of workloads; kube-system always is one"
     add("--platform-namespaces", type=names, default=(), metavar="NS,...", help=help_)
-    add("--max-mode", default="Enforce", metavar="|".join(MODES), help="no policy does more than this; default: Enforce")
+    help_ = "no policy does more than this; default: Enforce, for effective, why, audit and console what the cluster's server has"
+    add("--max-mode", default="", metavar="|".join(MODES), help=help_)
 
 
 def add_cluster_options(parser: argparse.ArgumentParser, *, pods_of_all: bool = False) -> None:
@@ -86,6 +88,12 @@ def as_of_a_cluster(args: argparse.Namespace) -> argparse.Namespace:
     """Return the options; platforms and MIG strategy, unless given, are to be taken from the nodes, as the servers do."""
     sources = of_a_cluster(sources_from(args))
     return argparse.Namespace(**{**vars(args), "platforms": sources.platforms, "mig_strategy": sources.mig_strategy})
+
+
+def say_capped(snapshot: Snapshot, chosen: Options) -> None:
+    """Print that the cluster's server caps the modes of its policies, if it does."""
+    if snapshot.max_mode != chosen.max_mode:
+        stderr.say(f"the server runs with --max-mode {snapshot.max_mode}: no policy does more; --max-mode Enforce shows them as written")
 
 
 def snapshot_from(args: argparse.Namespace, given: Sequence[object] = (), *, all_nodes: bool = False) -> Snapshot:

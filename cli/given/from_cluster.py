@@ -22,6 +22,7 @@ from cluster.watch.kinds import KINDS, Watched
 from policies.catalog import Catalog
 from policies.document import InputError
 from policies.facts.offered_devices import STACKS
+from policies.findings.server_mode import as_served
 from policies.nearest import hint
 from policies.state.objects import Change, Entry, Key
 from policies.state.snapshot import Snapshot
@@ -82,7 +83,7 @@ async def _read(access: Access, namespace: str | None, catalog: Catalog, options
             unread += [kind] if found is None else []
     finally:
         await client.close()
-    update = Updater(catalog, options).apply(changes)
+    update = Updater(catalog, as_served(options, changes)).apply(changes)
     wrong = tuple(entry for key, entry in sorted(update.entries.items()) if entry.understood.errors)
     return FromCluster(snapshot=update.snapshot, namespace=name, not_accepted=wrong, unread=tuple(unread))
 

@@ -11,7 +11,16 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from cli import VERSION
-from cli.options import add_cluster_options, add_mode_option, add_snapshot_options, as_of_a_cluster, in_mode, snapshot_from, sources_from
+from cli.options import (
+    add_cluster_options,
+    add_mode_option,
+    add_snapshot_options,
+    as_of_a_cluster,
+    in_mode,
+    say_capped,
+    snapshot_from,
+    sources_from,
+)
 from cli.output import stderr
 from cli.output.audit import answer, html
 from cli.output.audit.answer import Answer
@@ -22,6 +31,7 @@ from policies.audit.assessment import Assessment
 from policies.audit.ledger import Ledger
 from policies.catalog.prices import Prices, prices
 from policies.document import InputError
+from policies.findings.server_mode import as_served
 from policies.scan.exposure import exposure
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
@@ -107,7 +117,9 @@ def run(args: argparse.Namespace) -> int:
     if args.policies:
         snapshot: Snapshot = snapshot_from(args, found.facts, all_nodes=found.all_nodes)
     elif found.installed:
-        snapshot = Updater(catalog, chosen).apply(found.changes(), all_nodes=found.all_nodes).snapshot
+        served = chosen if args.enforce_preview else as_served(chosen, found.policies)  # a preview is of what policies say
+        snapshot = Updater(catalog, served).apply(found.changes(), all_nodes=found.all_nodes).snapshot
+        say_capped(snapshot, chosen)
     else:
         message = "Berth is not installed there; name policies to audit by: berth audit --policies PATH"
         raise InputError(file="cluster", message=message)

@@ -14,7 +14,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from cli.options import add_cluster_options, add_snapshot_options, as_of_a_cluster, assumed_platforms, snapshot_from, sources_from
+from cli.options import (
+    add_cluster_options,
+    add_snapshot_options,
+    as_of_a_cluster,
+    assumed_platforms,
+    say_capped,
+    snapshot_from,
+    sources_from,
+)
 from cli.output import effective_output, stderr, yaml_writer
 from cli.terminal import screen
 from cli.terminal.printable import json_text
@@ -125,6 +133,7 @@ def _of_cluster(args: argparse.Namespace) -> _Found:
         found = from_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, chosen)
     elif not found.snapshot.placed:
         stderr.say("no node tells the platform: placement is judged and not written; give --platforms")
+    say_capped(found.snapshot, chosen)
     return found.snapshot, found.namespace, found.not_accepted
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.given.asked_cluster import Asked
-from cli.options import add_cluster_options, add_snapshot_options, as_of_a_cluster, snapshot_from, sources_from
+from cli.options import add_cluster_options, add_snapshot_options, as_of_a_cluster, say_capped, snapshot_from, sources_from
 from cli.output import stderr
 from cli.terminal import screen
 from cli.terminal.progress import reading
@@ -23,6 +23,7 @@ from policies.catalog import Catalog
 from policies.catalog.prices import prices
 from policies.document import InputError
 from policies.facts.cluster_facts import KINDS
+from policies.findings.server_mode import as_served
 from policies.scheduling.fleet import Fleet, fleet_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Updater
@@ -112,7 +113,9 @@ def _snapshot(args: argparse.Namespace, asked: Asked, catalog: Catalog, chosen: 
     if args.policies:
         return snapshot_from(args, [one for one in asked.objects.values() if one])
     given = {key_of(one["kind"], one): one for one in _given(args) if one.get("kind") in KINDS and "name" in map_at(one, "metadata")}
-    return Updater(catalog, chosen).apply({**given, **asked.objects}).snapshot
+    snapshot = Updater(catalog, as_served(chosen, asked.objects)).apply({**given, **asked.objects}).snapshot
+    say_capped(snapshot, chosen)
+    return snapshot
 
 
 def _given(args: argparse.Namespace) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from policies.audit.stored_report import StoredReport
 from policies.catalog import Catalog
 from policies.catalog.prices import Prices
 from policies.findings import findings
+from policies.findings.server_mode import as_served
 from policies.patch.json_tree import apply_patch
 from policies.scan.objects_read import Cluster
 from policies.scan.remedies import Remedies
@@ -37,6 +38,8 @@ class Builder:
     def __init__(
         self, catalog: Catalog, options: Options, prices: Prices, recorded: Recorded | None = None, pause: Callable[[], None] = lambda: None
     ) -> None:
+        self._catalog = catalog
+        self._options = options
         self._updater = Updater(catalog, options)
         self._prices = prices
         self._recorded = recorded
@@ -101,6 +104,9 @@ class Builder:
         return same, replace(cluster, pods=held, nodes=nodes)
 
     def _updated(self, objects: Mapping[Key, Change], *, all_nodes: bool) -> Update:
+        served = as_served(self._options, objects)
+        if served != self._updater.options:  # the server's --max-mode was changed
+            self._updater, self._known = Updater(self._catalog, served), {}
         first = not self._known
         changes: dict[Key, Change] = {key: value for key, value in objects.items() if self._known.get(key) != value}
         changes |= dict.fromkeys(self._known.keys() - objects.keys())

@@ -12,6 +12,11 @@ from policies.verdict import Mode
 
 INVALID = "Invalid"
 """The reason of an object with errors in itself."""
+CAPPED = "ModeCapped"
+"""The reason of Ready on a policy of which less acts than it says."""
+ALONE = "NothingOffered"
+"""The reason of a policy that leaves nothing by itself."""
+IN_ENFORCE = "In Enforce: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +36,7 @@ def for_waits(accepted: Condition, compiled: Compiled | None) -> Iterator[Condit
             yield Condition("Ready", "True", "InForce", "")
         else:
             text = f"{compiled.mode}: the server's --max-mode (maxMode of the chart) does not let {compiled.policy.mode} act"
-            yield Condition("Ready", "True", "ModeCapped", text)
+            yield Condition("Ready", "True", CAPPED, text)
         return
     yield Condition("Ready", "False", accepted.reason, accepted.message)
     if accepted.reason == INVALID:
@@ -41,11 +46,6 @@ def for_waits(accepted: Condition, compiled: Compiled | None) -> Iterator[Condit
 def not_conflicted() -> Condition:
     """Return the condition of an object that no other stands against."""
     return Condition("Conflicted", "False", "NoConflict", "")
-
-
-ALONE = "NothingOffered"
-"""The reason of a policy that leaves nothing by itself."""
-IN_ENFORCE = "In Enforce: "
 
 
 def conflicted(reason: str, texts: Sequence[str], mode: Mode) -> Condition:

@@ -36,8 +36,7 @@ AUTO = "auto"
 MOST_SELECTED = 10_000
 """namespaces whose selected policies the next snapshot takes over: as many as one caches; bounds what a caller can fill"""
 _DECISIVE = ("nodepool_grace", "nodepools", "device_classes")
-"""Facts on which any decision may rest: with others, nothing decided before holds. (Claims are in the key of
-what rests on them.)"""
+"""Facts on which any decision may rest: with others, nothing decided before holds. (Claims are in the key of what rests on them.)"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +49,7 @@ class Options:
     """mixed, single or auto"""
     queues: tuple[str, ...] = ()
     max_mode: Mode = "Enforce"
+    follows_server: bool = False  # True if max_mode was not given: commands take that of the server (policies.findings.server_mode)
     console_url: str = ""
     """where answers say that more can be seen; "" if nowhere"""
 

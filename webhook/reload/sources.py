@@ -57,7 +57,8 @@ class Sources:
     """If not given: mixed; in a cluster taken from its nodes."""
     queues: tuple[str, ...] = ()
     platform_namespaces: tuple[str, ...] = ()
-    max_mode: str = "Enforce"
+    max_mode: str = ""
+    """If not given: Enforce; commands that read a cluster take its server's."""
     console_url: str = ""
 
     @property
@@ -139,7 +140,7 @@ def _catalog_and_options(sources: Sources) -> tuple[Catalog, Options, list[Input
     strategy = sources.mig_strategy or "mixed"
     errors = _unknown("--mig-strategy", [strategy], MIG_STRATEGIES)
     errors += _unknown("--queues", sources.queues, QUEUES)
-    errors += _unknown("--max-mode", [sources.max_mode], MODES)
+    errors += _unknown("--max-mode", [sources.max_mode] if sources.max_mode else [], MODES)
     if sources.console_url and not (len(sources.console_url) <= LONGEST_URL and URL.fullmatch(sources.console_url)):
         wanted = f"an address of at most {LONGEST_URL} characters such as https://berth.example.com, without a query"
         errors.append(InputError(file="--console-url", message=f'wants {wanted}; found "{sources.console_url[:LONGEST_URL]}"'))
@@ -150,12 +151,13 @@ def _catalog_and_options(sources: Sources) -> tuple[Catalog, Options, list[Input
     catalog = catalog.trusting((*ALWAYS, *sources.platform_namespaces))
     if sources.platforms != (AUTO,):
         errors += _unknown("--platforms", sources.platforms, catalog.platforms)
-    mode: Mode = next((mode for mode in MODES if mode == sources.max_mode), "Audit")
+    mode: Mode = next((mode for mode in MODES if mode == (sources.max_mode or "Enforce")), "Audit")
     chosen = Options(
         platforms=sources.platforms,
         mig_strategy=strategy,
         queues=sources.queues,
         max_mode=mode,
+        follows_server=not sources.max_mode,
         console_url=sources.console_url.rstrip("/"),
     )
     return catalog, chosen, errors

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from cli.given.from_cluster import default_kubeconfig
+from tests.support.cluster.written_statuses import CAPPED, write_statuses
 from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.controlplane.starting import apply_crds
@@ -233,6 +234,22 @@ def test_a_cluster_says_what_its_files_say(run: Run, cluster: Cluster) -> None:
         code, from_cluster, err = run("-n", namespace, "--platforms", "karpenter-aws", "--kubeconfig", str(cluster.kubeconfig))
         assert (code, err) == (0, "")
         assert from_cluster == from_files
+
+
+def test_with_the_brake_on_the_mode_that_acts_is_shown(run: Run, cluster: Cluster) -> None:
+    """As the statuses of the policies have it, with a line on what caps them."""
+    words = ("-n", "research", "--platforms", "karpenter-aws", "--kubeconfig", str(cluster.kubeconfig))
+    _, enforced, _ = run(*words)
+    write_statuses(cluster, "Audit")
+    try:
+        code, out, err = run(*words)
+        assert (code, err) == (0, CAPPED)
+        assert "Audit (--max-mode; says Enforce)" in sections(out)["in force"]
+        assert "require" not in sections(out)
+        assert run(*words, "--max-mode", "Enforce") == (0, enforced, "")
+    finally:
+        write_statuses(cluster, "Enforce")
+    assert run(*words) == (0, enforced, "")
 
 
 def test_an_unknown_namespace_of_a_cluster(run: Run, cluster: Cluster) -> None:

@@ -17,6 +17,7 @@ from policies.state.updater import Options as Chosen
 from policies.state.updater import Updater
 from tests.cli.inspect.test_effective import somebody
 from tests.e2e.scheduling.nodes_as_objects import made
+from tests.support.cluster.written_statuses import CAPPED, write_statuses
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster.controlplane.cluster import Cluster, Options
 from tests.testcluster.controlplane.starting import apply_crds
@@ -163,6 +164,21 @@ def test_refused_pods(typed: Run) -> None:
     assert "  ClusterGPUPolicy/few" in out
     assert "    BERTH-111: the pod asks for 32 GPUs, more than the 4 allowed here\n" in out
     assert "    fix: ask for at most 4, or split the work over more pods\n" in out
+
+
+def test_with_the_brake_on_no_policy_denies_anything(typed: Run, place: Cluster) -> None:
+    """The mode that acts is that of the server, which its statuses show; --max-mode shows the policies as they are written."""
+    write_statuses(place, "Audit")
+    try:
+        code, out, err = typed("deploy/huge")
+        assert (code, err) == (0, CAPPED)
+        assert "No policy of Berth that is known here refuses its pods" in out, "the quota does"
+        assert "BERTH-111" not in out
+        code, out, err = typed("deploy/huge", "--max-mode", "Enforce")
+        assert (code, err) == (0, "")
+        assert "    BERTH-111: the pod asks for 32 GPUs, more than the 4 allowed here\n" in out
+    finally:
+        write_statuses(place, "Enforce")
 
 
 def test_an_admitted_pod(typed: Run) -> None:

@@ -82,13 +82,13 @@ def test_the_mode_that_acts_is_shown_and_left_out_namespaces_are_not_counted(pla
     """Under --max-mode Audit ``kubectl get gpu`` says Audit, and Ready why; namespaces are those of the registration's selector."""
     selector = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["left-out"]}]}
     rule = {"apiGroups": ["berth.dev"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["nothing"]}
-    webhook = {
+    webhook: Raw = {
         "name": "mutate.pods.berth.dev", "clientConfig": {"url": "https://127.0.0.1:1/mutate"}, "rules": [rule], "sideEffects": "None",
         "admissionReviewVersions": ["v1"], "failurePolicy": "Ignore", "namespaceSelector": selector,
     }  # fmt: skip
     version, kind = "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"
-    registration = {"apiVersion": version, "kind": kind, "metadata": {"name": REGISTRATION}, "webhooks": [webhook]}
-    namespaces = [
+    registration: Raw = {"apiVersion": version, "kind": kind, "metadata": {"name": REGISTRATION}, "webhooks": [webhook]}
+    namespaces: list[Raw] = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"team": "x"}}} for name in ("left-out", "sent")
     ]
     for one in (*namespaces, registration):

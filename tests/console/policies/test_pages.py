@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,8 +13,10 @@ from policies.explain.effective import effective
 from policies.explain.effective_probe import Kind
 from policies.policy import API_VERSION
 from tests.support.console.asked import asked
-from tests.support.console.worlds import world
+from tests.support.console.worlds import OPTIONS, world
 from tests.support.recorded import eks
+
+BRAKED = replace(OPTIONS, max_mode="Audit")
 
 
 def policy(name: str, **spec: Any) -> dict[str, Any]:
@@ -47,6 +50,18 @@ def test_what_is_amiss_comes_first() -> None:
     one = html.unescape(asked(found, "/policies/one", name="ClusterGPUPolicy/b-wrong").text)
     assert "It is not accepted" in one
     assert "it does not act" in one
+
+
+def test_with_the_brake_on_every_page_says_what_acts() -> None:
+    """The mode that acts in the list and on the page of a policy, with the reason of Ready; the foot of each page names the cap."""
+    found = world(eks.objects(), [policy("strict", mode="Enforce", require={"gpusPerPod": {"max": 1}})], options=BRAKED)
+    pages: list[tuple[str, dict[str, Any]]] = [("/policies", {}), ("/policies/one", {"name": "ClusterGPUPolicy/strict"})]
+    for path, fields in pages:
+        text = html.unescape(asked(found, path, **fields).text)
+        assert "No policy does more than Audit" in text
+        assert ">Enforce<" not in text
+    assert "the server's --max-mode (maxMode of the chart) does not let Enforce act" in text
+    assert "No policy does more" not in asked(world(eks.objects()), "/policies").text
 
 
 def test_a_namespace_shows_what_acts() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -110,3 +111,14 @@ def test_what_is_as_it_was_is_held_once() -> None:
     assert [*map(id, one.nodes)] == [*map(id, other.nodes)]
     others = changed(copy.deepcopy(objects), Random(3))
     assert told(built(builder, others, library)) == told(built(new(), others, library))
+
+
+def test_a_world_follows_the_mode_of_the_server() -> None:
+    """A console that is not told --max-mode takes what the statuses show: with the brake on, no policy does more than Audit."""
+    builder = Builder(catalog(), replace(OPTIONS, follows_server=True), prices(catalog()))
+    policies = [{**one, "spec": {**one["spec"], "mode": "Enforce"}} for one in policies_of([LIBRARY], catalog())]
+    status = {"mode": "Audit", "conditions": [{"type": "Ready", "status": "True", "reason": "ModeCapped"}]}
+    braked = [{**policies[0], "status": status}, *policies[1:]]
+    for ours, mode in ((policies, "Enforce"), (braked, "Audit"), (policies, "Enforce")):
+        world = built(builder, list(eks.objects()), ours)
+        assert (world.snapshot.max_mode, set(world.modes.values())) == (mode, {mode})

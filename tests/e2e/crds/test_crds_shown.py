@@ -109,14 +109,14 @@ def test_kubectl_get_gpu_says_what_is_enforced_where(cluster: Cluster, stored: d
         mode = {"GPUPolicy": {"mode": "Audit"}, "ClusterGPUPolicy": {"mode": "Audit"}}.get(value["kind"], {})
         status = {"conditions": conditions, **mode, "where": "all namespaces", "what": "require nothing", "observedGeneration": 1}
         cluster.api.patch(value, {"status": status}, subresource="status")
-    short = [flat(line).rpartition(" ")[0] for line in kubectl(cluster, "get", "gpu", "-A").stdout.splitlines()]
+    narrow = [flat(line).rpartition(" ")[0] for line in kubectl(cluster, "get", "gpu", "-A").stdout.splitlines()]
     assert {
         "NAME MODE ACCEPTED CONFLICTED WOULD CHANGE WOULD REFUSE",
         "NAMESPACE NAME MODE ACCEPTED CONFLICTED WOULD CHANGE WOULD REFUSE",
         "NAME ACCEPTED",
         "clustergpupolicy.berth.dev/crds-clustergpupolicy Audit True False",
         "gpunodetemplate.berth.dev/crds-gpunodetemplate True",
-    } <= set(short), "MODE is what acts: the spec of the first says Warn"
+    } <= set(narrow), "MODE is what acts: the spec of the first says Warn"
     listed = kubectl(cluster, "get", "gpu", "-A", "-o", "wide").stdout
     rows = [line.rpartition(" ")[0] for line in map(flat, listed.splitlines())]
     assert {

@@ -1,0 +1,29 @@
+"""Statuses in a cluster as a server writes them, without one."""
+
+from __future__ import annotations
+
+from cluster.status.patch import patch
+from policies.findings import findings
+from policies.policy import API_VERSION
+from policies.state.objects import Change, Key
+from policies.state.updater import Options, Updater
+from policies.verdict import Mode
+from tests.support.generators.random_worlds import catalog
+from tests.testcluster.controlplane.cluster import Cluster
+
+CAPPED = "berth: the server runs with --max-mode Audit: no policy does more; --max-mode Enforce shows them as written\n"
+"""What commands say of a server with the brake on."""
+
+
+def write_statuses(cluster: Cluster, max_mode: Mode) -> None:
+    """Those that a server with this --max-mode writes."""
+    objects: dict[Key, Change] = {}
+    for kind in ("ClusterGPUPolicy", "GPUPolicy"):
+        for one in cluster.api.list(API_VERSION, kind):
+            metadata = one["metadata"]
+            objects[kind, metadata.get("namespace", ""), metadata["name"]] = {**one, "apiVersion": API_VERSION, "kind": kind}
+    lived = Updater(catalog(), Options(platforms=("karpenter-aws",), max_mode=max_mode)).apply(objects)
+    for key, finding in findings(lived.snapshot, lived.entries, {}).items():
+        value = dict(objects[key] or {})
+        change = patch(finding, value.get("status") or {}, value["metadata"]["resourceVersion"])
+        cluster.api.patch(value, change, subresource="status")
