@@ -30,4 +30,6 @@ def test_what_to_do_next_is_said(options: list[str], wanted: str) -> None:
     said = notes(*options)
     assert wanted in said
     assert BRAKE in said
+    assert all(f"upgrade gpus CHART --reset-then-reuse-values --set maxMode={mode}\n" in said for mode in ("Audit", "Enforce"))
+    assert "kubectl get cgpup,gpup,gpunt -A" in said, "a category fails until kubectl has discovered the kinds"
     assert "deployment/gpus-berth" in said

@@ -172,6 +172,58 @@ def test_an_installation_comes_changes_and_goes(own: Cluster, neighbours: None, 
     release(own, "uninstall", "berth")
 
 
+@pytest.mark.parametrize("way", [(), ("--server-side=false",)], ids=["server-side apply", "as Helm 3 does"])
+def test_a_patched_policy_does_not_stop_the_brake(own: Cluster, neighbours: None, way: tuple[str, ...]) -> None:
+    """`--set maxMode=Audit` goes through and leaves what was patched. The way back does too, with the mode that was patched; without it
+    Helm 4 reports the conflict once the replicas have Enforce, and the policy stays as it was patched."""
+    chart = ("berth", str(CHART), *way)
+    release(own, "install", *chart, "--create-namespace", "--take-ownership", "--set=library.policies={berth-default}")
+    try:
+        release(own, "upgrade", *chart, "--reset-then-reuse-values", "--set=library.modes.berth-default=Enforce")
+        for change in ({"mode": "Audit"}, {"default": {"gracePeriod": "77s"}}):
+            patched = own.kubectl("patch", "clustergpupolicy", "berth-default", "--type=merge", f"--patch={json.dumps({'spec': change})}")
+            subprocess.run(patched, capture_output=True, check=True)
+        release(own, "upgrade", *chart, "--reset-then-reuse-values", "--set=maxMode=Audit")
+        assert "--max-mode=Audit" in arguments(own)
+        assert (spec(own)["mode"], spec(own)["default"]["gracePeriod"]) == ("Audit", "77s")
+        if not way:
+            with pytest.raises(HelmRefused, match=r'conflict with "kubectl-patch"'):
+                release(own, "upgrade", *chart, "--reset-then-reuse-values", "--set=maxMode=Enforce")
+            assert ("--max-mode=Enforce" in arguments(own), spec(own)["mode"]) == (True, "Audit")
+        release(own, "upgrade", *chart, "--reset-then-reuse-values", "--set=maxMode=Enforce,library.modes.berth-default=Audit")
+        assert "--max-mode=Enforce" in arguments(own)
+        assert (spec(own)["mode"], spec(own)["default"]["gracePeriod"]) == ("Audit", "77s")
+    finally:
+        release(own, "uninstall", "berth")
+
+
+def test_under_the_brake_the_release_still_writes_its_own_policies(own: Cluster, neighbours: None) -> None:
+    """One that nobody else wrote into has the mode and the content of the release."""
+    release(own, "install", "berth", str(CHART), "--create-namespace", "--take-ownership", "--set=library.policies={berth-default}")
+    try:
+        command = ("upgrade", "berth", str(CHART), "--reset-then-reuse-values", "--set=maxMode=Audit")
+        release(own, *command, "--set=library.modes.berth-default=Warn")
+        assert spec(own)["mode"] == "Warn"
+    finally:
+        release(own, "uninstall", "berth")
+
+
+def spec(cluster: Cluster) -> Raw:
+    """Of the policy of the library."""
+    found = cluster.api.get("berth.dev/v1alpha1", "ClusterGPUPolicy", "berth-default")
+    assert found is not None
+    value: Raw = found["spec"]
+    return value
+
+
+def arguments(cluster: Cluster) -> list[str]:
+    """Of a replica."""
+    found = cluster.api.get("apps/v1", "Deployment", "berth", SYSTEM)
+    assert found is not None
+    value: list[str] = found["spec"]["template"]["spec"]["containers"][0]["args"]
+    return value
+
+
 def test_an_entry_that_is_new_can_be_rolled_back(own: Cluster, neighbours: None, tmp_path: Path) -> None:
     """Not by server-side apply, for Berth owns its caBundle: Helm says so, and the newer one is back with a rollback to it. Then, or at
     once, `--server-side=false` does it, as docs/installing.md says."""

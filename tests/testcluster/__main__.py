@@ -185,7 +185,7 @@ def _tell(cluster: Cluster, folder: Path) -> None:
     if shutil.which("kubectl") is None:
         lines.append(f"export PATH=$PATH:{folder}   # there is no kubectl here: this is one")
     lines += [f"kubectl apply -n {WITHOUT} -f docs/examples/train.yaml", "kubectl apply -f docs/examples/train.yaml"]
-    lines += ["kubectl get pods -A -o wide --watch", "kubectl get gpu -A", "kubectl apply -f docs/examples/checkpoints.yaml"]
+    lines += ["kubectl get pods -A -o wide --watch", "kubectl get cgpup,gpup,gpunt -A", "kubectl apply -f docs/examples/checkpoints.yaml"]
     print("\nIn another terminal:\n\n  " + "\n  ".join(lines))
     print(f"\nLogs: {cluster.folder}. Stays until Ctrl-C; each line below is a decision of Berth.\n", flush=True)
 

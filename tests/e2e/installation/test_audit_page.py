@@ -91,6 +91,7 @@ PROMISED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("helm upgrade", (r"in mode Audit, berth-default in Audit\.",)),
     ("kubectl patch", (r"at-most-eight patched",)),
     ("helm upgrade", (r"STATUS: deployed",)),
+    ("helm upgrade", (r"STATUS: deployed",)),
 )
 """The beginning of each command of the page, in order, and what its output has."""
 

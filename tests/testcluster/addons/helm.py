@@ -25,7 +25,7 @@ def helm(*words: str, kubeconfig: Path | None = None) -> str:
     """What it prints. Raises HelmRefused, and NoProgram. Nothing of whoever runs the tests is read or written."""
     program = programs.path("helm")
     with tempfile.TemporaryDirectory() as home:
-        own = {f"HELM_{name}_HOME": f"{home}/{name}" for name in ("CACHE", "CONFIG", "DATA")}
+        own = {f"HELM_{name}_HOME": f"{home}/{name}" for name in ("CACHE", "CONFIG", "DATA")} | {"KUBECACHEDIR": f"{home}/kube"}
         environment = {**os.environ, **own, "KUBECONFIG": str(kubeconfig or f"{home}/none")}
         done = subprocess.run([program, *words], env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
     if done.returncode != 0:
