@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -170,6 +171,40 @@ def test_an_installation_comes_changes_and_goes(own: Cluster, neighbours: None, 
     assert left(own) == set()
     release(own, "install", "berth", str(CHART))
     release(own, "uninstall", "berth")
+
+
+def shows(replica: Berth, metric: str, value: float) -> bool:
+    """Whether a metric of a replica has this value."""
+    return replica.metric(metric) == value
+
+
+def test_a_registration_that_is_gone_is_told(own: Cluster, neighbours: None) -> None:
+    """By /readyz, which stays 200, by metrics that are 0, and by one line of the log, and another one when it is back; so is one half."""
+    release(own, "install", "berth", str(CHART), "--create-namespace", "--take-ownership")
+    replica = beside(own)
+    kinds = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+    try:
+        for gone in (kinds, kinds[1:]):
+            own.wait_for(lambda: published(own) and replica.metric("berth_ca_trusted") == 1, "the CA to be published")
+            own.wait_for(lambda: replica.metric("berth_registered") == 1, "the registration to be seen")
+            for kind in gone:
+                own.api.delete({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": NAME}})
+            own.wait_for(lambda: replica.metric("berth_registered") == 0, "the registration to be missed")
+            page = replica.page("/readyz")
+            [line] = [line for line in page.body.decode().splitlines() if "registration: " in line]
+            assert (page.status, line.startswith("[!] registration: ")) == (200, True)
+            assert all(f"{kind}/{NAME}" in line for kind in gone)
+            assert replica.metric("berth_registration_current") == 0
+            trusted = partial(shows, replica, "berth_ca_trusted", gone != kinds)
+            own.wait_for(trusted, "what is left of the registration to trust the CA, or nobody")
+            assert replica.events("registration_missing")[-1]["names"] == [f"{kind}/{NAME}" for kind in gone]
+            release(own, "upgrade", "berth", str(CHART), "--reset-then-reuse-values")
+            own.wait_for(lambda: replica.page("/readyz").body.decode().count("[+] registration: ") == 1, "the registration to be back")
+        missing, back = replica.events("registration_missing"), replica.events("registration_back")
+        assert [len(missing), len(back)] == [2, 2]
+    finally:
+        own.processes.end(replica.process)
+        release(own, "uninstall", "berth")
 
 
 @pytest.mark.parametrize("way", [(), ("--server-side=false",)], ids=["server-side apply", "as Helm 3 does"])
