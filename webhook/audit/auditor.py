@@ -35,6 +35,7 @@ from policies.catalog import Catalog
 from policies.catalog.prices import Prices
 from policies.state.objects import Entry, Key
 from policies.state.updater import Options, Update, Updater
+from webhook import memory
 from webhook.audit.custom_kinds import LONGER, CustomKinds
 from webhook.reload.batches import AGAIN, Batches
 from webhook.reload.changed_files import beside
@@ -180,6 +181,7 @@ class Auditor:
         if not self.settled_once:
             self.settled_once = True
             log.write("audited", pods=len(self.inventory.ledger.pods))
+            memory.trim()
         self._judged.set()
 
     def _judge_again(self, keys: Iterable[PodKey]) -> None:

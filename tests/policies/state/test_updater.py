@@ -23,6 +23,7 @@ from policies.state.objects import Change, Entry, Key
 from policies.state.own_policies import MOST_OWN, MOST_OWN_TOLERATIONS
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Options, Update, Updater
+from policies.values.untyped import UNREAD
 from policies.verdict import Verdict
 from tests.support.counts import count
 from tests.support.generators import random_changes, random_worlds
@@ -491,6 +492,39 @@ def test_what_is_right_acts_whatever_its_status_is(status: Any) -> None:
     value: Any = next(iter(cluster_policy(SPOT).values()))
     lived = new_updater().apply({KEY: {**value, "status": status}})
     assert (requires(lived), entry(lived).stale) == (("spot",), False)
+
+
+UNREAD_WHY = "larger than the 64 KiB that Berth keeps of one object"
+
+
+def test_what_is_too_large_acts_on_as_it_was() -> None:
+    """A policy of which only the name is kept has an error that says why, and its last good form acts, as far as there is one."""
+    followed = new_updater()
+    followed.apply(cluster_policy(SPOT, version=1))
+    for uid, acts in (("u", True), ("other", False)):
+        batch = cluster_policy(None, uid=uid, version=2)
+        lived = followed.apply({key: {**value, UNREAD: UNREAD_WHY} for key, value in batch.items() if value is not None})
+        (entry,) = lived.entries.values()
+        assert entry.understood.errors == (f"spec: is {UNREAD_WHY}; shorten it, or remove policies that nobody needs",)
+        assert (entry.stale, len(lived.snapshot.policies)) == (acts, int(acts))
+
+
+@pytest.mark.parametrize(
+    ("require", "code"), [({"gpusPerPod": {"max": 8}}, "BERTH-118"), ({"families": {"in": ["hopper"]}}, "BERTH-126"), (None, "")]
+)
+def test_of_a_claim_that_is_too_large_the_worst_is_assumed(require: Any, code: str) -> None:
+    """Its pod is denied where a policy requires something of devices, with what to do; without one it is admitted."""
+    followed = new_updater()
+    claim: Raw = {"metadata": {"name": "big", "namespace": "team-a", "uid": "u"}, "spec": None, UNREAD: UNREAD_WHY}
+    policy = cluster_policy({"mode": "Enforce", "require": require}) if require else {}
+    snapshot = followed.apply({("ResourceClaim", "team-a", "big"): claim, **policy}).snapshot
+    container = {"name": "c", "resources": {"claims": [{"name": "gpu"}]}}
+    pod = {"spec": {"resourceClaims": [{"name": "gpu", "resourceClaimName": "big"}], "containers": [container]}}
+    verdict = evaluate(Request(namespace="team-a", user="", pod=pod, phase="validate"), snapshot.facts_for("team-a"))
+    assert [violation.code for violation in verdict.violations] == ([code] if code else [])
+    for violation in verdict.violations:
+        assert 'ResourceClaim "big" is too large, or one of too many, for Berth to keep' in str(violation)
+        assert "write it shorter, or delete claims of the namespace that nobody needs" in str(violation)
 
 
 def test_a_template_too_acts_in_its_last_good_form() -> None:
