@@ -87,14 +87,21 @@ def of_one_piece(variant: Variant) -> None:
 def test_a_replica_has_as_few_rights_on_its_node_as_can_be(name: str) -> None:
     """What the level `restricted` of Pod Security asks for, of every container that the chart starts."""
     specs = [pod(VARIANTS[name].objects()), *(one["spec"] for one in of_kind(VARIANTS[name].objects(), "Pod"))]
+    user = {} if name == "OpenShift" else {"runAsUser": 65532}
     for spec in specs:
-        assert (
-            spec["securityContext"].items()
-            >= {"runAsNonRoot": True, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}}.items()
-        )
+        assert spec["securityContext"].items() >= {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}, **user}.items()
         for one in spec["containers"]:
             wanted = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
             assert one["securityContext"] == wanted
+
+
+def test_openshift_chooses_the_users() -> None:
+    """With `null` for user and group no pod names one, so that the security context constraint `restricted-v2` admits it."""
+    objects = VARIANTS["OpenShift"].objects()
+    specs = [one["spec"]["template"]["spec"] for one in of_kind(objects, "Deployment")] + [one["spec"] for one in of_kind(objects, "Pod")]
+    contexts = [part.get("securityContext", {}) for spec in specs for part in (spec, *spec["containers"])]
+    assert len(specs) == 4
+    assert not {"runAsUser", "runAsGroup", "fsGroup", "supplementalGroups"} & {key for context in contexts for key in context}
 
 
 @pytest.mark.parametrize(("lame_duck", "drain"), [(10, 30), (0, 1), (60, 300)])

@@ -112,6 +112,7 @@ VARIANTS = {
             "networkPolicy": {"enabled": True, "consoleFrom": [{"podSelector": {"matchLabels": {"app": "ingress"}}}]},
         }
     ),
+    "OpenShift": Variant(values={"podSecurityContext": {"runAsUser": None, "runAsGroup": None}, "console": {"enabled": True}}),
     "open network": Variant(values={"networkPolicy": {"enabled": True}}),
     "autoscaling": Variant(
         values={
