@@ -25,6 +25,7 @@ from policies.state.snapshot import Snapshot
 from webhook import health, memory
 from webhook.admission.app import App, Replica, starlette_of
 from webhook.process import bound, cannot_start, logging, on_signals, yield_often
+from webhook.registration_rules import keep_rules
 from webhook.reload.condition import Condition
 from webhook.reload.file_watcher import CertificateWatcher, PolicyFileWatcher, every_second
 from webhook.reload.shared_certificate import CaCollector, SharedCertificate
@@ -73,7 +74,7 @@ class Process:
         callers = read_callers(settings.client_ca) if settings.client_ca else ""
         self._client_names = frozenset(settings.client_names)
         self._certificate = CertificateWatcher(source, self._condition, callers)
-        self._from_files = settings.cluster is None
+        self._cluster = settings.cluster
         self._policies = _policies(settings, self._condition)
         self._addresses = {  # taken now: a closed listener has none
             "url": url("https", settings.host, self._listener.getsockname()[1]),
@@ -92,8 +93,9 @@ class Process:
         log.write("listening", **self._addresses)
         policies = asyncio.create_task(self._follow_policies())
         others: list[asyncio.Task[Any]] = [asyncio.create_task(stop.wait()), asyncio.create_task(every_second(self._certificate.look))]
-        if self._shared is not None:
+        if self._shared is not None and self._cluster is not None:
             others.append(asyncio.create_task(self._shared.run(), name="certificates"))
+            others.append(asyncio.create_task(keep_rules(self._cluster, self._shared), name="registration"))
         await asyncio.wait([policies, *others], return_when=asyncio.FIRST_COMPLETED)
         code = policies.result() if policies.done() else await self._be_a_lame_duck(at_once)
         await calls.stop(self._limits.drain)
@@ -141,7 +143,7 @@ class Process:
         number = len(snapshot.policies)
         log.write("serving", **self._addresses, policies=number, maxMode=snapshot.max_mode)
         if not snapshot.placed:
-            why = "no --platforms" if self._from_files else "no node or NodePool tells who makes GPU nodes here; --platforms can"
+            why = "no --platforms" if self._cluster is None else "no node or NodePool tells who makes GPU nodes here; --platforms can"
             log.write("policies_warning", "warning", text=f"{why}: placement is judged for contradictions, not written")
         if sys.stdout is not None and sys.stdout.isatty():
             at = self._addresses

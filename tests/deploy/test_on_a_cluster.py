@@ -16,19 +16,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from registration.configurations import NAME
+from tests.deploy.releases import ENDPOINTS, SYSTEM, accepted, beside, certificates_version, entries, published, release
 from tests.deploy.rendering import Raw, of_kind
 from tests.deploy.variants import VARIANTS
 from tests.testcluster import go_build
-from tests.testcluster.addons.berth import COMMAND, PROBE, ROOT, Berth, listening
-from tests.testcluster.addons.helm import CHART, HelmRefused, helm
-from tests.testcluster.addons.installed import token, write_kubeconfig
+from tests.testcluster.addons.helm import CHART, HelmRefused
 from tests.testcluster.controlplane.cluster import Cluster
 from tests.testcluster.controlplane.starting import apply_crds
-from tests.testcluster.fixtures import control_plane
 from tests.testcluster.programs import MODULES
 
-SYSTEM = "berth-system"
 NEIGHBOURS = {
     "github.com/cert-manager/cert-manager": ("deploy/crds", "cert-manager.io_certificates.yaml"),
     "github.com/prometheus-operator/prometheus-operator": (
@@ -42,53 +38,6 @@ NEIGHBOURS = {
 PLAIN: Raw = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "plain"}, "spec": {"containers": [{"name": "c", "image": "c:1"}]}}
 EVERYWHERE = ("default", "kube-root-ca.crt")
 """Of every namespace: its account, and the ConfigMap of its CA."""
-
-
-@pytest.fixture(scope="module")
-def own(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """A cluster of its own: a registration without a Service behind it keeps GPU pods waiting everywhere."""
-    with control_plane(request.session) as cluster:
-        yield cluster
-
-
-def release(cluster: Cluster, *words: str) -> str:
-    """Helm, on that cluster."""
-    return helm(*words, f"--namespace={SYSTEM}", kubeconfig=cluster.kubeconfig)
-
-
-def accepted(cluster: Cluster, namespace: str) -> bool:
-    """Whether a GPU pod can be created."""
-    return cluster.api.try_create(PROBE, namespace, dry_run=True).ok
-
-
-def entries(cluster: Cluster) -> list[Raw]:
-    """Of both configurations."""
-    found = [cluster.api.get("admissionregistration.k8s.io/v1", f"{kind}WebhookConfiguration", NAME) for kind in ("Mutating", "Validating")]
-    return [entry for one in found if one is not None for entry in one["webhooks"]]
-
-
-def published(cluster: Cluster) -> bool:
-    """Whether Berth has told every entry of its CA."""
-    found = entries(cluster)
-    return bool(found) and all(entry["clientConfig"].get("caBundle") for entry in found)
-
-
-def certificates_version(cluster: Cluster) -> str:
-    """Return the resourceVersion of Berth's Secret of certificates."""
-    secret = cluster.api.get("v1", "Secret", "berth-certificates", SYSTEM)
-    assert secret is not None
-    version: str = secret["metadata"]["resourceVersion"]
-    return version
-
-
-def beside(cluster: Cluster) -> Berth:
-    """A replica with the rights that the chart gives."""
-    file = cluster.folder / "of-the-chart.kubeconfig"
-    write_kubeconfig(file, cluster, token(cluster))
-    shared = ["--cert-secret", f"{SYSTEM}/berth-certificates", "--names", f"berth.{SYSTEM}.svc", "--lame-duck", "0"]
-    where = ["--kubeconfig", str(file), "--listen", "127.0.0.1:0", "--health", "127.0.0.1:0"]
-    process = cluster.processes.start("berth-of-the-chart", [*COMMAND, "serve", *where, *shared], {"PYTHONPATH": str(ROOT)})
-    return listening(cluster, "of-the-chart", process)
 
 
 def left(cluster: Cluster) -> set[str]:
@@ -142,15 +91,18 @@ def test_the_api_server_understands_every_field(own: Cluster, neighbours: None, 
 
 
 def test_an_installation_comes_changes_and_goes(own: Cluster, neighbours: None, tmp_path: Path) -> None:
-    """Upgrades and rollbacks leave Berth's CA in place; after the end nothing waits for Berth, and nothing of it is left but its kinds."""
+    """GPU pods wait from the first ready replica on. Upgrades and rollbacks leave Berth's CA and the rules in place; after the end nothing
+    waits for Berth, and nothing of it is left but its kinds."""
     ours = [file.stem.replace("berth.dev_", "") + ".berth.dev" for file in (CHART / "files" / "crds").iterdir()]
     subprocess.run(own.kubectl("delete", "crd", *ours), capture_output=True, check=True)  # as on a cluster that never had Berth
     assert accepted(own, "default")
     release(own, "install", "berth", str(CHART), "--create-namespace")
-    own.wait_for(lambda: not accepted(own, "default"), "the registration to be in force")
-    assert own.api.try_create(PLAIN, "default", dry_run=True).ok
     replica = beside(own)
     own.wait_for(lambda: published(own) and replica.page("/readyz").status == 200, "the CA to be published")
+    assert accepted(own, "default")
+    own.api.create(ENDPOINTS)
+    own.wait_for(lambda: not accepted(own, "default"), "the registration to be in effect")
+    assert own.api.try_create(PLAIN, "default", dry_run=True).ok
     bundles = {entry["clientConfig"]["caBundle"] for entry in entries(own)}
 
     release(own, "upgrade", "berth", str(CHART), *values_of("policies", tmp_path))
@@ -160,6 +112,7 @@ def test_an_installation_comes_changes_and_goes(own: Cluster, neighbours: None, 
     release(own, "upgrade", "berth", str(CHART), *values_of("registration", tmp_path))
     release(own, "rollback", "berth", "1")
     assert {entry["clientConfig"]["caBundle"] for entry in entries(own)} == bundles
+    own.wait_for(lambda: all(entry.get("rules") for entry in entries(own) if ".claims.berth" not in entry["name"]), "the rules to be back")
     assert replica.events("ca_bundle_contested") == []
     certificates = own.api.get("v1", "Secret", "berth-certificates", SYSTEM)
     assert certificates is not None
@@ -168,6 +121,7 @@ def test_an_installation_comes_changes_and_goes(own: Cluster, neighbours: None, 
     release(own, "uninstall", "berth")
     own.wait_for(lambda: accepted(own, "default"), "the registration to be gone")
     own.processes.end(replica.process)
+    own.api.delete(ENDPOINTS)
     assert left(own) == set()
     release(own, "install", "berth", str(CHART))
     release(own, "uninstall", "berth")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 import yaml
 
 from cli.main import main
+from cluster.webhook_rules import ANNOTATION
 from registration.configurations import CLAIMS_CHOSEN, FIRST_NAME, NAMES_CHOSEN, Service, first, manifests
 from registration.entries import ALWAYS, CLAIMS, Chosen, Claims
 from tests.deploy.rendering import Raw, rendered
@@ -39,7 +41,16 @@ def configurations(values: Raw | None = None, **where: str) -> list[Raw]:
 
 
 def entries(found: list[Raw]) -> dict[str, Raw]:
-    return {entry["name"]: entry for one in found for entry in one["webhooks"]}
+    """By name, as they are once a replica has put their rules into effect."""
+    return {entry["name"]: entry for one in map(in_effect, found) for entry in one["webhooks"]}
+
+
+def in_effect(one: Raw) -> Raw:
+    """Return a configuration with the rules of its annotation in its entries."""
+    annotations = dict(one["metadata"]["annotations"])
+    rules = json.loads(annotations.pop(ANNOTATION, "{}"))
+    webhooks = [{**entry, **({"rules": rules[entry["name"]]} if entry["name"] in rules else {})} for entry in one["webhooks"]]
+    return {**one, "metadata": {**one["metadata"], "annotations": annotations}, "webhooks": webhooks}
 
 
 def excluded(entry: Raw) -> list[str]:
@@ -53,14 +64,14 @@ def test_by_default_it_is_what_berth_webhooks_prints() -> None:
     wanted = entries(list(printed))
     assert {name: entry for name, entry in entries(found).items() if name in wanted} == wanted
     assert set(entries(found)) - set(wanted) == IDLE
-    assert [one["metadata"]["annotations"] for one in found] == [one["metadata"]["annotations"] for one in printed]
+    assert [in_effect(one)["metadata"]["annotations"] for one in found] == [one["metadata"]["annotations"] for one in printed]
 
 
 def test_claims_at_ignore_are_what_berth_webhooks_prints() -> None:
     """With the annotation by which a replica checks it."""
     found, printed = configurations({"registration": {"claims": "Ignore"}}), manifests(catalog(), Service(), None, Chosen(claims="Ignore"))
-    assert [one["webhooks"] for one in found] == [one["webhooks"] for one in printed]
-    assert [one["metadata"]["annotations"] for one in found] == [one["metadata"]["annotations"] for one in printed]
+    assert [in_effect(one)["webhooks"] for one in found] == [one["webhooks"] for one in printed]
+    assert [in_effect(one)["metadata"]["annotations"] for one in found] == [one["metadata"]["annotations"] for one in printed]
 
 
 def test_without_claims_an_entry_stays_that_is_never_called() -> None:
@@ -70,8 +81,7 @@ def test_without_claims_an_entry_stays_that_is_never_called() -> None:
     assert {name: entry for name, entry in entries(found).items() if name in wanted} == wanted
     idle = [entry for name, entry in entries(found).items() if name not in wanted]
     assert {entry["name"] for entry in idle} == {name for name in RELEASED if ".claims" in name}
-    assert {(rule["apiGroups"][0], rule["resources"][0]) for entry in idle for rule in entry["rules"]} == {("berth.dev", "nothing")}
-    assert all("matchConditions" not in entry and entry["failurePolicy"] == "Ignore" for entry in idle)
+    assert all(not {"rules", "matchConditions"} & set(entry) and entry["failurePolicy"] == "Ignore" for entry in idle)
     assert {one["metadata"]["annotations"][CLAIMS_CHOSEN] for one in found} == {"Off"}
 
 
@@ -83,7 +93,7 @@ def test_with_queues_it_is_what_berth_webhooks_prints(claims: Claims) -> None:
     printed = [*manifests(catalog(), Service(), None, chosen), *filter(None, [first(catalog(), Service(), None, chosen)])]
     assert _by_name(found).keys() == _by_name(printed).keys() > {("MutatingWebhookConfiguration", FIRST_NAME)}
     for name, one in _by_name(printed).items():
-        assert _by_name(found)[name]["metadata"]["annotations"] == one["metadata"]["annotations"]
+        assert in_effect(_by_name(found)[name])["metadata"]["annotations"] == one["metadata"]["annotations"]
     wanted, made = entries(printed), entries(found)
     assert {name: entry for name, entry in made.items() if name in wanted} == wanted
     assert {name for name in made if name not in wanted} == {
@@ -105,6 +115,12 @@ def test_without_queues_no_workload_is_labelled() -> None:
 def test_no_entry_of_an_earlier_version_is_gone(values: Raw | None) -> None:
     """An upgrade by server-side apply would fail."""
     assert set(entries(configurations(values))) >= RELEASED
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_no_rule_is_in_effect_before_a_replica_is(name: str) -> None:
+    """Rendered without rules the API server calls for nothing, whatever becomes of the replicas."""
+    assert not [entry["name"] for one in VARIANTS[name].objects() for entry in one.get("webhooks", ()) if "rules" in entry]
 
 
 @pytest.mark.parametrize("name", VARIANTS)

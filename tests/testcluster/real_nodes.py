@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from registration.configurations import NAME
 from tests.testcluster.addons.berth import PROBE, create_namespace
 from tests.testcluster.addons.helm import CHART, RELEASE, HelmRefused, helm, own_image
 from tests.testcluster.addons.installed import NAMESPACE
@@ -50,7 +51,14 @@ def install(rig: Rig, platforms: str, excluded: str) -> None:
         helm(*command, kubeconfig=rig.kubeconfig)
     except HelmRefused as error:
         raise ClusterFailed(f"helm install: {error}\n{replica_logs(rig)}") from None
+    rig.cluster.wait_for(lambda: _is_in_effect(rig), "the registration to be in effect")
     rig.cluster.wait_for(lambda: rig.api.try_create(PROBE, "default", dry_run=True).ok, "the API server to reach Berth's Service")
+
+
+def _is_in_effect(rig: Rig) -> bool:
+    """Return whether a replica has written the rules of the registration."""
+    configuration = rig.api.get("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", NAME)
+    return configuration is not None and any(entry.get("rules") for entry in configuration["webhooks"])
 
 
 def replica_logs(rig: Rig) -> str:

@@ -32,6 +32,7 @@ CRDS = tuple(f"get customresourcedefinitions.apiextensions.k8s.io {kind}" for ki
 CONFIGURATIONS = tuple(f"{kind}webhookconfigurations.admissionregistration.k8s.io" for kind in ("mutating", "validating"))
 OWN_CONFIGURATIONS = tuple(f"{verb} {kind} zz-berth" for kind in CONFIGURATIONS for verb in ("get", "watch", "patch"))
 OWN_SECRET = ("create secrets", *(f"{verb} secrets berth-certificates" for verb in ("get", "watch", "update")))
+REACHABLE = ("list endpointslices.discovery.k8s.io",)
 LEASE = ("create leases.coordination.k8s.io", "get leases.coordination.k8s.io berth", "update leases.coordination.k8s.io berth")
 EVENTS = ("create events.events.k8s.io", "patch events.events.k8s.io")
 CHANGES = ("create", "update", "patch", "delete", "deletecollection")
@@ -45,6 +46,7 @@ FORBIDDEN = (
     "list customresourcedefinitions.apiextensions.k8s.io",
     "get customresourcedefinitions.apiextensions.k8s.io stages.kwok.x-k8s.io",
     "update customresourcedefinitions.apiextensions.k8s.io gpupolicies.berth.dev",
+    *(f"{what} {kind}" for what in ("create", "list", "patch") for kind in CONFIGURATIONS),
     *(f"get {kind} another" for kind in CONFIGURATIONS),
     *(f"{verb} {kind} another" for verb in ("watch", "patch") for kind in CONFIGURATIONS),
     *(f"{verb} {kind} zz-berth" for verb in ("update", "delete") for kind in CONFIGURATIONS),
@@ -139,9 +141,9 @@ def test_berth_may(cluster: Cluster, what: str) -> None:
     assert may(cluster.api.acting_as(BERTH, EVERYONE), what)
 
 
-@pytest.mark.parametrize("what", [*LEASE, *OWN_SECRET])
+@pytest.mark.parametrize("what", [*LEASE, *OWN_SECRET, *REACHABLE])
 def test_berth_may_hold_its_lease_and_its_certificates(cluster: Cluster, what: str) -> None:
-    """In its own namespace and nowhere else."""
+    """And see whether it can be reached: in its own namespace and nowhere else."""
     berth = cluster.api.acting_as(BERTH, EVERYONE)
     assert may(berth, what, "berth-system")
     assert not may(berth, what, "kube-system")

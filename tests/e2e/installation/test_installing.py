@@ -84,3 +84,20 @@ def test_uninstalling_blocks_nothing_and_leaves_nothing(installation: Installati
     assert not is_policied(reply.body)
     installation.rig.kubectl("delete", "namespace", NAMESPACE)
     assert installation.left_behind() == KEPT
+
+
+def test_a_first_installation_that_fails_blocks_nothing(installation: Installation, team: str) -> None:
+    """While its image cannot be pulled, GPU pods are created as before; with one that can, and a user of the cluster's choice as on
+    OpenShift, policies act from the first replica on, and no creation fails."""
+    with arriving(installation.api, team, RATE) as load:
+        installation.install("--set", "image.tag=no-such-tag")
+        installation.rig.cluster.wait_for(lambda: "image" in installation.waiting_for().lower(), "a pod to wait for its image")
+        assert not installation.is_judged(team)
+        users = "podSecurityContext.runAsUser=1000680000,podSecurityContext.runAsGroup=0"
+        installation.upgrade(*POLICIES, "--set", users, "--wait")
+        installation.rig.cluster.wait_for(lambda: installation.is_judged(team), "a GPU pod to be admitted with what policies add")
+    print(load)
+    assert load.failed() == []
+    installation.helm("uninstall", RELEASE, "--wait")
+    installation.rig.kubectl("delete", "namespace", NAMESPACE)
+    assert installation.left_behind() == KEPT

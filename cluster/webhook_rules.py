@@ -1,0 +1,194 @@
+"""The rules of our webhook configurations, which take effect once a replica can be reached.
+
+The chart renders each entry without ``rules``, so that the API server never calls it, and all rules as an annotation. Replicas copy them
+into the entries, by server-side apply under a field manager of their own: as with the ``caBundle``, whoever renders the configurations
+leaves the field out, and keeps all others. So a first installation that fails blocks nothing, and an upgrade leaves what is in effect.
+
+A configuration without the annotation, such as what ``berth webhooks`` prints, is left alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from cluster.certificates.bell import ring
+from cluster.certificates.registrations import FIRST_KIND, GROUP, KINDS, Configuration, Registrations
+from cluster.client.api_client import Client
+from cluster.client.errors import GIVE_RIGHTS, Failure, Refused
+from cluster.client.new_errors import NewErrors
+from cluster.watch.kinds import Raw, map_of
+from cluster.watch.store import Tell
+
+ANNOTATION = "berth.dev/rules-when-ready"
+"""JSON: the rules of each entry by its name. An entry that is not in it is never called."""
+MANAGER = "berth-registration"
+"""The chart reads this name: it renders the rules that an earlier chart rendered until this manager owns them."""
+REACHED = 3.0
+"""Seconds for which the Service has a ready endpoint before rules first take effect: each kube-proxy learns of it by a watch."""
+LOOK = 30.0
+"""Seconds between two looks if nothing is due and no watch rings."""
+SETTLES, AGAIN, MOST_AGAIN = 0.05, 0.5, 5.0
+"""Seconds before the next look: after a watch rang; if rules are due, doubled each time up to the last number."""
+MOST_WRITES, WINDOW = 20, 60.0
+"""Writes within so many seconds. More are a contest with another program, which must not load the API server."""
+
+Rules = list[Raw]
+
+
+class WebhookRules:
+    """Keeps the rules of the configurations ``name``, and ``first`` where there is one, in effect. ``run`` is a task of its own.
+
+    ``is_serving`` returns whether this replica serves a certificate that callers can verify; ``needs_bundle`` whether they verify it by a
+    ``caBundle``.
+    """
+
+    def __init__(
+        self, client: Client, name: str, first: str, tell: Tell, *, is_serving: Callable[[], bool], needs_bundle: Callable[[], bool]
+    ) -> None:
+        self._client = client
+        self._names = [*((kind, name) for kind in KINDS), (FIRST_KIND, first)]
+        self._registrations = Registrations(client, name, tell, first=first)
+        self._tell = tell
+        self._is_serving = is_serving
+        self._needs_bundle = needs_bundle
+        self._errors = NewErrors()
+        self._reached_at: float | None = None
+        self._writes: deque[float] = deque(maxlen=MOST_WRITES)
+
+    async def run(self) -> None:
+        """Look for ever: whenever a watch rings, and at intervals."""
+        bell = asyncio.Event()
+        pause = AGAIN
+        async with asyncio.TaskGroup() as group:
+            for kind, name in self._names:
+                group.create_task(ring(self._client, f"{GROUP}/{KINDS[kind]}", name, bell))
+            while True:
+                bell.clear()
+                due = await self.looked()
+                pause = min(2 * pause, MOST_AGAIN) if due else AGAIN
+                await asyncio.sleep(SETTLES * random.uniform(1, 2))
+                try:
+                    async with asyncio.timeout((pause if due else LOOK) * random.uniform(0.9, 1.1)):
+                        await bell.wait()
+                except TimeoutError:
+                    pass
+
+    async def looked(self) -> bool:
+        """Look once, and log a failure; return whether rules are still due."""
+        try:
+            due = await self.look()
+        except Failure as error:
+            if self._errors.is_new(str(error)):
+                forbidden = isinstance(error, Refused) and error.reply.status == 403
+                self._tell("registration_failed", error=f"{error}; {GIVE_RIGHTS}" if forbidden else str(error))
+            return True
+        self._errors.forget()
+        return due
+
+    async def look(self) -> bool:
+        """Copy the rules that are due, if the API server can call for them; return whether some are still due. Raises Failure."""
+        configurations = await self._registrations.read()
+        due = [configuration for configuration in configurations if is_due(configuration)]
+        if not due:
+            if any(map(shipped, configurations)):
+                self._reached_at = -REACHED  # what was in effect once is restored at once
+            return False
+        if not self._is_serving() or not await self._is_reachable(due[0]):
+            return True
+        bundle = self._needs_bundle()
+        return any([await self._apply(configuration, needs_bundle=bundle) for configuration in due])
+
+    async def _is_reachable(self, configuration: Configuration) -> bool:
+        """Return whether the Service of the entries has had a ready endpoint for a while. Raises Failure."""
+        service = map_of(map_of(configuration.entries[0].get("clientConfig")).get("service"))
+        if not service:
+            return True
+        path = f"/apis/discovery.k8s.io/v1/namespaces/{service.get('namespace')}/endpointslices"
+        reply = await self._client.call("GET", path, query={"labelSelector": f"kubernetes.io/service-name={service.get('name')}"})
+        if not reply.ok or not isinstance(reply.body, dict):
+            raise Refused(f"GET {path}", reply)
+        if not any(map(_has_ready_endpoint, reply.body.get("items") or ())):
+            self._reached_at = None
+            return False
+        if self._reached_at is None:
+            self._reached_at = time.monotonic()
+        return time.monotonic() - self._reached_at >= REACHED
+
+    async def _apply(self, configuration: Configuration, *, needs_bundle: bool) -> bool:
+        """Apply the rules of all entries that callers can verify; return whether some are still due. Raises Failure."""
+        place = f"{configuration.kind}/{configuration.name}"
+        now = time.monotonic()
+        if len(self._writes) == MOST_WRITES and now - self._writes[0] < WINDOW:
+            raise Failure(f"{place}: another program writes its rules again and again: end that one")
+        wanted, waiting = shipped(configuration) or {}, False
+        applied: list[dict[str, Any]] = []
+        for entry in configuration.entries:
+            rules = wanted.get(str(entry.get("name")))
+            if rules and needs_bundle and not map_of(entry.get("clientConfig")).get("caBundle"):
+                rules, waiting = entry.get("rules"), True
+            if rules:
+                applied.append({"name": entry.get("name"), "rules": rules})
+        if waiting and not applied:
+            return True
+        path = f"{GROUP}/{KINDS[configuration.kind]}/{configuration.name}"
+        stored = map_of(configuration.value.get("metadata"))
+        metadata = {key: stored.get(key) for key in ("name", "uid", "resourceVersion")}  # what changed or went meanwhile is read again
+        body = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": configuration.kind, "metadata": metadata, "webhooks": applied}
+        query = {"fieldManager": MANAGER, "force": "true"}
+        self._writes.append(now)
+        reply = await self._client.call("PATCH", path, body=body, content="application/apply-patch+yaml", query=query)
+        if reply.status == 409:
+            return True
+        if not reply.ok:
+            raise Refused(f"PATCH {path}", reply)
+        self._tell("registration_in_effect", configuration=place, webhooks=len(applied))
+        return waiting
+
+
+def shipped(configuration: Configuration) -> dict[str, Rules] | None:
+    """Return the rules that the chart ships, by the names of their entries; None if there is no annotation. Raises Failure."""
+    text = map_of(map_of(configuration.value.get("metadata")).get("annotations")).get(ANNOTATION)
+    if text is None:
+        return None
+    try:
+        rules = json.loads(str(text))
+    except ValueError:
+        rules = None
+    if isinstance(rules, dict) and all(
+        isinstance(value, list) and all(isinstance(rule, dict) for rule in value) for value in rules.values()
+    ):
+        return rules
+    raise Failure(f"{configuration.kind}/{configuration.name}: the annotation {ANNOTATION} does not give rules by the names of webhooks")
+
+
+def is_due(configuration: Configuration) -> bool:
+    """Return whether an entry lacks the rules that the chart ships, or our field manager owns others than those. Raises Failure."""
+    rules = shipped(configuration)
+    if rules is None:
+        return False
+    owned = set(_owned(configuration))
+    for entry in configuration.entries:
+        name = str(entry.get("name"))
+        wanted = [{"scope": "*", **rule} for rule in rules.get(name, ())]
+        if (name in owned) is not bool(wanted) or (wanted and wanted != entry.get("rules")):
+            return True
+    return False
+
+
+def _owned(configuration: Configuration) -> Iterator[str]:
+    """Yield the names of the entries whose rules our field manager owns (metadata.managedFields, FieldsV1)."""
+    for owner in map_of(configuration.value.get("metadata")).get("managedFields") or ():
+        if owner.get("manager") == MANAGER:
+            entries = map_of(map_of(owner.get("fieldsV1")).get("f:webhooks"))
+            yield from (str(json.loads(key[2:])["name"]) for key, fields in entries.items() if "f:rules" in fields)
+
+
+def _has_ready_endpoint(endpoints: Raw) -> bool:
+    """Return whether an EndpointSlice has one; what does not say counts as ready (discovery.k8s.io/v1, EndpointConditions)."""
+    return any(map_of(endpoint.get("conditions")).get("ready") is not False for endpoint in endpoints.get("endpoints") or ())
