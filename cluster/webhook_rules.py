@@ -22,8 +22,8 @@ from cluster.certificates.registrations import FIRST_KIND, GROUP, KINDS, Configu
 from cluster.client.api_client import Client
 from cluster.client.errors import GIVE_RIGHTS, Failure, Refused
 from cluster.client.new_errors import NewErrors
-from cluster.watch.kinds import Raw, map_of
 from cluster.watch.store import Tell
+from cluster.watch.trims import Raw, map_of
 
 ANNOTATION = "berth.dev/rules-when-ready"
 """JSON: the rules of each entry by its name. An entry that is not in it is never called."""

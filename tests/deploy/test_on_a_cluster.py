@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 import yaml
 
+from registration.configurations import NAME
 from tests.deploy.releases import ENDPOINTS, SYSTEM, accepted, beside, certificates_version, entries, published, release
 from tests.deploy.rendering import Raw, of_kind
 from tests.deploy.variants import VARIANTS
 from tests.testcluster import go_build
+from tests.testcluster.addons.berth import Berth
 from tests.testcluster.addons.helm import CHART, HelmRefused
 from tests.testcluster.controlplane.cluster import Cluster
 from tests.testcluster.controlplane.starting import apply_crds
@@ -136,6 +137,7 @@ def test_a_registration_that_is_gone_is_told(own: Cluster, neighbours: None) -> 
     """By /readyz, which stays 200, by metrics that are 0, and by one line of the log, and another one when it is back; so is one half."""
     release(own, "install", "berth", str(CHART), "--create-namespace", "--take-ownership")
     replica = beside(own)
+    own.api.create(ENDPOINTS)
     kinds = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
     try:
         for gone in (kinds, kinds[1:]):
@@ -158,6 +160,7 @@ def test_a_registration_that_is_gone_is_told(own: Cluster, neighbours: None) -> 
         assert [len(missing), len(back)] == [2, 2]
     finally:
         own.processes.end(replica.process)
+        own.api.delete(ENDPOINTS)
         release(own, "uninstall", "berth")
 
 

@@ -21,6 +21,7 @@ from cluster.client.errors import Garbled, Reply, Unreachable
 from policies.facts.cluster_facts import ClusterFacts
 from policies.pods.unlisted_accelerators import overlooked
 from policies.state.snapshot import Snapshot
+from policies.values.untyped import maps_in
 from registration.configurations import CLAIMS_CHOSEN, FIRST_NAME, MADE_OF, NAME, NAMES_CHOSEN, QUEUES_CHOSEN, made_of
 from registration.entries import CLAIMS, DEFAULT, Chosen
 from registration.match_conditions import PatternError
@@ -84,7 +85,7 @@ class Registered:
         if all(CONFIGURATIONS[path][0] in effects for path in PATHS):
             effect = "the API server sends no pod to Berth, and no policy acts"
         verb = "does not exist or has" if len(effects) == 1 else "do not exist or have"
-        return f"{' and '.join(effects)} {verb} no webhooks: {effect}; {CREATE}"
+        return f"{' and '.join(effects)} {verb} no rules: {effect}; {CREATE}"
 
     def sentences(self) -> Iterator[str]:
         """Yield sentences for ``/readyz``; none where there is nothing to report."""
@@ -105,6 +106,8 @@ class RegistrationCheck:
     snapshot: Callable[[], Snapshot | None]
     found: Registered
     _own: dict[Chosen, str] = field(default_factory=dict)
+    _without_rules: set[str] = field(default_factory=set)
+    """Paths of configurations that had no rules at the last look; at two looks in a row, they count as missing."""
 
     async def run(self) -> None:
         """Check for ever."""
@@ -139,7 +142,9 @@ class RegistrationCheck:
         """Log configurations that are gone, or back, once. An API server that fails tells nothing of what exists."""
         if any(not reply.ok and reply.status not in (403, 404) for reply in replies.values()):
             return
-        missing = tuple(CONFIGURATIONS[path][0] for path, reply in replies.items() if _is_missing(reply))
+        without_rules, self._without_rules = self._without_rules, {path for path, reply in replies.items() if _has_no_rules(reply)}
+        absent = {path for path, reply in replies.items() if reply.status == 404} | (without_rules & self._without_rules)
+        missing = tuple(CONFIGURATIONS[path][0] for path in replies if path in absent)
         is_known = any(reply.status != 403 for reply in replies.values())
         before, self.found.missing = self.found.missing, missing if is_known else None
         if missing and missing != before:
@@ -160,9 +165,9 @@ class RegistrationCheck:
         return annotations.get(MADE_OF) != self._own[chosen]
 
 
-def _is_missing(reply: Reply) -> bool:
-    """Return whether there is no such configuration, or nothing in it."""
-    return reply.status == 404 or (reply.ok and isinstance(reply.body, dict) and not reply.body.get("webhooks"))
+def _has_no_rules(reply: Reply) -> bool:
+    """Return whether a configuration calls nobody. A first installation's has no rules until a replica can be reached."""
+    return reply.ok and isinstance(reply.body, dict) and not any(entry.get("rules") for entry in maps_in(reply.body.get("webhooks")))
 
 
 def _annotations(reply: Reply) -> dict[str, str] | None:

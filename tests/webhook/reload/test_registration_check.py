@@ -107,10 +107,16 @@ GONE = Reply(404, {})
 NAMES = Chosen(names=("acme.example/gpu",))
 
 
-def test_a_configuration_without_webhooks_is_missing(lines: list[Raw]) -> None:
-    """Nothing is called by it, whatever its annotations say."""
+@pytest.mark.parametrize("without", ["webhooks", "rules"])
+def test_a_configuration_that_calls_nobody_is_missing(without: str, lines: list[Raw]) -> None:
+    """Whatever its annotations say, once two looks have seen it: that of a first installation has no rules for some seconds."""
     mutating, validating = registered(NAMES)
-    found = looked(Reply(200, {**mutating.body, "webhooks": []}), validating)
+    webhooks = [{**entry, "rules": []} for entry in mutating.body["webhooks"]] if without == "rules" else []
+    found, empty = Registered(), Reply(200, {**mutating.body, "webhooks": webhooks})
+    check = RegistrationCheck(Api(empty, validating), lambda: SNAPSHOT, found)  # type: ignore[arg-type]
+    asyncio.run(check.look())
+    assert (found.missing, lines) == ((), [])
+    asyncio.run(check.look())
     assert (found.missing, found.is_current) == (("MutatingWebhookConfiguration/zz-berth",), False)
     assert [line["event"] for line in lines] == ["registration_missing"]
 
