@@ -4,16 +4,21 @@ one axis."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from policies.catalog import Catalog, Expression
+from policies.lru import LruCache
 from policies.objects.wording import phrase
 from policies.offers.machine_fields import in_machine
-from policies.offers.table import Axis, Host, Table
-from policies.policy import Capacity, InNotIn, LongRuns, Machine, NodeTemplate, Policy, Sharing
+from policies.offers.table import MOST_MEMO, Axis, Host, Table
+from policies.policy import Bounds, Capacity, InNotIn, LongRuns, Machine, NodeTemplate, Policy, Sharing
 from policies.verdict import MODES, Field, Mode
 
 _HostTest = Callable[[Host], bool]
+_OVERHEAD = 512
+"""bytes of a memo's entry without its rows and names"""
+_NAME = 64
+"""bytes of a name besides its characters, which are in the text too"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +88,14 @@ def meet(rows: int, constraints: Iterable[Constraint]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
+    """Compiles policies and templates against tables. It lives as long as they do."""
+
     catalog: Catalog
     tables: Mapping[str, Table]
+    memo: LruCache[Constraint] = field(default_factory=lambda: LruCache(MOST_MEMO))
+    """(path of a machine field, its value) -> the constraint without the policy"""
+    host_rows: dict[str, tuple[tuple[Host, int], ...]] = field(default_factory=dict)
+    """platform -> its hosts, each with its rows; filled when they are first read"""
 
     def policy(self, policy: Policy, max_mode: Mode) -> Compiled:
         require, default, name = policy.require, policy.default, policy.id
@@ -120,23 +131,42 @@ class Compiler:
 
     def machine(self, policy: str, where: str, machine: Machine) -> Iterator[Constraint]:
         """Yield one constraint per machine field that is set."""
-        lists = (
-            ("families", machine.families, Machine(families=machine.families)),
-            ("models", machine.models, Machine(models=machine.models)),
-            ("instanceFamilies", machine.instance_families, Machine(instance_families=machine.instance_families)),
+        memory = "memory" if where == "spec.gpus" else "gpuMemory"
+        settings = (
+            (f"{where}.families", machine.families),
+            (f"{where}.models", machine.models),
+            (f"{where}.instanceFamilies", machine.instance_families),
+            (f"{where}.{memory}", machine.gpu_memory),
         )
-        for name, wanted, alone in lists:
+        for path, wanted in settings:
             if wanted is not None:
-                found = self._machine(policy, f"{where}.{name}", phrase(f"{where}.{name}", wanted), alone, bool(wanted.in_))
-                yield self._with_new_models(found, wanted) if name == "families" and where == "spec.default" else found
-        if machine.gpu_memory is not None:
-            path = f"{where}.{'memory' if where == 'spec.gpus' else 'gpuMemory'}"
-            one = Machine(gpu_memory=machine.gpu_memory)
-            yield self._machine(policy, path, phrase(path, machine.gpu_memory), one, True)
+                yield replace(self._machine(path, wanted), by=(policy,))
 
-    def _machine(self, policy: str, where: str, text: str, machine: Machine, narrows: bool) -> Constraint:
-        lacking = () if machine.instance_families is None else self._without_families(where, machine.instance_families)
-        return self.hosts(policy, where, text, lambda host: in_machine(host, machine, self.catalog), lacking, narrows)
+    def _machine(self, path: str, wanted: InNotIn | Bounds) -> Constraint:
+        """Return the constraint of one machine field without the policy. Equal fields of many policies share it."""
+        constraint = self.memo.get((path, wanted))
+        if constraint is None:
+            constraint = self._compiled(path, wanted)
+            names = (*wanted.in_, *wanted.not_in) if isinstance(wanted, InNotIn) else ()
+            size = constraint.rows.bit_length() // 7 + sum(_NAME + 2 * len(name) for name in names) + _OVERHEAD
+            self.memo.keep((path, wanted), constraint, size)
+        return constraint
+
+    def _compiled(self, path: str, wanted: InNotIn | Bounds) -> Constraint:
+        lacking: tuple[str, ...] = ()
+        if isinstance(wanted, Bounds):
+            machine = Machine(gpu_memory=wanted)
+        elif path.endswith(".families"):
+            machine = Machine(families=wanted)
+        elif path.endswith(".models"):
+            machine = Machine(models=wanted)
+        else:
+            machine, lacking = Machine(instance_families=wanted), self._without_families(path, wanted)
+        narrows = isinstance(wanted, Bounds) or bool(wanted.in_)
+        constraint = self.hosts("", path, phrase(path, wanted), lambda host: in_machine(host, machine, self.catalog), lacking, narrows)
+        if path == "spec.default.families" and isinstance(wanted, InNotIn):
+            return self._with_new_models(constraint, wanted)
+        return constraint
 
     def _with_new_models(self, families: Constraint, wanted: InNotIn) -> Constraint:
         """Return the constraint of a default by family with the family's new models too.
@@ -167,7 +197,7 @@ class Compiler:
     def hosts(
         self, policy: str, where: str, text: str, inside: _HostTest, lacking: tuple[str, ...] = (), narrows: bool = True
     ) -> Constraint:
-        rows = self._union(lambda table: table.all if table.platform.name in lacking else _host_rows(table, inside))
+        rows = self._union(lambda table: table.all if table.platform.name in lacking else self._rows_of(table, inside))
         return Constraint(
             axis="machine", by=(policy,), field=where, text=text, rows=rows, sure=rows, inexpressible=lacking, narrows=narrows
         )
@@ -186,19 +216,21 @@ class Compiler:
         rows = self._union(lambda table: sum(table.by_sharing.get(s, 0) for s in set(wanted)))
         return Constraint(axis="sharing", by=(policy,), field=where, text=phrase(where, wanted), rows=rows, sure=rows, narrows=True)
 
+    def _rows_of(self, table: Table, inside: _HostTest) -> int:
+        hosts = self.host_rows.get(table.platform.name)
+        if hosts is None:
+            hosts = self.host_rows[table.platform.name] = tuple(_rows_by_host(table))
+        return sum(rows for host, rows in hosts if inside(host))
+
     def _union(self, of_table: Callable[[Table], int]) -> int:
         """Return a set of rows over all platforms, composed of its part on each."""
         return sum(of_table(table) for table in self.tables.values())
 
 
-def _host_rows(table: Table, inside: _HostTest) -> int:
-    return table.where(_remembered(table, inside))
-
-
-def _remembered(table: Table, inside: _HostTest) -> Iterator[bool]:
-    seen: dict[int, bool] = {}
-    for offer in table.offers:
-        key = id(offer.host)
-        if key not in seen:
-            seen[key] = inside(offer.host)
-        yield seen[key]
+def _rows_by_host(table: Table) -> Iterable[tuple[Host, int]]:
+    """Return each host of the table's offers with its rows."""
+    by_host: dict[int, tuple[Host, int]] = {}
+    for number, offer in enumerate(table.offers, table.first):
+        host, rows = by_host.get(id(offer.host), (offer.host, 0))
+        by_host[id(offer.host)] = host, rows | 1 << number
+    return by_host.values()
