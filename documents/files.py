@@ -115,11 +115,11 @@ class CatalogFilesError(Exception):
 def read_catalog(paths: Sequence[str | Path] = ()) -> Catalog:
     """Return the shipped catalog with the files that ``paths`` name laid over it, the last on top. Raises
     CatalogFilesError."""
-    shipped, _ = read_documents([str(SHIPPED_CATALOG)])
+    shipped, unread = read_documents([str(SHIPPED_CATALOG)])
     found, errors = read_documents([str(path) for path in paths])
     names = [document.error((), "").place for document in found]
-    if errors:
-        raise CatalogFilesError(errors)
+    if unread or errors:
+        raise CatalogFilesError(unread + errors)
     try:
         return from_mappings(shipped[0].value, *(document.value for document in found), names=names)
     except CatalogError as error:
@@ -138,7 +138,7 @@ def _of_file(note: str, names: Sequence[str]) -> InputError:
 
 
 def _files(path: str) -> Iterator[str | InputError]:
-    if path == STDIN or not Path(path).is_dir():
+    if path == STDIN or not os.path.isdir(path):  # Path.is_dir raises what reading the path reports
         yield path
         return
     try:

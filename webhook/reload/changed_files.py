@@ -1,4 +1,4 @@
-"""Policy files that change while the server runs: they are read again once they have stopped changing."""
+"""Policy files that change while the server runs: they are read again once they have stopped changing, and after an error."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from webhook.reload.sources import Loaded, Loader, Sources
 T = TypeVar("T")
 NEVER = 10**6
 """The collections of the middle generation between two full ones."""
+MOST_CHECKS = 60
+"""The most checks between two readings of a set that is wrong or cannot be read."""
 
 
 class ChangedFiles:
@@ -32,6 +34,10 @@ class ChangedFiles:
         self._read: Stamp = ()
         self._seen: Stamp = ()
         self._once: tuple[str, ...] = ()
+        self._failures = 0
+        self._checks_left = 0
+        """Checks until the set that failed is read again."""
+        self._error = ""
 
     async def first(self) -> Loaded:
         """Read the files at the start. Raises SourcesError with all that is wrong."""
@@ -47,15 +53,37 @@ class ChangedFiles:
     async def changed(self) -> Loaded | None:
         """Return the new set, or None if there is none that has stopped changing.
 
-        Raises SourcesError, once for each set that is wrong.
+        Raises SourcesError, or whatever else the reading ended with, once for each set and error. The set is read
+        again after 1, 2, 4 and more checks: a file may have been unreadable for a moment, and then does not change.
         """
         if self._once:
             return None
-        found = await beside(lambda: stamp(self._sources.paths))
-        settled, self._seen = found == self._seen, found
-        if not settled or found == self._read:
+        try:
+            loaded = await self._read_if_due()
+        except Exception as error:
+            self._failures += 1
+            self._checks_left = min(MOST_CHECKS, 2 ** min(self._failures - 1, 10))
+            text = f"{type(error).__name__}: {error}"
+            if text == self._error:
+                return None
+            self._error = text
+            raise
+        if loaded is not None:
+            self._failures, self._error = 0, ""
+        return loaded
+
+    async def _read_if_due(self) -> Loaded | None:
+        current = await beside(lambda: stamp(self._sources.paths))
+        settled, self._seen = current == self._seen, current
+        if not settled:
             return None
-        self._read = found
+        if current != self._read:
+            self._failures, self._error = 0, ""
+        else:
+            self._checks_left -= 1
+            if not self._failures or self._checks_left > 0:
+                return None
+        self._read = current
         return await beside(self._load_again)
 
     def _load_again(self) -> Loaded:

@@ -78,6 +78,9 @@ class PolicyFileWatcher:
         except SourcesError as error:
             self._refuse([str(one) for one in error.errors])
             return
+        except Exception:
+            self._refuse(["the reading failed: the log has the reason (event=failed)"])
+            raise
         if loaded is not None:
             await activation.load(self._condition, loaded.update, loaded.warnings)
 

@@ -100,10 +100,12 @@ class Loader:
         errors += bad_policies + bad_facts
         if errors:
             raise SourcesError(errors)
-        if self._updater is None or (self._updater.catalog, self._updater.options) != (catalog, chosen):
-            self._updater = Updater(catalog, chosen)
-        texts = tuple(f"warning: {one.place}: {one.message}" for one in warnings)
-        return Loaded(update=self._updater.replace_all(policy_set, facts, all_nodes=all_nodes), warnings=texts)
+        updater, self._updater = self._updater, None  # an exception would leave it half changed
+        if updater is None or (updater.catalog, updater.options) != (catalog, chosen):
+            updater = Updater(catalog, chosen)
+        update = updater.replace_all(policy_set, facts, all_nodes=all_nodes)
+        self._updater = updater
+        return Loaded(update=update, warnings=tuple(f"warning: {one.place}: {one.message}" for one in warnings))
 
 
 def load(sources: Sources, given: Sequence[object] = (), *, all_nodes: bool = False) -> Loaded:

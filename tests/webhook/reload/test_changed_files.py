@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import os
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from documents import files
+from documents.files import Stamp
+from policies.document import InputError
 from tests.testcluster.calls import PATIENCE
 from webhook.admission import handlers
+from webhook.reload import changed_files
 from webhook.reload.changed_files import ChangedFiles, beside, pauseless_collection
-from webhook.reload.sources import Loaded, Sources, SourcesError
+from webhook.reload.sources import Loaded, Loader, Sources, SourcesError
 from webhook.telemetry import log
 from webhook.telemetry.metrics import Metrics
 
@@ -77,6 +83,87 @@ def test_a_wrong_set_is_told_once(tmp_path: Path) -> None:
     found = looks(tmp_path, ("b", "kind: Nothing"), None, None, ("b", None), None)
     assert [isinstance(one, str) for one in found] == [False, False, True, False, False, False]
     assert names(found[-1]) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("place", "error"),
+    [
+        ("a.yaml", OSError(errno.EIO, "Input/output error")),
+        ("b.yaml", MemoryError()),
+        ("catalog.yaml", OSError(errno.EMFILE, "Too many open files")),
+    ],
+    ids=["a file as before", "a new file", "the shipped catalog"],
+)
+def test_a_file_that_could_not_be_read_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, error: Exception) -> None:
+    """A moment without file descriptors, or of a network mount, loses no change of policy: it is told, and the file need not change."""
+    put(tmp_path, "a")
+    read, broken = files._bytes, [True]
+
+    def fails_once(file: str) -> bytes:
+        if broken[0] and (tmp_path / "b.yaml").exists() and file.endswith(place):
+            broken[0] = False
+            raise error
+        return read(file)
+
+    monkeypatch.setattr(files, "_bytes", fails_once)
+    found = looks(tmp_path, ("b", None), None, None)
+    assert [names(one) for one in found[:2]] == [["a"], None]
+    assert isinstance(found[2], str)
+    assert place in found[2]
+    assert names(found[3]) == ["a", "b"]
+
+
+def test_a_set_that_stays_wrong_is_read_ever_more_rarely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After 1, 2, 4 checks and so on, at last every 60: reading 10,000 policies takes a second of CPU. A change is read at once."""
+    put(tmp_path, "a")
+    reads = 0
+
+    def load(loader: Loader) -> Loaded:
+        nonlocal reads
+        reads += 1
+        raise SourcesError([InputError(file="b.yaml", message="is wrong")])
+
+    async def follow() -> list[int]:
+        followed = ChangedFiles(Sources(policies=(str(tmp_path / "a.yaml"),)))
+        await followed.first()
+        monkeypatch.setattr(Loader, "load", load)
+        put(tmp_path, "a", POLICY.replace("NAME", "other"))
+        at = []
+        for check in range(300):
+            before, told = reads, False
+            try:
+                await followed.changed()
+            except SourcesError:
+                told = True
+            assert told == (check == 1)
+            at += [check] * (reads > before)
+        monkeypatch.undo()
+        put(tmp_path, "a", POLICY.replace("NAME", "good"))
+        assert await followed.changed() is None
+        assert names(await followed.changed()) == ["good"]
+        return at
+
+    assert asyncio.run(follow()) == [1, 2, 4, 8, 16, 32, 64, 124, 184, 244]
+
+
+def test_a_failed_check_of_the_files_is_made_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where not even their names could be read, a state that says so ends with the next reading."""
+    put(tmp_path, "a")
+
+    async def follow() -> list[list[str] | str | None]:
+        followed = ChangedFiles(Sources(policies=(str(tmp_path),)))
+        await followed.first()
+
+        def fails(paths: Sequence[str]) -> Stamp:
+            raise RuntimeError("can't start new thread")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(changed_files, "stamp", fails)
+            with pytest.raises(RuntimeError):
+                await followed.changed()
+        return [names(await followed.changed()), names(await followed.changed())]
+
+    assert asyncio.run(follow()) == [["a"], None]
 
 
 def test_a_file_that_disappears_is_a_change(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from policies.offers.constraints import Compiler
 from webhook.reload.sources import Loader, Sources, SourcesError, load, options, read_facts
 
 POLICY = "apiVersion: berth.dev/v1alpha1\nkind: ClusterGPUPolicy\nmetadata: {name: mine}\nspec: {default: {acceleratorTaints: Tolerate}}\n"
@@ -146,3 +147,20 @@ def test_service_accounts_are_believed_in_namespaces_of_the_platform() -> None:
 
     assert makers() == {"kube-system"}
     assert makers("lws-system", "training") == {"kube-system", "lws-system"}
+
+
+def test_an_exception_leaves_nothing_half_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A set whose compilation failed by surprise is compiled whole at the next reading, not taken for known."""
+    (tmp_path / "mine.yaml").write_text(POLICY)
+    loader = Loader(Sources(policies=(str(tmp_path),)))
+    loader.load()
+    (tmp_path / "more.yaml").write_text(POLICY.replace("mine", "more"))
+
+    def fails(*_: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Compiler, "policy", fails)
+        with pytest.raises(MemoryError):
+            loader.load()
+    assert [compiled.policy.name for compiled in loader.load().snapshot.policies] == ["mine", "more"]

@@ -1,0 +1,60 @@
+"""The watcher of policy files: whatever a reading ends with, the replica says so until a reading was good."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from documents import files
+from tests.webhook.reload.test_changed_files import put
+from webhook.admission.app import Replica
+from webhook.health import checks
+from webhook.reload.condition import Condition
+from webhook.reload.file_watcher import PolicyFileWatcher
+from webhook.reload.sources import Loader, Sources
+from webhook.server.limits import Limits
+from webhook.telemetry import log
+from webhook.telemetry.metrics import Metrics
+
+
+def state(condition: Condition) -> tuple[float, bool]:
+    """``berth_snapshot_last_reload_successful``, and whether /readyz tells of a refused change."""
+    text = condition.replica.metrics.exposition("text/plain")[0].decode()
+    value = next(line.split()[1] for line in text.splitlines() if line.startswith("berth_snapshot_last_reload_successful "))
+    return float(value), "was refused" in str(next(checks(condition, condition.refused_at + 1)))
+
+
+@pytest.mark.parametrize("failure", ["of a file", "of the shipped catalog", "unforeseen"])
+def test_a_failed_reading_is_told_until_one_is_good(failure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The metric is 0 and /readyz says so, also where an exception comes that nobody foresaw; then the set that acts is the new one."""
+    monkeypatch.setattr(log, "_sink", lambda line: None)
+    put(tmp_path, "a")
+    condition = Condition(replica=Replica(limits=Limits(), metrics=Metrics("0")))
+
+    def fails(*_: object) -> bytes:
+        raise OSError(5, "Input/output error") if failure != "unforeseen" else RuntimeError("can't start new thread")
+
+    async def follow() -> None:
+        watcher = PolicyFileWatcher(Sources(policies=(str(tmp_path),)), condition)
+        await watcher.first()
+        put(tmp_path, "b")
+        await watcher.look()
+        assert state(condition) == (1, False)
+        with monkeypatch.context() as patched:
+            if failure == "unforeseen":
+                patched.setattr(Loader, "load", fails)
+                with pytest.raises(RuntimeError):
+                    await watcher.look()
+            else:
+                place, read = "a.yaml" if failure == "of a file" else "catalog.yaml", files._bytes
+                patched.setattr(files, "_bytes", lambda file: fails() if file.endswith(place) else read(file))
+                await watcher.look()
+        assert state(condition) == (0, True)
+        await watcher.look()
+        assert state(condition) == (1, False)
+
+    asyncio.run(follow())
+    assert condition.replica.snapshot is not None
+    assert [one.policy.name for one in condition.replica.snapshot.policies] == ["a", "b"]
