@@ -94,14 +94,16 @@ def checks(condition: Condition, now: float) -> Iterator[Check]:
 
 
 def _certificate(condition: Condition, now: float) -> Check:
-    expires, refused_at = condition.certificate_expires, condition.certificate_refused_at
-    until = f"{datetime.fromtimestamp(expires, UTC):%Y-%m-%d %H:%M:%S}Z"
-    text = f"valid until {until}" if now < expires else f"expired on {until}"
+    expires, refused_at, ahead = condition.certificate_expires, condition.certificate_refused_at, condition.verifiers_ahead()
+    valid = now + ahead < expires
+    text = f"{'valid until' if valid else 'expired on'} {datetime.fromtimestamp(expires, UTC):%Y-%m-%d %H:%M:%S}Z"
+    if ahead:
+        text += f" by the API server's clock, which is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this node's"
     if refused_at:
         text += f"; what is on disk was refused {now - refused_at:.0f} s ago (log: event=certificate_refused)"
     if waiting := condition.certificate_waiting():
         return Check(name="certificate", ready=False, text=waiting)
-    return Check(name="certificate", ready=now < expires, text=text)
+    return Check(name="certificate", ready=valid, text=text)
 
 
 def _policies(condition: Condition, now: float) -> Check:

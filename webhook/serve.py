@@ -70,6 +70,7 @@ class Process:
         self._shared = source if isinstance(source, SharedCertificate) else None
         if self._shared is not None:
             self._condition.certificate_waiting = self._shared.waiting
+            self._condition.verifiers_ahead = self._shared.verifiers_ahead
             self._metrics.also(CaCollector(self._shared.state))
         callers = read_callers(settings.client_ca) if settings.client_ca else ""
         self._client_names = frozenset(settings.client_names)

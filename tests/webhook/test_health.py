@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
+from datetime import timedelta
 
 from policies.modes.advertised import Advertised, Twice
 from policies.state.snapshot import Snapshot
+from tests.cluster.certificates.test_keeper import Api
 from tests.support.calls.in_process import ask
 from webhook.admission.app import Replica
 from webhook.health import checks, starlette_of
 from webhook.reload.condition import Condition
-from webhook.reload.sources import Sources, load
+from webhook.reload.shared_certificate import CertificateSecret, SharedCertificate
+from webhook.reload.sources import ClusterSource, Sources, load
 from webhook.server.limits import Limits
 from webhook.telemetry.metrics import Metrics
 
@@ -67,6 +71,30 @@ def test_without_policies_it_is_not_ready() -> None:
 def test_an_expired_certificate_is_not_ready() -> None:
     """No caller accepts it: another replica may do better."""
     assert lines(condition(), NOW + 3600)[1] == "[-] certificate: expired on 2027-01-15 09:00:00Z"
+
+
+def test_the_clock_of_the_api_server_counts_for_the_certificate() -> None:
+    """It is the one that verifies: a node's clock that is ahead takes no replica out, and one that is behind keeps none in."""
+    it = condition()
+    it.verifiers_ahead = lambda: -900.0
+    assert lines(it, NOW + 4400)[1] == (
+        "[+] certificate: valid until 2027-01-15 09:00:00Z by the API server's clock, which is 900 s behind this node's"
+    )
+    it.verifiers_ahead = lambda: 4000.0
+    text = "[-] certificate: expired on 2027-01-15 09:00:00Z by the API server's clock, which is 4000 s ahead of this node's"
+    assert lines(it)[1] == text
+
+
+def test_the_clock_of_the_api_server_is_known_by_its_answers() -> None:
+    """Before the first answer, and where both clocks agree, the node's own counts."""
+    source = ClusterSource(kubeconfig=None, context=None, watch=300, lease=("berth-system", "berth"))
+    shared = SharedCertificate(source, CertificateSecret(namespace="berth-system", name="berth-certificates"), ("berth.berth-system.svc",))
+    assert shared.verifiers_ahead() == 0
+    for ahead in (timedelta(), timedelta(days=3), -timedelta(days=3)):
+        shared._follower = Api(ahead).keeper()
+        asyncio.run(shared._follower.looked())
+        assert abs(shared.verifiers_ahead() - ahead.total_seconds()) <= 1
+        assert bool(ahead) or shared.verifiers_ahead() == 0
 
 
 def test_a_refused_certificate_is_said_but_ready() -> None:

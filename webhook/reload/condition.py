@@ -21,6 +21,8 @@ class Condition:
     """When the files on disk were found wrong; 0: they are what is served."""
     certificate_waiting: Callable[[], str] = lambda: ""
     """Returns what callers wait for before they can verify what is served; "" if nothing."""
+    verifiers_ahead: Callable[[], float] = lambda: 0.0
+    """Returns by how many seconds the clock of those who verify the certificate is ahead of this node's."""
     loaded_at: float = 0
     """When the policies in force were read."""
     refused_at: float = 0

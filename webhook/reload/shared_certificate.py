@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -117,6 +117,10 @@ class SharedCertificate:
             return f"the registration {NAME} does not have the CA in its caBundle yet{f': {follower.error}' if follower.error else ''}"
         self._was_ready = True
         return ""
+
+    def verifiers_ahead(self) -> float:
+        """Return by how many whole seconds the API server's clock is ahead of this node's; 0 while it is not known."""
+        return round((self._follower.now() - datetime.now(UTC)).total_seconds()) if self._follower is not None else 0
 
     def state(self) -> CaState | None:
         """Return when the CA of what is served expires, and whether the registration trusts it; None while
