@@ -44,6 +44,9 @@ class Check:
         return f"[{('+' if self.is_well else '!') if self.ready else '-'}] {self.name}: {self.text}"
 
 
+HANGS = 30.0
+"""Seconds without a finished check of files after which a mount probably hangs: a check takes a millisecond, and reading 10,000
+policies again some seconds."""
 NOT_FOUND = text_answer(404, "ask for /livez, /readyz, /metrics or /policies")
 NOT_ALLOWED = text_answer(405, "ask by GET", b"allow: GET, HEAD\r\n")
 MOST_NAMED = 5
@@ -88,6 +91,9 @@ def checks(condition: Condition, now: float) -> Iterator[Check]:
         yield Check(name="registration", ready=True, text=text, is_well=condition.registered.is_well)
     if condition.replica.snapshot is not None and (told := "; ".join(device_modes.sentences(condition.replica.snapshot))):
         yield Check(name="nodes", ready=True, text=told)
+    if hanging := [name for name, at in condition.files_checked_at.items() if now - at > HANGS]:
+        text = "; ".join(f"{name} were last checked {now - condition.files_checked_at[name]:.0f} s ago" for name in hanging)
+        yield Check(name="files", ready=True, text=f"{text}: a file or mount does not answer, and no change of it is known")
     yield _certificate(condition, now)
     if condition.replica.draining:
         yield Check(name="stopping", ready=False, text="calls are still answered; new ones should go elsewhere")

@@ -26,7 +26,7 @@ from webhook import health, memory
 from webhook.admission.app import App, Replica, starlette_of
 from webhook.process import bound, cannot_start, logging, on_signals, yield_often
 from webhook.registration_rules import keep_rules
-from webhook.reload.condition import Condition
+from webhook.reload.condition import Condition, FilesCollector
 from webhook.reload.file_watcher import CertificateWatcher, PolicyFileWatcher, every_second
 from webhook.reload.shared_certificate import CaCollector, SharedCertificate
 from webhook.reload.sources import SourcesError
@@ -66,6 +66,7 @@ class Process:
         self.log_line_dropped = self._metrics.log_line_dropped
         self._replica = Replica(limits=settings.limits, metrics=self._metrics)
         self._condition = Condition(replica=self._replica)
+        self._metrics.also(FilesCollector(self._condition.files_checked_at))
         source = _certificates(settings)
         self._shared = source if isinstance(source, SharedCertificate) else None
         if self._shared is not None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 from policies.state.objects import Entry, Key
 from webhook.admission.app import Replica
@@ -23,6 +28,8 @@ class Condition:
     """Returns what callers wait for before they can verify what is served; "" if nothing."""
     verifiers_ahead: Callable[[], float] = lambda: 0.0
     """Returns by how many seconds the clock of those who verify the certificate is ahead of this node's."""
+    files_checked_at: dict[str, float] = field(default_factory=dict)
+    """Files that are followed (``policies``, ``certificate``) -> when the last check of them ended."""
     loaded_at: float = 0
     """When the policies in force were read."""
     refused_at: float = 0
@@ -36,3 +43,22 @@ class Condition:
     known."""
     entries: Mapping[Key, Entry] = field(default_factory=dict)
     """Berth's objects in the cluster, as far as they are known."""
+
+    def files_checked(self, files: str) -> None:
+        """Record that a check of files ended, with whatever result: it may never end where a mount hangs."""
+        self.files_checked_at[files] = time.time()
+
+
+class FilesCollector(Collector):
+    """The metric of followed files. ``checked_at``: ``Condition.files_checked_at``."""
+
+    def __init__(self, checked_at: Mapping[str, float]) -> None:
+        self._checked_at = checked_at
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metric; without a sample where no files are followed."""
+        text = "When the last check of followed files for changes ended, in seconds since 1970."
+        family = GaugeMetricFamily("berth_files_last_check_timestamp_seconds", text, labels=["files"])
+        for files, at in self._checked_at.items():
+            family.add_metric([files], at)
+        yield family

@@ -13,14 +13,14 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 from certs.authority import CertificateError
-from certs.following import Source
+from certs.following import FollowedFiles, Source
 from certs.serving import LiveContext, Serving
 from cluster.client.new_errors import NewErrors
 from policies.state.snapshot import Snapshot
 from webhook.reload import activation
 from webhook.reload.changed_files import ChangedFiles, beside
 from webhook.reload.condition import Condition
-from webhook.reload.sources import Sources, SourcesError
+from webhook.reload.sources import Loaded, Sources, SourcesError
 from webhook.telemetry import log
 
 LOOK = 1.0
@@ -62,6 +62,7 @@ class PolicyFileWatcher:
         finally:
             slow.cancel()
         await activation.load(self._condition, loaded.update, loaded.warnings)
+        self._condition.files_checked("policies")
         return loaded.snapshot
 
     async def follow(self) -> None:
@@ -74,7 +75,7 @@ class PolicyFileWatcher:
     async def look(self) -> None:
         """Check once, and activate what is new."""
         try:
-            loaded = await self._followed.changed()
+            loaded = await self._changed()
         except SourcesError as error:
             self._refuse([str(one) for one in error.errors])
             return
@@ -83,6 +84,12 @@ class PolicyFileWatcher:
             raise
         if loaded is not None:
             await activation.load(self._condition, loaded.update, loaded.warnings)
+
+    async def _changed(self) -> Loaded | None:
+        try:
+            return await self._followed.changed()
+        finally:
+            self._condition.files_checked("policies")
 
     def _tell_slow(self) -> None:
         log.write("policies_waiting", "warning", text="not read yet: one of these does not answer, or is very large", paths=self._paths)
@@ -110,6 +117,7 @@ class CertificateWatcher:
         assert first is not None, "the first look finds something new, or raises"
         self.live = LiveContext(first, callers)
         self._serve(first)
+        self._checked()
 
     async def look(self) -> None:
         """Check once, and activate what is new."""
@@ -118,11 +126,17 @@ class CertificateWatcher:
         except CertificateError as error:
             self._refuse(str(error))
             return
+        finally:
+            self._checked()
         self._quiet += 1
         if found is not None:
             self._serve(found)
         elif self._quiet >= QUIET and self._errors.forget():
             self._good_again()
+
+    def _checked(self) -> None:
+        if isinstance(self._source, FollowedFiles):  # the other sources read nothing again
+            self._condition.files_checked("certificate")
 
     def _serve(self, found: Serving) -> None:
         self.live.replace(found)

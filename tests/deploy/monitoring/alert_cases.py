@@ -22,6 +22,7 @@ def _of_replica(labels: str, *, holds: bool) -> dict[str, str]:
         f'berth_build_info{{{labels}, version="1.2.3"}}': f"1{HOUR}",
         f"berth_snapshot_timestamp_seconds{{{labels}}}": f"1{HOUR}",
         f"berth_snapshot_last_reload_successful{{{labels}}}": f"1{HOUR}",
+        f'berth_files_last_check_timestamp_seconds{{{labels}, files="policies"}}': f"0+60{HOUR}",
         f"berth_certificate_expiry_timestamp_seconds{{{labels}}}": f"604800{HOUR}",
         f"berth_certificate_last_reload_successful{{{labels}}}": f"1{HOUR}",
         f"berth_ca_expiry_timestamp_seconds{{{labels}}}": f"31536000{HOUR}",
@@ -143,6 +144,9 @@ CASES: dict[str, Case] = {
     "BerthLogLinesDropped": Case(series={f"berth_log_lines_dropped_total{{{A}}}": "9x55 12x15"}, labels=ONE),
     "BerthPoliciesNotRead": Case(series={f"berth_snapshot_last_reload_successful{{{A}}}": "1x30 0x40"}, labels=ONE),
     "BerthObjectsIsolated": Case(series={f'berth_watch_isolated_objects{{{A}, kind="Node"}}': "0x10 2x60"}, labels={**ONE, "kind": "Node"}),
+    "BerthFilesHang": Case(
+        series={f'berth_files_last_check_timestamp_seconds{{{A}, files="policies"}}': f"1800{HOUR}"}, labels={**ONE, "files": "policies"}
+    ),
     "BerthObjectsNotUnderstood": Case(
         series=_both("berth_objects_refused", ', acting="nothing"', "0x20 1x50"), labels={"acting": "nothing"}
     ),

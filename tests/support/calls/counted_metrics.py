@@ -17,6 +17,7 @@ from policies.request import Phase
 from policies.state.snapshot import Snapshot
 from policies.verdict import Edit, Verdict
 from webhook.admission.review import from_document
+from webhook.reload.condition import FilesCollector
 from webhook.reload.registration_check import Registered, RegisteredCollector
 from webhook.reload.shared_certificate import CaCollector
 from webhook.reload.sources import Sources, load
@@ -87,6 +88,7 @@ def lively() -> Metrics:
     made.decided("mutate", "CREATE", edited(["GPUPolicy/gone/own"]))
     made.cut("slow")
     made.snapshot_refused()
+    made.also(FilesCollector({"policies": NOW}))
     made.certificate(NOW + 86_400)
     made.also(WatchCollector(lambda: iter(FOLLOWED), lambda: (1, 2), lambda: Writes(held=True, written=3)))
     made.also(RegisteredCollector(Registered(differs=True, missing=(), overlooked=("acme.example/gpu",))))

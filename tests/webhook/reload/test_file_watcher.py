@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from documents import files
+from documents.files import Stamp, stamp
+from tests.testcluster.calls import PATIENCE
 from tests.webhook.reload.test_changed_files import put
 from webhook.admission.app import Replica
 from webhook.health import checks
-from webhook.reload.condition import Condition
+from webhook.reload import changed_files
+from webhook.reload.condition import Condition, FilesCollector
 from webhook.reload.file_watcher import PolicyFileWatcher
 from webhook.reload.sources import Loader, Sources
 from webhook.server.limits import Limits
@@ -58,3 +63,36 @@ def test_a_failed_reading_is_told_until_one_is_good(failure: str, tmp_path: Path
     asyncio.run(follow())
     assert condition.replica.snapshot is not None
     assert [one.policy.name for one in condition.replica.snapshot.policies] == ["a", "b"]
+
+
+def test_a_mount_that_hangs_is_told_until_it_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check of its files does not end: /readyz says since when and stays ready, and the metric has the time of the last one."""
+    put(tmp_path, "a")
+    condition = Condition(replica=Replica(limits=Limits(), metrics=Metrics("0")), certificate_expires=4e9)
+    answers = threading.Event()
+
+    def hangs(paths: Sequence[str]) -> Stamp:
+        answers.wait(PATIENCE)
+        return stamp(paths)
+
+    def files_lines(seconds: float) -> list[str]:
+        now = condition.files_checked_at["policies"] + seconds
+        return [str(check) for check in checks(condition, now) if check.name == "files"]
+
+    async def follow() -> None:
+        watcher = PolicyFileWatcher(Sources(policies=(str(tmp_path),)), condition)
+        await watcher.first()
+        last = condition.files_checked_at["policies"]
+        monkeypatch.setattr(changed_files, "stamp", hangs)
+        look = asyncio.create_task(watcher.look())
+        await asyncio.sleep(0.05)
+        assert condition.files_checked_at["policies"] == last
+        assert files_lines(20) == []
+        assert files_lines(60)[0].startswith("[+] files: policies were last checked 60 s ago: a file or mount does not answer")
+        answers.set()
+        await look
+        assert condition.files_checked_at["policies"] > last
+
+    asyncio.run(follow())
+    (family,) = FilesCollector(condition.files_checked_at).collect()
+    assert [(sample.labels, sample.value) for sample in family.samples] == [({"files": "policies"}, condition.files_checked_at["policies"])]
