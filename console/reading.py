@@ -6,8 +6,8 @@ import argparse
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cli.given.from_cluster import default_kubeconfig
@@ -38,7 +38,8 @@ class Reading:
     source: Source
     client: Client | None = None
     """Of the cluster; None where files are read."""
-    follows: Mapping[str, Coroutine[Any, Any, Any]] = field(default_factory=dict)
+    follow: Callable[[], Coroutine[Any, Any, None]] | None = None
+    """Keeps the worlds coming, forever; None where there is one world."""
     close: Callable[[], Awaitable[None]] = _nothing
 
 
@@ -65,7 +66,7 @@ async def read(args: argparse.Namespace, sources: Sources, access: Access | None
     policies = files.policies_of(sources.policies, given.catalog) if sources.policies else None
     made = Builder(given.catalog, given.options, given.prices, _recorded(args, given.catalog), _pause)
     follower = Follower(client, made, given.catalog, args.every, args.namespace or "", policies)
-    return Reading(source=follower, client=client, follows={"read": follower.run()}, close=client.close)
+    return Reading(source=follower, client=client, follow=follower.run, close=client.close)
 
 
 def _access(args: argparse.Namespace) -> Access:

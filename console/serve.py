@@ -7,7 +7,7 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from starlette.applications import Starlette
 from certs.authority import CertificateError
 from certs.following import FollowedFiles, SelfSigned
 from cli.output import stderr
+from cluster.background import background
 from cluster.client.api_client import Access
 from cluster.client.errors import AccessError
 from console.access.api_server import ApiServer
@@ -36,7 +37,7 @@ from console.server.rendering import environment
 from console.settings import Settings, settings
 from policies.document import InputError
 from webhook import memory
-from webhook.process import bound, cannot_start, logging, on_signals, yield_often
+from webhook.process import Background, bound, cannot_start, logging, on_signals, yield_often
 from webhook.reload.sources import Sources, SourcesError
 from webhook.server.listener import StartError, listen
 from webhook.settings import SettingsError, url
@@ -54,7 +55,7 @@ class Door:
 def run(args: argparse.Namespace, sources: Sources, access: Access | None = None) -> int:
     """Serve until SIGTERM or SIGINT. ``access``: address and credentials of the cluster, where they are not those that the options name.
 
-    Returns the exit code: 0, or 2 with one line per reason when it cannot start.
+    Returns the exit code: 0, 2 with one line per reason when it cannot start, or 1 where a background task has ended by itself.
     """
     yield_often()
     memory.return_large_blocks()
@@ -68,28 +69,32 @@ def run(args: argparse.Namespace, sources: Sources, access: Access | None = None
 async def _serve(args: argparse.Namespace, sources: Sources, access: Access | None) -> int:
     stop, at_once = asyncio.Event(), asyncio.Event()
     on_signals(stop, at_once)
+    background_tasks = Background(stop)
     chosen = settings(args)
     listener = listen("--listen", chosen.host, chosen.port)
     certificate = Certificate(_certificates(chosen)) if chosen.tls else None
     reading = await read(args, sources, access)
     door = _with_sessions(chosen, reading, listener) if chosen.signs_in else _of_this_machine(reading, listener, chosen)
     server = Server(door.app, certificate.context if certificate else None)
-    follows: dict[str, Coroutine[Any, Any, Any]] = {"serve": server.serve([listener]), "stop": stop.wait(), **reading.follows}
-    follows |= {"certificate": certificate.follow()} if certificate else {}
-    tasks = [asyncio.create_task(one, name=name) for name, one in follows.items()]
+    serving, stopped = asyncio.create_task(server.serve([listener])), asyncio.create_task(stop.wait())
+    tasks: list[asyncio.Task[Any]] = [stopped]
+    if reading.follow is not None:
+        tasks.append(asyncio.create_task(background("reading")(reading.follow)()))
+    if certificate is not None:
+        tasks.append(asyncio.create_task(background("certificate")(certificate.follow)()))
     door.announce()
-    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait([serving, stopped], return_when=asyncio.FIRST_COMPLETED)
     server.should_exit = True
-    await asyncio.wait([one for one in tasks if one.get_name() == "serve"])
+    await asyncio.wait([serving])
     for task in tasks:
         task.cancel()
     await asyncio.wait(tasks)
     await reading.close()
-    for task in done:
-        task.result()
+    serving.result()
+    code = background_tasks.code
     if chosen.signs_in:
-        log.write("stopped", code=0)
-    return 0
+        log.write("stopped", "error" if code else "info", code=code)
+    return code
 
 
 def _certificates(chosen: Settings) -> FollowedFiles | SelfSigned:

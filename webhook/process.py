@@ -9,7 +9,9 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
+from cluster.background import TASK
 from webhook.telemetry import log
 from webhook.telemetry.log_writer import LogWriter
 
@@ -51,6 +53,25 @@ def logging(loop: asyncio.AbstractEventLoop, on_drop: Callable[[], None]) -> Ite
 
 def _tell_loss(lines: int) -> None:
     log.write("log_dropped", "error", lines=lines)
+
+
+class Background:
+    """Ends the process when a background task ends by itself (``cluster.background``), as at SIGTERM but with exit code 1."""
+
+    def __init__(self, stop: asyncio.Event) -> None:
+        """Watch all tasks of the running event loop. ``stop``: set when one has ended."""
+        self.code = 0
+        self._stop = stop
+        asyncio.get_running_loop().set_exception_handler(self._handle)
+
+    def _handle(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        name, error = context.get(TASK), context.get("exception")
+        if name is None:
+            loop.default_exception_handler(context)
+            return
+        log.write("task_ended", "error", task=name, error=log.trace(error) if isinstance(error, Exception) else repr(error))
+        self.code = 1
+        self._stop.set()
 
 
 def bound(listener: socket.socket) -> str:

@@ -20,11 +20,12 @@ import uvloop
 from certs.authority import CertificateError
 from certs.following import FollowedFiles, SelfSigned
 from certs.serving import read_callers
+from cluster.background import background
 from cluster.client.errors import AccessError
 from policies.state.snapshot import Snapshot
 from webhook import health, memory
 from webhook.admission.app import App, Replica, starlette_of
-from webhook.process import bound, cannot_start, logging, on_signals, yield_often
+from webhook.process import Background, bound, cannot_start, logging, on_signals, yield_often
 from webhook.registration_rules import keep_rules
 from webhook.reload.condition import Condition, FilesCollector
 from webhook.reload.file_watcher import CertificateWatcher, PolicyFileWatcher, every_second
@@ -39,8 +40,8 @@ from webhook.telemetry.metrics import Metrics
 
 
 def run(settings: Settings) -> int:
-    """Serve until SIGTERM or SIGINT. Returns the exit code: 0, or 2 with one line per reason when it cannot
-    start."""
+    """Serve until SIGTERM or SIGINT. Returns the exit code: 0, 2 with one line per reason when it cannot
+    start, or 1 where a background task has ended by itself."""
     try:
         process = Process(settings)
     except (StartError, CertificateError) as error:
@@ -88,21 +89,29 @@ class Process:
         }
 
     async def serve(self) -> int:
-        """Answer on both ports until a signal arrives. Returns 2 where the first policies cannot be used."""
+        """Answer on both ports until a signal arrives. Return 0, 2 where the first policies cannot be used, or 1 where a
+        background task has ended."""
         stop, at_once = asyncio.Event(), asyncio.Event()
         on_signals(stop, at_once)
+        tasks = Background(stop)
         calls, pages = await self._answer()
         log.write("listening", **self._addresses)
-        policies = asyncio.create_task(self._follow_policies())
-        others: list[asyncio.Task[Any]] = [asyncio.create_task(stop.wait()), asyncio.create_task(every_second(self._certificate.look))]
+        first, stopped = asyncio.create_task(self._first_policies()), asyncio.create_task(stop.wait())
+        others: list[asyncio.Task[Any]] = [first, stopped, asyncio.create_task(self._follow_certificate())]
         if self._shared is not None and self._cluster is not None:
-            others.append(asyncio.create_task(self._shared.run(), name="certificates"))
-            others.append(asyncio.create_task(keep_rules(self._cluster, self._shared), name="registration"))
-        await asyncio.wait([policies, *others], return_when=asyncio.FIRST_COMPLETED)
-        code = policies.result() if policies.done() else await self._be_a_lame_duck(at_once)
+            others.append(asyncio.create_task(self._shared.run()))
+            others.append(asyncio.create_task(background("registration rules")(keep_rules)(self._cluster, self._shared)))
+        await asyncio.wait([first, stopped], return_when=asyncio.FIRST_COMPLETED)
+        code = first.result() if first.done() else 0
+        if not code:
+            if first.done():
+                others.append(asyncio.create_task(background("policies")(self._policies.follow)()))
+            await stopped
+            await self._be_a_lame_duck(at_once)
+            code = tasks.code
         await calls.stop(self._limits.drain)
         await pages.stop(GOODBYE)  # last: a kubelet asks until the end
-        for task in (policies, *others):
+        for task in others:
             task.cancel()
         await self._policies.close()
         log.write("stopped", "error" if code else "info", code=code)
@@ -119,26 +128,31 @@ class Process:
         await pages.start(self._health_listener)
         return calls, pages
 
-    async def _follow_policies(self) -> int:
-        """Read the policies, then follow them. Ends only where the first ones are wrong."""
+    async def _first_policies(self) -> int:
+        """Read the policies. Return 2, with one line per reason, where they are wrong."""
         try:
             snapshot = await self._policies.first()
         except (SourcesError, AccessError) as error:
             return cannot_start(str(error))
+        except Exception as error:  # noqa: BLE001 - unforeseen: as where a background task ends
+            log.write("task_ended", "error", task="policies", error=log.trace(error))
+            return 1
         self._tell_ready(snapshot)
         gc.collect()
         memory.trim()
         gc.freeze()  # what is loaded stays: else a full collection pauses every call behind it by tens of milliseconds
-        await self._policies.follow()
         return 0
 
-    async def _be_a_lame_duck(self, at_once: asyncio.Event) -> int:
+    @background("certificate")
+    async def _follow_certificate(self) -> None:
+        await every_second(self._certificate.look)
+
+    async def _be_a_lame_duck(self, at_once: asyncio.Event) -> None:
         """Go on answering, each answer closing its connection, until nobody sends calls here any more."""
         self._replica.draining = True
         log.write("stopping", lameDuckSeconds=0 if at_once.is_set() else self._limits.lame_duck)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(at_once.wait(), self._limits.lame_duck)
-        return 0
 
     def _tell_ready(self, snapshot: Snapshot) -> None:
         """Log one event; print a line for a person if standard output is a terminal."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from cluster.background import background
 from cluster.reports.paced_calls import PacedCalls
 from cluster.watch.kinds import KINDS
 from policies.audit.ledger import Ledger, Totals
@@ -34,6 +34,7 @@ class PolicyCounts:
     _wrote: dict[Key, tuple[str, Totals]] = field(default_factory=dict)
     """Policy -> (uid, counts) as written last, of which the watch may not have told yet."""
 
+    @background("counts")
     async def run(self) -> None:
         """Write while the Lease is held, forever. No answer of the API server ends it."""
         while True:
@@ -41,10 +42,13 @@ class PolicyCounts:
             if not self.calls.may_write:
                 self._wrote.clear()
             elif self.settled():
-                with contextlib.suppress(_Overloaded):
+                try:
                     await self._turn()
                     self.calls.failures = 0
-                if self.calls.failures:
+                except _Overloaded:
+                    pause = self.calls.back_off()
+                except Exception as error:  # noqa: BLE001 - counts must not end because of one policy
+                    self.calls.refused(f"{type(error).__name__}: {error}"[:500])
                     pause = self.calls.back_off()
             await asyncio.sleep(pause)
 

@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
+from cluster.background import background
 from cluster.client.errors import Reply
 from cluster.reports.causes import Causes
 from cluster.reports.due_reports import DueReports
@@ -65,6 +66,8 @@ class ReportWriter:
     due: DueReports = field(init=False)
     _form: Form | None = None
     _text: str = ""
+    _held: bool = False
+    """Whether the Lease was held in the last turn."""
     _wrote: dict[ReportKey, tuple[str, str, float]] = field(default_factory=dict)
     """Report -> (digest that was sent, digest that was stored, when)"""
 
@@ -79,17 +82,14 @@ class ReportWriter:
         """The apiVersion of the reports; "" while the cluster has no kind for them."""
         return self._form.api_version if self._form is not None else ""
 
+    @background("reports")
     async def run(self) -> None:
         """Write while the Lease is held, forever. No answer of the API server ends it."""
-        held = False
         while True:
             pause = self.idle
             if not self.calls.may_write:
-                held = False
+                self._held = False
             elif self.ready():
-                if not held:  # another replica may have written meanwhile
-                    self._all_due()
-                    held = True
                 self.changed.clear()
                 pause = await self._turn_or_tell()
             await asyncio.sleep(self.rest)
@@ -115,6 +115,9 @@ class ReportWriter:
 
     async def _turn(self) -> float:
         """Write what is due. Return the seconds until the next turn."""
+        if not self._held:  # another replica may have written meanwhile
+            self._all_due()
+            self._held = True
         self._choose()
         self.due.collect(self.calls.clock())
         for one in self.forms:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from cluster.background import background
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure
 from cluster.client.new_errors import NewErrors
@@ -179,6 +180,7 @@ class Events:
             "regarding": regarding | ({"namespace": namespace} if namespace else {}),
         }
 
+    @background("events")
     async def run(self) -> None:
         """Send events forever. One that can't be sent is dropped: the status has the same information."""
         while True:
@@ -203,4 +205,6 @@ class Events:
             reply = await self._client.call("POST", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", body=event)
         except Failure as failure:
             return str(failure)
+        except Exception as error:  # noqa: BLE001 - the next events must not end because of one
+            return f"{type(error).__name__}: {error}"[:500]
         return "" if reply.ok or reply.status == 409 else f"{reply.status} {reply.message}"

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from cluster.background import background
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure, Refused, Reply, Unreachable
 from cluster.watch.store import Tell
@@ -98,6 +99,7 @@ class Lease:
         """The seconds left for writing; no call may take longer."""
         return max(0.0, self._until - self._clock())
 
+    @background("lease")
     async def run(self) -> None:
         """Hold the Lease, or wait for it, forever. No answer of the API server ends it."""
         try:
@@ -115,6 +117,8 @@ class Lease:
                 await self._try(begun)
         except (Failure, TimeoutError) as error:
             self._failed(str(error) or "the API server does not answer in time")
+        except Exception as error:  # noqa: BLE001 - a candidate that ended would never write again
+            self._failed(f"{type(error).__name__}: {error}"[:500])
         else:
             self._failed("")
 

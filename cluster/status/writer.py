@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from cluster.background import background
 from cluster.client.api_client import Client
 from cluster.client.errors import Failure, Reply
 from cluster.client.new_errors import NewErrors
@@ -112,6 +113,7 @@ class StatusWriter:
         self._known = Known(snapshot, entries)
         self._changed.set()
 
+    @background("statuses")
     async def run(self) -> None:
         """Write while the Lease is held, forever. No answer of the API server ends it."""
         while True:

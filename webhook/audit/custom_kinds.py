@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from cluster.background import background
 from cluster.client.api_client import Client
-from cluster.client.errors import Failure, Garbled, Refused, Unreachable
+from cluster.client.errors import Garbled, Refused, Unreachable
 from cluster.client.new_errors import NewErrors
 from cluster.reports.bases import Bases
 from cluster.reports.queues import WorkloadQueue
@@ -76,6 +77,7 @@ class CustomKinds:
         while not all(one.settled for one in self.reflectors):
             await asyncio.sleep(WAITS)
 
+    @background("custom workloads")
     async def run(self) -> None:
         """Look and follow, forever."""
         try:
@@ -96,7 +98,7 @@ class CustomKinds:
         """Look once; return the seconds until the next look."""
         try:
             await self._take(await self._discovery.served())
-        except Failure as error:
+        except Exception as error:  # noqa: BLE001 - an unforeseen one counts as a refusal
             reply = error.reply if isinstance(error, Refused) else None
             if isinstance(error, Unreachable) and not isinstance(error, Garbled):
                 self._gate.doubt()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import Any
 
 import uvloop
 
+from cluster.background import background
 from cluster.client.api_client import Access, Client
 from cluster.client.errors import AccessError
 from documents.prices import read_prices
@@ -17,7 +17,7 @@ from webhook import health
 from webhook.audit import pages
 from webhook.audit.auditor import Auditor
 from webhook.audit.settings import AuditSettings
-from webhook.process import bound, cannot_start, logging, on_signals
+from webhook.process import Background, bound, cannot_start, logging, on_signals
 from webhook.reload.sources import SourcesError, of_a_cluster, options
 from webhook.server.limits import GOODBYE, HEALTH_CONNECTIONS, Limits
 from webhook.server.listener import StartError, listen
@@ -26,7 +26,8 @@ from webhook.telemetry import log
 
 
 def run(settings: AuditSettings) -> int:
-    """Audit until SIGTERM or SIGINT. Returns the exit code: 0, or 2 with one line per reason when it cannot start."""
+    """Audit until SIGTERM or SIGINT. Returns the exit code: 0, 2 with one line per reason when it cannot start, or 1 where a
+    background task has ended by itself."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, logging(runner.get_loop(), _nothing):
         try:
             return runner.run(_serve(settings))
@@ -41,6 +42,7 @@ def _nothing(*_: object) -> None:
 async def _serve(settings: AuditSettings) -> int:
     stop, at_once = asyncio.Event(), asyncio.Event()
     on_signals(stop, at_once)
+    background_tasks = Background(stop)
     catalog, chosen = options(of_a_cluster(settings.sources))
     cost = prices(catalog, read_prices(str(settings.prices), catalog) if settings.prices else None)
     listener = listen("--health", *settings.health)
@@ -49,12 +51,12 @@ async def _serve(settings: AuditSettings) -> int:
     port = Server(pages.starlette_of(auditor), None, replace(Limits(), connections=HEALTH_CONNECTIONS), _nothing, always=health.PROBES)
     await port.start(listener)
     log.write("listening", listenHealth=bound(listener), version=settings.version)
-    tasks: list[asyncio.Task[Any]] = [asyncio.create_task(auditor.run(), name="audit"), asyncio.create_task(stop.wait())]
-    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for task in tasks:
-        task.cancel()
-    await asyncio.wait(tasks)
+    audit = asyncio.create_task(background("audit")(auditor.run)())
+    await stop.wait()
+    audit.cancel()
+    await asyncio.wait([audit])
     await port.stop(GOODBYE)
     await client.close()
-    log.write("stopped", code=0)
-    return 0
+    code = background_tasks.code
+    log.write("stopped", "error" if code else "info", code=code)
+    return code

@@ -17,6 +17,7 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from cluster.background import background
 from cluster.client.errors import Garbled, Reply, Unreachable
 from policies.facts.cluster_facts import ClusterFacts
 from policies.pods.unlisted_accelerators import overlooked
@@ -109,6 +110,7 @@ class RegistrationCheck:
     _without_rules: set[str] = field(default_factory=set)
     """Paths of configurations that had no rules at the last look; at two looks in a row, they count as missing."""
 
+    @background("registration")
     async def run(self) -> None:
         """Check for ever."""
         while True:

@@ -21,6 +21,7 @@ from prometheus_client.registry import Collector
 from certs.authority import issue, make_ca
 from certs.rotation import Lives
 from certs.serving import Serving, serving_of, serving_of_pem
+from cluster.background import background
 from cluster.client.errors import AccessError
 from registration.configurations import FIRST_NAME, NAME
 from webhook.reload.sources import ClusterSource
@@ -130,6 +131,7 @@ class SharedCertificate:
             return None
         return follower.ca_expires.timestamp(), follower.trusted
 
+    @background("certificates")
     async def run(self) -> None:
         """Follow the Secret for ever."""
         from cluster.client.api_client import Access, Client  # of Kubernetes, imported late as in ``webhook.serve``
