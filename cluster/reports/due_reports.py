@@ -57,6 +57,12 @@ class DueReports:
         self.done(key)
         self._later[key] = at
 
+    def forget(self) -> None:
+        """Forget all reports and workloads: ``every_workload`` brings them back."""
+        self._workloads.clear()
+        self._due.clear()
+        self._later.clear()
+
     def wanted(self, key: ReportKey, api_version: str) -> tuple[Workload, Raw] | None:
         """Return what the report should be, with its workload: the newest, where one was replaced by another of the
         same name. None if there should be none."""

@@ -70,7 +70,6 @@ class ReportWriter:
     """Whether the Lease was held in the last turn."""
     _wrote: dict[ReportKey, tuple[str, str, float]] = field(default_factory=dict)
     """Report -> (digest that was sent, digest that was stored, when)"""
-
     _refused: dict[ReportKey, float] = field(default_factory=dict)
     """Report that was refused -> seconds after which it is tried again."""
 
@@ -89,6 +88,7 @@ class ReportWriter:
             pause = self.idle
             if not self.calls.may_write:
                 self._held = False
+                self._forget()
             elif self.ready():
                 self.changed.clear()
                 pause = await self._turn_or_tell()
@@ -141,6 +141,8 @@ class ReportWriter:
         usable, text = choice(self.forms)
         if usable is not self._form:
             self._form = usable
+            self._wrote.clear()
+            self._refused.clear()
             self._all_due()
         if text != self._text:
             self._text = text
@@ -151,6 +153,16 @@ class ReportWriter:
         for form in self.forms:
             self.due.add(form.stored.reports)
 
+    def _forget(self) -> None:
+        """Forget what has changed and what was written: nothing is written now, and workloads come and go meanwhile. All
+        reports are due again with the Lease, and with the first form."""
+        self.ledger.changed()
+        for form in self.forms:
+            form.stored.changed()
+        self.due.forget()
+        self._wrote.clear()
+        self._refused.clear()
+
     async def _bring(self, form: Form, key: ReportKey) -> bool:
         """Bring one report up to date. Return False if the API server fails or the Lease is not held any more."""
         wanted, stored = self.due.wanted(key, form.api_version), form.stored.reports.get(key)
@@ -158,7 +170,7 @@ class ReportWriter:
             self.causes.forget(key)
             if stored is not None:
                 return await self._delete(form, key)
-            self.due.done(key)
+            self._gone(key)
             return True
         workload, report = wanted
         sent, before = digest(report), self._wrote.get(key)
@@ -202,11 +214,15 @@ class ReportWriter:
         if not reply.ok and reply.status != 404:
             return self._not_written(key, reply)
         form.stored.reports.pop(key, None)
+        self.counts.deleted += reply.ok
+        self._gone(key)
+        return True
+
+    def _gone(self, key: ReportKey) -> None:
+        """Forget a report that is gone: by this writer, or by the garbage collector once its owner was deleted."""
         self._wrote.pop(key, None)
         self._refused.pop(key, None)
-        self.counts.deleted += reply.ok
         self.due.done(key)
-        return True
 
     def _not_written(self, key: ReportKey, reply: Reply) -> bool:
         """Postpone a report that was refused, each time for longer: its namespace is being deleted, a right is missing,

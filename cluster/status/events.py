@@ -35,6 +35,8 @@ RATE_OF_ONE = 0.1
 MOST_NAMESPACES = 1000
 """Most namespaces whose events are counted separately: more than can have sent one since they were last
 forgotten."""
+MOST_WAITING = 100
+"""Most events that wait to be sent: more come only while the API server answers slowly."""
 NOTE = 1024
 """Most characters of a note (k8s.io/kubernetes, pkg/apis/core/validation/events.go: NoteLengthLimit)."""
 CONTROLLER = f"{GROUP}/berth"
@@ -138,7 +140,7 @@ class Events:
 
     def add(self, regarding: Raw, namespace: str, about: About) -> bool:
         """Queue an event, or return False if there were too many. ``namespace``: of the object, "" if it is in none."""
-        if not self._may(namespace):
+        if len(self._waiting) >= MOST_WAITING or not self._may(namespace):
             self.dropped += 1
             return False
         self._waiting.append(self._event(regarding, namespace, about))

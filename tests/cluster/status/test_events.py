@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cluster.client.api_client import Access, Client
-from cluster.status.events import BURST, BURST_OF_ONE, MOST_NAMESPACES, NOTE, Events, Subject
+from cluster.status.events import BURST, BURST_OF_ONE, MOST_NAMESPACES, MOST_WAITING, NOTE, Events, Subject
 from policies.findings.conditions import Condition
 from tests.support.cluster.lease_history import closed
 from tests.testcluster.controlplane.cluster import Cluster
@@ -95,6 +95,16 @@ def test_namespaces_that_are_quiet_again_are_forgotten() -> None:
         clock.now += 1.0
         one.changed(about(f"ns-{number}"), {}, BAD)
     assert len(one._of_one) <= MOST_NAMESPACES
+
+
+def test_no_more_events_wait_than_can_be_sent_soon() -> None:
+    """While the API server answers slowly, more come than go."""
+    clock = Clock()
+    one = events(clock=clock)
+    for number in range(3 * MOST_WAITING):
+        clock.now += 1.0
+        one.changed(about(f"ns-{number}"), {}, BAD)
+    assert (len(one._waiting), one.dropped) == (MOST_WAITING, 2 * MOST_WAITING)
 
 
 @pytest.mark.parametrize("held", [True, False])

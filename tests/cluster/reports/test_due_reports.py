@@ -1,0 +1,158 @@
+"""Reports that are due: what the writer remembers of workloads that come and go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sized
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from cluster.client.errors import Reply
+from cluster.reports.stored_reports import ReportKey, StoredReports
+from cluster.reports.writer import ReportWriter
+from tests.testcluster.calls import PATIENCE
+
+
+@dataclass(frozen=True, order=True)
+class Job:
+    """A workload."""
+
+    namespace: str
+    report_name: str
+
+
+class Calls:
+    """An API server that takes every write."""
+
+    failures = 0
+    may_write = True
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+
+    def clock(self) -> float:
+        return 0.0
+
+    async def call(self, method: str, path: str, body: Any, *_: Any) -> Reply:
+        self.written.append(f"{method} {path}")
+        return Reply(200, body or {})
+
+    def tell(self, event: str, /, **_: Any) -> None:
+        """Log nothing."""
+
+
+class Jobs:
+    """A ledger in which each job has one finding."""
+
+    def __init__(self) -> None:
+        self.now: dict[Job, str] = {}
+        self.touched: set[Job] = set()
+
+    def put(self, job: Job) -> None:
+        self.now[job] = "1"
+        self.touched.add(job)
+
+    def end(self, job: Job) -> None:
+        del self.now[job]
+        self.touched.add(job)
+
+    def workloads(self) -> list[Job]:
+        return list(self.now)
+
+    def changed(self) -> set[Job]:
+        taken, self.touched = self.touched, set()
+        return taken
+
+    def newest(self, job: Job) -> str:
+        return self.now.get(job, "")
+
+    def report(self, job: Job, api_version: str) -> dict[str, Any]:
+        return {"metadata": {"name": job.report_name, "namespace": job.namespace}, "summary": {"fail": 1}, "results": []}
+
+
+class World:
+    """A writer with one form of report, which the cluster may lack."""
+
+    def __init__(self, *, absent: bool = False) -> None:
+        self.calls, self.jobs, self.stored = Calls(), Jobs(), StoredReports(asyncio.Event())
+        followed = SimpleNamespace(synced=True, absent=absent, healthy=True, kind="Report")
+        form = SimpleNamespace(
+            followed=followed,
+            stored=self.stored,
+            path="/".join,
+            api_version="v1",
+            usable=not absent,
+        )
+        self.writer = ReportWriter(
+            calls=cast(Any, self.calls),
+            ledger=cast(Any, self.jobs),
+            forms=cast(Any, (form,)),
+            changed=asyncio.Event(),
+            ready=lambda: True,
+            causes=cast(Any, SimpleNamespace(found=lambda *_: None)),
+            rest=0.0,
+            idle=0.001,
+        )
+        self.writer._form = cast(Any, None if absent else form)
+        self.writer._choose = lambda: None  # type: ignore[method-assign]
+
+    @property
+    def remembered(self) -> int:
+        """The number of names that the writer remembers."""
+        due = self.writer.due
+        kept: list[Sized] = [self.writer._wrote, self.writer._refused, due._workloads, due._due, due._later]
+        return sum(len(names) for names in [*kept, self.jobs.touched, self.stored._changed])
+
+
+@pytest.mark.parametrize("collector_first", [True, False], ids=["the garbage collector deletes", "the writer deletes"])
+def test_nothing_is_remembered_of_reports_that_are_gone(collector_first: bool) -> None:
+    """Whoever was first to delete the report of a workload that ended: a cluster has a thousand jobs a day."""
+
+    async def run() -> None:
+        world = World()
+        for number in range(50):
+            job = Job("team", f"job-{number}")
+            world.jobs.put(job)
+            await world.writer._turn()
+            world.jobs.end(job)
+            if collector_first:
+                world.stored.wrote((job.namespace, job.report_name), None)
+            await world.writer._turn()
+            await world.writer._turn()
+        assert len(world.calls.written) == (50 if collector_first else 100)
+        assert world.remembered == 0
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("absent", [True, False], ids=["no kind of report", "another replica has the Lease"])
+def test_nothing_is_remembered_while_nothing_is_written(absent: bool) -> None:
+    """Neither on a replica that waits for the Lease nor on a cluster without a kind of report; what is there then is written once
+    it may be."""
+
+    async def run() -> None:
+        world = World(absent=absent)
+        world.calls.may_write = absent
+        task = asyncio.create_task(world.writer.run())
+        for number in range(50):
+            job = Job("team", f"job-{number}")
+            world.jobs.put(job)
+            world.stored.wrote((job.namespace, f"other-{number}"), cast(Any, ReportKey))
+            world.stored.wrote((job.namespace, f"other-{number}"), None)
+            if number:
+                world.jobs.end(job)
+            await asyncio.sleep(0.005)
+        async with asyncio.timeout(PATIENCE):
+            while world.remembered:
+                await asyncio.sleep(0.001)
+        if not absent:
+            world.calls.may_write = True
+            while not world.calls.written:
+                await asyncio.sleep(0.001)
+            assert world.calls.written == ["PATCH team/job-0"]
+        task.cancel()
+
+    asyncio.run(run())
