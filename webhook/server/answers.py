@@ -7,9 +7,12 @@ read; but a caller that sent Expect, or more bytes than any review has, is answe
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import uvicorn
 
@@ -166,3 +169,15 @@ class Answers(Requests):
         if not self.is_ended:
             self.used(good=good)
             self.loop.call_soon(self._next)
+
+
+def is_named(transport: asyncio.BaseTransport, names: AbstractSet[str]) -> bool:
+    """Return whether the caller's certificate has one of the names; without ``names`` any caller does."""
+    return not names or not names.isdisjoint(_names(transport.get_extra_info("peercert") or {}))
+
+
+def _names(certificate: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the common name and the alternative names: DNS names, addresses, URIs."""
+    for attributes in certificate.get("subject", ()):
+        yield from (value for key, value in attributes if key == "commonName")
+    yield from (value for _, value in certificate.get("subjectAltName", ()))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import httptools
 import uvicorn
 
-from webhook.server.answers import TOO_MANY, Answers
+from webhook.server.answers import TOO_MANY, Answers, is_named
+from webhook.server.deadlines import TlsFlow
 from webhook.server.http import Call, come_back, text_answer
 from webhook.server.limits import CROWDED, GOODBYE
 from webhook.server.places import OPEN
@@ -41,6 +41,7 @@ class Protocol(Answers):
         self.drop: Callable[[], object] = lambda: None
         self._unproven = True
         self._over = not port.places.enter(self)
+        self._is_half_closed = False  # True if the caller sends nothing more: the calls that it sent are still answered
         self._rest: bytes | memoryview = b""
         """Bytes that are not parsed yet; while there are any, nothing else is read."""
 
@@ -57,8 +58,10 @@ class Protocol(Answers):
             return
         super().connection_made(transport)
         self.is_open = True
+        if hasattr(transport, "set_read_buffer_limits"):
+            self.flow = TlsFlow(transport, self.loop)
         transport.set_write_buffer_limits(high=WRITE_BUFFER)
-        self._named = _is_named(transport, self._port.names)
+        self._named = is_named(transport, self._port.names)
         self._port.places.reached(self, OPEN)
         if self._over:
             self._deadline.set("crowded", CROWDED)
@@ -84,9 +87,14 @@ class Protocol(Answers):
         self.drop = lambda: None
         self.parser = self._feed = None  # type: ignore[assignment]  # they hold this object
 
-    def eof_received(self) -> None:
-        if not self.is_ended:
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Return True to stay open until the calls that were sent are answered; TLS has no such state (``TlsFlow``)."""
+        if self.is_ended:
+            return False
+        self._is_half_closed = bool(self._queue or self._running or self._rest) and not isinstance(self.flow, TlsFlow)
+        if not self._is_half_closed:
             self.end()
+        return self._is_half_closed
 
     def data_received(self, data: bytes) -> None:
         """Parse what arrives. After the end it is read and discarded: the caller may still be sending what
@@ -98,6 +106,8 @@ class Protocol(Answers):
         else:
             self._rest = bytes(self._rest) + data if self._rest else data
             self._turn()
+        if isinstance(self.flow, TlsFlow):
+            self.flow.data_was_received()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -125,7 +135,7 @@ class Protocol(Answers):
             rest = memoryview(self._rest)
             piece, self._rest = bytes(rest[:PIECE]), rest[PIECE:]
             if not piece:
-                self.flow.resume_reading()
+                (self.end if self._is_half_closed else self.flow.resume_reading)()
                 return
             self._received(piece)
         self.flow.pause_reading()
@@ -193,6 +203,8 @@ class Protocol(Answers):
         self._deadline.set("goodbye", self._port.limits.unread if self._blocked else GOODBYE)
         with contextlib.suppress(OSError, RuntimeError):  # gone already
             self.flow.resume_reading()
+            if isinstance(self.flow, TlsFlow):
+                self.flow.read_all()
             if self.transport.can_write_eof():
                 self.transport.write_eof()
             else:  # TLS has its own way of ending one side
@@ -236,15 +248,3 @@ class Protocol(Answers):
             if reason != "goodbye":
                 self._port.cut(reason)
             self.end_now()
-
-
-def _is_named(transport: asyncio.BaseTransport, names: AbstractSet[str]) -> bool:
-    """Return whether the caller's certificate has one of the names; without ``names`` any caller does."""
-    return not names or not names.isdisjoint(_names(transport.get_extra_info("peercert") or {}))
-
-
-def _names(certificate: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the common name and the alternative names: DNS names, addresses, URIs."""
-    for attributes in certificate.get("subject", ()):
-        yield from (value for key, value in attributes if key == "commonName")
-    yield from (value for _, value in certificate.get("subjectAltName", ()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 import ssl
 from collections.abc import Iterator
@@ -62,6 +63,22 @@ def test_a_request_that_does_not_end_is_cut(begun: bytes, server: Running) -> No
         assert server.post("/mutate", REVIEW).status == 200
         wait_for_the_end(connection)
     assert cuts(server, "slow") == before + 1
+
+
+@pytest.mark.parametrize("number", [1, 2, 5, 50, 600])
+@pytest.mark.parametrize("ends", ["the socket", "TLS"])
+def test_calls_before_the_end_of_what_is_sent_are_answered(number: int, ends: str, server: Running) -> None:
+    """All of them, in order, to a caller that sends several at once and then closes its side."""
+    with dialled(server) as connection:
+        connection.sendall((HEAD + REVIEW) * number)
+        if ends == "the socket":
+            with socket.socket(fileno=os.dup(connection.fileno())) as same:
+                same.shutdown(socket.SHUT_WR)
+        answers = b""
+        while answers.count(b"HTTP/1.1 200 OK") < number or not answers.endswith(b"}"):
+            more = connection.recv(2**20)
+            assert more, f"{answers.count(b'HTTP/1.1 200 OK')} answers"
+            answers += more
 
 
 def test_a_request_in_pieces_is_answered(server: Running) -> None:
@@ -186,6 +203,20 @@ def answers_to(*pieces: bytes, app: Echo | None = None, limits: Limits | None = 
             return await exchange(number, *pieces)
 
     return run(exchanged())
+
+
+class Late(Echo):
+    """Parks each call for a moment."""
+
+    def answer(self, call: Call, later: Later) -> None:  # type: ignore[override]
+        answer = super().answer(call, later)
+        asyncio.get_running_loop().call_later(0.1, lambda: later(call, answer))
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_parked_calls_are_answered_to_a_caller_that_sends_nothing_more(number: int) -> None:
+    """Without TLS, where one side of a connection can be closed: those that wait for something, and those behind them."""
+    assert answers_to(*[request(BODY) * number], app=Late()).count(b"HTTP/1.1 200 OK") == number
 
 
 def request(body: bytes = b"", *headers: str, line: str = "POST /mutate HTTP/1.1", length: int | None = None) -> bytes:
