@@ -99,13 +99,17 @@ class Access:
         if not any(Path(one).expanduser().is_file() for one in path.split(os.pathsep) if one):
             raise AccessError(f"there is no kubeconfig {path}; write --kubeconfig FILE, as kubectl has it: echo $KUBECONFIG")
         from kubernetes.aio.client.configuration import Configuration
-        from kubernetes.aio.config import load_kube_config
 
-        configuration = Configuration()
-        loader = await load_kube_config(path, self.context, configuration, persist_config=False)
+        from cluster.client.exec_plugins import load_kube_config
+
+        configuration: Any = Configuration()
+        try:
+            loader = await load_kube_config(path, self.context, configuration)
+        except AccessError as error:
+            raise AccessError(f"{self._named}: {error}; try {self._try}") from None
         context: dict[str, Any] = loader.current_context["context"]
         authorization = configuration.api_key.get("BearerToken")
-        if authorization is None and configuration.cert_file is None and configuration.host.startswith("https:"):
+        if authorization is None and configuration.cert_file is None and (configuration.host.startswith("https:") or loader.provider):
             raise AccessError(f"{self._named} gives no token and no client certificate; try {self._try}")
         return _loaded(configuration, authorization, context.get("namespace") or "default")
 
