@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from cli import VERSION
-from cli.output import stderr
-from cli.parser import Parser
-from cli.terminal import screen
+
+if TYPE_CHECKING:  # imported where Ctrl-C is handled: see ``guarded``
+    from cli.parser import Parser
 
 SUBCOMMANDS = {
     "serve": ("cli.serve", "answer admission reviews over HTTPS"),
@@ -33,11 +38,88 @@ SUBCOMMANDS = {
     "help": ("cli.about.help_", "help on a command"),
 }
 BAD_INPUT = 2
+INTERRUPTED = 130
+"""As shells have it: 128 and the number of SIGINT."""
+UNWRITTEN = {errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC}
+"""What a write to standard output fails with: it is closed, or what it leads to is full or broken."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand and return its exit code; the parser itself exits with 2 on words it does not know."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    return guarded(lambda: _run(list(sys.argv[1:] if argv is None else argv)))
+
+
+def plugin() -> int:
+    """Run as kubectl's plugin, from whatever file it was started: the PEX unpacks itself to another one."""
+
+    def run() -> int:
+        from cli.output import stderr
+
+        sys.argv[0] = stderr.PLUGIN
+        return _run(sys.argv[1:])
+
+    return guarded(run)
+
+
+def guarded(run: Callable[[], int]) -> int:
+    """Return the exit code of ``run``, which has all imports: Ctrl-C and a standard output that can't be written are no
+    tracebacks, whose exit code 1 would mean that something was denied."""
+    _open_closed_streams()
+    handler = signal.getsignal(signal.SIGINT)
+    _on_interrupt(_end_at_once)
+    try:
+        try:
+            return run()
+        finally:  # also where the parser exits: at the end of the process it would be too late
+            _on_interrupt(handler)
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader, such as head, has stopped reading
+        _discard_output()
+        return 0
+    except OSError as error:
+        if error.filename is not None or error.errno not in UNWRITTEN:
+            raise
+        _discard_output()
+        advice = "redirect it: > FILE" if error.errno == errno.EBADF else "make room there, or redirect it to another file"
+        with contextlib.suppress(OSError):
+            print(f"berth: standard output can't be written: {error.strerror}; {advice}", file=sys.stderr)
+        return BAD_INPUT
+
+
+def _on_interrupt(handler: Any) -> None:
+    """Handle SIGINT from now on, unless it is ignored, or this is a thread that can't."""
+    if (
+        signal.getsignal(signal.SIGINT) in (signal.default_int_handler, _end_at_once)
+        and threading.current_thread() is threading.main_thread()
+    ):
+        signal.signal(signal.SIGINT, handler)
+
+
+def _end_at_once(*_: object) -> None:
+    """End the process while it imports: a KeyboardInterrupt would leave modules half imported, from which extensions crash."""
+    os._exit(INTERRUPTED)
+
+
+def _open_closed_streams() -> None:
+    """Open what the parent process closed, so that reads and writes of it fail as such and reach no other file."""
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_WRONLY))
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
+    if sys.stderr is None:  # print would write to standard output instead
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+
+
+def _discard_output() -> None:
+    """Let what is still buffered go nowhere: at the end of the process it would fail once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _run(words: list[str]) -> int:
+    from cli.terminal import screen
+
     screen.choose("auto")
     command = parser(named(words))
     if not words:
@@ -45,15 +127,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return BAD_INPUT
     args = command.parse_args(words)
     module = importlib.import_module(SUBCOMMANDS[args.command][0])
+    _on_interrupt(signal.default_int_handler)
     try:
         code: int = module.run(args)
-        if sys.stdout is not None:  # it is None if the parent process closed it
-            sys.stdout.flush()
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:  # the reader, such as head, has stopped reading
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except (KeyboardInterrupt, OSError):
+        raise
     except Exception as error:
         lines = _bad_input(error)
         if lines is None:
@@ -63,14 +141,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def plugin() -> int:
-    """Run as kubectl's plugin, from whatever file it was started: the PEX unpacks itself to another one."""
-    sys.argv[0] = stderr.PLUGIN
-    return main()
-
-
 def _bad_input(error: Exception) -> list[str] | None:
     """Return the lines to print for unusable input; None for any other error, which is a bug of Berth."""
+    from cli.output import stderr
     from documents.files import CatalogFilesError
     from policies.document import InputError
     from webhook.reload.sources import SourcesError
@@ -93,6 +166,9 @@ def named(words: Sequence[str]) -> list[str]:
 
 def parser(subcommands: Sequence[str]) -> Parser:
     """Return the root parser. Only these subcommands are imported, the others show their one line of help."""
+    from cli.output import stderr
+    from cli.parser import Parser
+
     root = Parser(
         prog=stderr.name(),
         description="Typed GPU policies for Kubernetes, applied before the scheduler sees a pod.",
@@ -114,4 +190,6 @@ def parser(subcommands: Sequence[str]) -> Parser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    _on_interrupt(_end_at_once)  # else Ctrl-C at the very end is a traceback of the interpreter
+    sys.exit(code)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -102,6 +103,10 @@ class Parser(argparse.ArgumentParser):
         """Print which words are missing and how the command is used, and exit."""
         stderr.wrong(f"{self.subcommand}: {message}" if self.subcommand else message)
         self.exit(BAD_INPUT, self.format_usage())
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Write a text. Overrides argparse's method, which ignores errors: help that nobody got would be a success."""
+        (file or sys.stderr).write(message)
 
     def format_help(self) -> str:
         """Return the help, with examples that stand on lines of their own, to be copied."""

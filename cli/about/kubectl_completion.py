@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from cli.about.tree import Command, Kind, Option, Typed, command
-from cli.main import named
+from cli.main import guarded, named
 
 FILES, NO_SPACE, NOTHING, FOLDERS = 0, 2, 4, 16
 """ShellCompDirective of github.com/spf13/cobra (completions.go): what the shell does besides; the numbers are bits."""
@@ -21,6 +21,10 @@ _Candidate = tuple[str, str]
 
 def main() -> int:
     """Print the candidates for the last of the words that the program was called with."""
+    return guarded(_print_candidates)
+
+
+def _print_candidates() -> int:
     found, directive = candidates(sys.argv[1:])
     print("\n".join(f"{word}\t{about}" if about else word for word, about in found))
     print(f":{directive}")

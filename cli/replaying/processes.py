@@ -55,11 +55,20 @@ def judged(found: Iterable[Piece | InputError], chosen: Comparison, processes: i
 def _in_order(found: Iterable[Piece | InputError], pool: ProcessPoolExecutor, most: int) -> Iterator[Judged]:
     waiting: deque[tuple[Piece, Future[Counted]] | InputError] = deque()
     for one in found:
-        waiting.append(one if isinstance(one, InputError) else (one, pool.submit(_judge, one)))
+        waiting.append(one if isinstance(one, InputError) else (one, _submitted(pool, one)))
         if len(waiting) >= most:
             yield _done(waiting.popleft())
     while waiting:
         yield _done(waiting.popleft())
+
+
+def _submitted(pool: ProcessPoolExecutor, piece: Piece) -> Future[Counted]:
+    """Hand a piece on. Processes that this starts inherit that Ctrl-C is blocked: it reaches them too, while they still import."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return pool.submit(_judge, piece)
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _done(one: tuple[Piece, Future[Counted]] | InputError) -> Judged:

@@ -12,6 +12,7 @@ from cli import VERSION
 from cli.main import SUBCOMMANDS, main, named
 
 ROOT = Path(__file__).parent.parent.parent
+REVIEW = "tests/reviews/pods-create-train-llama.json"
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,6 +74,61 @@ def test_a_reader_that_stops_is_no_traceback() -> None:
     done = subprocess.run(f"{sys.executable} -m cli.main gpus | head -1", shell=True, cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("MODEL")
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "module", ["cli.parser", "cli.terminal.screen", "cli.inspect.try_", "cli.output.stderr", "policies.catalog.parse", "yaml"]
+)
+def test_ctrl_c_during_an_import_is_no_traceback(module: str) -> None:
+    """A command is imported for a quarter of a second: whoever interrupts it then sees what they see later."""
+    program = (
+        "import sys\nclass Interrupts:\n"
+        f"    def find_spec(self, name, *_):\n        if name == {module!r}: raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupts())\nfrom cli.main import main\nsys.exit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "try", "--platforms", "gke", REVIEW], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        f"try --platforms gke {REVIEW}",
+        f"try --platforms gke -o yaml {REVIEW}",
+        "gpus",
+        "--help",
+        "help try",
+        "serve --help",
+        "crds",
+        "version -o json",
+    ],
+)
+@pytest.mark.parametrize(
+    ("where", "reason"),
+    [("> /dev/full", "No space left on device; make room"), (">&-", "Bad file descriptor; redirect it")],
+    ids=["full", "closed"],
+)
+def test_output_that_can_not_be_written_is_no_refusal(words: str, where: str, reason: str) -> None:
+    """A full disk in CI is a line and exit code 2: with 1 it would read as a pod that is refused."""
+    done = subprocess.run(
+        f"{sys.executable} -m cli.main {words} {where}", shell=True, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith(f"berth: standard output can't be written: {reason}")
+    assert "Traceback" not in done.stderr
+
+
+def test_other_streams_that_are_closed_are_no_traceback() -> None:
+    """Nothing can be read from a closed standard input; what goes to a closed standard error reaches no other file."""
+    closed = f"{sys.executable} -m cli.main try --platforms gke - <&-"
+    done = subprocess.run(closed, shell=True, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "berth: -: cannot be read: Bad file descriptor\n")
+    done = subprocess.run(
+        f"{sys.executable} -m cli.main try nowhere.yaml 2>&-", shell=True, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
 
 
 def test_try_starts_without_the_server() -> None:
