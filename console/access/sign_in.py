@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import math
 import time
@@ -14,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from cluster.client.errors import Unreachable
+from console.access import attempts
 from console.access.attempts import Attempts
 from console.access.hosts import Hosts
 from console.access.people import People, Person, expiry
@@ -30,6 +32,12 @@ AGAIN = 60.0
 """Seconds after which the API server is asked again who has a token: one that was revoked shows nothing after that."""
 MOST_BEARERS = 512
 """Tokens sent by a proxy of which it is remembered, by their hashes, whose they are."""
+MOST_REMEMBERED = 4096
+"""Tokens, by their hashes, of which it is remembered that they were somebody's, or nobody's."""
+BAD = 10.0
+"""Seconds for which a token that is nobody's is not checked again."""
+AT_ONCE = 8
+"""Tokens not seen before that are checked at a time: a slow API server answers what pages ask for besides."""
 LOGIN, LOGOUT = "/login", "/logout"
 
 
@@ -70,6 +78,11 @@ class SignIn:
         self.sessions, self.hosts, self.paths = sessions, hosts, frozenset(paths)
         self._clock = clock
         self._attempts = Attempts(clock)
+        self._checking = asyncio.Semaphore(AT_ONCE)
+        self._good: OrderedDict[bytes, float] = OrderedDict()
+        """Hashes of tokens that were somebody's when they were checked last."""
+        self._bad: OrderedDict[bytes, float] = OrderedDict()
+        """Hashes of tokens that were nobody's, and until when that is believed."""
         self._bearers: OrderedDict[bytes, tuple[Person, float]] = OrderedDict()
 
     async def admit(self, request: Request) -> SignedIn | Response:
@@ -102,14 +115,24 @@ class SignIn:
         return person
 
     async def tried(self, request: Request, token: str) -> Person | Response | None:
-        """Return who has a token that was not seen before; None if it is nobody's, or the answer that says to wait. Raises Unreachable."""
-        address = request.client.host if request.client else ""
-        if wait := self._attempts.begin(address):
+        """Return who has a token; None if it is nobody's, or the answer that says to wait. Raises Unreachable.
+
+        A token that was good before is checked at once. Any other waits for its turn, while many that nobody has are tried.
+        """
+        key, address = _hash(token), request.client.host if request.client else ""
+        if key in self._good:  # no guess: whatever others try, it is checked at once
+            return await self._checked(key, token)
+        if self._clock() < self._bad.get(key, 0.0):
+            return None
+        wait = self._attempts.begin(address)
+        if wait > attempts.LONGEST_WAIT:
             seconds = math.ceil(wait)
-            text = f"Too many tokens were tried that nobody has. Try again in {seconds} seconds.\n"
+            text = f"Too many tokens are tried that nobody has. Try again in {seconds} seconds.\n"
             return PlainTextResponse(text, 429, {"Retry-After": str(seconds)})
+        await asyncio.sleep(wait)
         try:
-            person = await self._people.of(token)
+            async with self._checking:
+                person = await self._checked(key, token)
         except Unreachable:
             self._attempts.give_back(address)
             raise
@@ -119,13 +142,22 @@ class SignIn:
             self._attempts.give_back(address)
         return person
 
+    async def _checked(self, key: bytes, token: str) -> Person | None:
+        """Return who has a token, and remember whether anybody does. Raises Unreachable."""
+        person = await self._people.of(token)
+        if person is None:
+            self._good.pop(key, None)
+            _remember(self._bad, key, self._clock() + BAD)
+        else:
+            _remember(self._good, key, 0.0)
+        return person
+
     async def _of_bearer(self, request: Request, token: str) -> SignedIn | Response:
-        key = hashlib.sha256(token.encode()).digest()
+        key = _hash(token)
         known = self._bearers.get(key)
         if known is not None and self._clock() < known[1]:
             return SignedIn(known[0], False, self._rights)
-        # one that was good is no guess: behind a proxy all people have one address, and their tokens are reviewed again at one time
-        found = await self.tried(request, token) if known is None else await self._people.of(token)
+        found = await self.tried(request, token)
         if isinstance(found, Response):
             return found
         if found is None:
@@ -143,6 +175,17 @@ class SignIn:
         if request.headers.get("hx-request") == "true":  # else a part of the page would be replaced by the whole login page
             return Response(status_code=401, headers={"HX-Redirect": to})
         return RedirectResponse(to, 303)
+
+
+def _hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()
+
+
+def _remember(known: OrderedDict[bytes, float], key: bytes, until: float) -> None:
+    known[key] = until
+    known.move_to_end(key)
+    while len(known) > MOST_REMEMBERED:
+        known.popitem(last=False)
 
 
 def bearer(request: Request) -> str | None:

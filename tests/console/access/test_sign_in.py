@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import pytest
 from starlette.applications import Starlette
 
 from cluster.client.errors import Unreachable
-from console.access.attempts import MOST, Attempts
+from console.access import attempts
+from console.access.attempts import MOST, MOST_OF_ALL, SITES, Attempts, site_of
 from console.access.entrance import Entrance
 from console.access.hosts import Hosts
 from console.access.people import People, Person
 from console.access.rights import Rights
 from console.access.sessions import Sessions
-from console.access.sign_in import COOKIE, SignIn
+from console.access.sign_in import BAD, COOKIE, SignIn
 from console.screens import SCREENS
 from console.server.app import application
 from console.server.rendering import environment
@@ -109,31 +110,40 @@ def test_a_revoked_token_ends_its_session_within_a_minute() -> None:
     assert len(door.gate.sessions) == 0
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for a turn: what would wait is turned away."""
+    monkeypatch.setattr(attempts, "LONGEST_WAIT", 0.0)
+
+
+@pytest.mark.usefixtures("impatient")
 def test_guesses_are_bounded() -> None:
-    """Five of one address at once, then one in six seconds; who has a session, or a good token before the fifth, notices nothing."""
+    """So many of one address at once, then one at a time; who has a session, or a token that was good before, notices nothing."""
     door = Door()
-    cookie = f"{COOKIE}={door.id()}"
-    for _ in range(8):
-        door.id()
+    for _ in range(MOST + 5):
+        cookie = f"{COOKIE}={door.id()}"
     found = [door.ask("/login", {"token": f"guess-{number}", "next": "/"}).status for number in range(MOST + 2)]
     assert found == [401] * MOST + [429] * 2
     refused = door.ask("/impact", authorization="Bearer guess")
-    assert (refused.status, refused.headers["retry-after"]) == (429, "6")
+    assert (refused.status, refused.headers["retry-after"]) == (429, "1")
     assert door.ask("/impact", cookie=cookie).status == 200
-    door.clock.now += 6
+    assert door.id()
+    door.clock.now += 1
     assert door.ask("/impact", authorization="Bearer guess").status == 401
 
 
+@pytest.mark.usefixtures("impatient")
 def test_what_a_proxy_sends_is_no_guess() -> None:
     """A token that was good is reviewed each minute, however many others of the same address failed; and an API server that is gone counts
     against nobody."""
     door = Door()
     assert door.ask("/impact", authorization=f"Bearer {GOOD}").status == 200
     door.people.gone = True
-    assert {door.ask("/impact", authorization="Bearer guess").status for _ in range(2 * MOST)} == {503}
+    assert {door.ask("/impact", authorization=f"Bearer guess-{number}").status for number in range(2 * MOST)} == {503}
     door.people.gone = False
-    assert [door.ask("/impact", authorization="Bearer guess").status for _ in range(MOST + 1)] == [401] * MOST + [429]
-    door.clock.now += 0.5
+    found = [door.ask("/impact", authorization=f"Bearer guess-{number}").status for number in range(MOST + 1)]
+    assert found == [401] * MOST + [429]
+    door.clock.now += 0.1
     assert door.ask("/impact", authorization=f"Bearer {GOOD}").status == 200
     door.clock.now += 60
     assert door.ask("/impact", authorization=f"Bearer {GOOD}").status == 200
@@ -142,13 +152,93 @@ def test_what_a_proxy_sends_is_no_guess() -> None:
     assert door.ask("/impact", authorization=f"Bearer {GOOD}").status == 401
 
 
+def test_a_good_token_waits_for_its_turn_behind_guesses() -> None:
+    """It is not turned away: whoever signs in through the proxy that strangers use too is let in a moment later."""
+    door = Door()
+
+    async def all_at_once() -> list[int]:
+        forms = [{"token": f"guess-{number}", "next": "/"} for number in range(MOST)] + [{"token": GOOD, "next": "/"}]
+        return [found.status for found in await asyncio.gather(*(answer(door.app, "/login", form=form) for form in forms))]
+
+    assert asyncio.run(all_at_once()) == [401] * MOST + [303]
+
+
+def test_the_same_bad_token_is_checked_once() -> None:
+    """For some seconds: a program that goes on with a token that has ended costs nobody a turn."""
+    door, checked = Door(), list[str]()
+    known = door.people.of
+
+    async def counted(token: str) -> Person | None:
+        checked.append(token)
+        return await known(token)
+
+    door.people.of = counted  # type: ignore[method-assign]
+    assert {door.ask("/impact", authorization="Bearer ended").status for _ in range(5 * MOST)} == {401}
+    door.clock.now += BAD
+    door.people.good = "ended"
+    assert door.ask("/impact", authorization="Bearer ended").status == 200
+    assert checked == ["ended", "ended"]
+
+
+def strangers_and_people(strangers: Callable[[int], Iterable[str]], person: str) -> int:
+    """The number of good sign-ins from one address that wait or are turned away in ten minutes, one every five seconds."""
+    clock = Clock()
+    tries, late, began = Attempts(clock), 0, clock.now
+    for second in range(600):
+        clock.now = began + second
+        for address in strangers(second):
+            tries.begin(address)
+        if second % 5 == 4:
+            clock.now += 0.5
+            late += tries.begin(person) > 0
+            tries.give_back(person)
+    return late
+
+
+@pytest.mark.parametrize(
+    ("strangers", "person"),
+    [
+        (lambda second: ["10.0.0.7"], "10.0.0.7"),
+        (lambda second: ["10.0.0.7"] * 3, "10.0.0.7"),
+        (lambda second: [f"2001:db8:0:{second:x}::{number:x}" for number in range(50)], "10.0.0.9"),
+        (lambda second: [f"2001:db8:{second:x}::{number:x}" for number in range(3)], "2001:db8:ffff::9"),
+        (lambda second: [f"198.51.{second % 256}.{number}" for number in range(15)], "10.0.0.9"),
+    ],
+    ids=["behind one address", "more of them", "from the networks of one site", "from ever new sites", "from ever new IPv4 addresses"],
+)
+def test_strangers_keep_nobody_from_signing_in(strangers: Callable[[int], Iterable[str]], person: str) -> None:
+    """Neither where all have the address of an Ingress, nor from addresses that nobody has seen before."""
+    assert strangers_and_people(strangers, person) == 0
+
+
 def test_tries_of_all_addresses_are_bounded_together() -> None:
-    """Also where each tries once; those that did not fail are given back."""
-    attempts = Attempts(Clock())
-    for number in range(100):
-        assert attempts.begin(f"good-{number}") == 0
-        attempts.give_back(f"good-{number}")
-    assert sum(attempts.begin(str(number)) == 0 for number in range(1000)) == 30
+    """Also where each tries once; those that did not fail are given back, and those that are turned away cost nothing."""
+    tries = Attempts(Clock())
+    for number in range(2 * MOST_OF_ALL):
+        assert tries.begin(f"good-{number}") == 0
+        tries.give_back(f"good-{number}")
+    waits = [tries.begin(str(number)) for number in range(1000)]
+    assert sum(wait == 0 for wait in waits) == MOST_OF_ALL
+    assert waits == sorted(waits)
+    assert sum(wait <= attempts.LONGEST_WAIT for wait in waits) == MOST_OF_ALL + attempts.LONGEST_WAIT / attempts.AGAIN_OF_ALL
+    assert len(tries._by_site) <= SITES
+
+
+@pytest.mark.parametrize(
+    ("address", "site"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2::3", "2001:db8:1::/48"),
+        ("2001:db8:1:ffff::", "2001:db8:1::/48"),
+        ("fe80::1%eth0", "fe80::/48"),
+        ("", ""),
+        ("no address", "no address"),
+    ],
+)
+def test_the_addresses_of_one_site_count_as_one(address: str, site: str) -> None:
+    """Whoever has one IPv6 address has more than can be counted."""
+    assert site_of(address) == site
 
 
 @pytest.mark.parametrize("host", ["evil.example", "gpus.example.com.evil.example", "evil.example:443"])
