@@ -1,7 +1,5 @@
-"""The writer of reports: wherever the report of a workload differs from the stored one, it is applied, or deleted where
-nothing is found any more. Server-side apply has the same result however often it is sent, so nothing is written twice by
-mistake, and what failed stays due. A cluster without a kind of report gets the Events alone.
-"""
+"""The writer of reports: one that differs from the stored one is applied, or deleted where nothing is found any more. Server-side
+apply has the same result however often it is sent, so what failed stays due. A cluster without a kind of report gets Events alone."""
 
 from __future__ import annotations
 
@@ -9,6 +7,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
 from cluster.background import background
 from cluster.client.errors import Reply
@@ -67,7 +66,6 @@ class ReportWriter:
     _form: Form | None = None
     _text: str = ""
     _held: bool = False
-    """Whether the Lease was held in the last turn."""
     _wrote: dict[ReportKey, tuple[str, str, float]] = field(default_factory=dict)
     """Report -> (digest that was sent, digest that was stored, when)"""
     _refused: dict[ReportKey, float] = field(default_factory=dict)
@@ -97,14 +95,11 @@ class ReportWriter:
 
     async def _wait(self, seconds: float) -> None:
         """Wait for a change, at most so long; while calls fail, wait for the full time."""
-        if seconds <= 0:
-            return
         if self.calls.failures:
             await asyncio.sleep(seconds)
-            return
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self.changed.wait()
+        elif seconds > 0:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.changed.wait(), seconds)
 
     async def _turn_or_tell(self) -> float:
         try:
@@ -154,8 +149,7 @@ class ReportWriter:
             self.due.add(form.stored.reports)
 
     def _forget(self) -> None:
-        """Forget what has changed and what was written: nothing is written now, and workloads come and go meanwhile. All
-        reports are due again with the Lease, and with the first form."""
+        """Forget what has changed and was written, as nothing is written now: all reports are due again with the Lease."""
         self.ledger.changed()
         for form in self.forms:
             form.stored.changed()
@@ -197,7 +191,7 @@ class ReportWriter:
         return True
 
     async def _tell(self, key: ReportKey) -> bool:
-        """Send the Events of one workload on a cluster without reports. Those over the rate are sent later: nothing else tells them."""
+        """Send the Events of one workload on a cluster without reports; those over the rate are sent later."""
         wanted = self.due.wanted(key, OPEN_REPORTS)
         if wanted is None:
             self.causes.forget(key)
@@ -225,8 +219,7 @@ class ReportWriter:
         self.due.done(key)
 
     def _not_written(self, key: ReportKey, reply: Reply) -> bool:
-        """Postpone a report that was refused, each time for longer: its namespace is being deleted, a right is missing,
-        or the API server has just started and knows no rights yet."""
+        """Postpone a report that was refused, each time for longer: a right is missing, or its namespace is being deleted."""
         if self.calls.overloaded(f"report {'/'.join(key)}", reply):
             return False
         pause = self._refused[key] = min(self.fought, 2 * self._refused.get(key, AGAIN / 2))
@@ -236,12 +229,9 @@ class ReportWriter:
     async def _sweep(self, form: Form) -> bool:
         """Delete reports of other forms: they were written before the cluster had this one."""
         for other in self.forms:
-            if other is not form and other.usable and not await _each(list(other.stored.reports), self._deleting(other)):
+            if other is not form and other.usable and not await _each(list(other.stored.reports), partial(self._delete, other)):
                 return False
         return True
-
-    def _deleting(self, form: Form) -> Callable[[ReportKey], Awaitable[bool]]:
-        return lambda key: self._delete(form, key)
 
 
 async def _each(keys: Iterable[ReportKey], work: Callable[[ReportKey], Awaitable[bool]]) -> bool:

@@ -34,8 +34,7 @@ from policies.state.objects import Entry, Key, id_of
 from policies.state.snapshot import Snapshot
 
 RATE = 20.0
-"""Most writes per second: ten thousand objects take eight minutes, at no noticeable load of the API
-server."""
+"""Most writes per second: ten thousand objects take eight minutes, at no noticeable load of the API server."""
 BATCH = 200
 """Writes after which findings are computed again: ten seconds' worth."""
 ANSWER = 5.0

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from cluster.background import background
 from cluster.client.api_client import Client
 from cluster.client.errors import GIVE_RIGHTS, Failure, Garbled, Refused, Unreachable
 from cluster.client.line_stream import Lines
@@ -33,16 +34,14 @@ LATE = 5.0
 EARLY = 0.5
 """Seconds that a watch may end early: the difference between the server's clock and ours."""
 FORBIDDEN = 3
-"""Consecutive 403 answers after which an optional kind counts as forbidden: an API server that has just
-started answers 403 to everybody until it has loaded its roles."""
+"""Consecutive 403 answers after which an optional kind counts as forbidden: a starting API server answers 403 to everybody."""
 BROKEN = 2
 """Consecutive failed lists after which an optional kind counts as unknown, if the API server is there and not overloaded."""
 PATIENCE, LONG_PATIENCE = 5.0, 120.0
 """Seconds that a first decision waits for the list of an optional kind that a conversion webhook may hold up, and of any
 other. A webhook may hang for 30 s each time; a page of a list may take a minute."""
 FORBIDDEN_AGAIN = 120.0
-"""Seconds before a custom workload that may not be read is requested again: a role of an older version may lack dozens of
-kinds."""
+"""Seconds before a custom workload that may not be read is requested again: an older role may lack dozens of kinds."""
 AT_ONCE, AT_ONCE_BYTES = 100, 2**18
 """Events, and bytes of them, that are passed on in one iteration of the event loop: about 2 ms. A single larger one is too."""
 
@@ -100,6 +99,7 @@ class Reflector:
         hangs = self._gate.open and 0 < self._listing_since < time.monotonic() - patience
         return self._watched.need == "advice" or hangs
 
+    @background("watch")
     async def run(self) -> None:
         """Follow the kind forever."""
         while True:
