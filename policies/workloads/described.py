@@ -73,7 +73,7 @@ class _Reader:
     unread: list[InputError] = field(default_factory=list)
 
     def read(self, number: int) -> Described:
-        whole = self._first(self.place.spec)
+        whole = next((pair for path in self.place.spec for pair in self._found(path) if pair[1] != {}), None)
         for name, paths in (("labels", self.place.labels), ("annotations", self.place.annotations)):
             self._texts_by_key(name, paths)
         self._spec(whole)
