@@ -29,7 +29,7 @@ MOST_TOLERATIONS = 500
 """The most tolerations that are read."""
 MOST_DEVICES = 1_000_000_000
 """What an amount counts for at most, so that sums stay integers."""
-WHOLE = ("gpu", "shared", "other")
+WHOLE = ("gpu", "shared", "passthrough", "other")
 """Kinds of resources of which Berth counts each one as a device."""
 HEAD = f"""\
 # Off by default. kubectl apply -f deploy/backstop.yaml switches it on; deleting the objects of this file switches it off. With Helm set

@@ -91,15 +91,15 @@ def _misspelt(catalog: Catalog) -> Iterator[str]:
 
 
 def _known(catalog: Catalog) -> str:
-    """Return the test that ``name`` is known, or begins as a pattern does; each prefix costs 3 to 5 units, so only a name with the first
-    letter of any is compared."""
+    """Return the test that ``name`` is known, or begins as a pattern does; each prefix costs 3 to 5 units, so a name is only compared with
+    those of its first letter."""
     names = [known.name for known in catalog.resources if known.name is not None]
     begun = dict.fromkeys(start for known in catalog.resources if known.name is None for start in prefixes(known.pattern.pattern))
     tests = [among("name", names)] if names else []
-    if begun:
-        letters = _list([text(letter) for letter in dict.fromkeys(start[0] for start in begun)])
-        begins = " ||\n  ".join(f"name.startsWith({text(start)})" for start in begun)
-        tests.append(f"name.charAt(0) in {letters} && (\n  {begins}\n)")
+    shortest = [start for start in begun if not any(start.startswith(other) and start != other for other in begun)]
+    for letter in dict.fromkeys(start[0] for start in shortest):
+        begins = " ||\n  ".join(f"name.startsWith({text(start)})" for start in shortest if start[0] == letter)
+        tests.append(f"name.charAt(0) == {text(letter)} && (\n  {begins}\n)")
     return " ||\n".join(tests) or "false"
 
 
