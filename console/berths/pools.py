@@ -86,7 +86,7 @@ def _empty(pool: Pool, prices: Prices) -> EmptyPool | None:
         return None
     machines: dict[str, Machine] = {}
     for offer in pool.table.offers_in(pool.rows & pool.table.by_sharing.get("Exclusive", 0) & ~pool.table.unknown):
-        if offer.resource in devices and offer.host.count and offer.host.name not in machines:
+        if offer.resource in devices and offer.host.count and not offer.host.uncounted and offer.host.name not in machines:
             price = prices.machines.get(offer.host.name)
             model = offer.host.gpu.model if offer.host.gpu is not None else ""
             machines[offer.host.name] = Machine(

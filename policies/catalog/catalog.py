@@ -120,7 +120,8 @@ class Catalog:
         keys = frozenset(label.partition("=")[0] for workload in self.workloads for label in workload.labels)
         object.__setattr__(self, "signatures", keys)
         object.__setattr__(self, "held_owners", frozenset(owner for w in self.workloads if w.kueue == "suspends" for owner in w.owners))
-        object.__setattr__(self, "codes", codes_of(self.model_names, self.machine_families()))
+        types = [machine.type for machine in self.machines if machine.type]
+        object.__setattr__(self, "codes", codes_of(self.model_names, self.machine_families(), types))
         object.__setattr__(self, "slice_shares", slice_shares(self.gpus))
         object.__setattr__(self, "reserved_prefixes", tuple(one.prefix for one in self.reserved_keys))
         right = {where: frozenset[str]().union(*(one.right(where) for one in self.reserved_keys)) for where in PLACES}

@@ -70,9 +70,13 @@ class MachineType:
     attributes: Mapping[str, str]
     """Further label values by attribute name: gpuName, memoryMiB, category, generation, size,
     manufacturer, accelerator."""
+    optional: frozenset[str] = frozenset()
+    """Attributes whose labels some versions of the platform leave out."""
     usd_per_hour: float | None = None
     """The indicative on-demand price of the whole machine; Catalog.prices has the place and date."""
     not_on: tuple[str, ...] = ()
     """Platforms of this cloud that never make it."""
+    uncounted: tuple[str, ...] = ()
+    """Platforms that label it and count none of its GPUs: without further settings they make none for a pod that requests one."""
     network: Mapping[str, int] = field(default_factory=dict)
     """The network devices that pods may ask for, by extended resource (vpc.amazonaws.com/efa), all of them; empty: none are known."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from policies.policy import Capacity, Sharing, Taint
@@ -55,6 +55,15 @@ class SharingScheme:
     slice_key: str | None = None
     """The label whose value is the MIG profile (GKE partition size), where a slice is selected by label."""
 
+    def of(self, vendors: Collection[str]) -> SharingScheme:
+        """Return the scheme without expressions on labels that only nodes of other vendors have."""
+        keys = {key for variant in self.variants if variant.vendor in vendors for key in variant.labels}
+        exclude, only = (
+            {sharing: tuple(e for e in expressions if e.key in keys) for sharing, expressions in sentences.items()}
+            for sentences in (self.exclude, self.only)
+        )
+        return replace(self, exclude=exclude, only={sharing: expressions for sharing, expressions in only.items() if expressions})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Platform:
@@ -67,6 +76,8 @@ class Platform:
     slices: tuple[str, ...] = ()
     """Resource names for which such nodes exist although makes_slices is False (set by a --catalog
     overlay)."""
+    partition_sizes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Model -> the only MIG profiles that its nodes may have; a model that is not listed may have all of its profiles."""
     anchor: str
     """A label that every node of this platform has and no node of another platform."""
     anchor_value: str = ""
@@ -88,11 +99,24 @@ class Platform:
     """Lists of keys that may express the machine axis, best first."""
     capacity: Mapping[Capacity, Mapping[str, str]]
     """The capacity types of this platform, with their labels."""
+    further_capacity: Mapping[Capacity, tuple[Mapping[str, str], ...]] = field(default_factory=dict)
+    """Other labels of nodes of a capacity type, for nodes that a pod gets only if its author selects them: never written."""
     capacity_keys: tuple[str, ...]
     sharing: str
     """The name of a SharingScheme."""
     protect_durations: bool = False
     """True if karpenter.sh/do-not-disrupt takes a duration (provider 1.12 or later)."""
+
+    def capacities(self) -> Iterator[tuple[Capacity, Mapping[str, str], bool]]:
+        """Yield the capacity types with their labels, and whether these are ``further_capacity``."""
+        for capacity, labels in self.capacity.items():
+            yield capacity, labels, False
+            yield from ((capacity, further, True) for further in self.further_capacity.get(capacity, ()))
+
+    def is_spot(self, labels: Mapping[str, str]) -> bool:
+        """Return whether the labels of a node show that the cloud may take it away."""
+        found = (of for capacity, of, _ in self.capacities() if capacity == "spot")
+        return any(labels.get(key) == value for of in found for key, value in of.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Literal
 
 OF_A_CLASS = "deviceclass.resource.kubernetes.io/"
 """The prefix of the extended resource that every DeviceClass has (k8s.io/api/resource/v1 ResourceDeviceClassPrefix)."""
-ResourceKind = Literal["gpu", "shared", "mig", "partition", "part", "dra", "other"]
+ResourceKind = Literal["gpu", "shared", "mig", "partition", "part", "dra", "passthrough", "other"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +20,7 @@ class Resource:
     vendor: str
     kind: ResourceKind
     """``other``: an accelerator that is no GPU (Neuron, TPU, Gaudi): counted, tolerated, never placed.
+    ``passthrough``: a whole GPU for a virtual machine or sandbox: counted, tolerated, never placed.
     ``part``: memory or cores of an accelerator, of which a container requests many."""
     profile: str | None = None
     """The MIG profile as in the name of the resource (``1g.10gb.me``), else None."""

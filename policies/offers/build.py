@@ -97,6 +97,7 @@ def index(platform: Platform, offers: tuple[Offer, ...], catalog: Catalog, first
         by_network={network: rows << first for network, rows in networks.items()},
         templated=by["template"],
         unknown=unknown << first,
+        further=sum(1 << i for i, offer in enumerate(offers) if offer.further) << first,
         slices={of_slice: (profile, sliced[of_slice]) for of_slice, profile in profiles.items()},
         values={key: {possible: rows << first for possible, rows in classes.items()} for key, classes in values.items()},
         resource=catalog.resource,
@@ -142,14 +143,17 @@ def _offers(
         for variant in scheme.variants:
             if variant.vendor != host.vendor or variant.strategy not in (None, strategy):
                 continue
-            for profile in _profiles(host, profiles) if variant.per_profile else (None,):
+            for profile in _profiles(platform, host, profiles) if variant.per_profile else (None,):
                 resource = _resource(variant, host, profile, catalog)
                 for template in _where_it_exists(platform, host, variant, resource, profile, templates, catalog):
                     yield from _capacities(platform, host, variant, resource, profile, template)
 
 
-def _profiles(host: Host, every: Sequence[str]) -> Sequence[str]:
-    return every if host.gpu is None else [p.name for p in host.gpu.mig]
+def _profiles(platform: Platform, host: Host, every: Sequence[str]) -> Sequence[str]:
+    if host.gpu is None:
+        return every
+    names = [p.name for p in host.gpu.mig]
+    return [name for name in names if name in platform.partition_sizes.get(host.gpu.model, names)]
 
 
 def _in_name(profile: str) -> str:
@@ -207,10 +211,17 @@ def _capacities(
         labels.setdefault(platform.anchor, ANY)
     for key, possible in variant.labels.items():
         labels[key] = tuple(v.replace("{profile}", _in_name(profile or "")) if v else v for v in possible)
-    for capacity, of_capacity in platform.capacity.items():
+    for capacity, of_capacity, further in platform.capacities():
         on_node = labels | {key: (of_capacity[key],) if key in of_capacity else ABSENT for key in platform.capacity_keys}
         yield Offer(
-            host=host, resource=resource, sharing=variant.sharing, capacity=capacity, profile=profile, template=template, labels=on_node
+            host=host,
+            resource=resource,
+            sharing=variant.sharing,
+            capacity=capacity,
+            further=further,
+            profile=profile,
+            template=template,
+            labels=on_node,
         )
 
 

@@ -45,7 +45,7 @@ class DeviceCosts:
         return found
 
     def _each(self, offers: Iterable[Offer]) -> Iterator[float]:
-        for offer in offers:
+        for offer in (one for one in offers if not one.host.uncounted):
             usd = self.prices.of_machine(offer.host.name, offer.host.gpu.model if offer.host.gpu is not None else "")
             if usd is not None:
                 yield usd

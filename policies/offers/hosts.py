@@ -25,19 +25,23 @@ def hosts_of(platform: Platform, catalog: Catalog, families: frozenset[str]) -> 
             continue
         gpu = by_model[machine.model]
         vendors.setdefault(gpu.vendor, machine.resource)
-        attributes: dict[str, Possible] = {name: (value,) for name, value in machine.attributes.items()}
-        attributes |= _known(gpu, types=_types(machine, platform), family=machine.family, count=machine.count)
+        known = _known(gpu, types=_types(machine, platform), family=machine.family, count=machine.count)
         name = f"{machine.family} with {machine.model}" if machine.type is None else f"{platform.type_prefix}{machine.type}"
-        yield Host(
-            vendor=gpu.vendor,
-            gpu=gpu,
-            family=machine.family,
-            count=machine.count,
-            resource=machine.resource,
-            attributes=attributes,
-            name=name,
-            network=machine.network,
-        )
+        for left_out in (frozenset[str](), machine.optional) if machine.optional else (frozenset[str](),):
+            attributes: dict[str, Possible] = {
+                attribute: (value,) for attribute, value in machine.attributes.items() if attribute not in left_out
+            }
+            yield Host(
+                vendor=gpu.vendor,
+                gpu=gpu,
+                family=machine.family,
+                count=machine.count,
+                resource=machine.resource,
+                attributes=attributes | known,
+                name=name,
+                network=machine.network,
+                uncounted=platform.name in machine.uncounted,
+            )
     for vendor, resource in vendors.items():
         yield unknown_host(vendor, resource, None)
         for family in sorted(families if platform.cloud is not None else ()):

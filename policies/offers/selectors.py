@@ -1,10 +1,8 @@
-"""Express a set of rows as node affinity, by the first key list in the catalog's order that selects exactly
-it.
+"""Express a set of rows as node affinity, by the first key list in the catalog's order that selects exactly it.
 
-``In`` is used if the row of unknown models is not in the set, and ``Exists`` with ``NotIn`` if it is (a
-product label has hundreds of values, and each driver adds some). A key list is usable only if every row in
-the set has its keys, and only if somebody maintains them. If no list is exact, the largest subset is written; if there is none, the axis is
-neither written nor judged.
+``In`` is used if the row of unknown models is not in the set, and ``Exists`` with ``NotIn`` if it is (a product label has hundreds of
+values, and each driver adds some). A key list is usable only if every row in the set has its keys, and only if somebody maintains them.
+If no list is exact, the largest subset is written; if there is none, the axis is neither written nor judged.
 """
 
 from __future__ import annotations
@@ -31,8 +29,7 @@ class Rendering:
 
 
 def render(catalog: Catalog, table: Table, axis: Axis, inside: int, universe: int) -> Rendering | None:
-    """Return expressions on one axis that select ``inside`` among the rows ``universe`` (the vendor's): none
-    if none are needed. Returns None if the platform has no labels for it."""
+    """Return expressions on one axis that select ``inside`` among the rows ``universe``; None if the platform has no labels for it."""
     return next(iter(renderings(catalog, table, axis, inside, universe)), None)
 
 
@@ -51,6 +48,8 @@ def _render(catalog: Catalog, table: Table, axis: Axis, inside: int, universe: i
         return (Rendering((), universe, True),)
     if not inside:
         return (_nowhere(catalog, table, axis),)
+    if axis == "capacity" and (written := inside & ~table.further):
+        inside, universe = written, universe & ~table.further
     options = _sharing(catalog, table, inside, universe) if axis == "sharing" else _by_any_keys(table, axis, inside, universe)
     exact = next((option for option in options if option.exact), None)
     return (exact,) if exact is not None else tuple(sorted(options, key=lambda option: -option.rows.bit_count()))
@@ -59,6 +58,8 @@ def _render(catalog: Catalog, table: Table, axis: Axis, inside: int, universe: i
 def _by_any_keys(table: Table, axis: Axis, inside: int, universe: int) -> list[Rendering]:
     lists = _kept(table, table.platform.machine_keys if axis == "machine" else [(key,) for key in table.platform.capacity_keys])
     options = [_by_keys(table, keys, inside, universe) for keys in lists]
+    if axis == "machine":
+        options += [_by_key_without_types(table, keys[0], inside, universe) for keys in lists if len(keys) == 1]
     if axis == "capacity":
         options += [_by_absence(table, key, inside, universe) for key in table.platform.capacity_keys]
     return [option for option in options if option is not None]
@@ -84,18 +85,15 @@ def _nowhere(catalog: Catalog, table: Table, axis: Axis) -> Rendering:
 
 
 def _by_keys(table: Table, keys: Sequence[str], inside: int, universe: int) -> Rendering | None:
-    if len(keys) == 1:
-        return _by_key(table, keys[0], inside, universe)
-    return _by_product(table, keys, inside, universe)
+    return _by_key(table, keys[0], inside, universe) if len(keys) == 1 else _by_product(table, keys, inside, universe)
 
 
 def _classes(table: Table, key: str, universe: int) -> dict[str | None, int]:
-    """Return value -> rows, within the universe. None: rows without the key; ``"?"``: rows of unknown
-    value."""
+    """Return value -> rows, within the universe. None: rows without the key; ``"?"``: rows of unknown value."""
     out: dict[str | None, int] = {}
     for possible, rows in table.values.get(key, {ABSENT: universe}).items():
+        value = possible[0] if len(possible) == 1 and not str(possible[0]).endswith("*") else "*"
         if rows & universe:
-            value = possible[0] if len(possible) == 1 and not str(possible[0]).endswith("*") else "*"
             out[value] = out.get(value, 0) | rows & universe
     return out
 
@@ -120,9 +118,21 @@ def _by_key(table: Table, key: str, inside: int, universe: int) -> Rendering | N
     return Rendering(expressions, rows, rows == inside)
 
 
+def _by_key_without_types(table: Table, key: str, inside: int, universe: int) -> Rendering | None:
+    """Return ``In`` of a key with ``NotIn`` of instance types, or None if that is not exact. A machine with a part of a GPU may have
+    the label of a whole one."""
+    for of_type in (name for name, attribute in table.platform.labels.items() if attribute == "type" and name != key):
+        outside = {v: rows for v, rows in _classes(table, of_type, universe).items() if v not in (None, "*", "?") and not rows & inside}
+        option = _by_key(table, key, inside, universe & ~_union(outside, list(outside)))
+        if option is not None and option.exact and option.expressions[0].operator == "In":
+            selected = _union(_classes(table, key, universe), option.expressions[0].values)
+            types = tuple(sorted((value for value, rows in outside.items() if value and rows & selected), key=natural))
+            return Rendering((*option.expressions, Expression(key=of_type, operator="NotIn", values=types)), inside, True)
+    return None
+
+
 def value_among(table: Table, key: str, rows: int, without: int) -> str | None:
-    """Return the first value of a key, in natural order, that selects some of ``rows`` and none of
-    ``without``."""
+    """Return the first value of a key, in natural order, that selects some of ``rows`` and none of ``without``."""
     memo = (key, rows, without)
     found: tuple[str | None] | None = table.rendered.get(memo)
     if found is None:
@@ -134,10 +144,9 @@ def value_among(table: Table, key: str, rows: int, without: int) -> str | None:
 
 
 def by_other_labels(table: Table, keys: Sequence[str], inside: int, universe: int) -> Rendering | None:
-    """Return the machine axis without these keys, for a term that names an unknown machine: the largest part
-    by the platform's other labels, else the fewest values of a label that a running node shows, else None."""
-    lists = (names for names in _kept(table, table.platform.machine_keys) if not set(keys).intersection(names))
-    before = [option for names in lists if (option := _by_keys(table, names, inside, universe)) is not None]
+    """Return the machine axis without these keys: the largest part by other labels, else the fewest values of one of a running node."""
+    others = (names for names in _kept(table, table.platform.machine_keys) if not set(keys).intersection(names))
+    before = [option for names in others if (option := _by_keys(table, names, inside, universe)) is not None]
     if before:
         return max(before, key=lambda option: option.rows.bit_count())
     booted = (_by_boot_label(table, key, inside, universe) for key in table.platform.after_boot if key not in table.unmaintained)
@@ -152,8 +161,7 @@ def by_types(table: Table, inside: int, universe: int) -> Rendering | None:
 
 
 def _by_boot_label(table: Table, key: str, inside: int, universe: int) -> Rendering | None:
-    """Return ``In`` with the values that only rows inside may carry: the label may be missing or have other
-    names."""
+    """Return ``In`` with the values that only rows inside may carry: the label may be missing or have other names."""
     carriers: dict[str, int] = {}
     for possible, rows in table.values.get(key, {}).items():
         for value in possible:
@@ -202,23 +210,21 @@ def _by_absence(table: Table, key: str, inside: int, universe: int) -> Rendering
 
 
 def _sharing(catalog: Catalog, table: Table, inside: int, universe: int) -> list[Rendering]:
-    scheme = catalog.schemes[table.platform.sharing]
+    scheme = catalog.schemes[table.platform.sharing].of([vendor for vendor, rows in table.by_vendor.items() if rows & universe])
     by_sharing = {s: rows & universe for s in SHARINGS if (rows := table.by_sharing.get(s, 0)) & universe}
     kept = {s for s, rows in by_sharing.items() if rows & ~inside == 0}
     if "Exclusive" in kept:
         out = [s for s in scheme.exclude if s not in kept]
         rows = sum(rows for s, rows in by_sharing.items() if s in kept)
         found = [Rendering(tuple(e for s in out for e in scheme.exclude[s]), rows, rows == inside)]
-    elif _known_before_boot(catalog, table):
-        found = [Rendering(scheme.only[s], by_sharing[s], by_sharing[s] == inside) for s in sorted(kept) if s in scheme.only]
     else:
-        found = []
+        written = sorted(kept & scheme.only.keys()) if _known_before_boot(catalog, table) else ()
+        found = [Rendering(scheme.only[s], by_sharing[s], by_sharing[s] == inside) for s in written]
     return [option for option in found if table.unmaintained.isdisjoint(e.key for e in option.expressions)]
 
 
 def _known_before_boot(catalog: Catalog, table: Table) -> bool:
-    """Return whether sharing labels may be written positively: on gfd, and where the platform sets them
-    (GKE)."""
+    """Return whether sharing labels may be written positively: on gfd, and where the platform sets them (GKE)."""
     return table.platform.cloud is None or catalog.schemes[table.platform.sharing].slice_key is not None
 
 
@@ -226,13 +232,12 @@ def _known_before_boot(catalog: Catalog, table: Table) -> bool:
 
 
 def slice_by_label(catalog: Catalog, table: Table, profile: str, machines: int) -> Rendering | None:
-    """Return the label of one MIG profile: GKE's partition size, or on gfd (single strategy) the product
-    label. ``machines``: the rows of the machines that are allowed. Returns None if the platform has no such
-    label."""
+    """Return the label of one MIG profile: GKE's partition size, or on gfd (single strategy) the product label. ``machines``: the rows
+    of the machines that are allowed. Returns None if the platform has no such label."""
     rows = table.where(o.sharing == "MIG" and o.profile == profile and o.resource == o.host.resource for o in table.offers) & machines
-    key = catalog.schemes[table.platform.sharing].slice_key
-    if key is None and table.platform.cloud is None:
-        key = next((k for k, attribute in table.platform.labels.items() if attribute.rpartition(":")[2] == "product"), None)
+    labels = table.platform.labels.items() if table.platform.cloud is None else ()
+    product = next((key for key, attribute in labels if attribute.rpartition(":")[2] == "product"), None)
+    key = catalog.schemes[table.platform.sharing].slice_key or product
     if not rows or key is None or key in table.unmaintained:
         return None
     values = sorted(set(_single_values(table, key, rows)))

@@ -39,8 +39,7 @@ _MOST_DEVICES = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """A kind of machine: an instance type, or on gfd one product string. ``gpu`` is None for the unknown
-    model."""
+    """A kind of machine: an instance type, or on gfd one product string. ``gpu`` is None for the unknown model."""
 
     vendor: str
     gpu: Gpu | None
@@ -54,16 +53,19 @@ class Host:
     """for messages: ``p4d.24xlarge``, ``NVIDIA-L4``, ``unknown``"""
     network: Mapping[str, int] = field(default_factory=dict)
     """all of its network devices by extended resource, where they are known"""
+    uncounted: bool = False
+    """``MachineType.uncounted``: there for pods that select it, and made for none by itself"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
     host: Host
     resource: str
-    """"" if the catalog knows no machine of the platform with devices of this vendor: it stands for any
-    resource name"""
+    """"" if the catalog knows no machine of the platform with devices of this vendor: it stands for any resource name"""
     sharing: Sharing
     capacity: Capacity
+    further: bool = False
+    """True if nodes show the capacity type by labels that are never written (``Platform.further_capacity``)"""
     profile: str | None
     """the MIG profile of the device, else None"""
     template: str | None
@@ -73,8 +75,7 @@ class Offer:
 
 @dataclass(slots=True)
 class Table:
-    """All offers of one platform and their index. ``build`` makes it; it is read-only except for its
-    memos."""
+    """All offers of one platform and their index. ``build`` makes it; it is read-only except for its memos."""
 
     platform: Platform
     offers: tuple[Offer, ...]
@@ -91,6 +92,8 @@ class Table:
     by_sharing: Mapping[str, int]
     unknown: int
     """the rows of unknown models"""
+    further: int
+    """the rows with labels of ``Platform.further_capacity``"""
     by_network: Mapping[Network, int]
     """whole GPUs of machines whose network devices are known"""
     templated: Mapping[str, int]
@@ -176,8 +179,8 @@ class Table:
     def enough(self, resource: str, count: int | None) -> int:
         """Return the rows of this resource on machines that have ``count`` devices of it.
 
-        For a slice or replica, any count up to what fits will do. For a resource that no table in force
-        lists, the count is not known, since GPUs may have been partitioned by hand: these are all its rows.
+        For a slice or replica, any count up to what fits will do. For a resource that no table in force lists, the count is not known,
+        since GPUs may have been partitioned by hand: these are all its rows.
         """
         rows = self.of_resource(resource)
         if not count or not rows or resource not in self.listed:
@@ -190,9 +193,8 @@ class Table:
     def of_resource(self, name: str) -> int:
         """Return the rows that may offer this resource.
 
-        For an accelerator that no table in force lists, any machine of its vendor may: it may be a slice made
-        by hand, or a device for which the catalog has no machines. One that the catalog lacks is of an
-        unknown model.
+        For an accelerator that no table in force lists, any machine of its vendor may: it may be a slice made by hand, or a device for
+        which the catalog has no machines. One that the catalog lacks is of an unknown model.
         """
         rows = self.by_resource.get(name, self.served.get(name))
         return self._stand_in(name) if rows is None and name not in self.listed else rows or 0
@@ -240,11 +242,7 @@ class Table:
 
 
 def _fits(offer: Offer, count: int) -> bool:
-    if offer.host.count is None or offer.sharing == "TimeSliced":
+    if offer.host.count is None or offer.sharing == "TimeSliced" or (offer.sharing == "MIG" and offer.profile is None):
         return True
-    per_device = 1
-    if offer.profile is not None and offer.host.gpu is not None:
-        per_device = next((p.count for p in offer.host.gpu.mig if p.name == offer.profile), 1)
-    elif offer.sharing == "MIG":
-        return True
-    return count <= offer.host.count * per_device
+    slices = offer.host.gpu.mig if offer.host.gpu is not None else ()
+    return count <= offer.host.count * next((one.count for one in slices if one.name == offer.profile), 1)

@@ -45,7 +45,7 @@ def looks_like_one(name: str, catalog: Catalog) -> bool:
     by_word = _WORD.search(name.lower()) is not None
     if not by_word and not f".{name.partition('/')[0]}".endswith(_suffixes(catalog.accelerator_domains)):
         return False
-    return not any(fnmatchcase(name, glob) for glob in catalog.not_accelerators)
+    return not any(fnmatchcase(name.lower(), glob) for glob in catalog.not_accelerators)
 
 
 @lru_cache(1)

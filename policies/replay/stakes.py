@@ -64,7 +64,7 @@ class Stakes:
 
     def _each(self, cell: Cell) -> Iterator[float]:
         for rows in cell.offered:
-            for offer in cell.table.offers_in(rows):
+            for offer in (one for one in cell.table.offers_in(rows) if not one.host.uncounted):
                 gpu = offer.host.gpu
                 if (price := self._prices.of_machine(offer.host.name, gpu.model if gpu is not None else "")) is not None:
                     yield price

@@ -30,9 +30,8 @@ def exposure(pod: StoredPod, snapshot: Snapshot, age: float | None) -> Exposure:
         return Exposure()
     catalog, labels = snapshot.catalog, newer(snapshot.catalog, labels)
     platform = home(catalog, labels)
-    spot = catalog.platforms[platform].capacity.get("spot", {}) if platform else {}
     return Exposure(
-        spot=any(labels.get(key) == value for key, value in spot.items()),
+        spot=bool(platform) and catalog.platforms[platform].is_spot(labels),
         unprotected=_runs(pod, catalog) and _unprotected(pod, platform, catalog, age),
     )
 

@@ -130,7 +130,6 @@ def _node(
 ) -> GpuNode:
     labels = newer(catalog, {str(key): str(value) for key, value in map_at(raw, "metadata", "labels").items()})
     platform = home(catalog, labels)
-    spot = catalog.platforms[platform].capacity.get("spot", {}) if platform else {}
     gpu = machines.gpu(labels)
     group = next(((what, labels[key]) for what, key in GROUP_KEYS if labels.get(key)), None)
     return GpuNode(
@@ -141,7 +140,7 @@ def _node(
         capacity=_amounts(map_at(raw, "status", "capacity"), catalog),
         platform=platform,
         group=group or ("nodes with", gpu.model if gpu is not None else "devices"),
-        spot=any(labels.get(key) == value for key, value in spot.items()),
+        spot=bool(platform) and catalog.platforms[platform].is_spot(labels),
         gpu=gpu,
         usd=prices.of_device(labels),
         slices=slices,

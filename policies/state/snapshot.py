@@ -108,8 +108,7 @@ class Snapshot:
     def resource(self, name: str) -> Resource | None:
         """Return the accelerator resource of this name, or None if it is none.
 
-        It may also be one by which a DeviceClass offers its devices (KEP-5004), or a name that no list has
-        but that looks like an accelerator.
+        It may also be one by which a DeviceClass offers its devices (KEP-5004), or a name that no list has but that looks like one.
         """
         found = self.catalog.resource(name)
         device_class = self._class_behind(name, found)
@@ -131,8 +130,9 @@ class Snapshot:
         return next((device_class for device_class, facts in classes if facts.extended == name), None)
 
     def places(self, resource: Resource) -> bool:
-        """Return whether some table in force has or may have offers of it; for a name of a DeviceClass only what is listed counts."""
-        known = resource.kind != "dra" or resource.name in self.served
+        """Return whether some table in force has or may have offers of it. For a name of a DeviceClass only what is listed counts; the
+        nodes of GPUs for virtual machines have no labels that tell their model."""
+        known = resource.kind not in ("dra", "passthrough") or resource.name in self.served
         return known and any(table.of_resource(resource.name) for table in self.tables.values())
 
     def lists(self, name: str) -> bool:

@@ -76,7 +76,7 @@ def looks_like_one(name: str, catalog: Catalog) -> bool:
     domain, slash, _ = name.partition("/")
     if not slash or name in catalog.misspellings or domain.endswith("kubernetes.io"):
         return False
-    if any(fnmatchcase(name, glob) for glob in catalog.not_accelerators):
+    if any(fnmatchcase(name.lower(), glob) for glob in catalog.not_accelerators):
         return False
     made = any(domain == maker or domain.endswith("." + maker) for maker in catalog.accelerator_domains)
     return made or any(_says_so(word) for word in re.split("[^a-z]+", name.lower()))

@@ -86,6 +86,8 @@ class World:
         return self.found[name]
 
     def _may(self, resource: Resource | None) -> list[Node]:
+        if resource is not None and resource.kind == "passthrough":
+            return []
         every = (n for table in self.atlas.tables.values() for n in table.nodes)
         may = [n for n in every if resource is not None and may_be(n, resource)]
         return may if resource is not None and resource.kind in ("mig", "shared") else [n for n in may if n.sharing == "Exclusive"]

@@ -48,6 +48,8 @@ class Node:
     """None: not known, or no such thing on this platform"""
     profile: str | None
     labels: Mapping[str, Values]
+    further: bool
+    """its capacity type is told by labels that nobody writes: its author has to ask for it"""
     scarce: bool
     """only templates have such nodes: the platform makes none by itself"""
 
@@ -67,6 +69,8 @@ class _Host:
     machine: MachineType | None
     product: str | None = None
     family: str | None = None
+    silent: bool = False
+    """without the labels that some versions of the platform leave out"""
     unlisted: bool = False
     """no machine of the platform has devices of this vendor, as far as the catalog knows: where there is one, its labels are new"""
 
@@ -112,6 +116,8 @@ def _hosts(catalog: Catalog, platform: Platform, families: Sequence[str]) -> Ite
             gpu = gpus[machine.model]
             vendors.add(gpu.vendor)
             yield _Host(vendor=gpu.vendor, gpu=gpu, machine=machine, family=machine.family)
+            if machine.optional:
+                yield _Host(vendor=gpu.vendor, gpu=gpu, machine=machine, family=machine.family, silent=True)
     for vendor in sorted(vendors):
         yield _Host(vendor=vendor, gpu=None, machine=None)
         if platform.cloud is not None:
@@ -126,22 +132,22 @@ def _hosts(catalog: Catalog, platform: Platform, families: Sequence[str]) -> Ite
 
 def _nodes(catalog: Catalog, platform: Platform, host: _Host, mig_strategy: str) -> Iterator[Node]:
     if host.unlisted:
-        for capacity, labels in platform.capacity.items():
-            yield _unlisted(catalog, platform, host, capacity, labels)
+        for capacity, labels, further in _capacities(platform):
+            yield _unlisted(catalog, platform, host, capacity, labels, further)
         return
     for variant in catalog.schemes[platform.sharing].variants:
         if variant.vendor != host.vendor or variant.strategy not in (None, mig_strategy):
             continue
-        for profile in _profiles(catalog, host, variant):
+        for profile in _profiles(catalog, platform, host, variant):
             resource = _resource(catalog, host, variant, profile)
             suffix = "" if profile is None else variant.suffix.replace("{profile}", profile.name)
             if resource is None or (suffix and host.product is not None and len(host.product + suffix) > LONGEST):
                 continue
             kind = catalog.resource(resource)
             assert kind is not None
-            special = kind.kind in ("mig", "shared", "partition") or variant.per_profile
+            special = kind.kind in ("mig", "shared", "partition") or variant.per_profile or variant.sharing == "MIG"
             scarce = not platform.makes_slices and special and resource not in platform.slices
-            for capacity, labels in platform.capacity.items():
+            for capacity, labels, further in _capacities(platform):
                 yield Node(
                     platform=platform.name,
                     resource=resource,
@@ -153,11 +159,20 @@ def _nodes(catalog: Catalog, platform: Platform, host: _Host, mig_strategy: str)
                     machine_family=host.family,
                     profile=None if profile is None else profile.name,
                     labels=_labels(catalog, platform, host, variant, profile, labels),
+                    further=further,
                     scarce=scarce,
                 )
 
 
-def _unlisted(catalog: Catalog, platform: Platform, host: _Host, capacity: str, labels: Mapping[str, str]) -> Node:
+def _capacities(platform: Platform) -> Iterator[tuple[str, Mapping[str, str], bool]]:
+    for capacity, labels in platform.capacity.items():
+        yield capacity, labels, False
+    for capacity, others in platform.further_capacity.items():
+        for labels in others:
+            yield capacity, labels, True
+
+
+def _unlisted(catalog: Catalog, platform: Platform, host: _Host, capacity: str, labels: Mapping[str, str], further: bool) -> Node:
     """A whole device under whatever name its plugin gives it."""
     return Node(
         platform=platform.name,
@@ -170,15 +185,17 @@ def _unlisted(catalog: Catalog, platform: Platform, host: _Host, capacity: str, 
         machine_family=host.family,
         profile=None,
         labels=_labels(catalog, platform, host, Variant(sharing="Exclusive", vendor=host.vendor, labels={}), None, labels),
+        further=further,
         scarce=False,
     )
 
 
-def _profiles(catalog: Catalog, host: _Host, variant: Variant) -> list[MigProfile | None]:
+def _profiles(catalog: Catalog, platform: Platform, host: _Host, variant: Variant) -> list[MigProfile | None]:
     if not variant.per_profile:
         return [None]
     if host.gpu is not None:
-        return list(host.gpu.mig)
+        sizes = platform.partition_sizes.get(host.gpu.model)
+        return [profile for profile in host.gpu.mig if sizes is None or profile.name in sizes]
     every = {p.name: p for gpu in catalog.gpus if gpu.vendor == host.vendor for p in gpu.mig}
     return list(every.values())
 
@@ -190,7 +207,8 @@ def _resource(catalog: Catalog, host: _Host, variant: Variant, profile: MigProfi
 
 
 def _devices(host: _Host, variant: Variant, profile: MigProfile | None, kind: str) -> int | None:
-    if host.machine is None or host.machine.count is None or variant.sharing == "TimeSliced" or kind in ("shared", "partition"):
+    parts = variant.sharing == "MIG" and profile is None
+    if host.machine is None or host.machine.count is None or variant.sharing == "TimeSliced" or kind in ("shared", "partition") or parts:
         return None
     return host.machine.count * (1 if profile is None else profile.count)
 
@@ -240,7 +258,7 @@ def _attribute(host: _Host, attribute: str, variant: Variant, spoken: str) -> Va
         return ("*",) if host.machine.count is None else (str(host.machine.count),)
     if what == "family":
         return (host.machine.family,)
-    return (host.machine.attributes.get(what),)
+    return (None if host.silent and what in host.machine.optional else host.machine.attributes.get(what),)
 
 
 def _product(host: _Host, variant: Variant, spoken: str) -> Values:

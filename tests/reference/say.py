@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
+from policies.catalog import Platform
 from policies.policy import Sharing
 from tests.reference.nodes import Atlas, Node, holds
 
@@ -17,6 +18,8 @@ def can_say(atlas: Atlas, platform: str, axis: str, nodes: Sequence[Node], insid
     want = set(inside)
     if not inside or len(inside) == len(nodes):
         return [want]
+    if axis == "capacity" and any(not n.further for n in want):
+        nodes, want = [n for n in nodes if not n.further], {n for n in want if not n.further}
     options = []
     for form, claimed in _forms(atlas, platform, axis, nodes, want):
         selected = claimed or {n for n in nodes if all(_selects(atlas, n, e) for e in form)}
@@ -41,11 +44,31 @@ def _forms(atlas: Atlas, platform: str, axis: str, nodes: Sequence[Node], want: 
     if axis == "sharing":
         yield from _sharing_forms(atlas, platform, want)
         return
+    later: list[Form] = []
     lists = entry.machine_keys if axis == "machine" else [(key,) for key in entry.capacity_keys]
     for keys in lists:
         yield from (([e for form in forms for e in form], None) for forms in product(*(_key_forms(key, nodes, want) for key in keys)))
+        if axis == "machine" and len(keys) == 1:
+            later += _without_types(entry, keys[0], nodes, want)
         if axis == "capacity":  # on-demand is said by absence where only spot is labelled
             yield [{"key": key, "operator": "DoesNotExist"} for key in keys], None
+    yield from later
+
+
+def _without_types(entry: Platform, key: str, nodes: Sequence[Node], want: set[Node]) -> Iterator[Form]:
+    """What the wanted nodes carry, and none of the instance types that the others with it have, where that is exact."""
+    mine = {v for n in want for v in n.labels.get(key, (None,))}
+    for of_type in (name for name, attribute in entry.labels.items() if attribute == "type" and name != key):
+        others = {v for n in nodes if n not in want for v in n.labels.get(of_type, (None,)) if mine & set(n.labels.get(key, (None,)))}
+        wanted = {v for n in want for v in n.labels.get(of_type, (None,))}
+        if not {None, "*", "?"} & mine and not {None, "*", "?"} & others and not others & wanted:
+            yield (
+                [
+                    {"key": key, "operator": "In", "values": sorted(v for v in mine if v)},
+                    {"key": of_type, "operator": "NotIn", "values": sorted(v for v in others if v)},
+                ],
+                set(want),
+            )
 
 
 def _key_forms(key: str, nodes: Sequence[Node], want: set[Node]) -> list[list[Raw]]:

@@ -57,6 +57,14 @@ def _loose(catalog: Catalog, platform: Platform) -> Iterator[str]:
     for key in (key for keys in platform.machine_keys for key in keys):
         if key not in platform.labels:
             yield f"platforms.{platform.name}.machineKeys: {key} is none of its labels{hint(key, platform.labels)}"
+    profiles = {gpu.model: [profile.name for profile in gpu.mig] for gpu in catalog.gpus}
+    for model, sizes in platform.partition_sizes.items():
+        where = f"platforms.{platform.name}.partitionSizes"
+        if model not in profiles:
+            yield f'{where}: unknown model "{model}"{hint(model, profiles)}'
+        for size in sizes:
+            if size not in profiles.get(model, sizes):
+                yield f'{where}.{model}: unknown profile "{size}"{hint(size, profiles[model])}'
 
 
 def _strangers(catalog: Catalog) -> Iterator[str]:
@@ -66,9 +74,12 @@ def _strangers(catalog: Catalog) -> Iterator[str]:
         *((f"taints: {taint.taint.key}", taint.platforms) for taint in (*catalog.taints, *catalog.spot_taints)),
         *((f"protections: {protection.key}", protection.platforms) for protection in catalog.protections),
         *((f"graceCaps: {cap.name}", cap.platforms) for cap in catalog.grace_caps),
-        *((f"machines: {machine.type}", machine.not_on) for machine in catalog.machines),
+        *((f"machines: {machine.type}", (*machine.not_on, *machine.uncounted)) for machine in catalog.machines),
     ]
     for where, platforms in named:
         for name in platforms:
             if name not in known:
                 yield f'{where}: unknown platform "{name}"{hint(name, known)}'
+    for machine in catalog.machines:
+        for name in machine.optional - machine.attributes.keys():
+            yield f'machines: {machine.type}.optional: unknown attribute "{name}"{hint(name, machine.attributes)}'

@@ -115,8 +115,10 @@ def _machine(entry: Fields, clouds: Mapping[str, re.Pattern[str]], vendors: Mapp
         count=entry.whole("count"),
         resource=entry.maybe_text("resource") or whole.get(vendor, ""),
         attributes={"manufacturer": vendor, **by_name, **_attributes(entry)},
+        optional=frozenset(entry.texts("optional")),
         usd_per_hour=entry.number("usdPerHour"),
         not_on=entry.texts("notOn"),
+        uncounted=entry.texts("uncounted"),
         network=dict(_numbers(entry, "network")),
     )
 

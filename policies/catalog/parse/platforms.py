@@ -26,6 +26,7 @@ def platform(name: str, entry: Fields) -> Platform:
         creates_nodes=entry.flag("createsNodes"),
         makes_slices=entry.flag("makesSlices"),
         slices=entry.texts("slices"),
+        partition_sizes={model: _texts(item, path, entry.notes) for model, item, path in entry.mapped("partitionSizes")},
         anchor=entry.text("anchor"),
         anchor_value=entry.maybe_text("anchorValue") or "",
         not_with=entry.texts("notWith"),
@@ -36,6 +37,7 @@ def platform(name: str, entry: Fields) -> Platform:
         after_boot=entry.labels("afterBoot"),
         machine_keys=tuple(_key_list(item, path, entry.notes) for item, path in entry.listed("machineKeys")),
         capacity=_by_choice(entry, "capacity", _CAPACITIES, _labels),
+        further_capacity=_by_choice(entry, "furtherCapacity", _CAPACITIES, _label_sets),
         capacity_keys=entry.texts("capacityKeys"),
         sharing=entry.text("sharing"),
         protect_durations=entry.flag("protectDurations"),
@@ -73,6 +75,20 @@ def _labels(item: object, path: str, notes: Notes) -> dict[str, str]:
         return {str(key): label_value(value, f"{path}.{key}", notes) for key, value in item.items()}
     notes.wanted(path, "a map of labels", item)
     return {}
+
+
+def _label_sets(item: object, path: str, notes: Notes) -> tuple[dict[str, str], ...]:
+    if isinstance(item, list):
+        return tuple(_labels(each, f"{path}[{place}]", notes) for place, each in enumerate(item))
+    notes.wanted(path, "a list of maps of labels", item)
+    return ()
+
+
+def _texts(item: object, path: str, notes: Notes) -> tuple[str, ...]:
+    if isinstance(item, list) and all(isinstance(text, str) for text in item):
+        return tuple(item)
+    notes.wanted(path, "a list of strings", item)
+    return ()
 
 
 def scheme(entry: Fields) -> SharingScheme:

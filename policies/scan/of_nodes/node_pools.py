@@ -157,7 +157,7 @@ def machines_named(pool: NodePool, platform: Platform, catalog: Catalog) -> tupl
     unseen = {
         name
         for machine in catalog.machines
-        if platform.name in machine.not_on and machine.cloud == platform.cloud
+        if platform.name in (*machine.not_on, *machine.uncounted) and machine.cloud == platform.cloud
         for name in (machine.family, machine.type)
         if name is not None
     }

@@ -225,6 +225,28 @@ def test_an_empty_section_says_nothing() -> None:
             'platforms.gke.capacity.spott: unknown, wanted one of spot, on-demand, reserved; did you mean "spot"?',
         ),
         ({"platforms": {"gke": {"capacity": {"spot": "true"}}}}, 'platforms.gke.capacity.spot: wanted a map of labels, got "true"'),
+        (
+            {"platforms": {"gke": {"furtherCapacity": {"spot": {"a/b": "true"}}}}},
+            'platforms.gke.furtherCapacity.spot: wanted a list of maps of labels, got {"a/b": "true"}',
+        ),
+        ({"platforms": {"aks": {"furtherCapacity": {"spot": ["x"]}}}}, 'furtherCapacity.spot[0]: wanted a map of labels, got "x"'),
+        ({"platforms": {"gke": {"partitionSizes": {"H200": "1g"}}}}, 'partitionSizes.H200: wanted a list of strings, got "1g"'),
+        (
+            {"platforms": {"gke": {"partitionSizes": {"H2000": []}}}},
+            'platforms.gke.partitionSizes: unknown model "H2000"; did you mean "H200"?',
+        ),
+        (
+            {"platforms": {"gke": {"partitionSizes": {"H200": ["3g.70gb"]}}}},
+            'platforms.gke.partitionSizes.H200: unknown profile "3g.70gb"; did you mean "3g.71gb"?',
+        ),
+        (
+            {"machines": [{"cloud": "aws", "type": "g4dn.xlarge", "model": "T4", "count": 1, "uncounted": ["karpenter-aw"]}]},
+            'machines: g4dn.xlarge: unknown platform "karpenter-aw"; did you mean "karpenter-aws"?',
+        ),
+        (
+            {"machines": [{"cloud": "aws", "type": "g4dn.xlarge", "model": "T4", "count": 1, "optional": ["gpuNam"]}]},
+            'machines: g4dn.xlarge.optional: unknown attribute "gpuNam"; did you mean "gpuName"?',
+        ),
         ({"platforms": {"gke": {"sharing": "gkee"}}}, 'platforms.gke.sharing: unknown scheme "gkee"; did you mean "gke"?'),
         ({"platforms": {"gke": {"labels": {"a/b": "typ"}}}}, 'platforms.gke: label a/b: unknown attribute "typ"; did you mean "type"?'),
         (
