@@ -23,7 +23,7 @@ TYPES = [machine.type for machine in CATALOG.machines if machine.type]
         ("pd4.24xlarge", "p4d.24xlarge"),
         ("a3-ultragpu-16g", "a3-ultragpu-8g"),
         ("H100-SXM4", None),
-        ("Tesla-P40", None),
+        ("Tesla-P6", None),
         ("NVIDIA-B100", None),
         ("NVIDIA-L40X", None),
         ("Instinct_MI301X", None),

@@ -48,7 +48,7 @@ _CARDS = (
     Card(model="B200", product="NVIDIA-B200", family="blackwell", memory=180, aws="b200", mib=183359),
     Card(model="new", product="NVIDIA-Z1", family=None, memory=None, aws="x999", mib=65536),
     Card(model="V520", product="", family="rdna", memory=8, aws="radeon-pro-v520", mib=8192, vendor="amd"),
-    Card(model="MI300X", product="Instinct_MI300X", family="cdna3", memory=192, vendor="amd"),
+    Card(model="MI300X", product="AMD_Instinct_MI300X_OAM", family="cdna3", memory=192, vendor="amd"),
 )
 CARDS = {card.model: card for card in _CARDS}
 

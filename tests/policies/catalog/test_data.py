@@ -78,7 +78,12 @@ def test_mig_totals_are_the_memory_rounded_up(gpu: Gpu) -> None:
 
 @pytest.mark.parametrize(
     ("model", "right", "wrong"),
-    [("H200", "3g.71gb", "3g.70gb"), ("B200", "1g.23gb", "1g.22gb"), ("GB200", "2g.47gb", "2g.46gb"), ("B300", "3g.135gb", "3g.134gb")],
+    [
+        ("H200", "3g.71gb", "3g.70gb"),
+        ("B200", "1g.23gb", "1g.22gb"),
+        ("GB200-186GB", "2g.47gb", "2g.46gb"),
+        ("B300", "3g.135gb", "3g.134gb"),
+    ],
 )
 def test_mig_names_are_not_those_of_pythons_round(model: str, right: str, wrong: str) -> None:
     """Halves are rounded up: 3g.71gb exists on H200, 3g.70gb does not."""
@@ -220,7 +225,7 @@ def test_karpenter_makes_no_slices() -> None:
 def test_every_capacity_label_is_of_a_listed_key() -> None:
     """What tells capacity types apart is written only with keys that the platform lists for it."""
     for platform in CATALOG.platforms.values():
-        assert {key for labels in platform.capacity.values() for key in labels} == set(platform.capacity_keys)
+        assert {key for _, labels, _ in platform.capacities() for key in labels} == set(platform.capacity_keys)
     assert set(CATALOG.platforms["gfd"].capacity) == {"reserved"}
 
 
@@ -230,11 +235,12 @@ def test_what_excludes_a_way_of_sharing_excludes_it() -> None:
     assert [(e.key, e.operator, e.values) for e in gfd.exclude["TimeSliced"]] == [
         ("nvidia.com/gpu.sharing-strategy", "NotIn", ("time-slicing", "mps"))
     ]
-    assert [(e.key, e.operator) for e in gfd.exclude["MIG"]] == [("nvidia.com/gpu.slices.gi", "DoesNotExist")]
+    assert [(e.key, e.operator) for e in gfd.of(["nvidia"]).exclude["MIG"]] == [("nvidia.com/gpu.slices.gi", "DoesNotExist")]
+    assert [(e.key, e.operator) for e in gfd.of(["amd"]).exclude["MIG"]] == [("amd.com/compute-memory-partition", "NotIn")]
     assert CATALOG.schemes["gke"].slice_key == "cloud.google.com/gke-gpu-partition-size"
-    amd = {variant.resource for variant in gfd.variants if variant.vendor == "amd"}
-    assert {None, "amd.com/spx_nps1", "amd.com/cpx_nps8"} < amd
-    assert len(amd) == 21
+    amd = {(variant.resource, variant.sharing) for variant in gfd.variants if variant.vendor == "amd"}
+    assert {(None, "Exclusive"), (None, "MIG"), ("amd.com/spx_nps1", "MIG"), ("amd.com/cpx_nps8", "MIG")} < amd
+    assert len(amd) == 22
 
 
 def test_vendors_of_taints_and_drivers_are_vendors_of_resources() -> None:

@@ -55,7 +55,7 @@ DISCOVERED = {PRODUCT: "NVIDIA-L40S", "nvidia.com/gpu.family": "ada-lovelace", "
         ({"karpenter.azure.com/sku-name": "Standard_ND96asr_v4", TYPE: "Standard_ND96asr_v4", POOL: "g"}, AZURE, True),
         ({"karpenter.azure.com/sku-name": "Standard_D4s_v5", POOL: "g", "kubernetes.azure.com/agentpool": "aksmanagedap"}, AZURE, False),
         (DISCOVERED, GFD, True),
-        ({"amd.com/gpu.product-name": "Instinct_MI300X"}, GFD, True),
+        ({"amd.com/gpu.product-name": "AMD_Instinct_MI300X_OAM"}, GFD, True),
         ({"gpu.intel.com/product": "Max_1550"}, GFD, True),
         ({**DISCOVERED, "eks.amazonaws.com/compute-type": "hybrid"}, GFD, True),
         ({"eks.amazonaws.com/compute-type": "fargate"}, "", False),

@@ -78,7 +78,7 @@ def test_training_job() -> None:
         "training": {"affinity", "terminationGracePeriodSeconds", "annotations"},
     }
     written = json.dumps([edit.value for edit in verdict.edits])
-    smaller = ["g3", "g3s", "g4dn", "g5", "g5g", "g6", "g6e", "g7", "g7e", "gr6", "p2", "p3", "p3dn", "p4d"]
+    smaller = ["g3", "g3s", "g4dn", "g5", "g5g", "g6", "g6e", "g6f", "g7", "g7e", "gr6", "gr6f", "p2", "p3", "p3dn", "p4d"]
     assert json.dumps(smaller) in written, "a default leaves what the catalog does not know yet in"
     assert '"on-demand", "reserved"' in written
     assert 1800 in [edit.value for edit in verdict.edits]

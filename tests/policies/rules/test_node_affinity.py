@@ -13,9 +13,9 @@ from tests.support.cases import golden
 from tests.support.snapshots import build
 
 CATALOG = golden.catalog_with()
-POLICY = {"kind": "ClusterGPUPolicy", "metadata": {"name": "x"}, "spec": {"mode": "Enforce", "require": {"models": {"in": ["L4"]}}}}
+POLICY = {"kind": "ClusterGPUPolicy", "metadata": {"name": "x"}, "spec": {"mode": "Enforce", "require": {"models": {"in": ["T4"]}}}}
 FACTS = build(golden.policies_of([POLICY], CATALOG), CATALOG, platforms=("karpenter-aws",)).facts_for("ml")
-L4 = {"key": "karpenter.k8s.aws/instance-gpu-name", "operator": "In", "values": ["l4"]}
+T4 = {"key": "karpenter.k8s.aws/instance-gpu-name", "operator": "In", "values": ["t4"]}
 ZONE = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["a"]}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -34,26 +34,26 @@ def terms(*items: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        (None, terms({"matchExpressions": [L4]})),
-        ({}, terms({"matchExpressions": [L4]})),
-        ({"nodeAffinity": None}, terms({"matchExpressions": [L4]})),
-        ({"nodeAffinity": {REQUIRED: None}}, terms({"matchExpressions": [L4]})),
-        ({"podAffinity": {"x": 1}}, {"podAffinity": {"x": 1}, **terms({"matchExpressions": [L4]})}),
+        (None, terms({"matchExpressions": [T4]})),
+        ({}, terms({"matchExpressions": [T4]})),
+        ({"nodeAffinity": None}, terms({"matchExpressions": [T4]})),
+        ({"nodeAffinity": {REQUIRED: None}}, terms({"matchExpressions": [T4]})),
+        ({"podAffinity": {"x": 1}}, {"podAffinity": {"x": 1}, **terms({"matchExpressions": [T4]})}),
         (
             {"nodeAffinity": {"new-field": [1]}},
-            {"nodeAffinity": {"new-field": [1], REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [L4]}]}}},
+            {"nodeAffinity": {"new-field": [1], REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [T4]}]}}},
         ),
-        (terms({"matchExpressions": [ZONE]}), terms({"matchExpressions": [ZONE, L4]})),
-        (terms({"matchExpressions": [ZONE], "new-field": 1}), terms({"matchExpressions": [ZONE, L4], "new-field": 1})),
+        (terms({"matchExpressions": [ZONE]}), terms({"matchExpressions": [ZONE, T4]})),
+        (terms({"matchExpressions": [ZONE], "new-field": 1}), terms({"matchExpressions": [ZONE, T4], "new-field": 1})),
         (
             terms({"matchExpressions": None, "matchFields": [{**ZONE, "key": "metadata.name", "operator": "NotIn"}]}),
-            terms({"matchExpressions": [L4], "matchFields": [{**ZONE, "key": "metadata.name", "operator": "NotIn"}]}),
+            terms({"matchExpressions": [T4], "matchFields": [{**ZONE, "key": "metadata.name", "operator": "NotIn"}]}),
         ),
         (
             terms({}, {"matchExpressions": []}, {"matchExpressions": [ZONE]}),
-            terms({}, {"matchExpressions": []}, {"matchExpressions": [ZONE, L4]}),
+            terms({}, {"matchExpressions": []}, {"matchExpressions": [ZONE, T4]}),
         ),
-        (terms({"matchExpressions": [L4, ZONE]}), terms({"matchExpressions": [L4, ZONE]})),
+        (terms({"matchExpressions": [T4, ZONE]}), terms({"matchExpressions": [T4, ZONE]})),
     ],
     ids=str,
 )

@@ -63,3 +63,51 @@ def test_a_queued_job_makes_pods_that_kueue_admitted(kind: str, labels: Any, tem
 def test_a_kind_without_templates_makes_none() -> None:
     """Its pods are made from something else (a TrainJob's from a TrainingRuntime)."""
     assert pods("trainer.kubeflow.org/v1alpha1", "TrainJob", {"spec": {"anything": 1}}) == []
+
+
+ASKS: dict[str, Any] = {"limits": {"nvidia.com/gpu": 2}}
+POD: dict[str, Any] = {"containers": [{"name": "main", "resources": ASKS}]}
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "spec", "places"),
+    [
+        ("keda.sh/v1alpha1", "ScaledJob", {"jobTargetRef": {"template": {"spec": POD}}}, ["spec.jobTargetRef.template"]),
+        (
+            "sparkoperator.k8s.io/v1alpha1",
+            "SparkConnect",
+            {"server": {"template": {"spec": POD}}, "executor": {"template": {"spec": POD}}},
+            ["spec.server.template", "spec.executor.template"],
+        ),
+        ("nvidia.com/v1alpha1", "DynamoCheckpoint", {"job": {"podTemplateSpec": {"spec": POD}}}, ["spec.job.podTemplateSpec"]),
+        (
+            "grove.io/v1alpha1",
+            "PodCliqueSet",
+            {"template": {"cliques": [{"name": "a", "spec": {"podSpec": POD}}, {"name": "b", "spec": {"podSpec": POD}}]}},
+            ["spec.template.cliques[0]", "spec.template.cliques[1]"],
+        ),
+        ("grove.io/v1alpha1", "PodClique", {"podSpec": POD}, ["spec"]),
+        (
+            "slinky.slurm.net/v1beta1",
+            "NodeSet",
+            {"slurmd": {"resources": ASKS}, "template": {"spec": {}}},
+            ["spec"],
+        ),
+        ("apps.nvidia.com/v1alpha1", "NIMService", {"resources": ASKS}, ["spec"]),
+    ],
+)
+def test_an_operators_object_tells_what_its_pods_ask_for(api_version: str, kind: str, spec: Any, places: list[str]) -> None:
+    """Each in the place where its operator reads it."""
+    made = pods(api_version, kind, {"spec": spec})
+    assert [path_text(one.template) for one in made if isinstance(one, Templated)] == places
+    assert [one.pod["spec"]["containers"][0]["resources"]["limits"] for one in made if isinstance(one, Templated)] == [
+        ASKS["limits"]
+    ] * len(places)
+
+
+def test_the_affinity_of_a_nim_is_that_of_its_pods() -> None:
+    """So what a policy requires can be read there, and written."""
+    affinity: dict[str, Any] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}}
+    (made,) = pods("apps.nvidia.com/v1alpha1", "NIMService", {"spec": {"resources": ASKS, "affinity": affinity}})
+    assert isinstance(made, Templated)
+    assert made.pod["spec"]["affinity"] == affinity
