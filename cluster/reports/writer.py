@@ -56,7 +56,7 @@ class ReportWriter:
     changed: asyncio.Event
     """Set when the ledger or a stored report has changed."""
     ready: Callable[[], bool]
-    """Returns whether all pods are known and judged: before that nothing is written or deleted."""
+    """Returns whether all pods are known and judged: nothing is written or deleted before."""
     causes: Causes
     fought: float = FOUGHT
     rest: float = REST
@@ -69,7 +69,7 @@ class ReportWriter:
     _wrote: dict[ReportKey, tuple[str, str, float]] = field(default_factory=dict)
     """Report -> (digest that was sent, digest that was stored, when)"""
     _refused: dict[ReportKey, float] = field(default_factory=dict)
-    """Report that was refused -> seconds after which it is tried again."""
+    """Report -> seconds after which it is tried again"""
 
     def __post_init__(self) -> None:
         self.due = DueReports(self.ledger)
@@ -178,8 +178,7 @@ class ReportWriter:
         if reply is None:
             return False
         if not reply.ok or not isinstance(reply.body, dict):
-            may_go_on = self._not_written(key, reply)
-            if may_go_on:  # Events need no report
+            if may_go_on := self._not_written(key, reply):  # Events need no report
                 self.causes.send(workload, report, stored.causes if stored is not None else frozenset())
             return may_go_on
         now = form.stored.reports[key] = as_stored(reply.body)
