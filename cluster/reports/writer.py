@@ -106,7 +106,7 @@ class ReportWriter:
             return await self._turn()
         except Exception as error:  # noqa: BLE001 - reports must not end because of one workload
             self.calls.refused(f"{type(error).__name__}: {error}"[:500])
-            return self.calls.back_off()
+        return self.calls.back_off()
 
     async def _turn(self) -> float:
         """Write what is due. Return the seconds until the next turn."""
@@ -117,11 +117,10 @@ class ReportWriter:
         self.due.collect(self.calls.clock())
         for one in self.forms:
             self.due.add(one.stored.changed())
-        form = self._form
-        if form is None and not self._text:
+        if (form := self._form) is None and not self._text:
             return self.idle  # whether the cluster has a kind of report is not known yet
         batch = self.due.first(BATCH)
-        good = await _each(batch, lambda key: self._bring(form, key) if form is not None else self._tell(key))
+        good = await _each(batch, self._tell if form is None else partial(self._bring, form))
         if good and form is not None and len(batch) < BATCH:
             good = await self._sweep(form)
         if not good:
@@ -140,8 +139,8 @@ class ReportWriter:
             self._refused.clear()
             self._all_due()
         if text != self._text:
-            self._text = text
             self.calls.tell("reports", text=text)
+        self._text = text
 
     def _all_due(self) -> None:
         self.due.every_workload()
