@@ -36,7 +36,7 @@ class Listing:
         self._watched = watched
         self._namespace = namespace
         self._limit = min(FIRST, watched.page)
-        self._streams = True
+        self._streams = watched.ours or not watched.converted  # where a conversion fails, a stream begins after seconds, if ever
         self.version = watched.versions[0]
 
     async def all(self) -> tuple[list[Raw], int]:
@@ -66,8 +66,7 @@ class Listing:
             try:
                 listed = await self._streamed(version)
             except Refused as error:
-                if error.reply.status == 404:
-                    self._streams = True
+                self._streams = error.reply.status == 404
                 if error.reply.status not in UNKNOWN:
                     raise
             except TimeoutError:

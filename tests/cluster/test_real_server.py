@@ -248,3 +248,66 @@ def test_a_definition_that_is_deleted_takes_no_policy_along(plane: Cluster, tmp_
             assert len(kept.named("ClusterGPUPolicy")) == 1
 
     run(work())
+
+
+BROKEN = (
+    ("NodePool", "nodepools", "karpenter.sh", ("v1", "v1beta1"), "Cluster"),
+    ("ClusterPolicy", "clusterpolicies", "nvidia.com", ("v1", "v1alpha1"), "Cluster"),
+    ("LocalQueue", "localqueues", "kueue.x-k8s.io", ("v1beta2", "v1beta1"), "Namespaced"),
+)
+"""Kinds of others whose conversion webhook is gone: kind, plural, group, (the version that is listed, the one that is stored), scope."""
+
+
+def definition(kind: str, plural: str, group: str, versions: tuple[str, str], scope: str) -> Raw:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    service = {"namespace": "default", "name": "nobody", "path": "/convert"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": scope,
+            "names": {"kind": kind, "plural": plural},
+            "versions": [{"name": name, "served": True, "storage": name == versions[1], "schema": schema} for name in versions],
+            "conversion": {"strategy": "Webhook", "webhook": {"clientConfig": {"service": service}, "conversionReviewVersions": ["v1"]}},
+        },
+    }
+
+
+def answers(plane: Cluster, method: str, path: str, statuses: tuple[int, ...], body: Raw | None = None) -> bool:
+    """Whether the API server answers with one of these statuses."""
+    return plane.api.call(method, path, body).status in statuses
+
+
+def test_conversion_webhooks_that_are_gone_hold_up_no_start(plane: Cluster) -> None:
+    """Their kinds are unknown, and all others are known; each is followed once its objects can be converted."""
+    for kind, plural, group, versions, scope in BROKEN:
+        assert plane.api.apply(definition(kind, plural, group, versions, scope)).ok
+        where = f"/apis/{group}/{versions[1]}" + ("/namespaces/default" if scope == "Namespaced" else "") + f"/{plural}"
+        value = {"apiVersion": f"{group}/{versions[1]}", "kind": kind, "metadata": {"name": "old"}}
+        plane.wait_for(partial(answers, plane, "POST", where, (201, 409), value), f"{kind} to be created")
+        plane.wait_for(partial(answers, plane, "GET", where.replace(versions[1], versions[0]), (500,)), f"{kind} to be broken")
+
+    async def work() -> None:
+        kept, client = CollectingStore(), await Client.connect(Access(str(plane.kubeconfig)))
+        try:
+            async with following(client, KINDS, kept) as (reflectors, _):
+                await until(lambda: all(one.settled for one in reflectors), "the first decision")
+                await until(lambda: all(one.error or one.counts.lists or one.absent for one in reflectors), "an answer for each kind")
+                unknown = {one.kind: one.error for one in reflectors if not one.counts.lists and not one.absent}
+                assert unknown.keys() == {kind for kind, *_ in BROKEN}
+                assert all("conversion webhook" in error for error in unknown.values()), unknown
+                for kind, plural, group, versions, scope in BROKEN:
+                    mended = definition(kind, plural, group, versions, scope)
+                    mended["spec"]["conversion"] = {"strategy": "None"}
+                    assert (await beside(partial(plane.api.apply, mended))).ok
+                await until(lambda: all(kept.named(kind) for kind, *_ in BROKEN), "the kinds to be known")
+        finally:
+            await client.close()
+
+    try:
+        run(work())
+    finally:
+        for _, plural, group, *_ in BROKEN:
+            plane.api.call("DELETE", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{plural}.{group}")
