@@ -45,11 +45,19 @@ class WebhookRules:
     """Keeps the rules of the configurations ``name``, and ``first`` where there is one, in effect. ``run`` is a task of its own.
 
     ``is_serving`` returns whether this replica serves a certificate that callers can verify; ``needs_bundle`` whether they verify it by a
-    ``caBundle``.
+    ``caBundle``; ``answers`` whether this replica answers calls of a path: those of a newer release take effect with its replicas.
     """
 
     def __init__(
-        self, client: Client, name: str, first: str, tell: Tell, *, is_serving: Callable[[], bool], needs_bundle: Callable[[], bool]
+        self,
+        client: Client,
+        name: str,
+        first: str,
+        tell: Tell,
+        *,
+        is_serving: Callable[[], bool],
+        needs_bundle: Callable[[], bool],
+        answers: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self._client = client
         self._names = [*((kind, name) for kind in KINDS), (FIRST_KIND, first)]
@@ -57,6 +65,7 @@ class WebhookRules:
         self._tell = tell
         self._is_serving = is_serving
         self._needs_bundle = needs_bundle
+        self._answers = answers
         self._errors = NewErrors()
         self._reached_at: float | None = None
         self._writes: deque[float] = deque(maxlen=MOST_WRITES)
@@ -102,7 +111,12 @@ class WebhookRules:
         if not self._is_serving() or not await self._is_reachable(due[0]):
             return True
         bundle = self._needs_bundle()
-        return any([await self._apply(configuration, needs_bundle=bundle) for configuration in due])
+        applied = [self._apply(configuration, needs_bundle=bundle) for configuration in due]
+        outcomes = await asyncio.gather(*applied, return_exceptions=True)  # a failure of one leaves no other without rules
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+        return any(outcomes)
 
     async def _is_reachable(self, configuration: Configuration) -> bool:
         """Return whether the Service of the entries has had a ready endpoint for a while. Raises Failure."""
@@ -128,13 +142,16 @@ class WebhookRules:
             raise Failure(f"{place}: another program writes its rules again and again: end that one")
         wanted, waiting = shipped(configuration) or {}, False
         applied: list[dict[str, Any]] = []
+        is_changed = False
         for entry in configuration.entries:
-            rules = wanted.get(str(entry.get("name")))
-            if rules and needs_bundle and not map_of(entry.get("clientConfig")).get("caBundle"):
+            rules, called = wanted.get(str(entry.get("name"))), map_of(entry.get("clientConfig"))
+            path = map_of(called.get("service")).get("path")
+            if rules and ((needs_bundle and not called.get("caBundle")) or (path is not None and not self._answers(str(path)))):
                 rules, waiting = entry.get("rules"), True
+            is_changed = is_changed or rules != entry.get("rules")
             if rules:
                 applied.append({"name": entry.get("name"), "rules": rules})
-        if waiting and not applied:
+        if waiting and not is_changed:
             return True
         path = f"{GROUP}/{KINDS[configuration.kind]}/{configuration.name}"
         stored = map_of(configuration.value.get("metadata"))

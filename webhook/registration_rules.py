@@ -7,6 +7,7 @@ from typing import Any
 
 from cluster.client.errors import AccessError
 from registration.configurations import FIRST_NAME, NAME
+from webhook.admission.app import ROUTES
 from webhook.reload.shared_certificate import AGAIN, SharedCertificate
 from webhook.reload.sources import ClusterSource
 from webhook.telemetry import log
@@ -31,6 +32,7 @@ async def keep_rules(source: ClusterSource, certificate: SharedCertificate) -> N
                 _log,
                 is_serving=lambda: not certificate.waiting(),
                 needs_bundle=lambda: certificate.state() is not None,
+                answers=lambda path: path.encode() in ROUTES,
             ).run()
         except Exception as error:  # noqa: BLE001 - what is in effect stays, and the task begins anew
             log.write("failed", "error", phase="registration", error=log.trace(error))

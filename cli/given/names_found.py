@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cluster.client.access import Access
@@ -65,5 +65,5 @@ async def _read(access: Access, catalog: Catalog) -> Found:
 
 
 async def _objects(client: Client, watched: Watched) -> list[Mapping[str, Any]]:
-    objects, _ = await Listing(client, watched).all()
+    objects, _ = await Listing(client, replace(watched, most=0)).all()
     return [*objects]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cluster.client.api_client import Client
 from cluster.client.errors import Refused
@@ -68,7 +68,7 @@ async def survey(client: Client, kinds: Sequence[Watched], namespace: str = "", 
 
 
 async def _listed(client: Client, kind: Watched, namespace: str) -> list[Raw]:
-    listing = Listing(client, kind, namespace)
+    listing = Listing(client, replace(kind, most=0), namespace)
     for left in reversed(range(ATTEMPTS)):
         try:
             return (await listing.all())[0]

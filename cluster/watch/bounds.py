@@ -70,10 +70,26 @@ class ListBounds:
         """Return the objects, as far as they are kept."""
         return list(objects) if not self._watched.most else [self._bounded(obj) for obj in objects]
 
+    def release(self, obj: Raw) -> None:
+        """Count an object no more that ``within`` returned."""
+        if self._shared and UNREAD not in obj:
+            self._kept[_namespace(obj)] -= size_of(obj)
+
+    @property
+    def _shared(self) -> bool:
+        """True for objects that count towards the share of their namespace here: Berth's own, of which the oldest are kept, count
+        in ``DeltaQueue`` alone."""
+        return bool(self._watched.share) and not self._watched.ours
+
     def _bounded(self, obj: Raw) -> Raw:
-        size, namespace = size_of(obj), obj["metadata"].get("namespace") or ""
-        if why := too_large(size, self._watched) or over_share(size, self._kept[namespace], self._watched):
+        size, namespace = size_of(obj), _namespace(obj)
+        if why := too_large(size, self._watched) or (over_share(size, self._kept[namespace], self._watched) if self._shared else ""):
             return named(obj, why)
-        if self._watched.share:
+        if self._shared:
             self._kept[namespace] += size
         return obj
+
+
+def _namespace(obj: Raw) -> str:
+    namespace: str = obj["metadata"].get("namespace") or ""
+    return namespace

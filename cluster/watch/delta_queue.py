@@ -65,7 +65,8 @@ class DeltaQueue:
         listed = {_place(one): one for one in objects}
         for place in [place for place in known if place not in listed]:
             self._gone(kind, place)
-        for place, one in listed.items():
+        # first what is no longer kept, which makes room; then the oldest, as in the order in which a watch brings them
+        for place, one in sorted(listed.items(), key=_age):
             version, before = _version(one), known.get(place)
             if before is None or before.unread or not _same(before, version):
                 self._came(kind, place, one, version)
@@ -118,7 +119,7 @@ class DeltaQueue:
             self._forget(kind, place)
         why = one.get(UNREAD) or self._too_much(kind, place[0], now.size)
         known[place] = now = now._replace(unread=bool(why), size=ENTRY if why else now.size)
-        self._sums[kind] = (self._sums.get(kind, 0) + _share(place, now.version)) % _MODULUS
+        self._sums[kind] = (self._sums.get(kind, 0) + _part(place, now)) % _MODULUS
         self._count(kind, place[0], now, 1)
         marked = kind in self._watched and self._watched[kind].marked
         self._waiting[kind, *place] = one if not why else named(one, why) if marked else None
@@ -131,7 +132,7 @@ class DeltaQueue:
 
     def _forget(self, kind: str, place: tuple[str, str]) -> None:
         before = self._known[kind].pop(place)
-        self._sums[kind] = (self._sums[kind] - _share(place, before.version)) % _MODULUS
+        self._sums[kind] = (self._sums[kind] - _part(place, before)) % _MODULUS
         self._count(kind, place[0], before, -1)
 
     def _count(self, kind: str, namespace: str, version: _Version, sign: int) -> None:
@@ -157,6 +158,16 @@ def _share(place: tuple[str, str], version: str) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest())
 
 
+def _part(place: tuple[str, str], version: _Version) -> int:
+    """Return what a known object adds: one of which only the name is kept is not the same as one that is known."""
+    return _share(place, f"{version.version}{'?' * version.unread}")
+
+
+def _age(item: tuple[tuple[str, str], Raw]) -> tuple[bool, str, tuple[str, str]]:
+    place, obj = item
+    return UNREAD not in obj, str(obj["metadata"].get("creationTimestamp", "")), place
+
+
 def digest_of(objects: Iterable[Raw]) -> str:
     """Return the digest of all objects of a kind.
 
@@ -174,10 +185,11 @@ def _place(one: Raw) -> tuple[str, str]:
 def _version(one: Raw) -> _Version:
     metadata = one["metadata"]
     try:
-        contents = hash(orjson.dumps(one))
+        text = orjson.dumps(one)
+        contents, size = hash(text), len(text) + ENTRY
     except TypeError:  # nested deeper than orjson writes, which is rare, or text that is no UTF-8
-        contents = next(_UNLIKE)
-    return _Version(metadata.get("uid", ""), metadata["resourceVersion"], contents, size_of(one))
+        contents, size = next(_UNLIKE), size_of(one)
+    return _Version(metadata.get("uid", ""), metadata["resourceVersion"], contents, size)
 
 
 def _same(before: _Version, now: _Version) -> bool:

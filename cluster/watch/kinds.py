@@ -116,7 +116,7 @@ _DRA = ("v1", "v1beta2", "v1beta1")
 
 
 _UNKNOWN_CLAIMS = "claims are unknown, and policies that require something of devices deny pods with them"
-_NO_PLACES = "no pod is denied because nothing could run it"
+_NO_PLACES = "platforms that only these objects show are unknown, so that no affinity is written for them"
 _NO_QUEUES = "nobody is warned of queues where workloads wait for ever"
 _NO_MODES = "labels of GPU Feature Discovery count as maintained"
 
@@ -202,7 +202,7 @@ _FOLLOWED = (
     _kueue("ClusterQueue", "clusterqueues", quotas_alone),
     _kueue("ResourceFlavor", "resourceflavors"),
 )
-KINDS = tuple(replace(kind, most=kind.most or 64 * 2**10) for kind in _FOLLOWED)
+KINDS = tuple(replace(kind, most=kind.most or (0 if kind.required else 64 * 2**10)) for kind in _FOLLOWED)
 DECISIVE = tuple(kind for kind in KINDS if kind.need != "advice")
 """The kinds on which decisions rest."""
 QUEUES = tuple(kind for kind in KINDS if kind.group == admission_queues.GROUP)

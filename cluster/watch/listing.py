@@ -30,13 +30,15 @@ LARGE_PAGE = 2**20
 class Listing:
     """Lists one kind, in the first of its versions that the server has."""
 
-    def __init__(self, client: Client, watched: Watched, namespace: str = "") -> None:
-        """Create a listing of the objects in all namespaces, or in one."""
+    def __init__(self, client: Client, watched: Watched, namespace: str = "", *, streams: bool = False) -> None:
+        """Create a listing of the objects in all namespaces, or in one. ``streams``: the objects are watched afterwards, so that a
+        list may be streamed, which takes the right to watch."""
         self._client = client
         self._watched = watched
         self._namespace = namespace
         self._limit = min(FIRST, watched.page)
-        self._streams = watched.ours or not watched.converted  # where a conversion fails, a stream begins after seconds, if ever
+        # where a conversion fails, a stream ends after seconds, with 504
+        self._streams = streams and (watched.ours or not watched.converted)
         self.version = watched.versions[0]
 
     async def all(self) -> tuple[list[Raw], int]:
@@ -62,18 +64,14 @@ class Listing:
 
     async def _objects(self, version: str) -> tuple[list[Raw], int]:
         if self._streams:
-            self._streams = False  # until this one works
             try:
-                listed = await self._streamed(version)
+                return await self._streamed(version)
             except Refused as error:
-                self._streams = error.reply.status == 404
                 if error.reply.status not in UNKNOWN:
                     raise
-            except TimeoutError:
-                pass
-            else:
-                self._streams = True
-                return listed
+                self._streams = False
+            except (Garbled, TimeoutError):
+                self._streams = False
         return await self._pages(version)
 
     async def _streamed(self, version: str) -> tuple[list[Raw], int]:
@@ -87,15 +85,16 @@ class Listing:
             batch = await asyncio.wait_for(lines.batch(), BEGINS)
             while batch:
                 for line in batch:
-                    one = event(line, self._watched, version)
-                    if one.ends_list:
-                        return list(objects.values()), one.version
-                    if one.value is not None:
-                        metadata = one.value["metadata"]
+                    watch_event = event(line, self._watched, version)
+                    if watch_event.ends_list:
+                        return list(objects.values()), watch_event.version
+                    if watch_event.value is not None:
+                        metadata = watch_event.value["metadata"]
                         place = metadata.get("namespace") or "", metadata["name"]
-                        objects.pop(place, None)
-                        if one.change != "DELETED":
-                            (objects[place],) = bounds.within([one.value])
+                        if (before := objects.pop(place, None)) is not None:
+                            bounds.release(before)
+                        if watch_event.change != "DELETED":
+                            (objects[place],) = bounds.within([watch_event.value])
                 await asyncio.sleep(0)
                 batch = await lines.batch()
         raise Garbled("the stream of a list ended before its last bookmark")

@@ -35,11 +35,12 @@ EARLY = 0.5
 """Seconds that a watch may end early: the difference between the server's clock and ours."""
 FORBIDDEN = 3
 """Consecutive 403 answers after which an optional kind counts as forbidden: a starting API server answers 403 to everybody."""
-BROKEN = 2
-"""Consecutive failed lists after which an optional kind counts as unknown, if the API server is there and not overloaded."""
+BROKEN, LONG_BROKEN = 2, 4
+"""Consecutive failed lists after which an optional kind counts as unknown: one that others define, and any other."""
+OVERLOADED = (429, 503, 504)
+"""The statuses of an API server that starts or has too much to do: it is waited for."""
 PATIENCE, LONG_PATIENCE = 5.0, 120.0
-"""Seconds that a first decision waits for the list of an optional kind that a conversion webhook may hold up, and of any
-other. A webhook may hang for 30 s each time; a page of a list may take a minute."""
+"""Seconds that a first decision waits for the list of an optional kind that others define (a webhook may hang), and of any other."""
 FORBIDDEN_AGAIN = 120.0
 """Seconds before a custom workload that may not be read is requested again: an older role may lack dozens of kinds."""
 AT_ONCE, AT_ONCE_BYTES = 100, 2**18
@@ -68,7 +69,7 @@ class Reflector:
         self._gate = gate
         self._tell = tell
         self._watch_seconds = watch_seconds
-        self._listing = Listing(client, watched)
+        self._listing = Listing(client, watched, streams=True)
         self._version = 0
         self._backoff = Backoff()
         self._outages = gate.outages
@@ -95,9 +96,8 @@ class Reflector:
         though the server answers."""
         if self.synced or self._watched.required:
             return self.synced
-        patience = PATIENCE if self._watched.converted else LONG_PATIENCE
-        hangs = self._gate.open and 0 < self._listing_since < time.monotonic() - patience
-        return self._watched.need == "advice" or hangs
+        begun = time.monotonic() - (PATIENCE if self._watched.converted else LONG_PATIENCE)
+        return self._watched.need == "advice" or (self._gate.open and 0 < self._listing_since < begun)
 
     @background("watch")
     async def run(self) -> None:
@@ -118,8 +118,7 @@ class Reflector:
             self._outages, self._backoff, self._failures, self._listing_since = self._gate.outages, Backoff(), 0, 0.0
 
     async def _followed(self) -> float:
-        """List, then watch until a failure, which is raised. Return the seconds to wait if the server lacks
-        the kind."""
+        """List, then watch until a failure, which is raised. Return the seconds to wait if the server lacks the kind."""
         if not await self._list():
             return jittered(ABSENT)
         self._backoff.listed()
@@ -213,8 +212,9 @@ class Reflector:
         if unreachable := isinstance(error, Unreachable) and not isinstance(error, Garbled):
             self._gate.doubt()
         self._forbidden = self._forbidden + 1 if status == 403 else 0
-        self._failures += status not in (403, 429) and not unreachable
-        given_up = self._forbidden >= FORBIDDEN or self._failures >= BROKEN
+        converted = self._watched.converted
+        self._failures += not (unreachable or status in ((403, 429) if converted else (403, *OVERLOADED)))
+        given_up = self._forbidden >= FORBIDDEN or self._failures >= (BROKEN if converted else LONG_BROKEN)
         self.synced = self.synced or (given_up and not self._watched.required)
         self._bad(self._sentence(error, status))
         if self._watched.custom and self._forbidden >= FORBIDDEN:

@@ -88,7 +88,7 @@ def requests_alone(value: Raw, api_version: str, kind: str) -> Raw:
     may write that, and any pod may reference the claim.
     """
     metadata = value["metadata"]
-    kept = {name: metadata[name] for name in ("name", "namespace", "uid", "resourceVersion", "deletionTimestamp") if name in metadata}
+    kept = {name: metadata[name] for name in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp") if name in metadata}
     return {"apiVersion": api_version, "kind": kind, "metadata": kept, "spec": device_requests.slimmed(kind, value)}
 
 

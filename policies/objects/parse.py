@@ -50,7 +50,10 @@ def understand(value: Mapping[str, Any], kind: Kind, names: Names) -> Understood
     at ``LONGEST_TOLD`` characters.
     """
     if UNREAD in value:
-        metadata, error = value["metadata"], f"spec: is {value[UNREAD]}; shorten it, or remove policies that nobody needs"
+        metadata, error = (
+            value["metadata"],
+            f"spec: is {value[UNREAD]}; shorten it, or delete unused policies and apply it again",
+        )
         return Understood(
             kind=kind,
             namespace=metadata.get("namespace"),

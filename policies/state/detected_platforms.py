@@ -22,16 +22,24 @@ class DetectedPlatforms:
         self._counts: Counter[Seen] = Counter()
         self._certain: tuple[str, ...] = ()
         self._strategy: str | None = None
+        self._before: tuple[tuple[str, ...], str | None] = (), None
 
     def update(self, keys: Iterable[Key], facts: ClusterFacts) -> tuple[tuple[str, ...], str]:
         """Return the platforms and the MIG strategy, after the objects under ``keys`` changed to what
         ``facts`` have."""
+        self._before = self._certain, self._strategy
         for key in keys:
             self._count(key, facts)
         seen = [one for one, count in self._counts.items() if count > 0]
         self._certain = self._detector.certain(seen, self._certain)
         self._strategy = platform_detection.mig_strategy(seen, self._strategy)
         return self._detector.platforms(seen, self._certain), self._strategy
+
+    def take_back(self, keys: Iterable[Key], facts: ClusterFacts) -> None:
+        """Undo the last ``update``. ``facts``: those before it."""
+        for key in keys:
+            self._count(key, facts)
+        self._certain, self._strategy = self._before
 
     def _count(self, key: Key, facts: ClusterFacts) -> None:
         """Count what a node or NodePool shows now in place of what it showed before."""

@@ -116,7 +116,7 @@ class Updater:
             )
             update = self._take(batch)
         except BaseException:
-            self._detected.update(facts, self._facts)
+            self._detected.take_back(facts, self._facts)
             raise
         self._entries = entries
         return replace(update, entries=entries, refused=refused)

@@ -42,6 +42,8 @@ class Registration:
     name: str = field(default_factory=lambda: f"rules-{next(_number)}")
     serving: bool = True
     bundle: bool = False
+    unknown: frozenset[str] = frozenset()
+    """Paths that the replica does not answer."""
     events: list[tuple[str, Raw]] = field(default_factory=list)
 
     @property
@@ -88,7 +90,15 @@ class Registration:
             client = await Client.connect(Access(str(self.plane.kubeconfig)))
             try:
                 return await question(
-                    WebhookRules(client, self.name, "", self.tell, is_serving=lambda: self.serving, needs_bundle=lambda: self.bundle)
+                    WebhookRules(
+                        client,
+                        self.name,
+                        "",
+                        self.tell,
+                        is_serving=lambda: self.serving,
+                        needs_bundle=lambda: self.bundle,
+                        answers=lambda path: path not in self.unknown,
+                    )
                 )
             finally:
                 await client.close()
@@ -241,3 +251,18 @@ def test_a_damaged_annotation_is_logged(registration: Registration, annotation: 
     assert (registration.looked(), registration.with_rules()) == (True, "ab")
     assert registration.events[-1][0] == "registration_failed"
     assert f"{KIND}/{registration.name}: the annotation {ANNOTATION}" in registration.events[-1][1]["error"]
+
+
+def test_rules_of_a_newer_release_wait_for_its_replicas(registration: Registration) -> None:
+    """An entry whose path this replica does not answer keeps the rules that it has; nothing is written in vain."""
+    registration.endpoints(ready=True)
+    registration.apply(rules={"a.berth.dev": [RULE]})
+    registration.unknown = frozenset({"/x"})
+    assert (registration.looked(), registration.with_rules()) == (True, "")
+    registration.unknown = frozenset()
+    assert (registration.looked(), registration.with_rules()) == (False, "a")
+    written = [event for event, _ in registration.events if event == "registration_in_effect"]
+    registration.apply(rules=BOTH)
+    registration.unknown = frozenset({"/x"})
+    assert (registration.looked(), registration.with_rules()) == (True, "a")
+    assert [event for event, _ in registration.events if event == "registration_in_effect"] == written

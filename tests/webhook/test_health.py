@@ -54,7 +54,7 @@ def test_a_missing_registration_is_marked_but_ready() -> None:
     it.registered.missing = ("MutatingWebhookConfiguration/zz-berth", "ValidatingWebhookConfiguration/zz-berth")
     assert lines(it)[1] == (
         "[!] registration: MutatingWebhookConfiguration/zz-berth and ValidatingWebhookConfiguration/zz-berth do not exist or have no"
-        " webhooks: the API server sends no pod to Berth, and no policy acts; to create what is missing: helm upgrade, or berth webhooks"
+        " rules: the API server sends no pod to Berth, and no policy acts; to create what is missing: helm upgrade, or berth webhooks"
         " and kubectl apply"
     )
     it.registered.missing, it.registered.differs = (), False

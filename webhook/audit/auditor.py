@@ -37,7 +37,7 @@ from policies.state.objects import Entry, Key
 from policies.state.updater import Options, Update, Updater
 from webhook import memory
 from webhook.audit.custom_kinds import LONGER, CustomKinds
-from webhook.reload.batches import AGAIN, Batches
+from webhook.reload.batches import AGAIN, Batches, pause
 from webhook.reload.changed_files import beside
 from webhook.reload.followed_kinds import ended, knows_all_nodes, log_event, refused, synced, watching
 from webhook.reload.sources import ClusterSource
@@ -126,14 +126,17 @@ class Auditor:
             await synced(self._reflectors)
             await self._custom.asked.wait()
             await self._custom.tried()
+            failures = 0
             while True:
                 try:
                     await self._take()
                     await self._judge()
                 except Exception as error:  # noqa: BLE001 - nothing that happens to a batch must end the following
                     log.write("failed", "error", phase="audit", error=log.trace(error))
-                    await asyncio.sleep(self._batches.pause())
+                    failures += 1
+                    await asyncio.sleep(pause(failures))
                     continue
+                failures = 0
                 await self._changed.wait()
                 await asyncio.sleep(SETTLES)
         finally:
@@ -150,9 +153,9 @@ class Auditor:
         self.inventory.owners_changed(self._owned.items())
         self._owned = {}
         self._moved |= self._pods.take() | self._workloads.take_pods()
-        for key, pod in self._moved.items():
-            self.inventory.pod_changed(key, pod)
-        self._moved = {}
+        while self._moved:
+            key = next(iter(self._moved))
+            self.inventory.pod_changed(key, self._moved.pop(key))
 
     async def _take_facts(self) -> None:
         keys, update = await self._batches.next()

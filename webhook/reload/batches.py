@@ -22,6 +22,11 @@ AGAIN, SELDOM = 15.0, 300.0
 Changes = Mapping[Key, Raw | None]
 
 
+def pause(failures: int) -> float:
+    """Return the seconds before changes are taken again after so many failures in a row."""
+    return jittered(min(AGAIN, FIRST * 2.0 ** min(failures, 10)))
+
+
 class Applied(NamedTuple):
     """Changes, and what became of them together."""
 
@@ -55,6 +60,8 @@ class Batches:
         """
         taken = self._queue.take()
         suspects = {key: taken.pop(key) for key in self.isolated if key in taken}
+        for key in suspects:
+            self.isolated[key].again.cancel()  # else an older form comes back while this one is applied
         try:
             updates = await self._whole_or_parts(taken)
         except Exception:
@@ -66,10 +73,6 @@ class Batches:
             updates += await self._parts({key: change})
         keys = (taken.keys() | suspects.keys()) - self.isolated.keys()
         return Applied(frozenset(keys), merged(updates))
-
-    def pause(self) -> float:
-        """Return the seconds before changes that could not be applied are applied again."""
-        return jittered(min(AGAIN, FIRST * 2.0 ** min(self._failures, 10)))
 
     def names(self, kind: str) -> list[str]:
         """Return the ids of the isolated objects of the kind."""

@@ -27,7 +27,7 @@ from policies.state.objects import Entry, Key, id_of
 from policies.state.snapshot import Snapshot
 from policies.state.updater import Update, Updater
 from webhook.reload.activation import activate
-from webhook.reload.batches import Batches, merged
+from webhook.reload.batches import Batches, merged, pause
 from webhook.reload.changed_files import beside, pauseless_collection
 from webhook.reload.condition import Condition
 from webhook.reload.followed_kinds import ended, known_queues, knows_all_nodes, log_event, refused, synced, watching
@@ -71,6 +71,7 @@ class ClusterWatcher:
     _waiting: Update | None = None
     """What was applied and is not activated yet."""
     _reflectors: list[Reflector] = field(default_factory=list)
+    _failures: int = 0
     _statuses: StatusWriter | None = None
     _leading: asyncio.Task[Any] | None = None
     _tasks: list[asyncio.Task[Any]] = field(default_factory=list)
@@ -134,8 +135,11 @@ class ClusterWatcher:
             await self._take()
         except Exception as error:  # noqa: BLE001 - nothing that happens to a batch must end the following
             log.write("failed", "error", phase="following", error=log.trace(error))
-            await asyncio.sleep(self._batches.pause())
+            self._failures += 1
+            await asyncio.sleep(pause(self._failures))
             self.inbox.filled.set()
+        else:
+            self._failures = 0
 
     async def close(self) -> None:
         """End all tasks and connections. The Lease is released last, once nothing is written any more."""

@@ -159,10 +159,32 @@ def test_a_namespace_has_a_share_of_what_is_kept() -> None:
         assert inbox.unread("ResourceClaim") == 0
 
 
+@pytest.mark.parametrize("kind", ["GPUPolicy", "ResourceClaim"])
+def test_a_new_list_and_a_new_replica_keep_what_is_kept(kind: str) -> None:
+    """Of a namespace beyond its share the oldest objects are kept, in whatever order names come; a digest tells which."""
+    olds, news = ([claim(f"{letter}{number:02}", 55_000, "full") for number in range(34)] for letter in "za")
+    for age, some in enumerate((olds, news)):
+        for obj in some:
+            obj["metadata"]["creationTimestamp"] = f"2026-11-2{age}T00:00:00Z"
+    followed, restarted = DeltaQueue(), DeltaQueue()
+    followed.replace(kind, olds)
+    followed.take()
+    for obj in news:
+        followed.put(kind, obj)
+    unread = {key for key, value in followed.take().items() if value is not None and UNREAD in value}
+    for _ in range(2):
+        followed.replace(kind, [*news, *olds])
+        assert {key for key, value in followed.take().items() if value is not None and UNREAD not in value} == set()
+        assert followed.unread(kind) == len(unread)
+    restarted.replace(kind, [*news, *olds])
+    assert {key for key, value in restarted.take().items() if value is not None and UNREAD in value} == unread
+    assert restarted.digest(kind) == followed.digest(kind)
+
+
 def test_a_new_list_keeps_what_there_is_room_for_now() -> None:
     """An object beyond the share is queued again once others are gone."""
     inbox = DeltaQueue()
-    many = [claim(f"c{number}", 50_000, "full") for number in range(50)]
+    many = [claim(f"c{number:02}", 50_000, "full") for number in range(50)]
     inbox.replace("ResourceClaim", many)
     inbox.take()
     assert (unread := inbox.unread("ResourceClaim")) > 0

@@ -159,7 +159,7 @@ def test_a_list_is_streamed_where_the_server_streams(fault: str, tmp_path: Path,
         async with serving(api, tmp_path) as client, following(client, [POLICY], kept) as ([one], _):
             await until(lambda: one.synced and kept.named("GPUPolicy") == api.seen(), "the list")
             streams = fault in ("", "stream with changes")
-            assert (api.counts["stream"], "list" in api.counts, kept.errors() == []) == (1, not streams, streams or fault == "stream hangs")
+            assert (api.counts["stream"], "list" in api.counts, kept.errors()) == (1, not streams, [])
             await api.put("a1", "new")
             await until(lambda: kept.named("GPUPolicy") == api.seen(), "a change")
 
@@ -307,7 +307,7 @@ def test_no_optional_kind_holds_up_a_first_decision(watched: Watched, fault: str
     async def work() -> None:
         api, kept = FakeApi(watched), CollectingStore()
         await api.put("a", 1)
-        api.faults.extend([fault] * 4)
+        api.faults.extend([fault] * (3 if fault == "list hangs" else 10))
         async with serving(api, tmp_path) as client, following(client, [watched], kept) as ([one], _):
             await until(lambda: one.settled, "the first decision")
             assert (one.healthy, one.counts.lists) == (False, 0)

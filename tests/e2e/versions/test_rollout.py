@@ -25,7 +25,10 @@ from tests.testcluster.calls import PATIENCE
 from tests.testcluster.controlplane.api import Raw
 
 REVIEWS = sorted((ROOT / "tests" / "reviews").glob("*.json"))
-GPU_POD = ROOT / "tests" / "reviews" / "pods-create-train-llama.json"
+GPU_POD = ROOT / "tests" / "reviews" / "pods-create-vllm-server.json"
+CHANGED = {"pods-create-amd-bench", "pods-create-finetune", "pods-create-train-llama"}
+"""Reviews that this release answers otherwise on purpose: its catalog knows parts of GPUs (amd.com, g6f, gr6f), and keeps
+pods for whole ones from them."""
 PHASES = {"deployments": ("advise",), "pods": ("mutate", "validate")}
 ROLLS = 10
 LAME_DUCK = ("--lame-duck", "2")
@@ -74,7 +77,10 @@ def test_both_answer_alike(both: Both, file: Path) -> None:
     """What was recorded from an API server: the same patch, refusal, warnings and evidence, whoever is asked."""
     review = json.loads(file.read_text())
     for phase in PHASES[review["request"]["resource"]["resource"]]:
-        assert both.asked(both.older, phase, review) == both.asked(both.newer, phase, review), phase
+        older, newer = both.asked(both.older, phase, review), both.asked(both.newer, phase, review)
+        if file.stem in CHANGED:
+            older, newer = ({name: response[name] for name in ("uid", "allowed")} for response in (older, newer))
+        assert older == newer, phase
 
 
 @pytest.mark.parametrize("newer_first", [False, True], ids=["older writes", "newer writes"])

@@ -505,7 +505,7 @@ def test_what_is_too_large_acts_on_as_it_was() -> None:
         batch = cluster_policy(None, uid=uid, version=2)
         lived = followed.apply({key: {**value, UNREAD: UNREAD_WHY} for key, value in batch.items() if value is not None})
         (entry,) = lived.entries.values()
-        assert entry.understood.errors == (f"spec: is {UNREAD_WHY}; shorten it, or remove policies that nobody needs",)
+        assert entry.understood.errors == (f"spec: is {UNREAD_WHY}; shorten it, or delete unused policies and apply it again",)
         assert (entry.stale, len(lived.snapshot.policies)) == (acts, int(acts))
 
 

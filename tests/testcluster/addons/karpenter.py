@@ -181,7 +181,7 @@ def _requirement(key: str, values: Iterable[str]) -> Raw:
 def _size(name: str) -> Raw:
     """What the size says: four vCPUs for an xlarge. Memory is at least this on all but g5g, and no test rests on it."""
     size = name.partition(".")[2]
-    cpus = METAL.get(name) or 4 * int(size.removesuffix("xlarge") or 1)
+    cpus = METAL.get(name) or {"medium": 1, "large": 2}.get(size) or 4 * int(size.removesuffix("xlarge") or 1)
     return {"cpu": str(cpus), "memory": f"{4 * cpus}Gi", "ephemeral-storage": "200Gi", "pods": "110"}
 
 

@@ -134,6 +134,33 @@ def test_an_isolated_object_is_tried_again_by_itself(monkeypatch: pytest.MonkeyP
     run(work())
 
 
+def test_an_older_form_never_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An isolated object that changes, or is deleted, while its next attempt is due: its newest state is applied last."""
+    monkeypatch.setattr(module, "AGAIN", 0.05)
+
+    async def work() -> None:
+        for newest in (policy("a", 2, most=2), None):
+            queue, applying = DeltaQueue(), Applying()
+
+            async def slowly(changes: Changes, applying: Applying = applying) -> Update:
+                await asyncio.sleep(0.1 if changes else 0)
+                return await applying(changes)
+
+            batches = Batches(queue, slowly)
+            applying.poison = {"a"}
+            queue.replace("ClusterGPUPolicy", [policy("a", 1)])
+            with pytest.raises(ValueError, match="poisoned"):
+                await batches.next()
+            await batches.next()
+            applying.poison = set()
+            queue.replace("ClusterGPUPolicy", [newest] if newest else [])
+            await batches.next()
+            assert not queue.waits
+            assert acting((await batches.next()).update) == ({"a": 2} if newest else {})
+
+    run(work())
+
+
 def test_a_failure_of_the_process_isolates_nothing() -> None:
     """Where nothing can be applied at all, all is kept for when it can."""
 
