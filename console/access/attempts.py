@@ -1,4 +1,4 @@
-"""How often somebody may try a token that nobody has: guessing one is hopeless, but each try is a call to the API server.
+"""Limit failed sign-in attempts, since each is a call to the API server.
 
 Strangers must not keep people from signing in. So tries past the limits wait for their turn, and only those whose turn is too far
 away are turned away. Behind a proxy all people have one address; an attacker with IPv6 has as many as they like, of one site.
@@ -27,7 +27,7 @@ _SITE = 48
 
 
 class _Bucket:
-    """What is left of so many tries, of which one comes back every so many seconds. Below 0: the tries that wait."""
+    """A token bucket; a negative level counts the attempts that wait."""
 
     __slots__ = ("_at", "_every", "_left", "_most")
 
@@ -74,7 +74,7 @@ class Attempts:
 
 
 def site_of(address: str) -> str:
-    """Return what stands for all addresses of whoever has this one: an IPv4 address, or the first 48 bits of an IPv6 address."""
+    """Return the site of an address: the IPv4 address, or the first 48 bits of an IPv6 address."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

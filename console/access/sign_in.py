@@ -33,7 +33,7 @@ AGAIN = 60.0
 MOST_BEARERS = 512
 """Tokens sent by a proxy of which it is remembered, by their hashes, whose they are."""
 MOST_REMEMBERED = 4096
-"""Tokens, by their hashes, of which it is remembered that they were somebody's, or nobody's."""
+"""Hashes of checked tokens that are remembered, valid or invalid."""
 BAD = 10.0
 """Seconds for which a token that is nobody's is not checked again."""
 AT_ONCE = 8
@@ -115,9 +115,9 @@ class SignIn:
         return person
 
     async def tried(self, request: Request, token: str) -> Person | Response | None:
-        """Return who has a token; None if it is nobody's, or the answer that says to wait. Raises Unreachable.
+        """Return the owner of a token, None if it is invalid, or a 429 response. Raises Unreachable.
 
-        A token that was good before is checked at once. Any other waits for its turn, while many that nobody has are tried.
+        A token that was valid before is checked at once. Any other waits for its turn while many invalid ones are tried.
         """
         key, address = _hash(token), request.client.host if request.client else ""
         if key in self._good:  # no guess: whatever others try, it is checked at once
@@ -157,18 +157,18 @@ class SignIn:
         known = self._bearers.get(key)
         if known is not None and self._clock() < known[1]:
             return SignedIn(known[0], False, self._rights)
-        found = await self.tried(request, token)
-        if isinstance(found, Response):
-            return found
-        if found is None:
+        person_or_response = await self.tried(request, token)
+        if isinstance(person_or_response, Response):
+            return person_or_response
+        if person_or_response is None:
             self._bearers.pop(key, None)
             text = "The API server does not accept the token that was sent as Authorization: Bearer. Sign in anew where it comes from.\n"
             return PlainTextResponse(text, 401, {"WWW-Authenticate": "Bearer"})
-        until = expiry(token)
-        self._bearers[key] = found, self._clock() + (AGAIN if until is None else max(0.0, min(AGAIN, until - time.time())))
+        person, until = person_or_response, expiry(token)
+        self._bearers[key] = person, self._clock() + (AGAIN if until is None else max(0.0, min(AGAIN, until - time.time())))
         while len(self._bearers) > MOST_BEARERS:
             self._bearers.popitem(last=False)
-        return SignedIn(found, False, self._rights)
+        return SignedIn(person, False, self._rights)
 
     def _to_login(self, request: Request) -> Response:
         to = f"{LOGIN}?{urlencode({'next': asked_page(request, self.paths)})}"

@@ -115,8 +115,8 @@ class Platform:
 
     def is_spot(self, labels: Mapping[str, str]) -> bool:
         """Return whether the labels of a node show that the cloud may take it away."""
-        found = (of for capacity, of, _ in self.capacities() if capacity == "spot")
-        return any(labels.get(key) == value for of in found for key, value in of.items())
+        spot_labels = (own for capacity, own, _ in self.capacities() if capacity == "spot")
+        return any(labels.get(key) == value for own in spot_labels for key, value in own.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,7 +57,7 @@ class Finding:
     generation: int
     conditions: tuple[Condition, ...]
     mode: Mode | None = None
-    """What acts; None for a template, and for a policy of which nothing does."""
+    """The effective mode; None for a template or an inactive policy."""
     where: str
     what: str
     last_good: Mapping[str, Any] | None

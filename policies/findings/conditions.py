@@ -30,7 +30,7 @@ class Condition:
 
 
 def for_waits(accepted: Condition, compiled: Compiled | None) -> Iterator[Condition]:
-    """Yield Ready, and Stalled where no other object can mend it. ``compiled``: the policy in force, None for others."""
+    """Yield Ready, and Stalled where no change of another object can fix it. ``compiled``: the policy in force, None for others."""
     if accepted.status == "True":
         if compiled is None or compiled.mode == compiled.policy.mode:
             yield Condition("Ready", "True", "InForce", "")

@@ -216,11 +216,11 @@ def _sharing(catalog: Catalog, table: Table, inside: int, universe: int) -> list
     if "Exclusive" in kept:
         out = [s for s in scheme.exclude if s not in kept]
         rows = sum(rows for s, rows in by_sharing.items() if s in kept)
-        found = [Rendering(tuple(e for s in out for e in scheme.exclude[s]), rows, rows == inside)]
+        renderings = [Rendering(tuple(e for s in out for e in scheme.exclude[s]), rows, rows == inside)]
     else:
         written = sorted(kept & scheme.only.keys()) if _known_before_boot(catalog, table) else ()
-        found = [Rendering(scheme.only[s], by_sharing[s], by_sharing[s] == inside) for s in written]
-    return [option for option in found if table.unmaintained.isdisjoint(e.key for e in option.expressions)]
+        renderings = [Rendering(scheme.only[s], by_sharing[s], by_sharing[s] == inside) for s in written]
+    return [option for option in renderings if table.unmaintained.isdisjoint(e.key for e in option.expressions)]
 
 
 def _known_before_boot(catalog: Catalog, table: Table) -> bool:

@@ -168,7 +168,7 @@ class RegistrationCheck:
 
 
 def _has_no_rules(reply: Reply) -> bool:
-    """Return whether a configuration calls nobody. A first installation's has no rules until a replica can be reached."""
+    """Return True if no webhook of a configuration has rules. A first installation's has no rules until a replica can be reached."""
     return reply.ok and isinstance(reply.body, dict) and not any(entry.get("rules") for entry in maps_in(reply.body.get("webhooks")))
 
 
