@@ -26,6 +26,8 @@ class Event:
     value: Raw | None
     version: int
     """The resourceVersion; resourceVersions compare as integers (KEP-5504)."""
+    place: tuple[str, str] = "", ""
+    """(namespace, name) of the object, which may be trimmed of both."""
     ends_list: bool = False
     """True for the bookmark after the last object of a list that is streamed (KEP-3157)."""
 
@@ -52,7 +54,7 @@ def event(line: bytes, watched: Watched, version: str) -> Event:
     if kind == "ERROR":
         raise Refused("the watch ended", _status(value))
     if kind == "BOOKMARK":
-        return Event(None, None, _bookmark(value), map_at(value, "metadata", "annotations").get(LIST_END) == "true")
+        return Event(None, None, _bookmark(value), ends_list=map_at(value, "metadata", "annotations").get(LIST_END) == "true")
     if kind not in ("ADDED", "MODIFIED", "DELETED"):
         raise Garbled(f"an event of unknown type {str(kind)[:40]!r}")
     _check(value, watched, version)
@@ -60,7 +62,9 @@ def event(line: bytes, watched: Watched, version: str) -> Event:
     trimmed = _trimmed(value, watched, version)
     if len(line) > watched.most and (why := too_large(size_of(trimmed), watched)):
         trimmed = named(trimmed, why)
-    return Event(cast(Change, kind), trimmed, number(value["metadata"]["resourceVersion"]))
+    metadata = value["metadata"]
+    place = metadata.get("namespace") or "", metadata["name"]
+    return Event(cast(Change, kind), trimmed, number(metadata["resourceVersion"]), place)
 
 
 def page(body: Any, watched: Watched, version: str) -> Page:

@@ -89,8 +89,7 @@ class Listing:
                     if watch_event.ends_list:
                         return list(objects.values()), watch_event.version
                     if watch_event.value is not None:
-                        metadata = watch_event.value["metadata"]
-                        place = metadata.get("namespace") or "", metadata["name"]
+                        place = watch_event.place
                         if (before := objects.pop(place, None)) is not None:
                             bounds.release(before)
                         if watch_event.change != "DELETED":
