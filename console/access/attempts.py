@@ -59,8 +59,7 @@ class Attempts:
         self._by_site[site] = own
         if len(self._by_site) > SITES:
             self._by_site.popitem(last=False)
-        mine, of_all = own.wait(now), self._all.wait(now)
-        wait = max(mine, of_all) if mine else min(of_all, LONGEST_WAIT)  # strangers' attempts turn nobody else away
+        wait = max(own.wait(now), self._all.wait(now))
         if wait <= LONGEST_WAIT:
             own.take(1)
             self._all.take(1)

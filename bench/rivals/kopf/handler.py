@@ -31,7 +31,7 @@ TRAINING = [
     {
         "key": f"{MACHINE}family",
         "operator": "NotIn",
-        "values": ["g3", "g3s", "g4dn", "g5", "g5g", "g6", "g6e", "g7", "g7e", "gr6", "p2", "p3", "p3dn", "p4d"],
+        "values": ["g3", "g3s", "g4dn", "g5", "g5g", "g6", "g6e", "g6f", "g7", "g7e", "gr6", "gr6f", "p2", "p3", "p3dn", "p4d"],
     },
 ]
 SMALL = [{"key": f"{MACHINE}gpu-name", "operator": "In", "values": ["l4"]}]

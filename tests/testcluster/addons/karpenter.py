@@ -119,9 +119,9 @@ def bought(node: Raw) -> Bought:
 
 
 def prices(machine: MachineType) -> dict[str, float]:
-    """USD per hour of each offering, by capacity; none where the catalog knows no price (p5e.48xlarge), or Karpenter no label for its part
-    of a GPU (g6f.large)."""
-    if machine.usd_per_hour is None or PLATFORM in machine.not_on:
+    """USD per hour of each offering, by capacity; none where the catalog knows no price (p5e.48xlarge), or Karpenter counts no GPU
+    (g6f.large)."""
+    if machine.usd_per_hour is None or PLATFORM in machine.not_on or PLATFORM in machine.uncounted:
         return {}
     found = {"spot": machine.usd_per_hour * SPOT, "on-demand": machine.usd_per_hour}
     return found | ({"reserved": machine.usd_per_hour * PAID} if machine.type == RESERVED else {})
@@ -181,7 +181,7 @@ def _requirement(key: str, values: Iterable[str]) -> Raw:
 def _size(name: str) -> Raw:
     """What the size says: four vCPUs for an xlarge. Memory is at least this on all but g5g, and no test rests on it."""
     size = name.partition(".")[2]
-    cpus = METAL.get(name) or {"medium": 1, "large": 2}.get(size) or 4 * int(size.removesuffix("xlarge") or 1)
+    cpus = METAL.get(name) or 4 * int(size.removesuffix("xlarge") or 1)
     return {"cpu": str(cpus), "memory": f"{4 * cpus}Gi", "ephemeral-storage": "200Gi", "pods": "110"}
 
 

@@ -31,7 +31,7 @@ var (
 	training   = []corev1.NodeSelectorRequirement{
 		{Key: machine + "family", Operator: corev1.NodeSelectorOpExists},
 		{Key: machine + "family", Operator: corev1.NodeSelectorOpNotIn, Values: []string{
-			"g3", "g3s", "g4dn", "g5", "g5g", "g6", "g6e", "g7", "g7e", "gr6", "p2", "p3", "p3dn", "p4d",
+			"g3", "g3s", "g4dn", "g5", "g5g", "g6", "g6e", "g6f", "g7", "g7e", "gr6", "gr6f", "p2", "p3", "p3dn", "p4d",
 		}},
 	}
 	small    = []corev1.NodeSelectorRequirement{{Key: machine + "gpu-name", Operator: corev1.NodeSelectorOpIn, Values: []string{"l4"}}}
