@@ -34,7 +34,10 @@ TRAINING = [
         "values": ["g3", "g3s", "g4dn", "g5", "g5g", "g6", "g6e", "g6f", "g7", "g7e", "gr6", "gr6f", "p2", "p3", "p3dn", "p4d"],
     },
 ]
-SMALL = [{"key": f"{MACHINE}gpu-name", "operator": "In", "values": ["l4"]}]
+SMALL = [
+    {"key": f"{MACHINE}gpu-name", "operator": "In", "values": ["l4"]},
+    {"key": f"{MACHINE}gpu-memory", "operator": "In", "values": ["22888"]},
+]
 WHOLE = [
     {"key": "nvidia.com/gpu.sharing-strategy", "operator": "NotIn", "values": ["time-slicing", "mps"]},
     {"key": "nvidia.com/gpu.slices.gi", "operator": "DoesNotExist"},

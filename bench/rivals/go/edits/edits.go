@@ -34,7 +34,10 @@ var (
 			"g3", "g3s", "g4dn", "g5", "g5g", "g6", "g6e", "g6f", "g7", "g7e", "gr6", "gr6f", "p2", "p3", "p3dn", "p4d",
 		}},
 	}
-	small    = []corev1.NodeSelectorRequirement{{Key: machine + "gpu-name", Operator: corev1.NodeSelectorOpIn, Values: []string{"l4"}}}
+	small    = []corev1.NodeSelectorRequirement{
+		{Key: machine + "gpu-name", Operator: corev1.NodeSelectorOpIn, Values: []string{"l4"}},
+		{Key: machine + "gpu-memory", Operator: corev1.NodeSelectorOpIn, Values: []string{"22888"}},
+	}
 	onDemand = corev1.NodeSelectorRequirement{Key: capacity, Operator: corev1.NodeSelectorOpIn, Values: []string{"on-demand", "reserved"}}
 	spot     = corev1.NodeSelectorRequirement{Key: capacity, Operator: corev1.NodeSelectorOpIn, Values: []string{"spot"}}
 	whole    = []corev1.NodeSelectorRequirement{
