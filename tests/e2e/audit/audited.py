@@ -51,7 +51,7 @@ class Audited:
     cluster: Cluster
     kubeconfig: Path
     namespaces: list[str]
-    random: Random = field(default_factory=lambda: Random(18))
+    random: Random = field(default_factory=lambda: Random(20))
     running: Audit | None = None
     started: int = 0
     made: int = 0
