@@ -82,6 +82,8 @@ class ListBounds:
         return bool(self._watched.share) and not self._watched.ours
 
     def _bounded(self, obj: Raw) -> Raw:
+        if UNREAD in obj:  # too large already: not counted, so that ``release`` has nothing to take back
+            return obj
         size, namespace = size_of(obj), _namespace(obj)
         if why := too_large(size, self._watched) or (over_share(size, self._kept[namespace], self._watched) if self._shared else ""):
             return named(obj, why)

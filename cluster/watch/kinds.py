@@ -117,7 +117,7 @@ _DRA = ("v1", "v1beta2", "v1beta1")
 
 _UNKNOWN_CLAIMS = "claims are unknown, and policies that require something of devices deny pods with them"
 _NO_PLACES = "platforms that only these objects show are unknown, so that no affinity is written for them"
-_NO_QUEUES = "nobody is warned of queues where workloads wait for ever"
+_NO_QUEUES = "no warning about queues in which workloads wait for ever"
 _NO_MODES = "labels of GPU Feature Discovery count as maintained"
 
 
@@ -193,7 +193,7 @@ _FOLLOWED = (
         versions=_DRA,
         page=100,
         need="advice",
-        without="nobody is warned of GPUs that are offered twice",
+        without="no warning about GPUs that are offered twice",
         trim=slice_alone,
     ),
     _operator("ClusterPolicy", "clusterpolicies", "v1"),

@@ -27,7 +27,7 @@ SHARED = {
     "use": "use {allowed}",
     "remove": "remove it",
     "create the claim": "create the claim first",
-    "shorten the claim": "write it shorter, or delete claims of the namespace that nobody needs",
+    "shorten the claim": "write it shorter, or delete unused claims of the namespace",
     "mend the policies": "ask the platform team to mend it",
     # of claims
     "claim has more": "the claim asks for {count} GPUs, more than the {most} that one pod may have here",

@@ -49,7 +49,7 @@ class Batches:
         """``apply`` leaves everything as it was where it raises."""
         self._queue = queue
         self._apply = apply
-        self._failures = 0
+        self._has_failed = False
         self.isolated: dict[Key, Isolated] = {}
 
     async def next(self) -> Applied:
@@ -65,10 +65,10 @@ class Batches:
         try:
             updates = await self._whole_or_parts(taken)
         except Exception:
-            self._failures += 1
+            self._has_failed = True
             self._queue.put_back({**taken, **suspects})
             raise
-        self._failures = 0
+        self._has_failed = False
         for key, change in suspects.items():
             updates += await self._parts({key: change})
         keys = (taken.keys() | suspects.keys()) - self.isolated.keys()
@@ -82,7 +82,7 @@ class Batches:
         try:
             return [await self._apply(batch)]
         except Exception:
-            if not self._failures:
+            if not self._has_failed:
                 raise
         return [await self._apply({}), *await self._parts(batch)]
 

@@ -524,7 +524,7 @@ def test_of_a_claim_that_is_too_large_the_worst_is_assumed(require: Any, code: s
     assert [violation.code for violation in verdict.violations] == ([code] if code else [])
     for violation in verdict.violations:
         assert 'ResourceClaim "big" is too large, or one of too many, for Berth to keep' in str(violation)
-        assert "write it shorter, or delete claims of the namespace that nobody needs" in str(violation)
+        assert "write it shorter, or delete unused claims of the namespace" in str(violation)
 
 
 def test_a_template_too_acts_in_its_last_good_form() -> None:
