@@ -24,7 +24,7 @@ class Bases:
         self._texts: dict[BaseKey, bytes] = {}
         self._size = 0
 
-    def replace(self, kind: str, objects: Sequence[Raw]) -> None:
+    async def replace(self, kind: str, objects: Sequence[Raw]) -> None:
         """Take a full list of one kind."""
         listed = {_key(kind, one) for one in objects}
         for key in [key for key in self._texts if key[0] == kind and key not in listed]:

@@ -23,7 +23,7 @@ class PodQueue:
         self._known: set[PodKey] = set()
         self._waiting: dict[PodKey, StoredPod | None] = {}
 
-    def replace(self, kind: str, objects: Sequence[Raw]) -> None:
+    async def replace(self, kind: str, objects: Sequence[Raw]) -> None:
         """Take a full list: pods that are not in it are gone."""
         listed = {_key(one) for one in objects if one["pod"] is not None}
         for key in self._known - listed:
@@ -32,7 +32,7 @@ class PodQueue:
             if one["pod"] is not None:
                 self._waiting[_key(one)] = one["pod"]
         self._known = listed
-        self._owners.replace(kind, objects)
+        await self._owners.replace(kind, objects)
         self._filled.set()  # after an empty list too: the reader may wait for the first one
 
     def put(self, kind: str, obj: Raw) -> None:
@@ -72,7 +72,7 @@ class OwnerQueue:
         """kind -> uids of those that are owned"""
         self._waiting: dict[str, Controller | None] = {}
 
-    def replace(self, kind: str, objects: Sequence[Raw]) -> None:
+    async def replace(self, kind: str, objects: Sequence[Raw]) -> None:
         """Take a full list of one kind."""
         listed = {one["uid"] for one in objects if one["owner"] is not None}
         self._waiting |= dict.fromkeys(self._known.get(kind, set()) - listed)
@@ -114,9 +114,9 @@ class WorkloadQueue(OwnerQueue):
         """(API group, kind) -> the apiVersion in which such workloads are followed."""
         self._pods: dict[PodKey, StoredPod | None] = {}
 
-    def replace(self, kind: str, objects: Sequence[Raw]) -> None:
+    async def replace(self, kind: str, objects: Sequence[Raw]) -> None:
         """Take a full list of one kind."""
-        super().replace(kind, objects)
+        await super().replace(kind, objects)
         listed = {_key(one) for one in objects}
         for key in self._templates.get(kind, {}).keys() - listed:
             self._templated(kind, key, ())

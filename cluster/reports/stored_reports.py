@@ -78,7 +78,7 @@ class StoredReports:
         self.reports: dict[ReportKey, Stored] = {}
         self._changed: set[ReportKey] = set()
 
-    def replace(self, kind: str, objects: Sequence[Raw]) -> None:
+    async def replace(self, kind: str, objects: Sequence[Raw]) -> None:
         """Take a full list."""
         listed: dict[ReportKey, Stored] = {_key(one): one["stored"] for one in objects}
         self._changed |= {key for key in self.reports.keys() | listed.keys() if self.reports.get(key) != listed.get(key)}

@@ -37,6 +37,22 @@ class _Version(NamedTuple):
 
 
 _UNLIKE = itertools.count()
+AT_ONCE, AT_ONCE_BYTES = 500, 2**20
+"""Objects of a list, and bytes of them, that are taken in during one turn of the event loop: 5 ms."""
+
+
+class _Turn:
+    """One turn of the event loop, while a list is taken in."""
+
+    def __init__(self) -> None:
+        self._objects = self._bytes = 0
+
+    async def over(self, size: int) -> None:
+        """Count an object of this size, and yield to the event loop if the turn is over."""
+        self._objects, self._bytes = self._objects + 1, self._bytes + size
+        if self._objects >= AT_ONCE or self._bytes >= AT_ONCE_BYTES:
+            self._objects = self._bytes = 0
+            await asyncio.sleep(0)
 
 
 class DeltaQueue:
@@ -51,6 +67,8 @@ class DeltaQueue:
         """(share, namespace) -> bytes"""
         self._unread: Counter[str] = Counter()
         """kind -> objects of which only the name is known"""
+        self._least_unread: dict[str, int] = {}
+        """kind -> such objects before the list that is being taken in, whose changes the reader does not have yet"""
         self.filled = asyncio.Event()
         """Set while there are changes to take."""
         self._waiting: dict[Key, Raw | None] = {}
@@ -58,19 +76,37 @@ class DeltaQueue:
         """kind -> (namespace, name) -> version"""
         self._sums: dict[str, int] = {}
 
-    def replace(self, kind: str, objects: Sequence[Raw]) -> None:
+    async def replace(self, kind: str, objects: Sequence[Raw]) -> None:
         """Replace all objects of the kind. Objects whose version is known already are not queued again, unless only their names
-        were kept: there may be room for them now."""
-        known = self._known.setdefault(kind, {})
-        listed = {_place(one): one for one in objects}
-        for place in [place for place in known if place not in listed]:
-            self._gone(kind, place)
-        # first what is no longer kept, which makes room; then the oldest, as in the order in which a watch brings them
-        for place, one in sorted(listed.items(), key=_age):
-            version, before = _version(one), known.get(place)
-            if before is None or before.unread or not _same(before, version):
-                self._came(kind, place, one, version)
-        self.filled.set()  # after an empty list too: the reader may be waiting for the first list
+        were kept: there may be room for them now.
+
+        The event loop gets its turn after each part of the list; ``take`` returns the changes only once the whole list is in.
+        If it is cancelled, the changes so far are queued, and the next list brings the others.
+        """
+        known, changes = self._known.setdefault(kind, {}), dict[Key, Raw | None]()
+        listed, ages = dict[tuple[str, str], Raw](), list[_Age]()
+        turn, self._least_unread[kind] = _Turn(), self._unread[kind]
+        try:
+            for one in objects:
+                place = _place(one)
+                listed[place] = one
+                ages.append(_age(place, one))
+                await turn.over(0)
+            for place in [place for place in known if place not in listed]:
+                self._forget(kind, place)
+                changes[kind, *place] = None
+                await turn.over(0)
+            # first what is no longer kept, which makes room; then the oldest, as in the order in which a watch brings them
+            for _, _, place in sorted(ages):
+                one = listed[place]
+                version, before = _version(one), known.get(place)
+                if before is None or before.unread or not _same(before, version):
+                    changes[kind, *place] = self._stored(kind, place, one, version)
+                await turn.over(version.size)
+        finally:
+            del self._least_unread[kind]
+            self._waiting |= changes
+            self.filled.set()  # after an empty list too: the reader may be waiting for the first list
 
     def put(self, kind: str, obj: Raw) -> None:
         """Add or update an object."""
@@ -78,8 +114,10 @@ class DeltaQueue:
 
     def remove(self, kind: str, obj: Raw) -> None:
         """Remove an object, if it is known."""
-        if _place(obj) in self._known.get(kind, {}):
-            self._gone(kind, _place(obj))
+        if (place := _place(obj)) in self._known.get(kind, {}):
+            self._forget(kind, place)
+            self._waiting[kind, *place] = None
+            self.filled.set()
 
     def take(self) -> dict[Key, Raw | None]:
         """Return all changes since the last call, each object once; None for a deleted object."""
@@ -103,7 +141,7 @@ class DeltaQueue:
 
     def unread(self, kind: str) -> int:
         """Return of how many objects of the kind only the name is known."""
-        return self._unread[kind]
+        return max(self._unread[kind], self._least_unread.get(kind, 0))
 
     def digest(self, kind: str) -> str:
         """Return ``digest_of`` the known objects: equal in two replicas that know the same versions of the
@@ -114,6 +152,11 @@ class DeltaQueue:
         return f"{self._sums.get(kind, 0):016x}"
 
     def _came(self, kind: str, place: tuple[str, str], one: Raw, now: _Version) -> None:
+        self._waiting[kind, *place] = self._stored(kind, place, one, now)
+        self.filled.set()
+
+    def _stored(self, kind: str, place: tuple[str, str], one: Raw, now: _Version) -> Raw | None:
+        """Store the version of an object, and return what the reader gets of the object."""
         known = self._known.setdefault(kind, {})
         if place in known:
             self._forget(kind, place)
@@ -122,13 +165,7 @@ class DeltaQueue:
         self._sums[kind] = (self._sums.get(kind, 0) + _part(place, now)) % _MODULUS
         self._count(kind, place[0], now, 1)
         marked = kind in self._watched and self._watched[kind].marked
-        self._waiting[kind, *place] = one if not why else named(one, why) if marked else None
-        self.filled.set()
-
-    def _gone(self, kind: str, place: tuple[str, str]) -> None:
-        self._forget(kind, place)
-        self._waiting[kind, *place] = None
-        self.filled.set()
+        return one if not why else named(one, why) if marked else None
 
     def _forget(self, kind: str, place: tuple[str, str]) -> None:
         before = self._known[kind].pop(place)
@@ -163,8 +200,10 @@ def _part(place: tuple[str, str], version: _Version) -> int:
     return _share(place, f"{version.version}{'?' * version.unread}")
 
 
-def _age(item: tuple[tuple[str, str], Raw]) -> tuple[bool, str, tuple[str, str]]:
-    place, obj = item
+_Age = tuple[bool, str, tuple[str, str]]
+
+
+def _age(place: tuple[str, str], obj: Raw) -> _Age:
     return UNREAD not in obj, str(obj["metadata"].get("creationTimestamp", "")), place
 
 

@@ -26,7 +26,6 @@ from cluster.watch.kinds import Watched
 from cluster.watch.listing import Listing
 from cluster.watch.store import Counts, Store, Tell
 
-__all__ = ["Reflector", "Store", "Tell"]
 ABSENT = 30.0
 """Seconds before a kind that the server does not have is requested again."""
 LATE = 5.0
@@ -133,12 +132,12 @@ class Reflector:
         except Refused as error:
             if error.reply.status != 404 or self._watched.required:
                 raise
-            self._missing()
+            await self._missing()
             return False
         if self.synced and self._watched.ours:
             await check_definition(self._client, self._watched)
         self.counts.lists += 1
-        self._sink.replace(self.kind, objects)
+        await self._sink.replace(self.kind, objects)
         if version < self._version:
             self._say("store_went_back", before=str(self._version), now=str(version))
         self._version = version
@@ -199,8 +198,7 @@ class Reflector:
         if self.error:
             self._say("kind_healed")
         self._errors.forget()
-        self._failures = 0
-        self.synced = self.healthy = True
+        self._failures, self.synced, self.healthy = 0, True, True
         self.absent, self.error, self.heard_at = False, "", time.monotonic()
 
     def _failed(self, error: Exception) -> float:
@@ -221,10 +219,10 @@ class Reflector:
             return jittered(FORBIDDEN_AGAIN)
         return self._backoff.pause(reply.retry_after if reply else None)
 
-    def _missing(self) -> None:
+    async def _missing(self) -> None:
         """Record that the server does not have the kind, which counts as an empty list."""
         if not self.absent or self.error:
-            self._sink.replace(self.kind, [])
+            await self._sink.replace(self.kind, [])
             self._good(objects=0, absent=True)
         self.absent, self.heard_at = True, time.monotonic()
 
@@ -242,9 +240,8 @@ class Reflector:
 
     def _sentence(self, error: Exception, status: int) -> str:
         if status == 404 and self._watched.ours:
-            if self.synced:
-                return gone(self._watched)
-            return f"the API server has no {self._watched.resource}; type: berth crds | kubectl apply -f -"
+            missing = f"the API server has no {self._watched.resource}; type: berth crds | kubectl apply -f -"
+            return gone(self._watched) if self.synced else missing
         if status == 403:
             return f"Berth may not read {self._watched.resource}: {error}; {GIVE_RIGHTS}"
         return str(error) if isinstance(error, Failure) else f"{self.kind} could not be taken in: {type(error).__name__}: {error}"

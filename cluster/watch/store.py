@@ -12,8 +12,8 @@ class Store(Protocol):
     """A store of objects. It is called on the event loop; its exceptions are logged, and the kind is listed
     again."""
 
-    def replace(self, kind: str, objects: list[Raw]) -> None:
-        """Replace all objects of the kind."""
+    async def replace(self, kind: str, objects: list[Raw]) -> None:
+        """Replace all objects of the kind; a long list in several turns of the event loop. No other call for the kind comes meanwhile."""
 
     def put(self, kind: str, obj: Raw) -> None:
         """Add or update an object; the same state may come twice."""

@@ -135,7 +135,7 @@ class CustomKinds:
             self._start(wanted, store)
         elif followed is not None and not versions and followed.reflector.absent:
             await self._end([followed])
-            store.replace(kind.title, [])
+            await store.replace(kind.title, [])
 
     async def _again(self) -> None:
         """List again what rests on objects that have changed."""

@@ -11,6 +11,7 @@ from hypothesis import given
 from cluster.reports.queues import OwnerQueue, PodQueue, WorkloadQueue
 from policies.audit.stored_pod import Controller, StoredPod
 from policies.audit.templates import STAND_IN
+from tests.support.cluster.collecting_store import at_once
 from tests.support.generators.strategies import examples, randoms
 
 NAMES = ("a", "b", "c", "d")
@@ -35,7 +36,7 @@ def test_whoever_takes_changes_knows_what_is_there(random: Random) -> None:
         match random.randrange(4):
             case 0:
                 there = {one: pod(one, version) for one in NAMES if random.random() < 0.5}
-                queue.replace("Pod", [of(one, there.get(one)) for one in NAMES if one in there or random.random() < 0.5])
+                at_once(queue.replace("Pod", [of(one, there.get(one)) for one in NAMES if one in there or random.random() < 0.5]))
             case 1:
                 there[name] = pod(name, version)
                 queue.put("Pod", of(name, there[name]))
@@ -60,7 +61,7 @@ def test_pods_without_devices_wake_nobody() -> None:
     queue.put("Pod", of("a", None))
     queue.remove("Pod", of("a", None))
     assert (filled.is_set(), queue.take()) == (False, {})
-    queue.replace("Pod", [of("a", None)])
+    at_once(queue.replace("Pod", [of("a", None)]))
     assert (filled.is_set(), queue.take()) == (True, {})
 
 
@@ -68,10 +69,10 @@ def test_owners_come_and_go() -> None:
     """Those that are owned, by uid and kind; one that loses its owner is one that goes."""
     above = Controller("apps/v1", "Deployment", "d", "d")
     queue = OwnerQueue(asyncio.Event())
-    queue.replace("ReplicaSet", [{"uid": "1", "owner": above}, {"uid": "2", "owner": None}])
-    queue.replace("Job", [{"uid": "3", "owner": above}])
+    at_once(queue.replace("ReplicaSet", [{"uid": "1", "owner": above}, {"uid": "2", "owner": None}]))
+    at_once(queue.replace("Job", [{"uid": "3", "owner": above}]))
     assert queue.take() == {"1": above, "3": above}
-    queue.replace("ReplicaSet", [])
+    at_once(queue.replace("ReplicaSet", []))
     queue.put("Job", {"uid": "3", "owner": None})
     queue.put("Job", {"uid": "4", "owner": None})
     queue.remove("Job", {"uid": "5", "owner": above})
@@ -85,7 +86,7 @@ def test_templates_come_and_go_with_their_workloads() -> None:
     queue = WorkloadQueue(filled)
     one = {"metadata": {"name": "a", "namespace": "n"}, "uid": "1", "owner": None, "templates": (pod("Deployment/a/0", 1),), "above": above}
     none = {**one, "metadata": {"name": "b", "namespace": "n"}, "uid": "2", "templates": ()}
-    queue.replace("Deployment", [one, none])
+    at_once(queue.replace("Deployment", [one, none]))
     assert (queue.take(), queue.take_pods()) == ({STAND_IN + "1": above}, {("n", "Deployment/a/0"): pod("Deployment/a/0", 1)})
     filled.clear()
     queue.put("Deployment", one)
@@ -94,7 +95,7 @@ def test_templates_come_and_go_with_their_workloads() -> None:
     queue.put("Deployment", {**one, "templates": ()})
     assert (queue.take(), queue.take_pods()) == ({STAND_IN + "1": None}, {("n", "Deployment/a/0"): None})
     queue.put("Deployment", one)
-    queue.replace("Deployment", [none])
+    at_once(queue.replace("Deployment", [none]))
     assert (queue.take(), queue.take_pods()) == ({STAND_IN + "1": None}, {("n", "Deployment/a/0"): None})
 
 
@@ -106,7 +107,7 @@ def test_pods_that_own_others_are_owners() -> None:
     leader = {**of("leader", None), "uid": "1", "owner": above}
     queue.put("Pod", leader)
     assert (owners.take(), queue.take()) == ({"1": above}, {})
-    queue.replace("Pod", [of("a", pod("a", 1))])
+    at_once(queue.replace("Pod", [of("a", pod("a", 1))]))
     assert (owners.take(), len(queue.take())) == ({"1": None}, 1)
     queue.put("Pod", leader)
     queue.remove("Pod", leader)
@@ -117,6 +118,6 @@ def test_the_version_in_which_workloads_are_followed() -> None:
     """Is that of the newest object."""
     queue = WorkloadQueue(asyncio.Event())
     one = {"metadata": {"name": "a", "namespace": "n"}, "uid": "1", "owner": None, "templates": ()}
-    queue.replace("JobSet.jobset.x-k8s.io", [{**one, "above": Controller("jobset.x-k8s.io/v1alpha2", "JobSet", "a", "1")}])
+    at_once(queue.replace("JobSet.jobset.x-k8s.io", [{**one, "above": Controller("jobset.x-k8s.io/v1alpha2", "JobSet", "a", "1")}]))
     queue.put("JobSet.jobset.x-k8s.io", {**one, "above": Controller("jobset.x-k8s.io/v1", "JobSet", "a", "1")})
     assert queue.versions == {("jobset.x-k8s.io", "JobSet"): "jobset.x-k8s.io/v1"}

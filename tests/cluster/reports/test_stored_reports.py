@@ -8,6 +8,7 @@ from typing import Any
 from cluster.reports.stored_reports import FORMS, StoredReports, as_stored, causes, digest
 from cluster.reports.writer import _each
 from policies.audit.workload_report import OPEN_REPORTS, POLICY_REPORTS
+from tests.support.cluster.collecting_store import at_once
 
 REPORT: dict[str, Any] = {
     "apiVersion": OPEN_REPORTS,
@@ -50,11 +51,11 @@ def test_a_change_is_told_once() -> None:
     store, form = StoredReports(filled), FORMS[0]
     api_version = form.api_version(form.versions[0])
     one, other = (form.trim(stored(metadata={"name": name}), api_version, form.kind) for name in ("one", "other"))
-    store.replace(form.kind, [one, other])
+    at_once(store.replace(form.kind, [one, other]))
     assert (store.changed(), store.changed(), filled.is_set()) == ({("n", "one"), ("n", "other")}, set(), True)
     store.put(form.kind, one)
     assert store.changed() == set()
-    store.replace(form.kind, [one])
+    at_once(store.replace(form.kind, [one]))
     store.remove(form.kind, other)
     assert store.changed() == {("n", "other")}
     assert store.reports == {("n", "one"): as_stored(REPORT)}

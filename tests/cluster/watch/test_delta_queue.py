@@ -9,10 +9,11 @@ import orjson
 import pytest
 
 from cluster.watch.bounds import SHARE
-from cluster.watch.delta_queue import DeltaQueue
+from cluster.watch.delta_queue import AT_ONCE, AT_ONCE_BYTES, DeltaQueue, digest_of
 from cluster.watch.trims import Raw
 from policies.state.objects import Key
 from policies.values.untyped import UNREAD
+from tests.support.cluster.collecting_store import at_once
 from tests.support.counts import count
 
 KINDS = ("GPUPolicy", "ClusterGPUPolicy", "Node")
@@ -59,7 +60,7 @@ def step(random: Random, inbox: DeltaQueue, model: Model, version: int) -> None:
             kept = [value for key, value in model.there.items() if key[0] == kind and random.random() < 0.7]
             listed = [*(value for value in kept if key_of(kind, value) != key_of(kind, one)), one]
             random.shuffle(listed)
-            inbox.replace(kind, listed)
+            at_once(inbox.replace(kind, listed))
             model.there = {key: value for key, value in model.there.items() if key[0] != kind}
             model.there |= {key_of(kind, value): value for value in listed}
         case _:
@@ -81,9 +82,9 @@ def test_whoever_takes_knows_what_is_there() -> None:
 def test_what_is_known_in_this_version_is_not_taken_again() -> None:
     """Of a new list only what differs is taken: another version, another uid in the same, what is new, what is gone."""
     inbox = DeltaQueue()
-    inbox.replace("Node", [thing(name, 1) for name in NAMES])
+    at_once(inbox.replace("Node", [thing(name, 1) for name in NAMES]))
     inbox.take()
-    inbox.replace("Node", [thing("a", 1), thing("b", 2), thing("c", 1, uid="other"), thing("e", 1)])
+    at_once(inbox.replace("Node", [thing("a", 1), thing("b", 2), thing("c", 1, uid="other"), thing("e", 1)]))
     taken = inbox.take()
     assert set(taken) == {("Node", "", name) for name in ("b", "c", "d", "e")}
     assert taken["Node", "", "d"] is None
@@ -98,7 +99,7 @@ def test_an_object_that_orjson_does_not_write_is_taken_like_any_other(odd: int |
         value = {"x": value}
     inbox = DeltaQueue()
     for _ in range(2):
-        inbox.replace("Node", [{**thing("a", 1), "spec": value}, thing("b", 1)])
+        at_once(inbox.replace("Node", [{**thing("a", 1), "spec": value}, thing("b", 1)]))
         assert ("Node", "", "a") in inbox.take()
     inbox.put("Node", {**thing("a", 2), "spec": value})
     assert set(inbox.take()) == {("Node", "", "a")}
@@ -167,16 +168,16 @@ def test_a_new_list_and_a_new_replica_keep_what_is_kept(kind: str) -> None:
         for obj in some:
             obj["metadata"]["creationTimestamp"] = f"2026-11-2{age}T00:00:00Z"
     followed, restarted = DeltaQueue(), DeltaQueue()
-    followed.replace(kind, olds)
+    at_once(followed.replace(kind, olds))
     followed.take()
     for obj in news:
         followed.put(kind, obj)
     unread = {key for key, value in followed.take().items() if value is not None and UNREAD in value}
     for _ in range(2):
-        followed.replace(kind, [*news, *olds])
+        at_once(followed.replace(kind, [*news, *olds]))
         assert {key for key, value in followed.take().items() if value is not None and UNREAD not in value} == set()
         assert followed.unread(kind) == len(unread)
-    restarted.replace(kind, [*news, *olds])
+    at_once(restarted.replace(kind, [*news, *olds]))
     assert {key for key, value in restarted.take().items() if value is not None and UNREAD in value} == unread
     assert restarted.digest(kind) == followed.digest(kind)
 
@@ -185,10 +186,10 @@ def test_a_new_list_keeps_what_there_is_room_for_now() -> None:
     """An object beyond the share is queued again once others are gone."""
     inbox = DeltaQueue()
     many = [claim(f"c{number:02}", 50_000, "full") for number in range(50)]
-    inbox.replace("ResourceClaim", many)
+    at_once(inbox.replace("ResourceClaim", many))
     inbox.take()
     assert (unread := inbox.unread("ResourceClaim")) > 0
-    inbox.replace("ResourceClaim", many[20:])
+    at_once(inbox.replace("ResourceClaim", many[20:]))
     assert inbox.unread("ResourceClaim") == 0
     assert len([value for value in inbox.take().values() if value is not None]) == unread
 
@@ -215,7 +216,7 @@ def test_an_empty_first_list_is_told() -> None:
     inbox = DeltaQueue()
     inbox.put("GPUPolicy", thing("a", 1, "x"))
     inbox.take()
-    inbox.replace("Node", [])
+    at_once(inbox.replace("Node", []))
     assert inbox.filled.is_set()
     assert (inbox.take(), inbox.sizes()) == ({}, {"GPUPolicy": 1, "Node": 0})
 
@@ -230,7 +231,7 @@ def test_a_digest_is_the_same_for_the_same_versions_alone() -> None:
         things: list[dict[str, Any]] = [thing(name, version, namespace) for namespace, name, version in known]
         random.shuffle(things)
         listed, watched = DeltaQueue(), DeltaQueue()
-        listed.replace("Node", things)
+        at_once(listed.replace("Node", things))
         watched.put("Node", thing("other", 9))
         for one in things:
             watched.put("Node", one)
@@ -238,3 +239,63 @@ def test_a_digest_is_the_same_for_the_same_versions_alone() -> None:
         watched.take()
         assert listed.digest("Node") == watched.digest("Node")
         assert digests.setdefault(listed.digest("Node"), known) == known
+
+
+@pytest.mark.parametrize(("many", "size", "most"), [(10 * AT_ONCE, 10, AT_ONCE), (100, AT_ONCE_BYTES // 10, 10)], ids=["many", "large"])
+def test_a_long_list_is_taken_in_by_parts(many: int, size: int, most: int) -> None:
+    """The event loop gets its turn after a bounded number of objects and of bytes; a reader sees nothing of the list before its end."""
+    queue, before = DeltaQueue(), 0
+    work = queue.replace("ClusterGPUPolicy", [claim(f"p{number}", size, "") for number in range(many)])
+    try:
+        while True:
+            work.send(None)
+            known = queue.sizes()["ClusterGPUPolicy"]
+            assert (queue.take(), known - before <= most) == ({}, True)
+            before = known
+    except StopIteration:
+        assert (many - before <= most, len(queue.take())) == (True, many)
+
+
+def test_a_reader_never_misses_an_object_that_stays() -> None:
+    """While a list replaces some objects by others, old ones go only together with the coming of the new ones."""
+    queue = DeltaQueue()
+    at_once(queue.replace("Node", [thing(f"old{number}", 1) for number in range(2 * AT_ONCE)] + [thing("same", 1)]))
+    queue.take()
+    work = queue.replace("Node", [thing(f"new{number}", 2) for number in range(2 * AT_ONCE)] + [thing("same", 1)])
+    for _ in range(3):
+        work.send(None)
+        assert queue.take() == {}
+    at_once(work)
+    taken = queue.take()
+    assert ("Node", "", "same") not in taken
+    assert [value is None for value in taken.values()].count(False) == len(taken) // 2 == 2 * AT_ONCE
+
+
+@pytest.mark.parametrize("turns", range(1, 6))
+def test_the_next_list_repairs_what_a_cancelled_one_has_left(turns: int) -> None:
+    """Whenever a list is cut short, whoever takes what came of it and then the next list knows what is there."""
+    queue, model = DeltaQueue(), Model()
+    at_once(queue.replace("Node", [thing(f"a{number}", 1) for number in range(2 * AT_ONCE)]))
+    model.take(queue.take())
+    listed = [thing(f"a{number}", 2) for number in range(AT_ONCE, 3 * AT_ONCE)]
+    work = queue.replace("Node", listed)
+    for _ in range(turns):
+        work.send(None)
+    work.close()
+    model.take(queue.take())
+    at_once(queue.replace("Node", listed))
+    model.take(queue.take())
+    assert model.applied == {key_of("Node", one): one for one in listed}
+    assert queue.digest("Node") == digest_of(listed)
+
+
+def test_what_is_not_wholly_known_is_so_until_the_reader_has_it() -> None:
+    """A kind of which a name alone was known counts as not wholly known until the list is in that has the whole object."""
+    queue = DeltaQueue()
+    at_once(queue.replace("Node", [claim("a", 70_000, "")]))
+    queue.take()
+    work = queue.replace("Node", [claim("a", 10, "", 2)] + [thing(f"b{number}", 1) for number in range(AT_ONCE)])
+    work.send(None)
+    assert (queue.unread("Node"), queue.take()) == (1, {})
+    at_once(work)
+    assert (queue.unread("Node"), ("Node", "", "a") in queue.take()) == (0, True)

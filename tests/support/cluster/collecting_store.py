@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -24,6 +25,16 @@ def run(work: Coroutine[Any, Any, None]) -> None:
         runner.run(work)
 
 
+def at_once(work: Coroutine[Any, Any, None]) -> int:
+    """Run it to its end, and return how many turns of the event loop it left to others."""
+    turns = 0
+    with contextlib.suppress(StopIteration):
+        while True:
+            work.send(None)
+            turns += 1
+    return turns
+
+
 class CollectingStore:
     """What a replica would know. ``logged``: the (event, fields) of each that was logged."""
 
@@ -34,7 +45,7 @@ class CollectingStore:
         self.broken = 0
         """how many of the next calls raise"""
 
-    def replace(self, kind: str, objects: list[Raw]) -> None:
+    async def replace(self, kind: str, objects: list[Raw]) -> None:
         self._break()
         self.objects = {key: value for key, value in self.objects.items() if key[0] != kind}
         self.objects |= {key_of(kind, value): value for value in objects}

@@ -64,7 +64,7 @@ def test_a_batch_that_failed_once_is_applied_later() -> None:
     async def work() -> None:
         queue, applying = DeltaQueue(), Applying()
         batches = Batches(queue, applying)
-        queue.replace("ClusterGPUPolicy", [policy("a", 1), policy("b", 1)])
+        await queue.replace("ClusterGPUPolicy", [policy("a", 1), policy("b", 1)])
         assert acting((await batches.next()).update) == {"a": 1, "b": 1}
         queue.put("ClusterGPUPolicy", policy("c", 2))
         queue.put("ClusterGPUPolicy", policy("a", 2, most=2))
@@ -86,10 +86,10 @@ def test_one_poisoned_object_holds_up_no_other(capsys: pytest.CaptureFixture[str
     async def work() -> None:
         queue, applying = DeltaQueue(), Applying()
         batches = Batches(queue, applying)
-        queue.replace("ClusterGPUPolicy", [policy(f"p{number}", 1) for number in range(40)])
+        await queue.replace("ClusterGPUPolicy", [policy(f"p{number}", 1) for number in range(40)])
         await batches.next()
         applying.poison = {"p7"}
-        queue.replace("ClusterGPUPolicy", [policy(f"p{number}", 2, most=2) for number in range(41)])
+        await queue.replace("ClusterGPUPolicy", [policy(f"p{number}", 2, most=2) for number in range(41)])
         with pytest.raises(ValueError, match="poisoned"):
             await batches.next()
         keys, update = await batches.next()
@@ -119,7 +119,7 @@ def test_an_isolated_object_is_tried_again_by_itself(monkeypatch: pytest.MonkeyP
         queue, applying = DeltaQueue(), Applying()
         batches = Batches(queue, applying)
         applying.poison = {"a"}
-        queue.replace("ClusterGPUPolicy", [policy("a", 1), policy("b", 1)])
+        await queue.replace("ClusterGPUPolicy", [policy("a", 1), policy("b", 1)])
         with pytest.raises(ValueError, match="poisoned"):
             await batches.next()
         assert acting((await batches.next()).update) == {"b": 1}
@@ -148,12 +148,12 @@ def test_an_older_form_never_comes_back(monkeypatch: pytest.MonkeyPatch) -> None
 
             batches = Batches(queue, slowly)
             applying.poison = {"a"}
-            queue.replace("ClusterGPUPolicy", [policy("a", 1)])
+            await queue.replace("ClusterGPUPolicy", [policy("a", 1)])
             with pytest.raises(ValueError, match="poisoned"):
                 await batches.next()
             await batches.next()
             applying.poison = set()
-            queue.replace("ClusterGPUPolicy", [newest] if newest else [])
+            await queue.replace("ClusterGPUPolicy", [newest] if newest else [])
             await batches.next()
             assert not queue.waits
             assert acting((await batches.next()).update) == ({"a": 2} if newest else {})
@@ -168,7 +168,7 @@ def test_a_failure_of_the_process_isolates_nothing() -> None:
         queue, applying = DeltaQueue(), Applying()
         batches = Batches(queue, applying)
         applying.failures = 7
-        queue.replace("ClusterGPUPolicy", [policy(f"p{number}", 1) for number in range(5)])
+        await queue.replace("ClusterGPUPolicy", [policy(f"p{number}", 1) for number in range(5)])
         failed = 0
         while True:
             try:
@@ -195,7 +195,7 @@ def watcher() -> ClusterWatcher:
 def following(check: Callable[[ClusterWatcher], Coroutine[Any, Any, None]]) -> None:
     async def work() -> None:
         made = watcher()
-        made.inbox.replace("ClusterGPUPolicy", [policy("a", 1)])
+        await made.inbox.replace("ClusterGPUPolicy", [policy("a", 1)])
         await made._take()
         task = asyncio.create_task(made.follow())
         try:
