@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from cluster import full_collections
 from cluster.background import background
 from cluster.client.api_client import Client
 from cluster.client.errors import GIVE_RIGHTS, Failure, Garbled, Refused, Unreachable
@@ -118,7 +119,9 @@ class Reflector:
 
     async def _followed(self) -> float:
         """List, then watch until a failure, which is raised. Return the seconds to wait if the server lacks the kind."""
-        if not await self._list():
+        with full_collections.postponed():  # a list makes many objects that last
+            is_served = await self._list()
+        if not is_served:
             return jittered(ABSENT)
         self._backoff.listed()
         while True:

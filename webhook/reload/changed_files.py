@@ -11,12 +11,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from cluster import full_collections
 from documents.files import Stamp, read_once, stamp
 from webhook.reload.sources import Loaded, Loader, Sources
 
 T = TypeVar("T")
-NEVER = 10**6
-"""The collections of the middle generation between two full ones."""
 MOST_CHECKS = 60
 """The most checks between two readings of a set that is wrong or cannot be read."""
 
@@ -99,13 +98,11 @@ def pauseless_collection() -> Iterator[None]:
     examine all of them, several times, and every call would wait: for 80 ms with a thousand policies. The new
     objects must be free of cycles, or what remains of them after their replacement is never freed.
     """
-    young, middle, full = gc.get_threshold()
-    gc.set_threshold(young, middle, NEVER)
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.set_threshold(young, middle, full)
+    with full_collections.postponed():
+        try:
+            yield
+        finally:
+            gc.freeze()
 
 
 async def beside(work: Callable[[], T]) -> T:
