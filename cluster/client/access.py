@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import importlib
 import os
 import ssl
 from collections.abc import Mapping
@@ -98,13 +99,12 @@ class Access:
     async def _of_file(self, path: str) -> Loaded:
         if not any(Path(one).expanduser().is_file() for one in path.split(os.pathsep) if one):
             raise AccessError(f"there is no kubeconfig {path}; write --kubeconfig FILE, as kubectl has it: echo $KUBECONFIG")
+        exec_plugins = await asyncio.to_thread(importlib.import_module, "cluster.client.exec_plugins")  # with kubernetes: takes 0.2 s
         from kubernetes.aio.client.configuration import Configuration
-
-        from cluster.client.exec_plugins import load_kube_config
 
         configuration: Any = Configuration()
         try:
-            loader = await load_kube_config(path, self.context, configuration)
+            loader = await exec_plugins.load_kube_config(path, self.context, configuration)
         except AccessError as error:
             raise AccessError(f"{self._named}: {error}; try {self._try}") from None
         context: dict[str, Any] = loader.current_context["context"]

@@ -85,7 +85,7 @@ class ClusterWatcher:
         Raises SourcesError for wrong options and a wrong catalog, AccessError where it is not given how to
         reach the API server.
         """
-        catalog, chosen = options(of_a_cluster(self.sources))
+        catalog, chosen = await beside(lambda: options(of_a_cluster(self.sources)))
         self.client = await Client.connect(Access(self.source.kubeconfig, self.source.context))
         self._updater = Updater(catalog, chosen)
         gate = Connectivity(self.client)

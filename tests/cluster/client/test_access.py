@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import sys
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 import yaml
 
 from certs.authority import make_ca
+from cluster.client import exec_plugins
 from cluster.client.access import Access, Loaded
 from cluster.client.errors import AccessError
 from tests.support.cluster.fake_api import kubeconfig
@@ -148,3 +151,17 @@ def pod(folder: Path) -> Access:
 def certificate() -> bytes:
     """Of a new authority."""
     return make_ca(datetime.now(UTC)).certificate_pem
+
+
+def test_the_event_loop_goes_on_while_kubernetes_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package that reads kubeconfigs takes 0.2 s to import, which a thread of its own does."""
+    threads: list[int] = []
+
+    def imported(name: str) -> object:
+        threads.append(threading.get_ident())
+        return exec_plugins
+
+    monkeypatch.setattr(importlib, "import_module", imported)
+    asyncio.run(Access(str(kubeconfig(tmp_path, SERVER, "abc"))).load())
+    assert threads
+    assert threading.get_ident() not in threads

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -19,7 +20,7 @@ from webhook.reload.activation import activate
 from webhook.reload.batches import Batches, Changes
 from webhook.reload.cluster_watcher import ClusterWatcher
 from webhook.reload.condition import Condition
-from webhook.reload.sources import ClusterSource, Sources, of_a_cluster, options
+from webhook.reload.sources import ClusterSource, Sources, SourcesError, of_a_cluster, options
 from webhook.server.limits import Limits
 from webhook.telemetry.metrics import Metrics
 
@@ -228,3 +229,18 @@ def test_a_swap_that_fails_is_made_later(monkeypatch: pytest.MonkeyPatch) -> Non
         assert not failures
 
     following(check)
+
+
+def test_the_event_loop_goes_on_while_the_catalog_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The catalog and the options are read on a thread of their own, and what is wrong with them is raised all the same."""
+    threads: list[int] = []
+
+    def wrong(sources: Sources) -> None:
+        threads.append(threading.get_ident())
+        raise SourcesError([])
+
+    monkeypatch.setattr(cluster_watcher, "options", wrong)
+    with pytest.raises(SourcesError):
+        asyncio.run(watcher().first())
+    assert threads
+    assert threading.get_ident() not in threads
