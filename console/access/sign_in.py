@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
@@ -14,8 +12,6 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
-from cluster.client.errors import Unreachable
-from console.access import attempts
 from console.access.attempts import Attempts
 from console.access.hosts import Hosts
 from console.access.people import People, Person, expiry
@@ -36,8 +32,6 @@ MOST_REMEMBERED = 4096
 """Hashes of checked tokens that are remembered, valid or invalid."""
 BAD = 10.0
 """Seconds for which a token that is nobody's is not checked again."""
-AT_ONCE = 8
-"""Tokens not seen before that are checked at a time: a slow API server answers what pages ask for besides."""
 LOGIN, LOGOUT = "/login", "/logout"
 
 
@@ -78,7 +72,6 @@ class SignIn:
         self.sessions, self.hosts, self.paths = sessions, hosts, frozenset(paths)
         self._clock = clock
         self._attempts = Attempts(clock)
-        self._checking = asyncio.Semaphore(AT_ONCE)
         self._good: OrderedDict[bytes, float] = OrderedDict()
         """Hashes of tokens that were somebody's when they were checked last."""
         self._bad: OrderedDict[bytes, float] = OrderedDict()
@@ -117,29 +110,22 @@ class SignIn:
     async def tried(self, request: Request, token: str) -> Person | Response | None:
         """Return the owner of a token, None if it is invalid, or a 429 response. Raises Unreachable.
 
-        A token that was valid before is checked at once. Any other waits for its turn while many invalid ones are tried.
+        A token that was valid before is checked at once. Any other waits for its turn (``attempts``).
         """
         key, address = _hash(token), request.client.host if request.client else ""
         if key in self._good:  # no guess: whatever others try, it is checked at once
             return await self._checked(key, token)
         if self._clock() < self._bad.get(key, 0.0):
             return None
-        wait = self._attempts.begin(address)
-        if wait > attempts.LONGEST_WAIT:
-            seconds = math.ceil(wait)
-            text = f"Too many tokens are tried that nobody has. Try again in {seconds} seconds.\n"
-            return PlainTextResponse(text, 429, {"Retry-After": str(seconds)})
-        await asyncio.sleep(wait)
-        try:
-            async with self._checking:
-                person = await self._checked(key, token)
-        except Unreachable:
-            self._attempts.give_back(address)
-            raise
+        async with self._attempts.turn(address) as attempt:
+            if not attempt.has_turn:
+                seconds = self._attempts.retry_after
+                text = f"Too many tokens are tried that nobody has. Try again in {seconds} seconds.\n"
+                return PlainTextResponse(text, 429, {"Retry-After": str(seconds)})
+            person = await self._checked(key, token)
+            attempt.failed = person is None
         if person is None:
             log.write("login_refused", "warning", address=address)
-        else:
-            self._attempts.give_back(address)
         return person
 
     async def _checked(self, key: bytes, token: str) -> Person | None:
