@@ -40,8 +40,6 @@ SUBCOMMANDS = {
 BAD_INPUT = 2
 INTERRUPTED = 130
 """As shells have it: 128 and the number of SIGINT."""
-UNWRITTEN = {errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC}
-"""What a write to standard output fails with: it is closed, or what it leads to is full or broken."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -67,21 +65,21 @@ def guarded(run: Callable[[], int]) -> int:
     _open_closed_streams()
     handler = signal.getsignal(signal.SIGINT)
     _on_interrupt(_end_at_once)
+    from cli.terminal.stdout import OutputError, guarded_output
+
     try:
-        try:
-            return run()
-        finally:  # also where the parser exits: at the end of the process it would be too late
-            _on_interrupt(handler)
-            sys.stdout.flush()
+        with guarded_output():
+            try:
+                return run()
+            finally:  # also where the parser exits: at the end of the process it would be too late
+                _on_interrupt(handler)
+                sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # the reader, such as head, has stopped reading
+    except OutputError as error:
         _discard_output()
-        return 0
-    except OSError as error:
-        if error.filename is not None or error.errno not in UNWRITTEN:
-            raise
-        _discard_output()
+        if error.errno == errno.EPIPE:  # the reader, such as head, has stopped reading
+            return 0
         advice = "redirect it: > FILE" if error.errno == errno.EBADF else "make room there, or redirect it to another file"
         with contextlib.suppress(OSError):
             print(f"berth: standard output can't be written: {error.strerror}; {advice}", file=sys.stderr)

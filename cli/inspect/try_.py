@@ -8,6 +8,7 @@ line per object, with violations and warnings for its author. Exit code 0: all a
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from cli.judging.judge import Outcome, judge
 from cli.options import add_mode_option, add_snapshot_options, assumed_platforms, in_mode, snapshot_from
 from cli.output import manifests, report, stderr
 from cli.terminal import screen
+from cli.terminal.stdout import OutputError
 from policies.document import Document, InputError, objects
 from policies.state.snapshot import Snapshot
 
@@ -76,7 +78,9 @@ def run(args: argparse.Namespace) -> int:
     try:
         code = trial.run()
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as head, has stopped reading
+    except OutputError as error:
+        if error.errno != errno.EPIPE:
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return trial.code
     return code

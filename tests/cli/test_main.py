@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from cli import VERSION
-from cli.main import SUBCOMMANDS, main, named
+from cli.inspect.try_ import Trial
+from cli.main import SUBCOMMANDS, guarded, main, named
 
 ROOT = Path(__file__).parent.parent.parent
 REVIEW = "tests/reviews/pods-create-train-llama.json"
@@ -118,6 +122,29 @@ def test_output_that_can_not_be_written_is_no_refusal(words: str, where: str, re
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith(f"berth: standard output can't be written: {reason}")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("number", [errno.EPIPE, errno.EIO, errno.ENOSPC, errno.EBADF], ids=errno.errorcode.get)
+def test_an_error_of_another_stream_is_not_one_of_standard_output(number: int) -> None:
+    """A broken connection, or a full disk that a file is written to, is no quiet end: it is raised."""
+
+    def run() -> int:
+        print("written")
+        raise OSError(number, os.strerror(number))
+
+    with pytest.raises(OSError, match=re.escape(os.strerror(number))):
+        guarded(run)
+
+
+def test_try_ends_quietly_where_its_reader_stops_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`berth try` takes no other broken pipe for that of its output."""
+
+    def broken(self: Trial) -> int:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr(Trial, "run", broken)
+    with pytest.raises(BrokenPipeError):
+        main(["try", "--platforms", "gke", REVIEW])
 
 
 def test_other_streams_that_are_closed_are_no_traceback() -> None:
