@@ -15,6 +15,22 @@ INSTANCE = Variable(
     of='{__name__=~"berth_build_info|berth_audit_pods", cluster=~"$cluster", namespace=~"$namespace", job=~"$job"}',
 )
 GOOD = (("0", "no", "red"), ("1", "yes", "green"))
+
+
+def _yes_no(metric: str, title: str, description: str) -> Panel:
+    """Return the panel of a gauge that is 1 where all is well, and 0 otherwise."""
+    return Panel(
+        title=title,
+        description=description,
+        unit="bool_yes_no",
+        queries=((f"{metric}{{{OURS}}}", "{{instance}}"),),
+        kind="stat",
+        width=6,
+        height=5,
+        words=GOOD,
+    )
+
+
 STATES = (
     Panel(
         title="Versions",
@@ -60,57 +76,30 @@ STATES = (
         width=6,
         height=6,
     ),
-    Panel(
-        title="Policies read",
-        description="Whether the last reading of policies was good. no: what is on disk is wrong, the last good ones act, the log says "
-        "why.",
-        unit="bool_yes_no",
-        queries=((f"berth_snapshot_last_reload_successful{{{OURS}}}", "{{instance}}"),),
-        kind="stat",
-        width=6,
-        height=5,
-        words=GOOD,
+    _yes_no(
+        "berth_snapshot_last_reload_successful",
+        "Policies read",
+        "Whether the last reading of policies was good. no: what is on disk is wrong, the last good ones act, the log says why.",
     ),
-    Panel(
-        title="Certificate read",
-        description="Whether the certificate on disk is the one served. no: it can't be served, the last good one goes on.",
-        unit="bool_yes_no",
-        queries=((f"berth_certificate_last_reload_successful{{{OURS}}}", "{{instance}}"),),
-        kind="stat",
-        width=6,
-        height=5,
-        words=GOOD,
+    _yes_no(
+        "berth_certificate_last_reload_successful",
+        "Certificate read",
+        "Whether the certificate on disk is the one served. no: it can't be served, the last good one goes on.",
     ),
-    Panel(
-        title="CA in the registration",
-        description="Whether the webhook configurations have the CA of the certificate served. no: the API server can't call this replica.",
-        unit="bool_yes_no",
-        queries=((f"berth_ca_trusted{{{OURS}}}", "{{instance}}"),),
-        kind="stat",
-        width=6,
-        height=5,
-        words=GOOD,
+    _yes_no(
+        "berth_ca_trusted",
+        "CA in the registration",
+        "Whether the webhook configurations have the CA of the certificate served. no: the API server can't call this replica.",
     ),
-    Panel(
-        title="Registered",
-        description="Whether the webhook configurations exist. no: the API server sends no pods, or only a part of the calls.",
-        unit="bool_yes_no",
-        queries=((f"berth_registered{{{OURS}}}", "{{instance}}"),),
-        kind="stat",
-        width=6,
-        height=5,
-        words=GOOD,
+    _yes_no(
+        "berth_registered",
+        "Registered",
+        "Whether the webhook configurations exist. no: the API server sends no pods, or only a part of the calls.",
     ),
-    Panel(
-        title="Registration current",
-        description="Whether the webhook configurations are made of this replica's catalog. no: some pods with accelerators don't reach "
-        "it.",
-        unit="bool_yes_no",
-        queries=((f"berth_registration_current{{{OURS}}}", "{{instance}}"),),
-        kind="stat",
-        width=6,
-        height=5,
-        words=GOOD,
+    _yes_no(
+        "berth_registration_current",
+        "Registration current",
+        "Whether the webhook configurations are made of this replica's catalog. no: some pods with accelerators don't reach it.",
     ),
 )
 LOAD = (
