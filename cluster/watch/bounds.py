@@ -10,7 +10,7 @@ import orjson
 
 from cluster.watch.kinds import Watched
 from cluster.watch.trims import Raw
-from policies.values.untyped import UNREAD
+from policies.values.untyped import UNREAD, map_at
 
 SHARE = 2 * 2**20
 """Bytes that are kept of the objects of one namespace, for each ``Watched.share``."""
@@ -18,17 +18,28 @@ ENTRY = 100
 """Bytes that each object counts besides its own: for its place in maps."""
 
 
-def size_of(obj: Raw) -> int:
-    """Return the bytes that a trimmed object counts: its length as JSON, and ENTRY."""
+def size_of(obj: Raw, length: int = 0) -> int:
+    """Return the bytes that a trimmed object counts: its length as JSON, measured here if it is 0, and ENTRY.
+
+    The last good spec in the status of Berth's own counts apart, and the larger part is taken: else a spec of more than half the bound
+    could not be replaced, since Berth keeps the last good one until it has read the next.
+    """
     if UNREAD in obj:
         return ENTRY
-    try:
-        return len(orjson.dumps(obj)) + ENTRY
-    except TypeError:  # nested deeper than orjson writes, which is rare, or text that is no UTF-8
-        return _length(obj) + ENTRY
+    length = length or _length(obj)
+    if last_good := map_at(obj, "status").get("lastGood"):
+        length = max(length - _length(last_good), _length(last_good))
+    return length + ENTRY
 
 
 def _length(value: object) -> int:
+    try:
+        return len(orjson.dumps(value))
+    except TypeError:  # nested deeper than orjson writes, which is rare, or text that is no UTF-8
+        return _deep_length(value)
+
+
+def _deep_length(value: object) -> int:
     """Return about the length of a value as JSON, however deeply it is nested."""
     length, rest = 0, [value]
     while rest:

@@ -225,7 +225,7 @@ def _version(one: Raw) -> _Version:
     metadata = one["metadata"]
     try:
         text = orjson.dumps(one)
-        contents, size = hash(text), len(text) + ENTRY
+        contents, size = hash(text), size_of(one, len(text))
     except TypeError:  # nested deeper than orjson writes, which is rare, or text that is no UTF-8
         contents, size = next(_UNLIKE), size_of(one)
     return _Version(metadata.get("uid", ""), metadata["resourceVersion"], contents, size)

@@ -8,9 +8,12 @@ from typing import Any
 import orjson
 import pytest
 
-from cluster.watch.bounds import SHARE
+from cluster.watch.bounds import SHARE, ListBounds
+from cluster.watch.decoder import event
 from cluster.watch.delta_queue import AT_ONCE, AT_ONCE_BYTES, DeltaQueue, digest_of
+from cluster.watch.kinds import KINDS as KINDS_FOLLOWED
 from cluster.watch.trims import Raw
+from policies.policy import API_VERSION
 from policies.state.objects import Key
 from policies.values.untyped import UNREAD
 from tests.support.cluster.collecting_store import at_once
@@ -108,6 +111,21 @@ def test_an_object_that_orjson_does_not_write_is_taken_like_any_other(odd: int |
 def claim(name: str, size: int, namespace: str, version: int = 1) -> Raw:
     metadata: Raw = {"name": name, "uid": name, "namespace": namespace, "resourceVersion": str(version)}
     return {"metadata": metadata, "spec": {"devices": {"requests": [{"exactly": {"deviceClassName": "x" * size}}]}}}
+
+
+@pytest.mark.parametrize(("spec", "last_good", "unread"), [(250_000, 250_000, 0), (270_000, 100, 1), (100, 270_000, 1)])
+def test_the_last_good_spec_of_a_policy_counts_apart(spec: int, last_good: int, unread: int) -> None:
+    """A large policy with an error is read again once it is fixed, though its status has the last good spec; each alone is bounded."""
+    policy = claim("policy", spec, "a") | {"apiVersion": API_VERSION, "kind": "GPUPolicy"}
+    policy |= {"status": {"lastGood": {"generation": 1, "spec": {"text": "x" * last_good}}}}
+    inbox = DeltaQueue()
+    inbox.put("GPUPolicy", policy)
+    assert inbox.unread("GPUPolicy") == unread
+    watched = next(kind for kind in KINDS_FOLLOWED if kind.kind == "GPUPolicy")
+    streamed = event(orjson.dumps({"type": "ADDED", "object": policy}), watched, watched.versions[0]).value
+    assert streamed is not None
+    assert (UNREAD in streamed) is bool(unread)
+    assert (UNREAD in ListBounds(watched).within([policy])[0]) is bool(unread)
 
 
 def test_of_an_object_that_is_too_large_the_name_is_kept() -> None:
