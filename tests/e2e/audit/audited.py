@@ -51,7 +51,7 @@ class Audited:
     cluster: Cluster
     kubeconfig: Path
     namespaces: list[str]
-    random: Random = field(default_factory=lambda: Random(20))
+    random: Random = field(default_factory=lambda: Random(23))
     running: Audit | None = None
     started: int = 0
     made: int = 0
@@ -67,10 +67,11 @@ class Audited:
         assert self.cluster.api.apply(value).ok
 
     def create(self, most: int) -> None:
-        """Random pods, several at once. Those that the API server refuses are none."""
+        """Random pods, several at once, the same for the same seed. Those that the API server refuses are none."""
+        seeds = [self.random.random() for _ in range(most)]
 
         def one(number: int) -> None:
-            random = Random(self.random.random() + number)
+            random = Random(seeds[number])
             self.cluster.api.try_create(generated(random, f"pod-{self.made + number}"), random.choice(self.namespaces))
 
         with ThreadPoolExecutor(8) as pool:

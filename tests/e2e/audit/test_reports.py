@@ -147,12 +147,12 @@ def _compared(answer: Raw, reported: Raw) -> list[Raw]:
 
 
 def _results(answer: Raw) -> list[Raw]:
-    """Of each workload with pods."""
+    """Of each workload with pods, in one order, also where two API groups have workloads of the same kind and name."""
     scopes = [
         {name: one["scope"][name] for name in ("kind", "name", "namespace")} | {"results": one["results"]} for one in answer["workloads"]
     ]
     with_pods = [one for one in scopes if any(result["properties"]["pods"] != "0" for result in one["results"])]
-    return sorted(with_pods, key=lambda one: (one["namespace"], one["kind"], one["name"]))
+    return sorted(with_pods, key=lambda one: (one["namespace"], one["kind"], one["name"], json.dumps(one["results"], sort_keys=True)))
 
 
 def test_a_workload_without_pods_is_judged_by_its_template(audited: Audited) -> None:
