@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -72,7 +73,10 @@ def new_lines(rig: Rig) -> Callable[[], Iterator[str]]:
 
     def lines() -> Iterator[str]:
         for file in _files(rig):
-            data = file.read_bytes()[read.get(file, 0) :]
+            try:
+                data = file.read_bytes()[read.get(file, 0) :]
+            except FileNotFoundError:  # a kubelet removes what a pod wrote at any moment
+                continue
             whole = data[: data.rfind(b"\n") + 1]
             read[file] = read.get(file, 0) + len(whole)
             yield from _LINE.findall(whole.decode(errors="replace"))
@@ -81,4 +85,6 @@ def new_lines(rig: Rig) -> Callable[[], Iterator[str]]:
 
 
 def _files(rig: Rig) -> list[Path]:
-    return sorted(file for node in rig.nodes.values() for file in node.folder.glob(f"pods/{NAMESPACE}_{RELEASE}-*/*/*.log"))
+    """Return the logs of the pods. Unlike Path.glob, glob.glob passes over a folder that is removed meanwhile."""
+    patterns = [f"{glob.escape(str(node.folder))}/pods/{NAMESPACE}_{RELEASE}-*/*/*.log" for node in rig.nodes.values()]
+    return sorted(Path(name) for pattern in patterns for name in glob.glob(pattern))
