@@ -50,6 +50,9 @@ class Keeper(Follower):
         new, reasons = self._due(whole, configurations, stored.request)
         if new != material and not await self._store.write(stored, to_data(new)):
             return True
+        if new != material and not reasons:
+            lost = "it was deleted" if stored.value is None else "some of them were missing"
+            reasons = [f"wrote the same certificates to the Secret {self._store.namespace}/{self._store.name} again: {lost}"]
         for reason in reasons:
             self._tell("certificates", note=reason)
         await self._take(new, configurations)

@@ -146,6 +146,25 @@ def test_two_programs_do_not_overwrite_each_other_for_ever() -> None:
     assert keeper.trusted is False
 
 
+@pytest.mark.parametrize(("lost", "reason"), [(None, "it was deleted"), ("tls.crt", "some of them were missing")])
+def test_a_secret_that_is_written_again_is_logged(lost: str | None, reason: str) -> None:
+    """Whoever deletes the Secret, or a part of it, finds in the log that a replica wrote the same certificates again."""
+    api = Api()
+    keeper = api.keeper()
+    while asyncio.run(keeper.look()):
+        pass
+    before = api.objects[SECRET]["data"]
+    api.told.clear()
+    if lost is None:
+        del api.objects[SECRET]
+    else:
+        api.objects[SECRET]["data"] = {key: text for key, text in before.items() if key != lost}
+    asyncio.run(keeper.look())
+    assert api.objects[SECRET]["data"] == before
+    notes = [event["note"] for event in api.events("certificates")]
+    assert notes == [f"wrote the same certificates to the Secret berth-system/berth-certificates again: {reason}"]
+
+
 def test_a_secret_of_somebody_else_is_not_written_over() -> None:
     """Whoever names it by mistake is told what to type."""
     api = Api()
