@@ -107,6 +107,8 @@ class Process:
             if first.done():
                 others.append(asyncio.create_task(background("policies")(self._policies.follow)()))
             await stopped
+            # now and not at the end: a replica that stops writes what was right before the rollout
+            others.append(asyncio.create_task(self._policies.stop_writing()))
             await self._be_a_lame_duck(at_once)
             code = tasks.code
         await calls.stop(self._limits.drain)
@@ -175,6 +177,9 @@ class Policies(Protocol):
 
     async def follow(self) -> None:
         """Activate every change, for ever."""
+
+    async def stop_writing(self) -> None:
+        """Write no status from now on, and let another replica do it at once. Decisions go on."""
 
     async def close(self) -> None:
         """Release everything."""

@@ -74,6 +74,8 @@ class ClusterWatcher:
     _failures: int = 0
     _statuses: StatusWriter | None = None
     _leading: asyncio.Task[Any] | None = None
+    _writing: list[asyncio.Task[Any]] = field(default_factory=list)
+    _is_stopping: bool = False
     _tasks: list[asyncio.Task[Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -97,7 +99,8 @@ class ClusterWatcher:
         await synced(self._reflectors)
         while self.condition.replica.snapshot is None:
             await self._take_or_log()
-        self._lead(self.client, gate)
+        if not self._is_stopping:
+            self._lead(self.client, gate)
         self._look_at_registration(self.client)
         return self.condition.replica.snapshot
 
@@ -113,7 +116,7 @@ class ClusterWatcher:
         if self.update is not None:
             self._statuses.take(self.update.snapshot, self.update.entries)
         self.condition.leading = lambda: lease.held
-        self._tasks += [asyncio.create_task(self._statuses.run(), name="statuses"), asyncio.create_task(events.run(), name="events")]
+        self._writing = [asyncio.create_task(self._statuses.run(), name="statuses"), asyncio.create_task(events.run(), name="events")]
         self._leading = asyncio.create_task(lease.run(), name="lease")
 
     def _look_at_registration(self, client: Client) -> None:
@@ -141,11 +144,17 @@ class ClusterWatcher:
         else:
             self._failures = 0
 
-    async def close(self) -> None:
-        """End all tasks and connections. The Lease is released last, once nothing is written any more."""
-        await ended(self._tasks)
+    async def stop_writing(self) -> None:
+        """End the writers, and then release the Lease."""
+        self._is_stopping = True
+        await ended(self._writing)
         if self._leading is not None:
             await ended([self._leading])
+
+    async def close(self) -> None:
+        """End all tasks and connections."""
+        await ended(self._tasks)
+        await self.stop_writing()
         if self.client is not None:
             await self.client.close()
 

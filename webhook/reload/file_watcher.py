@@ -69,6 +69,9 @@ class PolicyFileWatcher:
         """Run for ever."""
         await every_second(self.look)
 
+    async def stop_writing(self) -> None:
+        """Do nothing: policies of files have no status."""
+
     async def close(self) -> None:
         """Do nothing: nothing is held between two checks."""
 
