@@ -93,7 +93,7 @@ def checks(condition: Condition, now: float) -> Iterator[Check]:
         yield Check(name="nodes", ready=True, text=told)
     if hanging := [name for name, at in condition.files_checked_at.items() if now - at > HANGS]:
         text = "; ".join(f"{name} were last checked {now - condition.files_checked_at[name]:.0f} s ago" for name in hanging)
-        yield Check(name="files", ready=True, text=f"{text}: a file or mount does not answer, and no change of it is known")
+        yield Check(name="files", ready=True, text=f"{text}: a file or mount does not answer, and no change of it is known", is_well=False)
     yield _certificate(condition, now)
     if condition.replica.draining:
         yield Check(name="stopping", ready=False, text="calls are still answered; new ones should go elsewhere")
@@ -109,7 +109,7 @@ def _certificate(condition: Condition, now: float) -> Check:
         text += f"; what is on disk was refused {now - refused_at:.0f} s ago (log: event=certificate_refused)"
     if waiting := condition.certificate_waiting():
         return Check(name="certificate", ready=False, text=waiting)
-    return Check(name="certificate", ready=valid, text=text)
+    return Check(name="certificate", ready=valid, text=text, is_well=not refused_at)
 
 
 def _policies(condition: Condition, now: float) -> Check:
@@ -120,7 +120,7 @@ def _policies(condition: Condition, now: float) -> Check:
     text = f"{number} in force, {snapshot.max_mode} at most, loaded {now - condition.loaded_at:.0f} s ago"
     if condition.refused_at:
         text += f"; a change {now - condition.refused_at:.0f} s ago was refused: the last good set acts (log: event=policies_refused)"
-    return Check(name="policies", ready=True, text=text)
+    return Check(name="policies", ready=True, text=text, is_well=not condition.refused_at)
 
 
 def _cluster(condition: Condition) -> Iterator[Check]:
@@ -138,7 +138,7 @@ def _cluster(condition: Condition) -> Iterator[Check]:
     if isolated := [name for one in watching for name in one.isolated]:
         more = f" and {len(isolated) - MOST_NAMED} more" if len(isolated) > MOST_NAMED else ""
         text += f"; can't be applied (log: event=object_isolated): {', '.join(isolated[:MOST_NAMED])}{more}"
-    yield Check(name="cluster", ready=condition.replica.snapshot is not None, text=text)
+    yield Check(name="cluster", ready=condition.replica.snapshot is not None, text=text, is_well=not (wrong or isolated))
 
 
 def _since(silent: float | None) -> str:

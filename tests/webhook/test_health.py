@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
+
+import pytest
 
 from policies.modes.advertised import Advertised, Twice
 from policies.state.snapshot import Snapshot
@@ -17,6 +20,7 @@ from webhook.reload.shared_certificate import CertificateSecret, SharedCertifica
 from webhook.reload.sources import ClusterSource, Sources, load
 from webhook.server.limits import Limits
 from webhook.telemetry.metrics import Metrics
+from webhook.telemetry.watch_metrics import Watching
 
 NOW = 1_800_000_000.0
 SNAPSHOT = load(Sources()).snapshot
@@ -101,7 +105,7 @@ def test_a_refused_certificate_is_said_but_ready() -> None:
     """The last good one is served; somebody should look before it ends."""
     it = condition()
     it.certificate_refused_at = NOW - 5
-    assert lines(it)[1].startswith("[+] certificate: valid until")
+    assert lines(it)[1].startswith("[!] certificate: valid until")
     assert "what is on disk was refused 5 s ago (log: event=certificate_refused)" in lines(it)[1]
 
 
@@ -109,8 +113,21 @@ def test_a_refused_change_is_said_but_ready() -> None:
     """The last good set acts, so taking the replica out would only make it worse."""
     it = condition()
     it.refused_at = NOW - 5
-    assert lines(it)[0].startswith("[+] policies: 1 in force")
+    assert lines(it)[0].startswith("[!] policies: 1 in force")
     assert "a change 5 s ago was refused: the last good set acts" in lines(it)[0]
+
+
+@pytest.mark.parametrize(
+    ("fault", "mark"),
+    [({}, "+"), ({"healthy": False, "error": "the API server can't be reached"}, "!"), ({"isolated": ("GPUPolicy/a/b",)}, "!")],
+)
+def test_a_kind_that_is_not_followed_is_marked_but_ready(fault: dict[str, Any], mark: str) -> None:
+    """What was known acts on, so the replica answers; the mark shows which line a person should read."""
+    well: dict[str, Any] = {"synced": True, "healthy": True, "error": "", "without": "", "silent": 5.0, "objects": 1, "isolated": ()}
+    kind = Watching(kind="GPUPolicy", unread=0, counts={}, digest=str, **{**well, **fault})
+    it = condition()
+    it.watching = lambda: iter([kind])
+    assert lines(it)[1].startswith(f"[{mark}] cluster: ")
 
 
 def test_a_server_that_stops_is_not_ready() -> None:

@@ -52,7 +52,7 @@ def checks(auditor: Auditor) -> Iterator[Check]:
     """Yield each check of ``/readyz``, with the details that an engineer on call needs."""
     wrong = [one for one in auditor.watching() if one.error]
     text = "; ".join(f"{one.kind}: {one.error}" for one in wrong) or "every kind is followed"
-    yield Check(name="cluster", ready=auditor.update is not None, text=text)
+    yield Check(name="cluster", ready=auditor.update is not None, text=text, is_well=not wrong)
     inventory = auditor.inventory
     text = f"{len(inventory.ledger.pods)} with accelerators, {inventory.due} to be judged"
     yield Check(name="pods", ready=auditor.settled_once, text=text if auditor.settled_once else "not all listed and judged yet")
