@@ -48,8 +48,8 @@ def _one(file: Path, repository: str, path: str, platforms: str) -> Tried:
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
         code = berth.main(words)
     text = errors.getvalue()
-    refused = ", ".join(sorted(set(_CODE.findall(text))))
-    outcome = {0: "admitted", 1: f"refused: {refused}", 2: "bad input"}[code]
+    denied = ", ".join(sorted(set(_CODE.findall(text))))
+    outcome = {0: "admitted", 1: f"denied: {denied}", 2: "bad input"}[code]
     return Tried(repository, path, outcome, tuple(sorted(set(_WARNED.findall(text)))))
 
 

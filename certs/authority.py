@@ -33,7 +33,7 @@ weekend passes before anybody has to act."""
 
 
 MOST_SHOWN = 80
-"""Characters of a refused name that the message quotes; more would hide the rest of the message."""
+"""Characters of a rejected name that the message quotes; more would hide the rest of the message."""
 
 
 class CertificateError(Exception):

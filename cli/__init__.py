@@ -1,7 +1,7 @@
 """The command line: one file per subcommand, each with ``add_parser(subparsers)`` and ``run(args) -> exit
 code``.
 
-Exit codes: 0 done (``berth try``: all admitted), 1 something was refused, 2 the input is wrong. A
+Exit codes: 0 done (``berth try``: all admitted), 1 something was denied, 2 the input is wrong. A
 subcommand's module is imported only when it is the one to run: ``berth try`` starts without the server's
 libraries.
 """

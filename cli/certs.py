@@ -26,7 +26,7 @@ from cluster.certificates.registrations import Configuration, Registrations
 from cluster.certificates.secret_store import REQUEST, SecretStore
 from cluster.client.access import Access
 from cluster.client.api_client import Client
-from cluster.client.errors import AccessError, Failure, Refused
+from cluster.client.errors import AccessError, Failure, Rejected
 from policies.document import InputError
 from registration.configurations import NAME
 from webhook.settings import DEFAULT_SECRET
@@ -146,7 +146,7 @@ async def _ask(access: Access, namespace: str, name: str, which: str) -> None:
         body = {"metadata": {"annotations": {REQUEST: f"{which} {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {secrets.token_hex(4)}"}}}
         reply = await client.call("PATCH", path, body=body, content="application/merge-patch+json")
         if not reply.ok:
-            raise Refused(f"PATCH {path}", reply)
+            raise Rejected(f"PATCH {path}", reply)
     finally:
         await client.close()
 

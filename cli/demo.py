@@ -202,7 +202,7 @@ def outcome(mutate: dict[str, Any], validate: dict[str, Any]) -> Iterator[str]:
     yield from (f"warning: {text}" for text in warnings)
     for path, response in (("/mutate", mutate), ("/validate", validate)):
         if not response["allowed"]:
-            yield f"refused by {path}: {response['status']['message']}"
+            yield f"denied by {path}: {response['status']['message']}"
             return
     yield f"admitted: {len(_patch(mutate))} operations from /mutate, agreed to by /validate"
 

@@ -59,7 +59,7 @@ def add_parser(subcommands: Any) -> None:
     group.add_argument("--client-ca", metavar="FILE", help=help_)
     help_ = "and with one of these names in it, common or alternative; default: any"
     group.add_argument("--client-names", type=names, default=(), metavar="NAME,...", help=help_)
-    help_ = "where people open the console; refusals and warnings then end with an address there, such as https://berth.example.com"
+    help_ = "where people open the console; denials and warnings then end with an address there, such as https://berth.example.com"
     group.add_argument("--console-url", metavar="URL", default="", help=help_)
     _add_limits(parser)
 

@@ -39,7 +39,7 @@ HEAD = """\
 """
 NO_CA = """\
 # There is no caBundle in it, so only a certificate that the API server's own machine trusts is accepted, and without one pods
-# that name an accelerator are refused. Add the CA of Berth's certificate with `berth webhooks --ca FILE`, or have it filled in
+# that name an accelerator are denied. Add the CA of Berth's certificate with `berth webhooks --ca FILE`, or have it filled in
 # (cert-manager: annotate both objects with cert-manager.io/inject-ca-from: NAMESPACE/CERTIFICATE).
 """
 

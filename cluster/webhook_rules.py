@@ -20,7 +20,7 @@ from typing import Any
 from cluster.certificates.bell import ring
 from cluster.certificates.registrations import FIRST_KIND, GROUP, KINDS, Configuration, Registrations
 from cluster.client.api_client import Client
-from cluster.client.errors import GIVE_RIGHTS, Failure, Refused
+from cluster.client.errors import GIVE_RIGHTS, Failure, Rejected
 from cluster.client.new_errors import NewErrors
 from cluster.watch.store import Tell
 from cluster.watch.trims import Raw, map_of
@@ -94,7 +94,7 @@ class WebhookRules:
             due = await self.look()
         except Failure as error:
             if self._errors.is_new(str(error)):
-                forbidden = isinstance(error, Refused) and error.reply.status == 403
+                forbidden = isinstance(error, Rejected) and error.reply.status == 403
                 self._tell("registration_failed", error=f"{error}; {GIVE_RIGHTS}" if forbidden else str(error))
             return True
         self._errors.forget()
@@ -126,7 +126,7 @@ class WebhookRules:
         path = f"/apis/discovery.k8s.io/v1/namespaces/{service.get('namespace')}/endpointslices"
         reply = await self._client.call("GET", path, query={"labelSelector": f"kubernetes.io/service-name={service.get('name')}"})
         if not reply.ok or not isinstance(reply.body, dict):
-            raise Refused(f"GET {path}", reply)
+            raise Rejected(f"GET {path}", reply)
         if not any(map(_has_ready_endpoint, reply.body.get("items") or ())):
             self._reached_at = None
             return False
@@ -163,7 +163,7 @@ class WebhookRules:
         if reply.status == 409:
             return True
         if not reply.ok:
-            raise Refused(f"PATCH {path}", reply)
+            raise Rejected(f"PATCH {path}", reply)
         self._tell("registration_in_effect", configuration=place, webhooks=len(applied))
         return waiting
 

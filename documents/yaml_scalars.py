@@ -1,7 +1,7 @@
 """Resolve one YAML scalar as kubectl does (sigs.k8s.io/yaml, goyaml.v2 ``resolve.go``).
 
 yes, no, on, off, y and n are booleans, 1e3 is a number, 010 is eight; dates and 12:30 stay text. NaN and
-infinity are refused.
+infinity are rejected.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def evaluate(request: Request, facts: Facts, read: Raw | None = None) -> Verdict
     entries = _standing(facts, about, enforced)
     would: tuple[Would, ...] = ()
     uncounted = 0
-    # No mutating webhook is called for an update: what would be refused of it is told where it is judged.
+    # No mutating webhook is called for an update: what would be denied of it is told where it is judged.
     if (request.operation == "UPDATE" or request.phase == "mutate") and len(enforced) < len(matched):
         would, uncounted = _would(facts, about, edits, violations, entries)
     return Verdict(
@@ -115,7 +115,7 @@ def _patch(
     violations: tuple[Violation, ...],
     entries: list[applied.Entry],
 ) -> tuple[dict[str, object], ...]:
-    """Return the patch; empty for a pod that is refused, or only updated."""
+    """Return the patch; empty for a pod that is denied, or only updated."""
     if violations or request.operation == "UPDATE":
         return ()
     came = pod.annotations.get(applied.APPLIED)
@@ -176,7 +176,7 @@ def judge(facts: Facts, about: Subject, policies: tuple[Compiled, ...]) -> Judge
 
 
 def _check(request: Request, made: Plan) -> Iterator[Violation | Remark]:
-    """Yield every violation that this actor may be refused for; the others, about its placement, become
+    """Yield every violation that this actor may be denied for; the others, about its placement, become
     remarks."""
     spared = messages.spared(made.actor.placement)
     for check in CHECKS:
@@ -202,7 +202,7 @@ def _would(
     that were not evaluated."""
     matched, pod = about.possible, about.pod
     softer = [c for c in matched if c.mode != "Enforce"]
-    done, refused = {_deed(e) for e in edits}, {v.key for v in violations}
+    done, denied = {_deed(e) for e in edits}, {v.key for v in violations}
     most = _most_audited(pod, len(matched) - len(softer)) if softer else 0
     out = []
     for compiled in softer[:most]:
@@ -215,7 +215,7 @@ def _would(
                 mode=compiled.mode,
                 edits=tuple(e for e, deed in zip(more_edits, deeds, strict=True) if deed not in done),
                 dropped=() if more_violations else tuple(e for e in edits if _place(e) not in places),
-                violations=tuple(v for v in more_violations if v.key not in refused),
+                violations=tuple(v for v in more_violations if v.key not in denied),
                 remarks=tuple(r for r in remarks if compiled.policy.id in r.policies),
                 patch=_patch(about.request, facts, pod, more_edits, more_violations, entries),
             )

@@ -24,14 +24,14 @@ class Outcome:
     def would(self, policy: Policy, mode: Mode, now: Outcome) -> Would:
         """Return what a policy in Audit or Warn would add, where this comes of the policies in force and of it. ``now``: what comes
         of those in force."""
-        done, refused = {_deed(edit) for edit in now.edits}, {violation.key for violation in now.violations}
+        done, denied = {_deed(edit) for edit in now.edits}, {violation.key for violation in now.violations}
         places = {edit.path for edit in self.edits}
         return Would(
             policy=policy.id,
             mode=mode,
             edits=() if self.violations else tuple(edit for edit in self.edits if _deed(edit) not in done),
             dropped=() if self.violations else tuple(edit for edit in now.edits if edit.path not in places),
-            violations=tuple(violation for violation in self.violations if violation.key not in refused),
+            violations=tuple(violation for violation in self.violations if violation.key not in denied),
             remarks=tuple(remark for remark in self.remarks if policy.id in remark.policies),
             patch=() if self.violations else self.patch,
         )

@@ -60,7 +60,7 @@ FIRST_READ = 200
 (design section 1, law 9)."""
 MOST_FOUND = 50
 """The most violations of one pod that are reported: an answer holds twenty, and a pod can be made that
-each of a hundred policies forbids hundreds of times. It is refused all the same."""
+each of a hundred policies forbids hundreds of times. It is denied all the same."""
 MOST_AUDITED = 16
 """Audit and Warn policies evaluated per pod: each costs a whole evaluation; the rest are only counted
 (design section 2)."""
@@ -71,7 +71,7 @@ a GPU and a term of six."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """Why a pod is refused, as data: the sentence is made from the code's row in ``policies.messages``
+    """Why a pod is denied, as data: the sentence is made from the code's row in ``policies.messages``
     when it is shown."""
 
     code: str
@@ -138,7 +138,7 @@ class Violation:
 
 @dataclass(frozen=True, kw_only=True)
 class Remark:
-    """A message that does not refuse, as data: a default that was clipped or skipped, an unknown value, a
+    """A message that does not deny, as data: a default that was clipped or skipped, an unknown value, a
     cap."""
 
     code: str
@@ -193,7 +193,7 @@ NOTHING = Holding()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The answer to one request. ``edits`` come only from policies in Enforce; any violation refuses."""
+    """The answer to one request. ``edits`` come only from policies in Enforce; any violation denies."""
 
     edits: tuple[Edit, ...] = ()
     violations: tuple[Violation, ...] = ()
@@ -208,7 +208,7 @@ class Verdict:
     patch: tuple[dict[str, Any], ...] = field(default=())
     """RFC 6902 operations for ``edits`` and the ``berth.dev/applied`` annotation, ready for the answer."""
     missing: tuple[tuple[str, str], ...] = ()
-    """The (kind, name) of resource claims that do not exist, if the pod is refused because what it asks
+    """The (kind, name) of resource claims that do not exist, if the pod is denied because what it asks
     for cannot be counted."""
     holding: Holding = NOTHING
     """What a created pod holds that /validate admits, the last word on it; ``NOTHING`` in all other verdicts."""

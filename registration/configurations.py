@@ -6,7 +6,7 @@ verifies it.
 
 No call has side effects, so dry runs are judged too. The rules match all versions of a kind (matchPolicy
 Equivalent). Of subresources only ``resize`` is matched: status, binding, eviction never wait for Berth. The
-conditions let through only objects that Berth may refuse, change or warn about: everything else, Berth's own
+conditions let through only objects that Berth may deny, change or warn about: everything else, Berth's own
 pods included, starts while Berth is down.
 """
 
@@ -32,7 +32,7 @@ as queues and sidecar injectors have changed it. reinvocationPolicy IfNeeded cal
 pod afterwards.
 """
 DOMAIN = "berth.dev"
-"""The end of each webhook's name, which must be qualified; it precedes every refusal and is the prefix of
+"""The end of each webhook's name, which must be qualified; it precedes every denial and is the prefix of
 audit annotations."""
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """The label that every namespace has and nobody can change."""

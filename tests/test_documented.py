@@ -48,7 +48,7 @@ def test_every_code_has_a_section_and_every_section_a_code() -> None:
 
 
 def _as_shown(code: str) -> tuple[bool, str]:
-    """Refusals, then warnings."""
+    """Denials, then warnings."""
     return not code.startswith("BERTH-1"), code
 
 

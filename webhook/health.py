@@ -100,16 +100,16 @@ def checks(condition: Condition, now: float) -> Iterator[Check]:
 
 
 def _certificate(condition: Condition, now: float) -> Check:
-    expires, refused_at, ahead = condition.certificate_expires, condition.certificate_refused_at, condition.verifiers_ahead()
+    expires, rejected_at, ahead = condition.certificate_expires, condition.certificate_rejected_at, condition.verifiers_ahead()
     valid = now + ahead < expires
     text = f"{'valid until' if valid else 'expired on'} {datetime.fromtimestamp(expires, UTC):%Y-%m-%d %H:%M:%S}Z"
     if ahead:
         text += f" by the API server's clock, which is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this node's"
-    if refused_at:
-        text += f"; what is on disk was refused {now - refused_at:.0f} s ago (log: event=certificate_refused)"
+    if rejected_at:
+        text += f"; what is on disk was denied {now - rejected_at:.0f} s ago (log: event=certificate_rejected)"
     if waiting := condition.certificate_waiting():
         return Check(name="certificate", ready=False, text=waiting)
-    return Check(name="certificate", ready=valid, text=text, is_well=not refused_at)
+    return Check(name="certificate", ready=valid, text=text, is_well=not rejected_at)
 
 
 def _policies(condition: Condition, now: float) -> Check:
@@ -118,9 +118,9 @@ def _policies(condition: Condition, now: float) -> Check:
         return Check(name="policies", ready=False, text="not loaded yet; calls get 503 with Retry-After")
     number = len(snapshot.policies)
     text = f"{number} in force, {snapshot.max_mode} at most, loaded {now - condition.loaded_at:.0f} s ago"
-    if condition.refused_at:
-        text += f"; a change {now - condition.refused_at:.0f} s ago was refused: the last good set acts (log: event=policies_refused)"
-    return Check(name="policies", ready=True, text=text, is_well=not condition.refused_at)
+    if condition.rejected_at:
+        text += f"; a change {now - condition.rejected_at:.0f} s ago was denied: the last good set acts (log: event=policies_rejected)"
+    return Check(name="policies", ready=True, text=text, is_well=not condition.rejected_at)
 
 
 def _cluster(condition: Condition) -> Iterator[Check]:
@@ -161,7 +161,7 @@ def known(condition: Condition) -> dict[str, Any]:
         "migStrategy": snapshot.mig_strategy if snapshot else None,
         "policies": {c.policy.id: {"mode": c.mode, **_stored(condition, c)} for c in snapshot.policies} if snapshot else {},
         "overlooked": list(condition.registered.overlooked),
-        "refused": {id_of(key): list(one.understood.errors) for key, one in condition.entries.items() if one.understood.errors},
+        "denied": {id_of(key): list(one.understood.errors) for key, one in condition.entries.items() if one.understood.errors},
         "kinds": {one.kind: {"objects": one.objects, "digest": one.digest(), **one.counts} for one in condition.watching()},
     }
 

@@ -95,7 +95,7 @@ def all_registered(cluster: Cluster, setting: Setting) -> list[Candidate]:
         if candidate.name != NONE:
             cluster.wait_for(lambda one=candidate: _edited(cluster, one, pod), f"{candidate.name} to be called")  # type: ignore[misc]
         if candidate.name == NATIVES:
-            cluster.wait_for(lambda one=candidate: _judged(cluster, one, pod), f"{candidate.name} to refuse")  # type: ignore[misc]
+            cluster.wait_for(lambda one=candidate: _judged(cluster, one, pod), f"{candidate.name} to deny")  # type: ignore[misc]
     for load in ("job", "unlike"):
         _compare(cluster, chosen, written(load, setting.folder))
     return chosen
@@ -170,7 +170,7 @@ def _apply(cluster: Cluster, *values: Raw) -> None:
     for value in values:
         reply = cluster.api.apply(value)
         if not reply.ok:
-            raise BenchError(f"{value['kind']} {value['metadata']['name']} was refused: {reply.message}")
+            raise BenchError(f"{value['kind']} {value['metadata']['name']} was denied: {reply.message}")
 
 
 def _edited(cluster: Cluster, candidate: Candidate, pod: Raw) -> bool:

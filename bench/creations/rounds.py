@@ -52,7 +52,7 @@ class Bench:
     creations: Creations
 
     def in_turn(self, cell: Cell, pods: Path, *, uncounted: int = 0) -> Rounds:
-        """Every candidate in every round; the first ``uncounted`` rounds only warm up. Raises BenchError where a pod is refused."""
+        """Every candidate in every round; the first ``uncounted`` rounds only warm up. Raises BenchError where a pod is denied."""
         rounds: Rounds = {candidate.name: [] for candidate in self.candidates}
         for number in range(cell.rounds + uncounted):
             for candidate in self.candidates:

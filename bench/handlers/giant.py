@@ -19,7 +19,7 @@ def run(setting: Setting) -> Iterator[str]:
     yield ""
     rows = []
     with all_serving(setting.programs(), setting.cores, setting.folder) as servers:
-        takers, refused = _takers(servers, setting)
+        takers, denied = _takers(servers, setting)
         same_edits.compare(takers, "giant", setting.bodies("giant"))
         for connections in (1, 4):
             runs = setting.in_turn(takers, "giant", connections, rounds=min(3, setting.scale.rounds), times=2)
@@ -32,17 +32,17 @@ def run(setting: Setting) -> Iterator[str]:
                 rows.append((f"{connections}" if name == BERTH else "", name, *figures, times))
         peaks = ", ".join(f"{server.name} {machine.peak(server.process.pid):.0f} MB" for server in takers)
     yield from results_page.table(("connections", "who", "reviews/s", "p50 ms", "longest ms", "CPU ms", "Berth's rate to its"), rows)
-    yield from ("", f"Most memory that was ever resident: {peaks}.", *refused)
+    yield from ("", f"Most memory that was ever resident: {peaks}.", *denied)
 
 
 def _takers(servers: Sequence[Server], setting: Setting) -> tuple[list[Server], list[str]]:
     """Those that answer it, and a sentence on each of the others."""
-    takers, refused = [], []
+    takers, denied = [], []
     for server in servers:
         try:
             server.post(setting.bodies("giant").read_bytes().rstrip())
         except BenchError as error:
-            refused.append(f"Not measured, because it refuses such a pod: {error}")
+            denied.append(f"Not measured, because it denies such a pod: {error}")
         else:
             takers.append(server)
-    return takers, refused
+    return takers, denied

@@ -44,10 +44,10 @@ def _compared(servers: Sequence[Server], body: bytes, what: str) -> bool:
 
 def patched(body: bytes, answer: bytes) -> Any:
     """The pod of a review as the answer changes it, in a form in which only what differs differs: without the text of Berth's
-    own annotation, and without the nulls and empty maps that typed structs add. Raises BenchError where it was refused."""
+    own annotation, and without the nulls and empty maps that typed structs add. Raises BenchError where it was denied."""
     response = orjson.loads(answer)["response"]
     if not response["allowed"]:
-        raise BenchError(f"a pod of the load was refused: {response['status']['message']}")
+        raise BenchError(f"a pod of the load was denied: {response['status']['message']}")
     pod = orjson.loads(body)["request"]["object"]
     if "patch" in response:
         pod = jsonpatch.apply_patch(pod, orjson.loads(base64.b64decode(response["patch"])))

@@ -64,7 +64,7 @@ def measured(setting: Setting, server: Server, policies: Path) -> Held:
 
 
 class Watch:
-    """One kept connection that asks for a pod which the changing policy allows or refuses."""
+    """One kept connection that asks for a pod which the changing policy allows or denies."""
 
     def __init__(self, server: Server) -> None:
         context = ssl.create_default_context(cafile=str(server.ca))

@@ -31,7 +31,7 @@ class _Held(NamedTuple):
 def run(setting: Setting) -> Iterator[str]:
     """Lines of the section."""
     yield f"In process, every platform in force, {hostile.AUDITED} policies of the cluster in Audit, {MOST_OWN} of a namespace's own in"
-    yield "Enforce, which refuse every pod, or write what they can. Processor time of a first decision, body to answer; least of several."
+    yield "Enforce, which deny every pod, or write what they can. Processor time of a first decision, body to answer; least of several."
     yield "Of each kind as many parts as the bounds let through."
     yield ""
     found = [held for strict in (True, False) for held in _under(setting, strict=strict)]
@@ -49,7 +49,7 @@ EVERYDAY = "an everyday pod"
 
 def _under(setting: Setting, *, strict: bool) -> Iterator[_Held]:
     snapshot, metrics = library(hostile.policies(setting.folder, strict=strict), platforms=()), Metrics("bench")
-    policies = "refusing" if strict else "writing"
+    policies = "denying" if strict else "writing"
     for name, path, body in ((EVERYDAY, "mutate", hostile.everyday()), *hostile.reviews()):
         times = [_once(path, body, snapshot, metrics) for _ in range(1 if setting.scale.quick else 7)]
         yield _Held(min(times) * 1000, name, path, policies, len(body))

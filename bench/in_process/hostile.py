@@ -41,7 +41,7 @@ Spec = dict[str, Any]
 
 def policies(folder: Path, *, strict: bool) -> Path:
     """A file of sixteen policies of the cluster in Audit, and as many in Enforce as act of one namespace's own. ``strict``: the first
-    of these admits nothing that a pod may ask for, so that every pod is refused; otherwise each writes what it can. Both list as many
+    of these admits nothing that a pod may ask for, so that every pod is denied; otherwise each writes what it can. Both list as many
     tolerations as act (``snapshot.MOST_OWN_TOLERATIONS``)."""
     file = folder / f"{'strict' if strict else 'writing'}.yaml"
     file.write_text(yaml.dump_all(_policies(strict), Dumper=yaml.CSafeDumper))
@@ -243,12 +243,12 @@ _MENDED = {
     "escapes": (rb'"\u0041",', b""),
     "bytes": (b'"\xff",', b""),
 }
-"""What orjson refuses, many times over: as it opens and as it ends."""
+"""What orjson denies, many times over: as it opens and as it ends."""
 _PARSED = {"maps": b"{},", "lists": b"[],", "maps of one": b'{"a":1},', "short texts": b'"\\u00e9",', "numbers": b"1.1,"}
 
 
 def _texts() -> Iterator[tuple[str, bytes]]:
-    """Bodies that are dear to read: what orjson refuses, and what it takes, as large as each is read."""
+    """Bodies that are dear to read: what orjson denies, and what it takes, as large as each is read."""
     around = body({"containers": [_GPU]}, {"managedFields": "HERE"})
     before, _, behind = around.partition(b'"HERE"')
     for name, (part, end) in _MENDED.items():

@@ -79,7 +79,7 @@ def _read(out: str) -> Arrivals:
     result = json.loads(out)
     return Arrivals(
         calls=result["calls"],
-        shed=result["refused"],
+        shed=result["denied"],
         rate=result["rate"],
         percentiles=tuple((share, latency) for share, latency in result["percentiles"]),
         begin=result["begin"],

@@ -29,7 +29,7 @@ end
 function done(summary, latency, requests)
   local errors = summary.errors
   io.write(string.format(
-    '\n{"requests":%d,"us":%d,"p50":%d,"p90":%d,"p99":%d,"most":%d,"refused":%d,"broken":%d}\n',
+    '\n{"requests":%d,"us":%d,"p50":%d,"p90":%d,"p99":%d,"most":%d,"denied":%d,"broken":%d}\n',
     summary.requests, summary.duration, latency:percentile(50), latency:percentile(90), latency:percentile(99), latency.max,
     errors.status, errors.connect + errors.read + errors.write + errors.timeout))
 end

@@ -77,7 +77,7 @@ class Wrk:
         elapsed = result["us"] / 1e6
         return Load(
             calls=result["requests"],
-            turned_away=result["refused"],
+            turned_away=result["denied"],
             rate=result["requests"] / elapsed,
             p50=result["p50"],
             p90=result["p90"],

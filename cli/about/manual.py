@@ -10,12 +10,12 @@ from cli.about.tree import Command, Option, Place
 
 _ABOUT = (
     "Berth is an admission server for Kubernetes that applies typed GPU policies to pods before the scheduler sees them: it adds "
-    "tolerations, node affinity, MIG slices and time for the last checkpoint, and refuses pods that no allowed node can run. This "
+    "tolerations, node affinity, MIG slices and time for the last checkpoint, and denies pods that no allowed node can run. This "
     "command runs it, and tries, explains, audits and tests policies, with a cluster or without one. As a plugin it is kubectl berth."
 )
 _EXITS = (
     ("0", "Done; of try: all is admitted; of test: all cases pass; of replay: nothing is decided otherwise."),
-    ("1", "Something is refused, fails, is decided otherwise, or is wrong with certificates."),
+    ("1", "Something is denied, fails, is decided otherwise, or is wrong with certificates."),
     ("2", "The input is wrong; each line on standard error says what, where, and what to type instead."),
     ("130", "Interrupted by Ctrl-C."),
 )

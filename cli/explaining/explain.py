@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cli.explaining import fixes, queued, refused
+from cli.explaining import denied, fixes, queued
+from cli.explaining.denied import Admission
 from cli.explaining.explanation import Explanation, Remedy, State, Where
-from cli.explaining.refused import Admission
 from cli.explaining.told import told
 from cli.given.asked_cluster import Asked
 from cli.given.manifests import Manifest, Subject
@@ -82,19 +82,19 @@ class Explainer:
         return self._remedied(placed, None, as_written(pod, as_stored, facts), facts)
 
     def of_manifest(self, title: str, manifest: Manifest, unread: Sequence[str]) -> Explanation:
-        """Return the explanation of an object of a file, by the pod of the template that decides (``refused.decisive``)."""
+        """Return the explanation of an object of a file, by the pod of the template that decides (``denied.decisive``)."""
         facts = self._snapshot.facts_for(manifest.namespace)
-        subject = refused.decisive(manifest, facts, self._fleet)
+        subject = denied.decisive(manifest, facts, self._fleet)
         base = Explanation(title=title, namespace=manifest.namespace, state="proposed", file=manifest.document.file, unread=tuple(unread))
         return self._of_subject(base, manifest, subject, facts)
 
     def _of_subject(self, base: Explanation, manifest: Manifest, subject: Subject, facts: Facts) -> Explanation:
         judged = admission_preview.judge(subject.review.request("mutate"), facts, apply_patch)
         if judged.violations:
-            base = replace(base, state="refused", refusals=judged.violations, policies=judged.mutate.matched)
+            base = replace(base, state="denied", denials=judged.violations, policies=judged.mutate.matched)
             return self._admissible(base, manifest)
         base = replace(base, policies=judged.mutate.matched, would=judged.mutate.would)
-        if base.state == "refused":
+        if base.state == "denied":
             return base
         admitted = apply_patch(subject.review.pod, judged.mutate.patch)
         return self._remedied(self._placed(base, wants(admitted)), manifest, subject, facts)
@@ -130,15 +130,15 @@ class Explainer:
 
     def _admissible(self, base: Explanation, manifest: Manifest) -> Explanation:
         """Search the smallest change of a manifest by which policies admit its pods."""
-        every = refused.mended(manifest, self._searched.facts_for(base.namespace), self._fleet, self._tries)
-        refusals = {violation.key: violation for one in every for violation in one.refusals}
-        base = replace(base, refusals=tuple(refusals.values()) or base.refusals)
+        every = denied.mended(manifest, self._searched.facts_for(base.namespace), self._fleet, self._tries)
+        denials = {violation.key: violation for one in every for violation in one.denials}
+        base = replace(base, denials=tuple(denials.values()) or base.denials)
         if not every or any(one.found.mend is None for one in every):
             return replace(base, remedy=Remedy(found=Found(mend=None)))
         first, *others = every
         beside = tuple((one.subject.template, one.found.mend) for one in others if one.found.mend is not None)
         base = replace(base, remedy=Remedy(found=first.found, beside=beside))
-        return self._with(base, refused.value(manifest, every), first.then)
+        return self._with(base, denied.value(manifest, every), first.then)
 
     def _with(self, base: Explanation, value: dict[str, Any], then: Mapping[str, Any]) -> Explanation:
         """Return the explanation with the object that has the change, and with what takes its pod ``then``."""
@@ -175,7 +175,7 @@ def _waits(pod: Raw) -> bool:
 def _state(pod: Raw | None, asked: Asked) -> State:
     if pod is not None:
         return "pending" if _waits(pod) else "admitted"
-    return "refused" if any(one.get("reason") == "FailedCreate" for one in asked.events) else "waiting"
+    return "denied" if any(one.get("reason") == "FailedCreate" for one in asked.events) else "waiting"
 
 
 def _of_pod(pod: Raw) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def _subject(made_of: Manifest | None, pod: Raw | None, facts: Facts, fleet: Fle
     if made_of is None or not made_of.subjects:
         return None
     if pod is None:
-        return refused.decisive(made_of, facts, fleet)
+        return denied.decisive(made_of, facts, fleet)
     names = [one.get("name") for one in maps_in(map_at(pod or {}, "spec").get("containers"))]
     alike = (one for one in made_of.subjects if [c.get("name") for c in maps_in(map_at(one.review.pod, "spec").get("containers"))] == names)
     return next(alike, made_of.subjects[0])

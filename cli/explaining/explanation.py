@@ -13,9 +13,9 @@ from policies.scheduling.blockers import Blocker
 from policies.scheduling.fleet import Outlook
 from policies.verdict import Edit, Path, Violation, Would
 
-State = Literal["pending", "refused", "admitted", "waiting", "proposed"]
-"""``pending``: a pod without a node. ``refused``: its pods are not created. ``admitted``: a pod on a node, or done.
-``waiting``: a workload without pods that nobody refused: suspended, or queued. ``proposed``: of a file."""
+State = Literal["pending", "denied", "admitted", "waiting", "proposed"]
+"""``pending``: a pod without a node. ``denied``: its pods are not created. ``admitted``: a pod on a node, or done.
+``waiting``: a workload without pods that nobody denied: suspended, or queued. ``proposed``: of a file."""
 
 
 class Told(NamedTuple):
@@ -72,7 +72,7 @@ class Remedy:
 
     @property
     def admits(self) -> bool:
-        """True if policies refuse the pod without the change, and admit it with it."""
+        """True if policies deny the pod without the change, and admit it with it."""
         return self.found.admits
 
     @property
@@ -116,7 +116,7 @@ class Explanation:
     """Of all places; None if places are not known."""
     unjudged: tuple[str, ...] = ()
     remedy: Remedy | None = None
-    refusals: tuple[Violation, ...] = ()
+    denials: tuple[Violation, ...] = ()
     policies: tuple[str, ...] = ()
     """Those that apply to the pod."""
     wrote: tuple[Entry, ...] = ()
@@ -127,7 +127,7 @@ class Explanation:
     missing: tuple[Edit, ...] = ()
     """What policies in Enforce would write, and the pod lacks."""
     outgrown: tuple[Violation, ...] = ()
-    """Why policies in Enforce would refuse it today."""
+    """Why policies in Enforce would deny it today."""
     file: str = ""
     """The file that it is of; "" for an object of the cluster."""
     unread: Sequence[str] = ()

@@ -21,7 +21,7 @@ UNJUDGED = {
 }
 THEN = {
     "later": "It waits then until a place is free: every one that can run it is taken now.",
-    "never": "Nothing in the cluster can ever run it then, as it is: this change is about what policies refuse alone.",
+    "never": "Nothing in the cluster can ever run it then, as it is: this change is about what policies deny alone.",
     "unknown": "Whether something in the cluster can run it then is not known.",
 }
 """What becomes of a pod that policies admit with a change."""

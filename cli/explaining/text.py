@@ -19,7 +19,7 @@ MOST_PLACES = 6
 MOST_NAMES = 3
 MOST_REASONS = 4
 MOST_EDITS = 8
-_STYLES: Mapping[str, Style] = {"refused": "bad", "pending": "unsure", "admitted": "good", "waiting": "unsure"}
+_STYLES: Mapping[str, Style] = {"denied": "bad", "pending": "unsure", "admitted": "good", "waiting": "unsure"}
 WIDEST = 400
 """Characters of what somebody else tells: the scheduler's sentence about ten reasons."""
 
@@ -28,8 +28,8 @@ def text(found: Explanation, now: datetime, screen: Screen = PLAIN) -> str:
     """Return what is shown."""
     lines: list[str | Styled] = [*head(found, now), *(queued.lines(found.queue) if found.queue else ()), *_words(found.told, now)]
     match found.state:
-        case "refused":
-            lines += _refused(found)
+        case "denied":
+            lines += _denied(found)
         case "admitted":
             lines += _admitted(found)
         case _:
@@ -59,13 +59,13 @@ def state(found: Explanation, now: datetime) -> str:
         case "pending":
             held = f", held by {listed(found.gates)}" if found.gates else ""
             is_ = f"Pending, created {since(found.since, now)}{held}"
-        case "refused":
-            is_ = "its pods are refused"
+        case "denied":
+            is_ = "its pods are denied"
         case "admitted":
             phase = f", {next(iter(found.phases))}" if len(found.phases) == 1 else ""
             is_ = f"on node {found.node}{phase}" if found.node else f"has ended{phase}"
         case "waiting":
-            is_ = "is suspended, and makes no pods until it is resumed" if found.suspended else "has no pods, and none was refused"
+            is_ = "is suspended, and makes no pods until it is resumed" if found.suspended else "has no pods, and none was denied"
         case _:
             is_ = "not created"
     return f"{found.title} in namespace {found.namespace}: {is_}{about}{pods}."
@@ -123,7 +123,7 @@ def _verdict(found: Explanation) -> Iterator[str | Styled]:
     elif remedy.edits:
         yield from _remedy(found, remedy)
     for violation in remedy.found.forbidden[:2]:
-        yield f"A smaller change is refused by {listed(violation.policies)}: {violation}"
+        yield f"A smaller change is denied by {listed(violation.policies)}: {violation}"
 
 
 def _remedy(found: Explanation, remedy: Remedy) -> Iterator[str]:
@@ -156,14 +156,14 @@ def comes_to(remedy: Remedy) -> Iterator[str]:
         yield f"Karpenter may then buy {name}{price}{others}, by NodePool {pool}."
 
 
-def _refused(found: Explanation) -> Iterator[str]:
+def _denied(found: Explanation) -> Iterator[str]:
     yield ""
-    if not found.refusals:
-        yield "No policy of Berth that is known here refuses its pods; the words above are those of whoever did."
+    if not found.denials:
+        yield "No policy of Berth that is known here denies its pods; the words above are those of whoever did."
         return
-    yield "Refused by:"
-    for one in found.refusals:
-        yield from _refusal(one)
+    yield "Denied by:"
+    for one in found.denials:
+        yield from _denial(one)
     yield ""
     if found.remedy is not None and found.remedy.edits:
         yield from _remedy(found, found.remedy)
@@ -171,7 +171,7 @@ def _refused(found: Explanation) -> Iterator[str]:
     yield f"Try a mended manifest before it is applied: {stderr.name()} why -f FILE"
 
 
-def _refusal(one: Violation) -> Iterator[str]:
+def _denial(one: Violation) -> Iterator[str]:
     yield f"  {listed(one.policies) or 'Berth'}{_fields(one)}"
     yield f"    {one.code}: {one.fact_at(dotted)}"
     yield f"    fix: {one.fix_at(dotted)}"
@@ -198,14 +198,14 @@ def _admitted(found: Explanation) -> Iterator[str]:
         fields = listed(dict.fromkeys(field(edit) for edit in found.missing))
         yield f"It lacks what policies in Enforce write ({fields}): it came while Berth was away, or under other policies."
     for violation in found.outgrown:
-        yield f"It would be refused today: {violation}"
+        yield f"It would be denied today: {violation}"
     yield from _would(found)
 
 
 def _would(found: Explanation) -> Iterator[str]:
     for one in found.would:
         if one.violations:
-            yield f"{one.policy} ({one.mode}) would refuse it, were it in Enforce: {one.violations[0]}"
+            yield f"{one.policy} ({one.mode}) would deny it, were it in Enforce: {one.violations[0]}"
         elif one.edits or one.dropped:
             fields = listed(dict.fromkeys(field(edit) for edit in (*one.edits, *one.dropped)))
             yield f"{one.policy} ({one.mode}) would change {fields}, were it in Enforce."

@@ -35,7 +35,7 @@ def value(found: Explanation) -> dict[str, Any]:
         "places": [_where(one) for one in found.where],
         "notJudged": list(found.unjudged),
         "remedy": None if found.remedy is None else _remedy(found.remedy),
-        "refusals": [_violation(one) for one in found.refusals],
+        "denials": [_violation(one) for one in found.denials],
         "policies": list(found.policies),
         "wrote": [{"by": one["by"], "rule": one["rule"], "path": one["path"]} for one in found.wrote],
         "editsNotRecorded": found.summary,
@@ -44,12 +44,12 @@ def value(found: Explanation) -> dict[str, Any]:
                 "policy": one.policy,
                 "mode": one.mode,
                 "patch": list(one.patch),
-                "refusals": [_violation(violation) for violation in one.violations],
+                "denials": [_violation(violation) for violation in one.violations],
             }
             for one in found.would
         ],
         "lacks": sentences.patch(found.missing),
-        "refusedToday": [_violation(one) for one in found.outgrown],
+        "deniedToday": [_violation(one) for one in found.outgrown],
         "notKnown": list(found.unread),
     }
     return {key: one for key, one in every.items() if one not in (None, "", [], {}, 0, False)}
@@ -77,7 +77,7 @@ def _remedy(one: Remedy) -> dict[str, Any]:
         "patchOfOtherTemplates": sentences.patch(one.edits_beside),
         "runsOn": list(one.runs_on),
         "buys": {pool: [{"machine": name, "usdPerHour": usd} for name, usd in machines] for pool, machines in one.buys.items()},
-        "refusedByPolicies": [_violation(violation) for violation in one.found.forbidden],
+        "deniedByPolicies": [_violation(violation) for violation in one.found.forbidden],
     }
 
 

@@ -127,7 +127,7 @@ def made_of(asked: Asked, catalog: Catalog) -> Manifest | None:
 
 
 async def _target(near: Neighbours, type_: str, name: str, catalog: Catalog, kinds: Kinds | None = None) -> Raw:
-    refused = ""
+    denied = ""
     looked_for = [
         (version, one.resource)
         for one in kind_of(type_, catalog)
@@ -139,9 +139,9 @@ async def _target(near: Neighbours, type_: str, name: str, catalog: Catalog, kin
         if reply.ok and isinstance(reply.body, dict):
             return reply.body
         if reply.status != 404:
-            refused = f"you may not read {plural}" if reply.status == 403 else f"the API server answers {reply.status} {reply.message}"
-    if refused:
-        message = f'{refused} in namespace {near.namespace}; ask for the role "view" there, or name another namespace: -n NS'
+            denied = f"you may not read {plural}" if reply.status == 403 else f"the API server answers {reply.status} {reply.message}"
+    if denied:
+        message = f'{denied} in namespace {near.namespace}; ask for the role "view" there, or name another namespace: -n NS'
         raise InputError(file=f"{type_}/{name}", message=message)
     names = [one["metadata"]["name"] for version, plural in looked_for for one in await near.listed(version, plural)]
     advice = hint(name, names) or f"; kubectl get {type_} -n {near.namespace} lists them"
@@ -174,7 +174,7 @@ async def _pods_of(near: Neighbours, value: Raw) -> tuple[list[Raw], list[Raw]]:
         if above == uid or any(one["metadata"].get("uid") == uid for one in known[above]):
             found.append(pod)
             between.update({one["metadata"]["uid"]: one for one in known[above] if one["metadata"].get("uid") != uid})
-    if not found:  # refused pods were never there: what would have made them is
+    if not found:  # denied pods were never there: what would have made them is
         for version, plural in (("apps/v1", "replicasets"), ("batch/v1", "jobs")):
             between |= {
                 one["metadata"]["uid"]: one for one in await near.listed(version, plural) if (controller(one) or {}).get("uid") == uid

@@ -93,7 +93,7 @@ async def _namespace(client: Client, name: str) -> tuple[Key, Change]:
     if reply.status == 404:
         raise InputError(file="cluster", message=f'there is no namespace "{name}"{await _near(client, name)}')
     if not reply.ok:
-        raise _refused(reply, f"namespace {name}", f'its labels tell which policies act there: ask for the role "view" in {name}')
+        raise _denied(reply, f"namespace {name}", f'its labels tell which policies act there: ask for the role "view" in {name}')
     return ("Namespace", "", name), _WATCHED["Namespace"].trim(reply.body, "v1", "Namespace")
 
 
@@ -118,7 +118,7 @@ async def _objects(client: Client, watched: Watched, namespace: str) -> dict[Key
         raise InputError(file="cluster", message=sentence)
     if not reply.ok:
         advice = f'ask for the role "view" in {namespace}' if watched.namespaced else f'ask for the ClusterRole "{ROLE}"'
-        raise _refused(reply, watched.resource, advice)
+        raise _denied(reply, watched.resource, advice)
     objects = [watched.trim(item, watched.api_version(watched.versions[0]), watched.kind) for item in reply.body["items"] or ()]
     return {(watched.kind, _of(item, "namespace"), _of(item, "name")): item for item in objects}
 
@@ -127,7 +127,7 @@ def _of(item: Mapping[str, Any], key: str) -> str:
     return str(item["metadata"].get(key) or "")
 
 
-def _refused(reply: Reply, what: str, advice: str) -> InputError:
+def _denied(reply: Reply, what: str, advice: str) -> InputError:
     if reply.status == 403:
         return InputError(file="cluster", message=f"you may not read {what}; {advice}")
     return InputError(file="cluster", message=f"{what}: the API server answers {reply.status} {reply.message}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cluster.client.access import Access
-from cluster.client.api_client import AccessError, Client, Refused, Unreachable
+from cluster.client.api_client import AccessError, Client, Rejected, Unreachable
 from cluster.client.errors import Garbled
 from cluster.watch.kinds import KINDS, Watched
 from cluster.watch.listing import Listing
@@ -49,13 +49,13 @@ async def _read(access: Access, catalog: Catalog) -> Found:
     try:
         try:
             namespaces = await _objects(client, _WATCHED["Namespace"])
-        except Refused as error:
+        except Rejected as error:
             raise InputError(file="cluster", message=f"namespaces can't be listed ({error}); ask for the right to list them") from None
         objects, unread = [], []
         for kind in ("Node", "DeviceClass"):
             try:
                 objects += await _objects(client, _WATCHED[kind])
-            except Refused as error:
+            except Rejected as error:
                 if error.reply.status != 404:
                     unread.append(f"{_WATCHED[kind].resource} can't be listed, so names on them are not known: {error}")
     finally:

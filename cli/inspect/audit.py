@@ -53,8 +53,8 @@ def add_parser(subcommands: Any) -> None:
     parser: argparse.ArgumentParser = subcommands.add_parser(
         "audit",
         help="what policies say of the GPU pods that exist",
-        description="Judge the GPU pods of a cluster: what each policy in Audit or Warn would change or refuse, which pods are not as "
-        "policies in Enforce make them, and which would be refused today. With --policies those of files, else the cluster's own. "
+        description="Judge the GPU pods of a cluster: what each policy in Audit or Warn would change or deny, which pods are not as "
+        "policies in Enforce make them, and which would be denied today. With --policies those of files, else the cluster's own. "
         "Exit code 0: answered, 2: bad input.",
         examples=(
             ("What the cluster's policies in Audit and Warn would do to the pods that run", "%(prog)s"),

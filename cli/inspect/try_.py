@@ -1,7 +1,7 @@
 """`berth try`: judges manifests by the policies, without a cluster.
 
 Standard output has the manifests (a diff, YAML, JSON) or the AdmissionReview answers; standard error has one
-line per object, with violations and warnings for its author. Exit code 0: all admitted; 1: something refused;
+line per object, with violations and warnings for its author. Exit code 0: all admitted; 1: something denied;
 2: bad input (everything that could be read is still judged).
 """
 
@@ -24,7 +24,7 @@ from cli.terminal.stdout import OutputError
 from policies.document import Document, InputError, objects
 from policies.state.snapshot import Snapshot
 
-ADMITTED, REFUSED, BAD_INPUT = 0, 1, 2
+ADMITTED, DENIED, BAD_INPUT = 0, 1, 2
 
 
 def add_parser(subcommands: Any) -> None:
@@ -33,7 +33,7 @@ def add_parser(subcommands: Any) -> None:
         "try",
         help="show what the policies make of manifests",
         description="Judge manifests as the admission server would, and show its edits. "
-        "Exit code 0: all admitted, 1: something refused, 2: bad input.",
+        "Exit code 0: all admitted, 1: something denied, 2: bad input.",
         examples=(
             ("What is added to a manifest, as a diff", "%(prog)s -o diff train.yaml"),
             (
@@ -139,7 +139,7 @@ class Trial:
         namespace, catalog = self.inputs.namespace, self.snapshot.catalog
         manifest = read(item, catalog, namespace, as_served=self.as_served, around=self.inputs.around)
         outcome = judge(manifest, self.snapshot)
-        self.code = max(self.code, REFUSED if outcome.refused else ADMITTED)
+        self.code = max(self.code, DENIED if outcome.denied else ADMITTED)
         self.err.write("".join(f"{line}\n" for line in report.lines(outcome, screen.errors())))
         self.platform.update(dict.fromkeys(report.of_platform(outcome)))
         return outcome

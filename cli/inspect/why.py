@@ -1,5 +1,5 @@
 """`berth why`: why a pod or workload does not run, by place, in whose words, and the smallest change that mends it; why its
-pods are refused; or what policies made of it. Nothing is written to a cluster.
+pods are denied; or what policies made of it. Nothing is written to a cluster.
 
 Exit code 0: answered; 2: bad input, with advice what to type.
 """
@@ -39,7 +39,7 @@ def add_parser(subcommands: Any) -> None:
         "why",
         help="why a pod or workload does not run, and what mends it",
         description="Explain one pod or workload: what keeps it off each kind of place, what scheduler, Karpenter and Kueue say, and the "
-        "smallest change that mends it; which policy refuses its pods; or what policies wrote into it. Read-only. "
+        "smallest change that mends it; which policy denies its pods; or what policies wrote into it. Read-only. "
         "Exit code 0: answered, 2: bad input.",
         examples=(
             ("Why a pod waits", "%(prog)s pod/train-0 -n research"),

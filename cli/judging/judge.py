@@ -30,7 +30,7 @@ class Judged(Judgement):
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """The edits to apply: none if the pod is refused, or the review is an UPDATE."""
+        """The edits to apply: none if the pod is denied, or the review is an UPDATE."""
         return () if self.violations or self.subject.review.operation != "CREATE" else self.mutate.edits
 
     @property
@@ -64,28 +64,28 @@ class Outcome:
     """The object as admitted; the same object as ``manifest.value`` if nothing changed."""
 
     @property
-    def refused(self) -> bool:
+    def denied(self) -> bool:
         others = (verdict.violations for verdict in (self.claim, self.queue) if verdict is not None)
         return any(pod.violations for pod in self.pods) or any(others)
 
     @property
     def edits(self) -> int:
         own = len(self.queue.edits) if self.queue is not None else 0
-        return 0 if self.refused else own + sum(len(pod.edits) for pod in self.pods) + len(self.claim_edits)
+        return 0 if self.denied else own + sum(len(pod.edits) for pod in self.pods) + len(self.claim_edits)
 
     @property
     def claim_edits(self) -> tuple[Edit, ...]:
-        """The edits of a claim or template: none if it is refused."""
+        """The edits of a claim or template: none if it is denied."""
         return () if self.claim is None or self.claim.violations else self.claim.edits
 
 
 def judge(manifest: Manifest, snapshot: Snapshot) -> Outcome:
-    """Judge every pod of ``manifest``. If one pod is refused, ``after`` is the unchanged object."""
+    """Judge every pod of ``manifest``. If one pod is denied, ``after`` is the unchanged object."""
     facts = snapshot.facts_for(manifest.namespace)
     queue = of_workload(manifest, snapshot)
     pods = tuple(judge_pod(subject, facts) for subject in labelled(manifest, queue, snapshot))
     queue = with_ignored(manifest, queue, snapshot) if any(pod.judged for pod in pods) else queue
-    refused = any(pod.violations for pod in pods) or bool(queue and queue.violations)
+    denied = any(pod.violations for pod in pods) or bool(queue and queue.violations)
     edited, own = any(pod.edits for pod in pods), queue.edits if queue is not None else ()
     found = () if manifest.fact else held(manifest.value, snapshot)
     claim = None if manifest.claim is None else judging.judge(manifest.claim, facts)
@@ -96,7 +96,7 @@ def judge(manifest: Manifest, snapshot: Snapshot) -> Outcome:
         held=found,
         unjudged=tuple(one for one in found if not any(_reads(subject, one.path) for subject in manifest.subjects)),
         queue=queue,
-        after=_edited(_with(manifest.value, own), pods) if (edited or own) and not refused else _with_selectors(manifest.value, claim),
+        after=_edited(_with(manifest.value, own), pods) if (edited or own) and not denied else _with_selectors(manifest.value, claim),
     )
 
 

@@ -33,13 +33,13 @@ def table(answer: Effective, wrong: Sequence[Entry], screen: Screen = PLAIN) -> 
     parts = [("where", _where(answer, width)), ("in force", _in_force(answer, width))]
     parts += [(name, list(_rows([r for r in answer.look.rows if r.section == name], width))) for name in SECTIONS]
     parts += [
-        ("such a pod would be refused", list(_notes(map(str, answer.look.refused), width, "  "))),
+        ("such a pod would be denied", list(_notes(map(str, answer.look.denied), width, "  "))),
         ("also said", list(_notes(answer.look.remarks, width, "  "))),
         ("for some pods", list(_layers(answer.some, answer, width))),
         ("would (Audit, Warn)", list(_layers(answer.would, answer, width))),
         ("not accepted", [line for one in wrong for line in _wrong(one, width)]),
     ]
-    styles: Mapping[str, Style] = {"such a pod would be refused": "bad", "not accepted": "bad"}
+    styles: Mapping[str, Style] = {"such a pod would be denied": "bad", "not accepted": "bad"}
     heads = {name: screen.paint(styles.get(name, "strong"), name) for name, _ in parts}
     return "\n".join("\n".join([heads[name], *map(printable, lines), ""]) for name, lines in parts if lines)
 
@@ -94,10 +94,10 @@ def _layers(layers: Sequence[Layer], answer: Effective, width: int) -> Iterator[
             continue
         if layer.kind != answer.kind:
             yield from _wrapped(f"as on {layer.kind}: {' '.join(_options(layer.kind, answer.kind))}", width, "    ", "      ")
-        if not layer.rows and not layer.refused:
+        if not layer.rows and not layer.denied:
             yield "    changes nothing"
         yield from _rows(layer.rows, width, "    ", section=True)
-        yield from _notes([f"would be refused: {violation}" for violation in layer.refused], width, "    ")
+        yield from _notes([f"would be denied: {violation}" for violation in layer.denied], width, "    ")
 
 
 def _options(kind: Kind, base: Kind) -> Iterator[str]:
@@ -166,7 +166,7 @@ def value(answer: Effective, wrong: Sequence[Entry]) -> dict[str, Any]:
         "pod": _kind(answer.kind),
         "policies": [_standing(one) for one in answer.policies],
         **{name: [_row(row) for row in answer.look.rows if row.section == name] for name in SECTIONS},
-        "refused": list(map(str, answer.look.refused)),
+        "denied": list(map(str, answer.look.denied)),
         "remarks": list(answer.look.remarks),
         "forSomePods": [_layer(one) for one in answer.some],
         "would": [_layer(one) for one in answer.would],
@@ -192,4 +192,4 @@ def _row(row: Row) -> dict[str, Any]:
 def _layer(layer: Layer) -> dict[str, Any]:
     rows = [{"section": row.section, **_row(row)} for row in layer.rows]
     kind = None if layer.kind is None else _kind(layer.kind)
-    return {"title": layer.title, "policies": list(layer.policies), "pod": kind, "differs": rows, "refused": list(map(str, layer.refused))}
+    return {"title": layer.title, "policies": list(layer.policies), "pod": kind, "differs": rows, "denied": list(map(str, layer.denied))}

@@ -48,7 +48,7 @@ def lines(outcome: Outcome, screen: Screen = PLAIN) -> Iterator[str]:
 
 
 def _style(outcome: Outcome) -> Style | None:
-    if outcome.refused:
+    if outcome.denied:
         return "bad"
     return "good" if any(pod.judged for pod in outcome.pods) else None
 
@@ -85,8 +85,8 @@ def _of_platform(outcome: Outcome) -> Iterator[str]:
 
 def decision(outcome: Outcome) -> str:
     """Return the verdict on an object in a few words: ``admitted with 2 edits``."""
-    if outcome.refused:
-        return "refused"
+    if outcome.denied:
+        return "denied"
     if outcome.manifest.fact:
         edited = f", and admitted with {_count(outcome.edits, 'edit')}" if outcome.edits else ""
         return f"taken as a fact for this run{edited}"
@@ -168,7 +168,7 @@ def _who(would: Would) -> str:
 
 
 def _would(would: Would, pod: Judged | None) -> Iterator[str]:
-    yield from (f"{_who(would)} would refuse it: {violation.text_at(_place(pod))}" for violation in would.violations)
+    yield from (f"{_who(would)} would deny it: {violation.text_at(_place(pod))}" for violation in would.violations)
     for edits, verb in ((would.edits, "make"), (would.dropped, "keep other policies from")):
         if edits:
             listed = ", ".join(f"{edit.op} {_place(pod)(tuple(step for step in edit.path if step != '-'))}" for edit in edits)

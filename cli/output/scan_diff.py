@@ -21,8 +21,8 @@ def text(hits: Sequence[Hit], remedies: Remedies, screen: Screen = PLAIN) -> str
         remedy = remedies.of(hit.pod.stored)
         workload = hit.pod.workload
         name = f"{workload.kind} {workload.namespace}/{workload.name}" if workload.kind != "Namespace" else f"Pod {_name(hit)}"
-        if remedy.refused:
-            body = "\n".join(f"! {screen.paint('bad', 'refused')}: {printable(str(one))}" for one in remedy.refused)
+        if remedy.denied:
+            body = "\n".join(f"! {screen.paint('bad', 'denied')}: {printable(str(one))}" for one in remedy.denied)
         elif remedy.edits:
             body = "\n".join(coloured(unified(_shown(remedy.came), _shown(remedy.pod), name), screen))
         else:

@@ -84,8 +84,8 @@ def library(report: Report) -> Iterator[str]:
     cost = "" if found.usd is None else f", {found.usd:.2f} USD an hour"
     of = f"{found.mended} of these {_count(found.pods, 'pod')}"
     yield f"Berth's shipped policies would have mended {of} ({_count(found.gpus, 'GPU')}{cost})."
-    if found.refused:
-        yield f"They would have refused {_count(found.refused, 'pod')}, each with what to type instead."
+    if found.denied:
+        yield f"They would have denied {_count(found.denied, 'pod')}, each with what to type instead."
     yield "See the edits: berth scan --diff. Policies that fit this cluster, in Audit: berth scan --suggest DIR"
 
 
@@ -123,7 +123,7 @@ def value(report: Report) -> dict[str, Any]:
         "library": {
             "pods": library.pods,
             "mended": library.mended,
-            "refused": library.refused,
+            "denied": library.denied,
             "gpus": library.gpus,
             "usdPerHour": rounded(library.usd),
         },

@@ -23,8 +23,8 @@ PARTS: Mapping[str, type] = MappingProxyType({
 """The parts of an outcome, and what each is; empty ones are left out.
 
 ``edits``: what /mutate writes: op, path, value, rule, by (the policies). ``patch``: the whole patch, only where it is
-asked for. ``violations``: why it is refused. ``remarks``: what is said beside. ``would``: per policy in Audit or Warn,
-what Enforce would add. ``validate``: what /validate refuses of the pod as edited. ``unmatched``: no policy is for it.
+asked for. ``violations``: why it is denied. ``remarks``: what is said beside. ``would``: per policy in Audit or Warn,
+what Enforce would add. ``validate``: what /validate denies of the pod as edited. ``unmatched``: no policy is for it.
 ``uncounted``: policies in Audit or Warn past the sixteenth. ``unjudged``: it asks for no accelerator. ``bad``: the
 sentence for a review that can't be judged.
 """
@@ -58,9 +58,9 @@ def of_pod(request: Request, facts: Facts, whole_patch: bool = False) -> Decisio
         found["patch"] = list(verdict.patch)
     if request.phase == "mutate" and request.operation == "CREATE" and verdict.judged and not verdict.violations:
         edited = apply_patch(request.pod, verdict.patch)
-        refused = evaluate(replace(request, pod=edited, phase="validate"), facts).violations
-        if refused:
-            found["validate"] = [Sentence(v) for v in refused]
+        denied = evaluate(replace(request, pod=edited, phase="validate"), facts).violations
+        if denied:
+            found["validate"] = [Sentence(v) for v in denied]
     return Decision(outcome=found, matched=frozenset(verdict.matched), judged=verdict.judged)
 
 
@@ -71,8 +71,8 @@ def of_claim(request: ClaimRequest, facts: Facts) -> Decision:
     found = plain(shown)
     if request.phase == "mutate" and verdict.judged and not verdict.violations:
         edited = apply_patch(dict(request.made), verdict.patch)
-        if refused := judging.judge(replace(request, made=edited, phase="validate"), facts).violations:
-            found["validate"] = [Sentence(v) for v in refused]
+        if denied := judging.judge(replace(request, made=edited, phase="validate"), facts).violations:
+            found["validate"] = [Sentence(v) for v in denied]
     return Decision(outcome=found, matched=frozenset(verdict.matched), judged=verdict.judged)
 
 

@@ -39,7 +39,7 @@ class Example(NamedTuple):
 
     pod: str
     reasons: tuple[str, ...]
-    """Why it is refused now."""
+    """Why it is denied now."""
     diff: tuple[str, ...]
 
 
@@ -57,7 +57,7 @@ class _Judged:
 
     @property
     def word(self) -> str:
-        return "refused" if self.judgement.violations else "edited" if self.judgement.mutate.edits else "admitted"
+        return "denied" if self.judgement.violations else "edited" if self.judgement.mutate.edits else "admitted"
 
 
 class _Result(NamedTuple):
@@ -134,7 +134,7 @@ class Comparer:
         return outcome, found
 
     def example(self, one: Creation, outcome: Outcome, found: _Result) -> Example:
-        """Return a pod with its outcome, as far as it is to be shown: the reasons of one that is refused, the edits of another."""
+        """Return a pod with its outcome, as far as it is to be shown: the reasons of one that is denied, the edits of another."""
         reasons = tuple(map(str, found.judged.judgement.violations))
         if not self.chosen.diffs or outcome.difference is None or found.then is None or found.judged.judgement.violations:
             return Example(one.name, reasons, ())
@@ -193,6 +193,6 @@ def _after(pod: Raw, decision: Decision) -> Raw:
 
 
 def _diff(pod: Raw, then: Decision, now: Decision) -> Sequence[str]:
-    """Return the lines that differ between the pods as they were admitted; a refused pod is shown as it came."""
+    """Return the lines that differ between the pods as they were admitted; a denied pod is shown as it came."""
     before, after = (remove_at(_after(pod, one), ("metadata", "annotations", APPLIED)) for one in (then, now))
     return unified(before, after, "")[HEADER:][:MOST_DIFF]

@@ -22,7 +22,7 @@ from webhook.admission import audit_annotations
 _PATCH, _MUTATION = "patch.webhook.admission.k8s.io/", "mutation.webhook.admission.k8s.io/"
 _FAILED_OPEN = ("failed-open.mutation.webhook.admission.k8s.io/", "failed-open.validation.webhook.admission.k8s.io/")
 """Annotations of the API server itself (apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go)."""
-_WOULD, _REFUSED = f"/{audit_annotations.WOULD}", f"/{audit_annotations.REFUSED}"
+_WOULD, _DENIED = f"/{audit_annotations.WOULD}", f"/{audit_annotations.DENIED}"
 _OURS, _QUOTED = f".{DOMAIN}", f'.{DOMAIN}"'
 """The end of the names of Berth's webhooks."""
 
@@ -32,7 +32,7 @@ class Then(NamedTuple):
 
     patches: tuple[str | bytes, ...]
     would: tuple[str, ...] = ()
-    refused: tuple[str, ...] | None = None
+    denied: tuple[str, ...] | None = None
     evidence: bool = True
     """False if Berth's own annotations were not to be recorded."""
     away: bool = False
@@ -41,12 +41,12 @@ class Then(NamedTuple):
     @property
     def size(self) -> int:
         """The characters of it."""
-        return sum(map(len, (*self.patches, *self.would, *(self.refused or ()))))
+        return sum(map(len, (*self.patches, *self.would, *(self.denied or ()))))
 
     def same_as(self, judged: Judgement) -> bool:
         """Return whether Berth recorded exactly what it would record of this, as it does where nothing has changed: a cheap
-        look before both are compared as data. Refusals are left to that."""
-        if self.refused is not None or judged.violations or not self.evidence or len(self.patches) > 1:
+        look before both are compared as data. Denials are left to that."""
+        if self.denied is not None or judged.violations or not self.evidence or len(self.patches) > 1:
             return False
         patch = operations(self.patches[0]) if self.patches else []
         if patch != list(judged.mutate.patch):
@@ -56,9 +56,9 @@ class Then(NamedTuple):
 
     def decision(self) -> Decision:
         """Return it as data; what cannot be read of it says nothing."""
-        refused = None if self.refused is None else [one for text in self.refused for one in _list(text)]
+        denied = None if self.denied is None else [one for text in self.denied for one in _list(text)]
         would = [one for text in self.would for one in _list(text)]
-        return recorded.decision(patches=[operations(text) for text in self.patches], would=would, refused=refused, evidence=self.evidence)
+        return recorded.decision(patches=[operations(text) for text in self.patches], would=would, denied=denied, evidence=self.evidence)
 
 
 class Noted(NamedTuple):
@@ -73,7 +73,7 @@ class Noted(NamedTuple):
 
 def noted(annotations: Mapping[Any, Any]) -> Noted:
     would: list[str] = []
-    refused: list[str] = []
+    denied: list[str] = []
     patches: list[tuple[tuple[int, int], str, str]] = []
     called: list[tuple[int, int]] = []
     away = asked = False
@@ -91,15 +91,15 @@ def noted(annotations: Mapping[Any, Any]) -> Noted:
             asked = True
             if key.endswith(_WOULD):
                 would.append(value)
-            elif key.endswith(_REFUSED):
-                refused.append(value)
+            elif key.endswith(_DENIED):
+                denied.append(value)
     patches.sort()
     first = min((*called, *(order for order, webhook, _ in patches if webhook.endswith(_OURS))), default=(1, 0))
     before = tuple(text for order, webhook, text in patches if order < first and not webhook.endswith(_OURS))
     then = None
     if asked or away or called:
         ours = tuple(text for _, webhook, text in patches if webhook.endswith(_OURS))
-        then = Then(ours, tuple(would), tuple(refused) if refused else None, evidence=not away, away=away)
+        then = Then(ours, tuple(would), tuple(denied) if denied else None, evidence=not away, away=away)
     return Noted(then, before, tuple(text for _, _, text in patches))
 
 
@@ -109,13 +109,13 @@ def answered(response: Raw) -> Then | None:
     if not isinstance(response.get("allowed"), bool):
         return None
     texts = map_at(response, "auditAnnotations")
-    would, refused = (texts.get(key) for key in (audit_annotations.WOULD, audit_annotations.REFUSED))
+    would, denied = (texts.get(key) for key in (audit_annotations.WOULD, audit_annotations.DENIED))
     patch = response.get("patch")
     try:
         patches = (base64.b64decode(patch, validate=True),) if isinstance(patch, str) else ()
     except (binascii.Error, ValueError):
         return None
-    reasons = None if response["allowed"] else (refused,) if isinstance(refused, str) else ()
+    reasons = None if response["allowed"] else (denied,) if isinstance(denied, str) else ()
     known = isinstance(would, str) or bool(patches) or bool(reasons)
     return Then(patches, (would,) if isinstance(would, str) else (), reasons, evidence=known)
 

@@ -64,11 +64,11 @@ def lines(name: str, existing: Total, recorded: Total | None, screen: Screen = P
 def _outcome(total: Total, which: str) -> str:
     tally = total.tally
     among = f"of {counted(tally.all.pods, 'pod')} with accelerators {which},"
-    refused = tally.all.turns["newly-refused"] + tally.all.turns["other-reasons"]
+    denied = tally.all.turns["newly-denied"] + tally.all.turns["other-reasons"]
     changed = tally.all.turns["other-edits"] + tally.all.turns["newly-admitted"]
-    if not refused and not changed:
-        return f"{among} none would be refused or changed"
-    return f"{among} {refused} would be refused and {changed} changed ({stake(tally.all)})"
+    if not denied and not changed:
+        return f"{among} none would be denied or changed"
+    return f"{among} {denied} would be denied and {changed} changed ({stake(tally.all)})"
 
 
 def _list(total: Total, screen: Screen) -> Iterator[str]:

@@ -15,9 +15,9 @@ from policies.replay.difference import TURNS, Difference, Side, Turn
 from policies.replay.tally import Group, Line
 
 WORDS: dict[Turn, str] = {
-    "newly-refused": "refused now",
+    "newly-denied": "denied now",
     "newly-admitted": "admitted now",
-    "other-reasons": "refused for other reasons",
+    "other-reasons": "denied for other reasons",
     "other-edits": "edited otherwise",
     "other-would": "would otherwise",
 }
@@ -27,7 +27,7 @@ MOST_ROWS = 50
 """Groups of pods in the text: what is read at one sitting. The JSON has all."""
 _LONGEST = 320
 """Characters of a name in a table: a kind and a name of Kubernetes, whose longest has 253."""
-_STYLES: dict[Turn, Style] = {"newly-refused": "bad", "newly-admitted": "good", "other-reasons": "unsure", "other-edits": "unsure"}
+_STYLES: dict[Turn, Style] = {"newly-denied": "bad", "newly-admitted": "good", "other-reasons": "unsure", "other-edits": "unsure"}
 _MOST_FIELDS = 4
 
 
@@ -43,7 +43,7 @@ def workload(kind_and_name: tuple[str, str]) -> str:
 
 
 def side(one: Side) -> str:
-    """Return one of two decisions: ``refused (BERTH-104)``, ``edited (tolerations, affinity)``."""
+    """Return one of two decisions: ``denied (BERTH-104)``, ``edited (tolerations, affinity)``."""
     shown = [*one.codes, *one.fields]
     more = f" and {len(shown) - _MOST_FIELDS} more" if len(shown) > _MOST_FIELDS else ""
     return f"{one.word} ({', '.join(map(name, shown[:_MOST_FIELDS]))}{more})" if shown else one.word
@@ -52,7 +52,7 @@ def side(one: Side) -> str:
 def sentence(total: Total) -> str:
     """Return the result in one sentence."""
     tally = total.tally
-    decided = f"{tally.words['admitted']} admitted as they are, {tally.words['edited']} edited, {tally.words['refused']} refused"
+    decided = f"{tally.words['admitted']} admitted as they are, {tally.words['edited']} edited, {tally.words['denied']} denied"
     if not tally.all.pods:
         return "No pod was judged."
     if not tally.compared:
@@ -140,7 +140,7 @@ def _example(total: Total, group: Group, screen: Screen) -> Iterator[str]:
         lines = [f"--- {where}, as decided then", f"+++ {where}, as decided now", *example.diff]
         yield from coloured(lines, screen)
     else:
-        yield f"{where} is {screen.paint('bad', 'refused')} now:"
+        yield f"{where} is {screen.paint('bad', 'denied')} now:"
     yield from (f"  {printable(reason, 1000)}" for reason in example.reasons)
 
 
@@ -153,7 +153,7 @@ def as_json(total: Total) -> str:
     value = {
         "pods": tally.all.pods,
         "compared": tally.compared,
-        "decided": {word: tally.words[word] for word in ("admitted", "edited", "refused")},
+        "decided": {word: tally.words[word] for word in ("admitted", "edited", "denied")},
         "admittedWithoutBerth": tally.away,
         **_counts(tally.all),
         "policies": [{"policy": key, **_line(line)} for key, line in sorted(tally.policies.items())],

@@ -16,7 +16,7 @@ from cluster.certificates.bell import ring
 from cluster.certificates.registrations import GROUP, KINDS, Configuration, Registrations
 from cluster.certificates.secret_store import SecretStore, Stored
 from cluster.client.api_client import Client
-from cluster.client.errors import GIVE_RIGHTS, Failure, Refused
+from cluster.client.errors import GIVE_RIGHTS, Failure, Rejected
 from cluster.client.new_errors import NewErrors
 from cluster.watch.store import Tell
 
@@ -117,6 +117,6 @@ class Follower(abc.ABC):
 
 
 def _sentence(error: Failure) -> str:
-    if isinstance(error, Refused) and error.reply.status == 403:
+    if isinstance(error, Rejected) and error.reply.status == 403:
         return f"Berth may not keep its certificates: {error}; {GIVE_RIGHTS}"
     return str(error)

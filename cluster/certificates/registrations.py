@@ -18,7 +18,7 @@ from certs.chain import parse_chain
 from certs.rotation import fingerprint
 from cluster.certificates.secret_store import decoded
 from cluster.client.api_client import Client
-from cluster.client.errors import Refused
+from cluster.client.errors import Rejected
 from cluster.watch.store import Tell
 from cluster.watch.trims import Raw, map_of
 
@@ -96,7 +96,7 @@ def trusted_by(entry: Raw) -> frozenset[str]:
 
 class Registrations:
     """The two configurations of one name, and a mutating one that is called before others, if there is one. All calls
-    raise Refused and Unreachable."""
+    raise Rejected and Unreachable."""
 
     def __init__(self, client: Client, name: str, tell: Tell, *, first: str = "") -> None:
         self._client = client
@@ -145,7 +145,7 @@ class Registrations:
         if reply.status == 404 or (forbidden and reply.status == 403):
             return None
         if not reply.ok or not isinstance(reply.body, dict):
-            raise Refused(f"GET {path}", reply)
+            raise Rejected(f"GET {path}", reply)
         return reply.body
 
     async def _apply(self, one: Configuration, trust: Trust) -> None:
@@ -160,7 +160,7 @@ class Registrations:
         query = {"fieldManager": MANAGER, "force": "true"}
         reply = await self._client.call("PATCH", path, body=body, content="application/apply-patch+yaml", query=query)
         if not reply.ok:
-            raise Refused(f"PATCH {path}", reply)
+            raise Rejected(f"PATCH {path}", reply)
         self._tell("ca_bundle_written", configuration=f"{one.kind}/{one.name}", authorities=len(trust.fingerprints))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cluster.client.api_client import Client
-from cluster.client.errors import Refused
+from cluster.client.errors import Rejected
 from cluster.watch.trims import Raw, map_of
 
 REQUEST = "berth.dev/rotate"
@@ -39,7 +39,7 @@ class Stored:
 
 
 class SecretStore:
-    """Reads and writes one Secret. All calls raise Refused and Unreachable."""
+    """Reads and writes one Secret. All calls raise Rejected and Unreachable."""
 
     def __init__(self, client: Client, namespace: str, name: str) -> None:
         self._client = client
@@ -54,12 +54,12 @@ class SecretStore:
         if reply.status == 404:
             return Stored(value=None, date=reply.date)
         if not reply.ok or not isinstance(reply.body, dict):
-            raise Refused(f"GET {self.path}", reply)
+            raise Rejected(f"GET {self.path}", reply)
         return Stored(value=reply.body, date=reply.date)
 
     async def write(self, before: Stored, data: Mapping[str, bytes]) -> bool:
         """Write these fields in place of those that were read; False if another replica was faster. A 404 for a
-        new Secret means that its namespace does not exist (NamespaceLifecycle), and is Refused."""
+        new Secret means that its namespace does not exist (NamespaceLifecycle), and is Rejected."""
         encoded = {key: base64.b64encode(value).decode() for key, value in data.items()}
         if before.value is None:
             metadata = {"name": self.name, "labels": {"app.kubernetes.io/name": "berth"}}
@@ -71,7 +71,7 @@ class SecretStore:
         if reply.status == 409 or (reply.status == 404 and before.value is not None):
             return False
         if not reply.ok:
-            raise Refused(f"writing {self.path}", reply)
+            raise Rejected(f"writing {self.path}", reply)
         return True
 
 

@@ -18,11 +18,11 @@ import orjson
 
 from cluster.client import json_depth
 from cluster.client.access import Access
-from cluster.client.errors import AccessError, Garbled, Refused, Reply, TooLarge, Unreachable
+from cluster.client.errors import AccessError, Garbled, Rejected, Reply, TooLarge, Unreachable
 from cluster.client.line_stream import MOST, Lines
 from cluster.client.transport import Answer, Transport
 
-__all__ = ["Access", "AccessError", "Client", "Garbled", "Refused", "Reply", "Unreachable"]
+__all__ = ["Access", "AccessError", "Client", "Garbled", "Rejected", "Reply", "Unreachable"]
 TOKEN_AGAIN = 60.0
 """Seconds after which a pod's token is read again: the kubelet replaces it after 80 % of its lifetime, and
 client-go reads it again each minute."""
@@ -96,7 +96,7 @@ class Client:
     async def stream(self, path: str, query: Mapping[str, str], seconds: float, accept: str = "application/json") -> AsyncIterator[Lines]:
         """Open a GET that lasts at most ``seconds`` and yield its lines.
 
-        Raises Refused for any status but 200, and Unreachable.
+        Raises Rejected for any status but 200, and Unreachable.
         """
         answer = await self._opened("GET", path, query, {"Accept": accept}, None, seconds)
 
@@ -106,7 +106,7 @@ class Client:
 
         try:
             if answer.response.status != 200:
-                raise Refused(f"GET {path}", self._reply(answer.response, await self._whole(answer)))
+                raise Rejected(f"GET {path}", self._reply(answer.response, await self._whole(answer)))
             yield Lines(read)
         finally:
             await answer.done()

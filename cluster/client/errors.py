@@ -58,7 +58,7 @@ class Reply:
         return str(self.body)[:SHOWN].strip() if isinstance(self.body, str) else ""
 
 
-class Refused(Failure):
+class Rejected(Failure):
     """An answer whose status is not a success, where there is nothing to return."""
 
     def __init__(self, what: str, reply: Reply) -> None:

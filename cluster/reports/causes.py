@@ -11,7 +11,7 @@ from policies.audit.ledger import Ledger
 from policies.audit.workload_report import Workload
 
 REASONS = {
-    "would-refuse": "WouldBeRefused",
+    "would-deny": "WouldBeDenied",
     "not-as-enforced": "NotAsEnforced",
     "no-longer-fits": "NoLongerFits",
 }

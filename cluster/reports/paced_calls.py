@@ -33,7 +33,7 @@ class PacedCalls:
     clock: Callable[[], float] = time.monotonic
     chance: Callable[[], float] = random.random
     failed: int = 0
-    """Calls that failed, or that the API server refused."""
+    """Calls that failed, or that the API server denied."""
     failures: int = 0
     """Turns in a row that ended by a failure."""
     _asked: float = 0.0
@@ -59,19 +59,19 @@ class PacedCalls:
             async with asyncio.timeout(min(ANSWER, self.lease.left)):
                 return await self.client.call(method, path, body=body, content=content, query=query)
         except (Failure, TimeoutError) as error:
-            self.refused(str(error) or "the API server does not answer in time")
+            self.denied(str(error) or "the API server does not answer in time")
             return None
 
     def overloaded(self, what: str, reply: Reply) -> bool:
-        """Record a refusal. Return whether the API server has too much to do, or fails: then nothing more should be
+        """Record a denial. Return whether the API server has too much to do, or fails: then nothing more should be
         sent in this turn."""
-        self.refused(f"{what}: {reply.status} {reply.message}")
+        self.denied(f"{what}: {reply.status} {reply.message}")
         if reply.status != 429 and reply.status < 500:
             return False
         self._asked = max(self._asked, reply.retry_after or 0.0)
         return True
 
-    def refused(self, error: str) -> None:
+    def denied(self, error: str) -> None:
         """Count a failure, and log it if it is new."""
         self.failed += 1
         if self._errors.is_new(error):

@@ -48,7 +48,7 @@ class PolicyCounts:
                 except _Overloaded:
                     pause = self.calls.back_off()
                 except Exception as error:  # noqa: BLE001 - counts must not end because of one policy
-                    self.calls.refused(f"{type(error).__name__}: {error}"[:500])
+                    self.calls.denied(f"{type(error).__name__}: {error}"[:500])
                     pause = self.calls.back_off()
             await asyncio.sleep(pause)
 

@@ -29,7 +29,7 @@ REST = 0.5
 IDLE = 5.0
 """Seconds between two looks where nothing changes: whether the Lease is held, whether a kind of report came."""
 AGAIN = 2.0
-"""Seconds after which a report that was refused is tried again, at first."""
+"""Seconds after which a report that was denied is tried again, at first."""
 EVENTS_AGAIN = 30.0
 """Seconds after which Events over the rate are sent again, where no report has what they tell."""
 OWNER = "berth-audit"
@@ -68,7 +68,7 @@ class ReportWriter:
     _held: bool = False
     _wrote: dict[ReportKey, tuple[str, str, float]] = field(default_factory=dict)
     """Report -> (digest that was sent, digest that was stored, when)"""
-    _refused: dict[ReportKey, float] = field(default_factory=dict)
+    _denied: dict[ReportKey, float] = field(default_factory=dict)
     """Report -> seconds after which it is tried again"""
 
     def __post_init__(self) -> None:
@@ -105,7 +105,7 @@ class ReportWriter:
         try:
             return await self._turn()
         except Exception as error:  # noqa: BLE001 - reports must not end because of one workload
-            self.calls.refused(f"{type(error).__name__}: {error}"[:500])
+            self.calls.denied(f"{type(error).__name__}: {error}"[:500])
         return self.calls.back_off()
 
     async def _turn(self) -> float:
@@ -136,7 +136,7 @@ class ReportWriter:
         if usable is not self._form:
             self._form = usable
             self._wrote.clear()
-            self._refused.clear()
+            self._denied.clear()
             self._all_due()
         if text != self._text:
             self.calls.tell("reports", text=text)
@@ -154,7 +154,7 @@ class ReportWriter:
             form.stored.changed()
         self.due.forget()
         self._wrote.clear()
-        self._refused.clear()
+        self._denied.clear()
 
     async def _bring(self, form: Form, key: ReportKey) -> bool:
         """Bring one report up to date. Return False if the API server fails or the Lease is not held any more."""
@@ -182,7 +182,7 @@ class ReportWriter:
             return may_go_on
         now = form.stored.reports[key] = as_stored(reply.body)
         self._wrote[key] = sent, now.digest, self.calls.clock()
-        self._refused.pop(key, None)
+        self._denied.pop(key, None)
         self.counts.written += 1
         self.causes.send(workload, report, stored.causes if stored is not None else frozenset())
         self.due.done(key)
@@ -213,14 +213,14 @@ class ReportWriter:
     def _gone(self, key: ReportKey) -> None:
         """Forget a report that is gone: by this writer, or by the garbage collector once its owner was deleted."""
         self._wrote.pop(key, None)
-        self._refused.pop(key, None)
+        self._denied.pop(key, None)
         self.due.done(key)
 
     def _not_written(self, key: ReportKey, reply: Reply) -> bool:
-        """Postpone a report that was refused, each time for longer: a right is missing, or its namespace is being deleted."""
+        """Postpone a report that was denied, each time for longer: a right is missing, or its namespace is being deleted."""
         if self.calls.overloaded(f"report {'/'.join(key)}", reply):
             return False
-        pause = self._refused[key] = min(self.fought, 2 * self._refused.get(key, AGAIN / 2))
+        pause = self._denied[key] = min(self.fought, 2 * self._denied.get(key, AGAIN / 2))
         self.due.postpone(key, self.calls.clock() + pause)
         return True
 

@@ -120,7 +120,7 @@ class Events:
         self._errors = NewErrors()
         self.sent = 0
         self.dropped = 0
-        """Events over the rate, or not sent: refused by the API server, unreachable, or without the Lease."""
+        """Events over the rate, or not sent: denied by the API server, unreachable, or without the Lease."""
 
     def changed(self, subject: Subject, before: Mapping[str, tuple[str, str]], now: Condition) -> None:
         """Queue an event if the condition has changed.

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 
 from cluster.background import background
 from cluster.client.api_client import Client
-from cluster.client.errors import Failure, Refused, Reply, Unreachable
+from cluster.client.errors import Failure, Rejected, Reply, Unreachable
 from cluster.watch.store import Tell
 from cluster.watch.trims import Raw, map_of
 
@@ -140,7 +140,7 @@ class Lease:
             self._took(begun, await self._client.call("POST", self._folder, body=self._mine(lease)))
             return
         if not reply.ok or not isinstance(reply.body, dict):
-            raise Refused(f"GET {self._folder}/{self._name}", reply)
+            raise Rejected(f"GET {self._folder}/{self._name}", reply)
         self._see(reply.body)
         if self._free():
             body = self._mine(reply.body)
@@ -181,7 +181,7 @@ class Lease:
         if reply.status == 409:
             return
         if not reply.ok or not isinstance(reply.body, dict):
-            raise Refused(f"writing {self._folder}/{self._name}", reply)
+            raise Rejected(f"writing {self._folder}/{self._name}", reply)
         self._seen, self._seen_at = map_of(reply.body.get("spec")), self._clock()
         self._until = begun + GIVEN_UP * self._pace
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from cluster.client.api_client import Client
-from cluster.client.errors import Garbled, Refused
+from cluster.client.errors import Garbled, Rejected
 
 PAGE = 500
 MOST_PAGES = 200
@@ -22,7 +22,7 @@ async def quotas(client: Client) -> dict[str, list[dict[str, str]]]:
     for _ in range(MOST_PAGES):
         reply = await client.call("GET", PATH, query=query)
         if not reply.ok:
-            raise Refused(f"GET {PATH}", reply)
+            raise Rejected(f"GET {PATH}", reply)
         if not isinstance(reply.body, dict):
             raise Garbled(f"GET {PATH}: no list")
         for namespace, hard in _hards(reply.body.get("items") or ()):

@@ -202,7 +202,7 @@ class StatusWriter:
             self._failed(f"{reply.status} {reply.message}")
             return False
         else:
-            self._refused(entry, finding, history, reply)
+            self._denied(entry, finding, history, reply)
         return True
 
     def _done(self, entry: Entry, finding: Finding, history: History, body: Raw) -> None:
@@ -217,14 +217,14 @@ class StatusWriter:
             for condition in finding.conditions:
                 self.events.changed(subject, before, condition)
 
-    def _refused(self, entry: Entry, finding: Finding, history: History, reply: Reply) -> None:
-        """Record a write that was refused for its content or by RBAC: it is tried again in a minute."""
+    def _denied(self, entry: Entry, finding: Finding, history: History, reply: Reply) -> None:
+        """Record a write that was denied for its content or by RBAC: it is tried again in a minute."""
         history.try_later(finding, self.clock())
         self.counts.failed += 1
         self._failed(f"{id_of(entry.key)}: {reply.status} {reply.message}")
 
     def _failed(self, error: str) -> None:
-        """Log an error. A refused write is tried again each minute, and its error logged once in ten
+        """Log an error. A denied write is tried again each minute, and its error logged once in ten
         minutes."""
         if self._errors.is_new(error):
             self.tell("status_failed", error=error)

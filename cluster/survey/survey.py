@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cluster.client.api_client import Client
-from cluster.client.errors import Refused
+from cluster.client.errors import Rejected
 from cluster.watch.kinds import Watched
 from cluster.watch.listing import Listing
 from cluster.watch.trims import Raw
@@ -50,7 +50,7 @@ async def survey(client: Client, kinds: Sequence[Watched], namespace: str = "", 
         async with turns:
             try:
                 found[kind.kind] = await _listed(client, kind, namespace if kind.namespaced else "")
-            except Refused as error:
+            except Rejected as error:
                 found[kind.kind] = []
                 unread[kind.kind] = _reason(kind, namespace, error)
                 if error.reply.status == 404:
@@ -72,14 +72,14 @@ async def _listed(client: Client, kind: Watched, namespace: str) -> list[Raw]:
     for left in reversed(range(ATTEMPTS)):
         try:
             return (await listing.all())[0]
-        except Refused as error:
+        except Rejected as error:
             if error.reply.status not in AGAIN or not left:
                 raise
             await asyncio.sleep(min(LONGEST, error.reply.retry_after or 1.0))
     raise AssertionError("the last attempt returns or raises")
 
 
-def _reason(kind: Watched, namespace: str, error: Refused) -> str:
+def _reason(kind: Watched, namespace: str, error: Rejected) -> str:
     if error.reply.status == 404:
         return f"the API server has no {kind.resource}"
     if error.reply.status == 403:

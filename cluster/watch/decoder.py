@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from cluster.client import json_depth
-from cluster.client.errors import Garbled, Refused, Reply
+from cluster.client.errors import Garbled, Rejected, Reply
 from cluster.watch.bounds import named, size_of, too_large
 from cluster.watch.kinds import PARTIAL, Watched
 from cluster.watch.trims import Raw
@@ -43,7 +43,7 @@ class Page:
 
 
 def event(line: bytes, watched: Watched, version: str) -> Event:
-    """Parse one line of a watch. Raises Garbled, and Refused for an ERROR event."""
+    """Parse one line of a watch. Raises Garbled, and Rejected for an ERROR event."""
     try:
         parsed = json_depth.loads(line)
     except ValueError as error:
@@ -52,7 +52,7 @@ def event(line: bytes, watched: Watched, version: str) -> Event:
     if not isinstance(value, dict):
         raise Garbled(f"an event has no object: {_shown(line)}")
     if kind == "ERROR":
-        raise Refused("the watch ended", _status(value))
+        raise Rejected("the watch ended", _status(value))
     if kind == "BOOKMARK":
         return Event(None, None, _bookmark(value), ends_list=map_at(value, "metadata", "annotations").get(LIST_END) == "true")
     if kind not in ("ADDED", "MODIFIED", "DELETED"):

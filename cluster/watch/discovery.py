@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cluster.client.api_client import Client
-from cluster.client.errors import Garbled, Refused
+from cluster.client.errors import Garbled, Rejected
 from cluster.watch.connectivity import unauthorized
 from policies.values.untyped import map_at, maps_in, text_of
 
@@ -26,14 +26,14 @@ class Discovery:
         self._served: Served = {}
 
     async def served(self) -> Served:
-        """Return what is served now. Raises Refused, Unreachable and Garbled."""
+        """Return what is served now. Raises Rejected, Unreachable and Garbled."""
         reply = await self._client.call("GET", "/apis", accept=ACCEPT, etag=self._etag, seconds=30.0)
         if reply.status == 304:
             return self._served
         if reply.status == 401:
             raise unauthorized(self._client, reply.message)
         if not reply.ok:
-            raise Refused("GET /apis", reply)
+            raise Rejected("GET /apis", reply)
         self._served, self._etag = served(reply.body), reply.etag
         return self._served
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from cluster.client.api_client import Client
-from cluster.client.errors import Garbled, Refused, Reply, TooLarge
+from cluster.client.errors import Garbled, Rejected, Reply, TooLarge
 from cluster.client.line_stream import MOST
 from cluster.watch.bounds import ListBounds
 from cluster.watch.connectivity import unauthorized
@@ -45,17 +45,17 @@ class Listing:
         """Return (objects, resourceVersion of the list).
 
         This is a consistent read of the store, independent of any earlier resourceVersion, so it is right
-        after a restore from a backup too. Raises Refused, with status 404 if the server has none of the
+        after a restore from a backup too. Raises Rejected, with status 404 if the server has none of the
         versions, Unreachable and Garbled.
         """
-        error: Refused | None = None
+        error: Rejected | None = None
         for version in sorted(self._watched.versions, key=lambda one: one != self.version):
             try:
                 listed = await self._objects(version)
-            except Refused as refused:
-                if refused.reply.status != 404:
+            except Rejected as denied:
+                if denied.reply.status != 404:
                     raise
-                error = error or refused
+                error = error or denied
             else:
                 self.version = version
                 return listed
@@ -66,7 +66,7 @@ class Listing:
         if self._streams:
             try:
                 return await self._streamed(version)
-            except Refused as error:
+            except Rejected as error:
                 if error.reply.status not in UNKNOWN:
                     raise
                 self._streams = False
@@ -114,7 +114,7 @@ class Listing:
         if reply.status == 401:
             raise unauthorized(self._client, reply.message)
         if not reply.ok:
-            raise Refused(f"GET {path}", reply)
+            raise Rejected(f"GET {path}", reply)
         parsed = page(reply.body, self._watched, version)
         if parsed.objects and reply.size:
             fitting = PAGE * len(parsed.objects) // reply.size

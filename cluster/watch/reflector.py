@@ -16,7 +16,7 @@ from typing import Any
 from cluster import full_collections
 from cluster.background import background
 from cluster.client.api_client import Client
-from cluster.client.errors import GIVE_RIGHTS, Failure, Garbled, Refused, Unreachable
+from cluster.client.errors import GIVE_RIGHTS, Failure, Garbled, Rejected, Unreachable
 from cluster.client.line_stream import Lines
 from cluster.client.new_errors import NewErrors
 from cluster.watch.backoff import Backoff, jittered
@@ -132,7 +132,7 @@ class Reflector:
         """List the kind into the store and return True; return False if the server does not have the kind."""
         try:
             objects, version = await self._listing.all()
-        except Refused as error:
+        except Rejected as error:
             if error.reply.status != 404 or self._watched.required:
                 raise
             await self._missing()
@@ -206,7 +206,7 @@ class Reflector:
 
     def _failed(self, error: Exception) -> float:
         """Record a failure and return the seconds to wait."""
-        reply = error.reply if isinstance(error, Refused) else None
+        reply = error.reply if isinstance(error, Rejected) else None
         status = reply.status if reply else 0
         if reply and status == 401:
             error = unauthorized(self._client, reply.message)

@@ -38,8 +38,8 @@ class Entrance:
 
     async def login(self, request: Request) -> Response:
         """Show the form; to somebody who is signed in, the page that they came for."""
-        if (refusal := self._gate.hosts.refusal(request)) is not None:
-            return refusal
+        if (denial := self._gate.hosts.denial(request)) is not None:
+            return denial
         try:
             query = Query.of(request.url.query)
         except QueryError as error:
@@ -54,8 +54,8 @@ class Entrance:
 
     async def sign_in(self, request: Request) -> Response:
         """Exchange a token for a session under a new id; one that the browser had before ends."""
-        if (refusal := self._gate.hosts.refusal(request)) is not None:
-            return refusal
+        if (denial := self._gate.hosts.denial(request)) is not None:
+            return denial
         try:
             fields = Query.of(await form(request, self._gate.hosts.origins, MOST_FORM))
         except QueryError as error:
@@ -80,8 +80,8 @@ class Entrance:
 
     async def sign_out(self, request: Request) -> Response:
         """End the session."""
-        if (refusal := self._gate.hosts.refusal(request)) is not None:
-            return refusal
+        if (denial := self._gate.hosts.denial(request)) is not None:
+            return denial
         try:
             await form(request, self._gate.hosts.origins, MOST_FORM)
         except QueryError as error:

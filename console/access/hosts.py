@@ -23,7 +23,7 @@ class Hosts:
         self.origins = frozenset({url}) if url else frozenset()
         """Where forms may come from, besides the host that is asked."""
 
-    def refusal(self, request: Request) -> Response | None:
+    def denial(self, request: Request) -> Response | None:
         """Return the answer to a request by another name; None if it is one of these."""
         if self._is_known(request.headers.get("host", "")):
             return None

@@ -134,6 +134,6 @@ class Rights:
 
 def places(world: World) -> frozenset[str]:
     """Return the namespaces of which a world could show something: those with pods that ask for devices, with policies, Events or
-    reports: in a namespace of which every pod is refused there is none."""
+    reports: in a namespace of which every pod is denied there is none."""
     told = {one.namespace for one in world.happenings} | {one.namespace for one in world.reports}
     return frozenset(world.counts.every.keys() | {namespace for _, namespace, _ in world.entries if namespace} | told)

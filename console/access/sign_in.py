@@ -80,8 +80,8 @@ class SignIn:
 
     async def admit(self, request: Request) -> SignedIn | Response:
         """Let in whoever has a session or sends a token. Raises Unreachable."""
-        if (refusal := self.hosts.refusal(request)) is not None:
-            return refusal
+        if (denial := self.hosts.denial(request)) is not None:
+            return denial
         if (token := bearer(request)) is not None:
             return await self._of_bearer(request, token)
         person = await self.of_session(request)
@@ -125,7 +125,7 @@ class SignIn:
             person = await self._checked(key, token)
             attempt.failed = person is None
         if person is None:
-            log.write("login_refused", "warning", address=address)
+            log.write("login_denied", "warning", address=address)
         return person
 
     async def _checked(self, key: bytes, token: str) -> Person | None:

@@ -8,13 +8,13 @@ from typing import Any
 
 from cli.explaining import sentences
 from cli.output import yaml_writer
+from console.berths.denials import words
 from console.berths.drawing import Drawing, drawing
 from console.berths.groups import Group, Line, groups
 from console.berths.landing import OUTCOMES, Answer, Landing, answer, of_group, of_pool, selector
 from console.berths.marks import POOL, marks
 from console.berths.pages import no_nodes, pool_names, taint_text
 from console.berths.pools import EmptyPool, empty, limits
-from console.berths.refusals import words
 from console.berths.uses import State, Use
 from console.server.page import NotShown, Page, Visit
 from console.server.paging import paged
@@ -61,7 +61,7 @@ class LandingRow:
     namespaces: Sequence[str]
     outcome: str
     yaml: str
-    refusals: Sequence[str]
+    denials: Sequence[str]
     obstacles: Sequence[str]
     wrote: Sequence[str]
     """Policies that wrote something, as far as they may be listed."""
@@ -171,7 +171,7 @@ def _row(view: View, one: Answer, namespaces: Sequence[str]) -> LandingRow:
         namespaces=namespaces,
         outcome=one.outcome,
         yaml=yaml_writer.text({"spec": dict(one.spec)}) if one.spec else "",
-        refusals=[words(violation, view) for violation in one.violations],
+        denials=[words(violation, view) for violation in one.violations],
         obstacles=list(dict.fromkeys(sentences.blocker(blocker) for blocker in one.blockers)),
         wrote=wrote,
         wrote_more=len(one.wrote) - len(wrote),

@@ -31,8 +31,8 @@ from policies.state.snapshot import Facts
 from policies.verdict import Violation
 
 Raw = dict[str, Any]
-Outcome = Literal["itself", "asks", "refused", "never"]
-OUTCOMES: tuple[Outcome, ...] = ("itself", "asks", "refused", "never")
+Outcome = Literal["itself", "asks", "denied", "never"]
+OUTCOMES: tuple[Outcome, ...] = ("itself", "asks", "denied", "never")
 MOST_SORTS = 6
 """Sorts of nodes of one group that are tried: zones, and machines of more than one size."""
 MOST_ANSWERS = 2**22
@@ -51,9 +51,9 @@ class Answer:
     wrote: Sequence[str] = ()
     """The policies that wrote something into it."""
     violations: Sequence[Violation] = ()
-    """Why it is refused; of ``asks``, why the pod that says nothing is."""
+    """Why it is denied; of ``asks``, why the pod that says nothing is."""
     blockers: Sequence[Blocker] = ()
-    """What keeps it off, where no policy refuses it."""
+    """What keeps it off, where no policy denies it."""
     excluded: bool = False
     """True if Berth is not asked about pods of this namespace."""
 
@@ -155,7 +155,7 @@ def _answered(facts: Facts, landing: Landing) -> Answer:
 
 def _asking(facts: Facts, landing: Landing, pod: Raw, silent: Sequence[Violation]) -> Answer:
     """Return whether a pod that says where it wants to be may land, and what it must write."""
-    refused: Sequence[Violation] = ()
+    denied: Sequence[Violation] = ()
     nearest: Sequence[Blocker] = ()
     wrote: Sequence[str] = ()
     for chosen in ({}, *landing.asks):
@@ -171,14 +171,14 @@ def _asking(facts: Facts, landing: Landing, pod: Raw, silent: Sequence[Violation
             spec = {key: value for key, value in written.items() if value != pod["spec"].get(key)}
             if spec and "containers" not in spec:
                 return Answer(outcome="asks", spec=spec, violations=silent)
-        refused = found.forbidden or refused
+        denied = found.forbidden or denied
         asked = judge(Request(namespace=facts.namespace, pod=asking), facts)
         if not asked.violations:
             admitted = wants(apply_patch(asking, asked.mutate.patch))
             nearest = min((blockers(admitted, place, landing.fleet) for place in _places(landing.fleet)), key=len, default=())
             wrote = tuple(dict.fromkeys(policy for edit in asked.mutate.edits for policy in edit.policies))
-    if refused:
-        return Answer(outcome="refused", spec={}, violations=refused)
+    if denied:
+        return Answer(outcome="denied", spec={}, violations=denied)
     return Answer(outcome="never", spec={}, blockers=nearest, wrote=wrote)
 
 

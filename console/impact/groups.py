@@ -19,9 +19,9 @@ MOST_GROUPS = 20
 """Groups that are shown whole; the others are counted."""
 WORDS = {
     "would-change": "would be changed, were it in Enforce",
-    "would-refuse": "would be refused, were it in Enforce",
+    "would-deny": "would be denied, were it in Enforce",
     "not-as-enforced": "without what it writes: created while Berth was away, or under other policies",
-    "no-longer-fits": "would be refused today",
+    "no-longer-fits": "would be denied today",
 }
 """What is found, after the number of pods."""
 
@@ -35,7 +35,7 @@ class Group:
     rules: Sequence[str]
     fields: Sequence[str]
     texts: Sequence[str]
-    """Refusals, each with its fix."""
+    """Denials, each with its fix."""
     pods: int
     gpus: int
     usd: float | None

@@ -64,7 +64,7 @@ def _total(counts: Iterable[Count]) -> Count:
 
 
 def _weight(count: Count) -> int:
-    return count.changed + count.refused
+    return count.changed + count.denied
 
 
 def cell(visit: Visit) -> Page:
@@ -87,7 +87,7 @@ def cell(visit: Visit) -> Page:
         if id_ == policy and where in view.scope.pods and namespace in ("", where):
             replayed.pods += one.pods
             replayed.changed += one.changed
-            replayed.refused += one.refused
+            replayed.denied += one.denied
     values = {
         "policy": policy,
         "replayed": None if view.world.replayed is None else replayed,

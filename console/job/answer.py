@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from cli.explaining import fixes, refused
+from cli.explaining import denied, fixes
 from cli.explaining.explain import Explainer
 from cli.explaining.explanation import Explanation
 from cli.given.manifests import Manifest, Subject
@@ -60,7 +60,7 @@ class Answer:
     """What to type with it."""
     offers: Sequence[Offer] = ()
     searched: Alternatives | None = None
-    refusals: Sequence[Violation] = field(default=())
+    denials: Sequence[Violation] = field(default=())
 
 
 class Teller:
@@ -89,7 +89,7 @@ class Teller:
             found=found,
             about=path_text(subject.template) if len(manifest.subjects) > 1 else "",
             lines=changes(outcome, self._view.shows_policy),
-            refusals=[one for pod in outcome.pods for one in pod.violations],
+            denials=[one for pod in outcome.pods for one in pod.violations],
         )
         return self._with_offers(_with_fix(answer, found), manifest, subject)
 
@@ -101,7 +101,7 @@ class Teller:
             namespace=found.namespace,
             verdict=verdict.of_object(found),
             found=seen,
-            refusals=found.refusals,
+            denials=found.denials,
         )
         answer = _with_fix(answer, seen)
         if manifest is None:
@@ -117,11 +117,11 @@ class Teller:
         if not judged:
             return None
         manifest = outcome.manifest
-        decisive = refused.decisive(manifest, self._snapshot.facts_for(manifest.namespace), self._view.fleet)
+        decisive = denied.decisive(manifest, self._snapshot.facts_for(manifest.namespace), self._view.fleet)
         return next((one for one in judged if one.template == decisive.template), judged[0])
 
     def _seen(self, found: Explanation) -> Explanation:
-        """Return an explanation with the policies that the viewer may list; refusals name theirs to every author anyway."""
+        """Return an explanation with the policies that the viewer may list; denials name theirs to every author anyway."""
         return replace(found, policies=tuple(filter(self._view.shows_policy, found.policies)), would=self._listed(found.would))
 
     def _permitted(self, outcome: Outcome) -> Outcome:
@@ -135,7 +135,7 @@ class Teller:
 
     def _with_offers(self, answer: Answer, manifest: Manifest, subject: Subject) -> Answer:
         fleet = self._view.fleet
-        if fleet is None or answer.refusals:
+        if fleet is None or answer.denials:
             return answer
         facts = self._acting.facts_for(manifest.namespace)
         request = subject.review.request("mutate")

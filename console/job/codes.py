@@ -12,8 +12,8 @@ from policies.nearest import hint
 
 MOST_PODS = 20
 KINDS = {
-    "refusal": "A refusal: a pod that it is about is not created.",
-    "warning": "A warning: nothing is refused for it.",
+    "denial": "A denial: a pod that it is about is not created.",
+    "warning": "A warning: nothing is denied for it.",
     "notice": "A notice about an answer of Berth itself.",
 }
 

@@ -1,4 +1,4 @@
-"""The pods and workloads to choose from: those that are refused or wait come first."""
+"""The pods and workloads to choose from: those that are denied or wait come first."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from console.world.view import View
 from console.world.world import World
 from policies.audit.ledger import AuditedPod
 
-State = Literal["refused", "waits", "runs", "ended"]
-STATES: tuple[State, ...] = ("refused", "waits", "runs", "ended")
+State = Literal["denied", "waits", "runs", "ended"]
+STATES: tuple[State, ...] = ("denied", "waits", "runs", "ended")
 ROWS = 25
 WORDS: dict[str, str] = {
     "would-change": "would be changed",
-    "would-refuse": "would be refused",
+    "would-deny": "would be denied",
     "not-as-enforced": "lacks what they write",
-    "no-longer-fits": "would be refused today",
+    "no-longer-fits": "would be denied today",
 }
 """What policies find of a pod, in words."""
 
@@ -69,10 +69,10 @@ def listing(visit: Visit) -> Paged[Row]:
     """Return one page of those that the search names, or of all."""
     view, query = visit.view, visit.query
     words = query.text("q")[:253].lower().split()
-    refused = [row for row in dict.fromkeys(_refused(view)) if all(word in f"{row.namespace}/{row.name}".lower() for word in words)]
+    denied = [row for row in dict.fromkeys(_denied(view)) if all(word in f"{row.namespace}/{row.name}".lower() for word in words)]
     pods = view.scope.pods
     every = [one for one in KNOWN.of(view.world) if (pods.every or one.namespace in pods) and all(word in one.words for word in words)]
-    both: list[Row | _Known] = [*sorted(refused, key=lambda row: (row.namespace, row.name)), *every]
+    both: list[Row | _Known] = [*sorted(denied, key=lambda row: (row.namespace, row.name)), *every]
     page = paged(both, query, "/job", size=ROWS)
     rows = [one if isinstance(one, Row) else _row(one, view) for one in page.rows]
     return Paged(rows=rows, number=page.number, last=page.last, total=page.total, before=page.before, after=page.after)
@@ -85,11 +85,11 @@ def _row(one: _Known, view: View) -> Row:
     return Row(STATES[one.order], stored.namespace, stored.name, workload, pod.gpus, pod.usd, found, False)
 
 
-def _refused(view: View) -> Iterator[Row]:
+def _denied(view: View) -> Iterator[Row]:
     """Yield the workloads of which an Event says that a pod was not created."""
     for one in view.happenings():
         if one.reason == NOT_CREATED and one.namespace in view.scope.pods and not one.about.startswith("Pod/"):
-            yield Row("refused", one.namespace, one.about, "", 0, None, (), True)
+            yield Row("denied", one.namespace, one.about, "", 0, None, (), True)
 
 
 def namespaces(view: View) -> Sequence[str]:

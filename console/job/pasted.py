@@ -96,7 +96,7 @@ def _too_large(one: Manifest) -> list[InputError]:
         if work_budget.items(subject.review.pod) > work_budget.MOST:
             message = (
                 f"has a pod with more containers, names, tolerations and affinity terms than Berth judges (over {work_budget.MOST}); "
-                "where a policy is in Enforce it is refused: split it"
+                "where a policy is in Enforce it is denied: split it"
             )
             return [InputError(file=FILE, message=message, path=one.document.path + subject.template)]
     return []

@@ -85,7 +85,7 @@ class Supposed:
 
 
 def supposed(text: str, view: View) -> Supposed:
-    """Read policies; where one of them is wrong none is tried. Those of a kind that the viewer may not list are refused, whether or
+    """Read policies; where one of them is wrong none is tried. Those of a kind that the viewer may not list are denied, whether or
     not there is one of that name."""
     if not text.strip():
         return Supposed(changes={})
@@ -93,7 +93,7 @@ def supposed(text: str, view: View) -> Supposed:
     items = [item for document in found for item in objects(document)]
     errors += [item for item in items if isinstance(item, InputError)]
     read = [item for item in items if isinstance(item, Document)]
-    errors += [error for item in read if (error := _refused(item, view)) is not None]
+    errors += [error for item in read if (error := _denied(item, view)) is not None]
     if len(read) > MOST_POLICIES:
         errors.append(InputError(file=FILE, message=f"has {len(read)} objects; at most {MOST_POLICIES} are tried at once"))
     if not errors:
@@ -106,7 +106,7 @@ def supposed(text: str, view: View) -> Supposed:
     return Supposed(changes=changes, errors=errors)
 
 
-def _refused(item: Document, view: View) -> InputError | None:
+def _denied(item: Document, view: View) -> InputError | None:
     value = item.value
     kind = value.get("kind") if isinstance(value, dict) else None
     if kind not in definition.KINDS:

@@ -32,7 +32,7 @@ AS_WRITTEN = {
 
 
 class Reason(NamedTuple):
-    """Why it is refused."""
+    """Why it is denied."""
 
     code: str
     fact: str
@@ -97,7 +97,7 @@ def answer(one: Answer, now: datetime) -> Shown:
     return Shown(
         answer=one,
         word=WORDS[one.verdict.tone],
-        reasons=[Reason(v.code, v.fact_at(dotted), v.fix_at(dotted), v.detail, text.listed(v.policies)) for v in one.refusals],
+        reasons=[Reason(v.code, v.fact_at(dotted), v.fix_at(dotted), v.detail, text.listed(v.policies)) for v in one.denials],
         head="" if found is None or found.state == "proposed" else text.state(found, now),
         told=[] if found is None else [(f"{told.who}, {told.reason}, {text.since(told.at, now)}", told.text) for told in found.told],
         places=[] if found is None else list(_places(found)),
@@ -125,14 +125,14 @@ def _places(found: Explanation) -> Iterator[Place]:
 def _notes(found: Explanation) -> Iterator[str]:
     """Yield what else there is to say of a fix."""
     remedy = found.remedy
-    if remedy is None or found.state == "refused":
+    if remedy is None or found.state == "denied":
         return
     if remedy.anew:
         yield "Made anew it has a place, where Berth is asked: policies in Enforce write what it lacks. It came without them."
     if remedy.found.mend is None and not remedy.anew:
         yield "No change of it alone mends that: no toleration, label, amount or name of a resource would do."
     for violation in remedy.found.forbidden[:2]:
-        yield f"A smaller change is refused by {text.listed(violation.policies)}: {violation}"
+        yield f"A smaller change is denied by {text.listed(violation.policies)}: {violation}"
 
 
 def _as_written(placement: Placement) -> str:

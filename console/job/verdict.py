@@ -45,9 +45,9 @@ def of_manifest(outcome: Outcome, found: Explanation | None) -> Verdict:
     """Return the verdict on a manifest that is not created: as `berth try` says it, and where it would run."""
     said = report.decision(outcome)
     said = said[:1].upper() + said[1:]
-    if outcome.refused:
+    if outcome.denied:
         claimed = outcome.claim.violations if outcome.claim is not None else ()
-        return _refused("Refused", [*(one for pod in outcome.pods for one in pod.violations), *claimed])
+        return _denied("Denied", [*(one for pod in outcome.pods for one in pod.violations), *claimed])
     if found is None or not any(pod.judged for pod in outcome.pods):
         return Verdict("plain", f"{said}.")
     tone, words = _PROPOSED[_soon(found)]
@@ -60,7 +60,7 @@ def of_object(found: Explanation) -> Verdict:
         case "admitted":
             if found.outgrown:
                 first = found.outgrown[0]
-                return Verdict("warn", f"It has its place, and would be refused if it came today: {first.fact}.")
+                return Verdict("warn", f"It has its place, and would be denied if it came today: {first.fact}.")
             if found.node:
                 return Verdict("good", f"It was admitted, and has its place on node {found.node}.")
             return Verdict("plain", f"It has ended ({listed(found.phases)}).")
@@ -68,16 +68,16 @@ def of_object(found: Explanation) -> Verdict:
             return Verdict("warn", f"It waits because of its scheduling gates: {listed(found.gates)}.")
         case "pending":
             return _PENDING[_soon(found)]
-        case "refused" if found.refusals:
-            return _refused("Its pods are refused", list(found.refusals))
-        case "refused":
-            return Verdict("bad", "Its pods are refused, and no policy of Berth that is known here does so: see the words below.")
+        case "denied" if found.denials:
+            return _denied("Its pods are denied", list(found.denials))
+        case "denied":
+            return Verdict("bad", "Its pods are denied, and no policy of Berth that is known here does so: see the words below.")
         case "waiting" if found.suspended:
             return Verdict("warn", "It is suspended, and makes no pods until somebody or a queue resumes it.")
-    return Verdict("plain", "It has no pods, and none was refused.")
+    return Verdict("plain", "It has no pods, and none was denied.")
 
 
-def _refused(what: str, violations: list[Violation]) -> Verdict:
+def _denied(what: str, violations: list[Violation]) -> Verdict:
     if len(violations) == 1:
         return Verdict("bad", f"{what}: {violations[0].fact}.")
     return Verdict("bad", f"{what}, for {len(violations)} reasons: the first is that {violations[0].fact}.")

@@ -35,7 +35,7 @@ class Certificate:
             found = await beside(lambda: self._source.refresh(datetime.now(UTC)))
         except CertificateError as error:
             if self._errors.is_new(str(error)):
-                log.write("certificate_refused", "error", error=str(error), inForce="the last good certificate")
+                log.write("certificate_rejected", "error", error=str(error), inForce="the last good certificate")
             return
         if found is not None:
             self._live.replace(found)

@@ -1,5 +1,5 @@
 """One connection: uvicorn's own protocol, which has no deadline for a request that comes slowly or never, none for an answer that
-nobody reads, no bound on a head, and counts connections only to refuse everybody. All of these are here."""
+nobody reads, no bound on a head, and counts connections only to deny everybody. All of these are here."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from webhook.admission.review import printable
 FOLDER = Path(__file__).resolve().parent.parent
 STATIC = FOLDER / "static"
 LONGEST = 2000
-"""Characters of one value on a page: a refusal has some 300, the scheduler's sentence about ten reasons 400."""
+"""Characters of one value on a page: a denial has some 300, the scheduler's sentence about ten reasons 400."""
 
 
 class Typed(str):

@@ -41,9 +41,9 @@ class Count:
         return self.findings["would-change"] + self.findings["not-as-enforced"]
 
     @property
-    def refused(self) -> int:
-        """Pods that it would refuse."""
-        return self.findings["would-refuse"] + self.findings["no-longer-fits"]
+    def denied(self) -> int:
+        """Pods that it would deny."""
+        return self.findings["would-deny"] + self.findings["no-longer-fits"]
 
     def join(self, other: Count) -> None:
         """Add the pods of another namespace."""

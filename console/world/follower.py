@@ -11,7 +11,7 @@ from cli.given.asked_cluster import Asked, near
 from cli.given.scanned_cluster import cluster_of
 from cli.given.whole_cluster import FACTS, OURS, unread
 from cluster.client.api_client import Client
-from cluster.client.errors import AccessError, Refused, Unreachable
+from cluster.client.errors import AccessError, Rejected, Unreachable
 from cluster.survey.owners import OWNERS
 from cluster.survey.scanned import kinds
 from cluster.survey.survey import Survey, survey
@@ -61,13 +61,13 @@ class Follower:
             began = monotonic()
             try:
                 found = await survey(self._client, self._kinds, self._namespace)
-                refused = await survey(self._client, (OF_PODS,), self._namespace)
+                denied = await survey(self._client, (OF_PODS,), self._namespace)
                 if "Pod" in found.unread:
                     self._failed(f"{found.unread['Pod']}; name a namespace that you may read: --namespace NS")
                 else:
-                    self.world = await asyncio.to_thread(self._built, found, refused)
+                    self.world = await asyncio.to_thread(self._built, found, denied)
                     self.stale = ""
-            except (Unreachable, AccessError, Refused) as error:
+            except (Unreachable, AccessError, Rejected) as error:
                 self._failed(str(error))
             except Exception as error:  # noqa: BLE001 - one bad reading must not end the next ones
                 log.write("failed", "error", phase="read", error=log.trace(error))
@@ -80,7 +80,7 @@ class Follower:
             log.write("unread", "warning", reason=log.cut(reason))
         self.stale = reason
 
-    def _built(self, found: Survey, refused: Survey) -> World:
+    def _built(self, found: Survey, denied: Survey) -> World:
         objects: dict[Key, Change] = {key_of(kind.kind, one): one for kind in (*FACTS, SLICES) for one in found.objects[kind.kind]}
         if self._policies is None:
             objects |= {key_of(kind.kind, one): one for kind in OURS for one in found.objects[kind.kind]}
@@ -93,6 +93,6 @@ class Follower:
             datetime.now(UTC),
             installed=self._policies is not None or not any(kind.kind in found.absent for kind in OURS),
             unread=missing,
-            happenings=newest(one["event"] for events in (found, refused) for one in events.objects["Event"]),
+            happenings=newest(one["event"] for events in (found, denied) for one in events.objects["Event"]),
             reports=[one["report"] for kind in REPORTS for one in found.objects[kind.kind]],
         )

@@ -18,7 +18,7 @@ from policies.values.untyped import map_at, text_of
 MOST = 2000
 """Events that are held, the newest: two hours of what Berth sends at most (``cluster.status.events``)."""
 NOT_CREATED = "FailedCreate"
-"""Reason with which controllers of Kubernetes tell that a pod of theirs was refused (pkg/controller/controller_utils.go)."""
+"""Reason with which controllers of Kubernetes tell that a pod of theirs was denied (pkg/controller/controller_utils.go)."""
 
 
 class Happening(NamedTuple):

@@ -32,7 +32,7 @@ class Replayed:
 
     pods: int = 0
     changed: int = 0
-    refused: int = 0
+    denied: int = 0
 
 
 ByPolicy = Mapping[tuple[str, str], Replayed]
@@ -83,7 +83,7 @@ class Recorded:
                 one = found.setdefault((policy, request.namespace), Replayed())
                 one.pods += times
                 if policy in would:
-                    one.refused += times if would[policy].codes else 0
+                    one.denied += times if would[policy].codes else 0
                     one.changed += 0 if would[policy].codes else times
         return found
 

@@ -71,7 +71,7 @@ class Assessment:
         return AuditedPod(pod, workload_of(pod, self._owners, self._versions), found, matched, gpus, usd, waits)
 
     def _kind(self, node: str) -> Hashable:
-        """Return what a verdict reads of a node; a refusal names the node besides."""
+        """Return what a verdict reads of a node; a denial names the node besides."""
         labels = self._snapshot.cluster.nodes.get(node)
         return node if labels is None else (tuple(sorted(labels.items())), self._snapshot.cluster.taints.get(node, ()))
 

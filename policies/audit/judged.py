@@ -1,5 +1,5 @@
 """What policies say of one stored pod: what those in Audit and Warn would do to it, what those in Enforce
-would have made of it, and why they would refuse it now."""
+would have made of it, and why they would deny it now."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Judged(NamedTuple):
     """The edits that policies in Enforce would make and that the pod lacks: it was admitted while Berth was
     away, or under other policies."""
     violations: tuple[Violation, ...]
-    """Why policies in Enforce would refuse the pod as it is, where it is."""
+    """Why policies in Enforce would deny the pod as it is, where it is."""
     came: Raw
     """The pod as it came, of which ``would`` is: a projection."""
     patch: tuple[dict[str, Any], ...]

@@ -39,7 +39,7 @@ class Totals(NamedTuple):
 
     pods: int = 0
     would_change: int = 0
-    would_refuse: int = 0
+    would_deny: int = 0
     not_as_enforced: int = 0
     no_longer_fits: int = 0
 
@@ -56,7 +56,7 @@ class Ledger:
     _of_workload: dict[Workload, set[PodKey]] = field(default_factory=dict)
     _changed: set[Workload] = field(default_factory=set)
     _counts: dict[str, Counter[str]] = field(default_factory=dict)
-    """Policy -> pods, would-change, would-refuse"""
+    """Policy -> pods, would-change, would-deny"""
 
     def put(self, pod: AuditedPod) -> None:
         """Add a pod, or replace the findings on it."""

@@ -14,12 +14,12 @@ from policies.patch.tree_diff import operations
 from policies.pods.view import Raw
 from policies.verdict import Edit, Mode, Path, Violation, Would
 
-Finding = Literal["would-change", "would-refuse", "not-as-enforced", "no-longer-fits"]
-"""What is found of a pod: a policy in Audit or Warn would change or refuse it, were it in Enforce; it lacks what
+Finding = Literal["would-change", "would-deny", "not-as-enforced", "no-longer-fits"]
+"""What is found of a pod: a policy in Audit or Warn would change or deny it, were it in Enforce; it lacks what
 policies in Enforce write, since it was admitted while Berth was away or under other policies; policies in
-Enforce would refuse it as it is."""
-FINDINGS: tuple[Finding, ...] = ("would-change", "would-refuse", "not-as-enforced", "no-longer-fits")
-REFUSALS: tuple[Finding, ...] = ("would-refuse", "no-longer-fits")
+Enforce would deny it as it is."""
+FINDINGS: tuple[Finding, ...] = ("would-change", "would-deny", "not-as-enforced", "no-longer-fits")
+DENIALS: tuple[Finding, ...] = ("would-deny", "no-longer-fits")
 
 
 _WHOLE = ("nodeSelectorTerms",)
@@ -35,11 +35,11 @@ class Outcome(NamedTuple):
     mode: Mode
     finding: Finding
     rules: tuple[str, ...]
-    """The rules that write or refuse, each once."""
+    """The rules that write or deny, each once."""
     codes: tuple[str, ...]
-    """Of the refusals, each once."""
+    """Of the denials, each once."""
     texts: tuple[str, ...]
-    """The refusals, in order."""
+    """The denials, in order."""
     paths: tuple[str, ...]
     """What is written, as ``tolerations``, ``affinity``: the fields of the pod, each once."""
     dropped: tuple[str, ...]
@@ -57,12 +57,12 @@ def outcomes(judged: Judged) -> Iterator[Outcome]:
     if judged.missing:
         yield _edited(_policies(judged.missing), "Enforce", "not-as-enforced", judged.missing, "")
     if judged.violations:
-        yield _refused(_policies(judged.violations), "Enforce", "no-longer-fits", judged.violations)
+        yield _denied(_policies(judged.violations), "Enforce", "no-longer-fits", judged.violations)
 
 
 def _would(would: Would, came: Raw, enforced: Raw) -> Outcome:
     if would.violations:
-        return _refused((would.policy,), would.mode, "would-refuse", would.violations)
+        return _denied((would.policy,), would.mode, "would-deny", would.violations)
     found = list(operations(enforced, _with_record_of(enforced, apply_patch(came, would.patch)), whole=_WHOLE))
     patch = json.dumps(found, separators=(",", ":"), sort_keys=True) if found else ""
     return _edited((would.policy,), would.mode, "would-change", would.edits, patch, would.dropped)
@@ -90,7 +90,7 @@ def _fields(edits: Sequence[Edit]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(field(edit) for edit in edits))
 
 
-def _refused(policies: tuple[str, ...], mode: Mode, finding: Finding, violations: Sequence[Violation]) -> Outcome:
+def _denied(policies: tuple[str, ...], mode: Mode, finding: Finding, violations: Sequence[Violation]) -> Outcome:
     rules, codes = (tuple(dict.fromkeys(getattr(one, name) for one in violations)) for name in ("rule", "code"))
     return Outcome(policies, mode, finding, rules, codes, tuple(map(str, violations)), (), (), "")
 

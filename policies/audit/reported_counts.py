@@ -12,7 +12,7 @@ from policies.verdict import Mode
 
 Family = tuple[str, ...]
 """Results no two of which are about one pod: a pod has one outcome under a policy in Audit or Warn, one thing that it lacks of all
-policies in Enforce, and one refusal by all of them."""
+policies in Enforce, and one denial by all of them."""
 ALL = ""
 """Stands for every policy."""
 

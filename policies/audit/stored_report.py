@@ -15,7 +15,7 @@ from policies.verdict import Mode
 KINDS = (KIND, PLAIN_KIND, f"Cluster{KIND}", f"Cluster{PLAIN_KIND}")
 """Kinds of report; Berth writes none of the last two."""
 _COUNT = re.compile(r"[0-9]{1,40}")
-"""A pod may ask for 2**63 devices, and get none; Python refuses to read numbers of more than 4,300 digits."""
+"""A pod may ask for 2**63 devices, and get none; Python denies to read numbers of more than 4,300 digits."""
 _USD = re.compile(r"[0-9]{1,40}(\.[0-9]{1,4})?")
 _MODES: Mapping[str, Mode] = {mode: mode for mode in get_args(Mode)}
 _FINDINGS: Mapping[str, Finding] = {finding: finding for finding in FINDINGS}
@@ -26,7 +26,7 @@ class StoredResult(NamedTuple):
 
     finding: Finding
     policies: tuple[str, ...]
-    """None for an annotation that names what does not exist, which is refused without any."""
+    """None for an annotation that names what does not exist, which is denied without any."""
     mode: Mode | None
     """None: not one of the three."""
     codes: tuple[str, ...]

@@ -1,5 +1,5 @@
 """The pods that a workload would make, as if they were stored: they stand for it while it has none, because it is scaled to
-nothing, suspended, waits for its schedule or in a queue, or is refused."""
+nothing, suspended, waits for its schedule or in a queue, or is denied."""
 
 from __future__ import annotations
 

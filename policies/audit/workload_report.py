@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from policies.audit.outcomes import REFUSALS, Outcome
+from policies.audit.outcomes import DENIALS, Outcome
 from policies.audit.stored_pod import StoredPod
 from policies.findings.words import sentences
 from policies.policy import GROUP
@@ -84,7 +84,7 @@ class Affected:
 def report(workload: Workload, found: Mapping[Outcome, Affected], passed: int, api_version: str) -> dict[str, Any]:
     """Return the report; its results in order of gravity, policies by name. ``passed``: the number of pods times
     policies without a finding."""
-    ranked = sorted(found.items(), key=lambda one: (one[0].finding not in REFUSALS, one[0].mode != "Enforce", -one[1].pods, one[0]))
+    ranked = sorted(found.items(), key=lambda one: (one[0].finding not in DENIALS, one[0].mode != "Enforce", -one[1].pods, one[0]))
     room, results = MOST_PATCHES, []
     for outcome, pods in ranked[:MOST_RESULTS]:
         shown = outcome.patch if len(outcome.patch) <= min(room, MOST_PATCH) else ""
@@ -122,7 +122,7 @@ def _metadata(workload: Workload, left: int) -> dict[str, Any]:
 
 
 def _word(outcome: Outcome) -> str:
-    return "fail" if outcome.finding in REFUSALS else "warn"
+    return "fail" if outcome.finding in DENIALS else "warn"
 
 
 def _result(workload: Workload, outcome: Outcome, pods: Affected, patch: str) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def _result(workload: Workload, outcome: Outcome, pods: Affected, patch: str) ->
 def _severity(outcome: Outcome) -> str:
     if outcome.finding == "no-longer-fits":
         return "high"
-    return "medium" if outcome.finding in REFUSALS or outcome.mode == "Enforce" else "low"
+    return "medium" if outcome.finding in DENIALS or outcome.mode == "Enforce" else "low"
 
 
 def message(outcome: Outcome) -> str:

@@ -7,7 +7,7 @@ templates is judged like everybody else, since a template may be older than the 
 (k8s.io/kubernetes pkg/apis/resource/validation, ValidateResourceClaimUpdate), so only creations are judged.
 
 Judged: counts, ``adminAccess``, tolerations of device taints, classes. /mutate writes what is required of devices, and defaults, as
-selectors; /validate refuses a claim without those that are required. Policies that choose pods by labels or
+selectors; /validate denies a claim without those that are required. Policies that choose pods by labels or
 workload are left to the review of the pod.
 """
 
@@ -81,7 +81,7 @@ class _Claim:
 
     def under(self, policies: Sequence[Compiled]) -> Outcome:
         """Return what comes of it under these policies together."""
-        refused = list(islice(checks.violations(self.asked, policies), MOST_FOUND))
+        denied = list(islice(checks.violations(self.asked, policies), MOST_FOUND))
         defaulting = [c for c in policies if certain(c.policy, self.least)]
         edits: list[Edit] = []
         remarks: dict[Remark, None] = {}
@@ -91,17 +91,17 @@ class _Claim:
         for part in () if self.request.chosen else self.asked.parts:
             confinement, default = together.required(part), together.chosen(part)
             if self.request.phase == "validate":
-                if not refused:
-                    refused += selectors.unconfined(part, confinement.wanted)
+                if not denied:
+                    denied += selectors.unconfined(part, confinement.wanted)
                 continue
             wanted = (*confinement.wanted, *default.wanted)
-            refused += selectors.without_room(part, wanted)
+            denied += selectors.without_room(part, wanted)
             edits += selectors.edits(part, wanted)
             theirs.append((part, [one.demand.text for one in wanted]))
             remarks |= dict.fromkeys(default.remarks)
             unsaid |= dict.fromkeys(selectors.unsaid(part, (*confinement.lacking, *default.lacking)))
-        if refused:
-            return Outcome((), tuple(refused), tuple(remark for remark in remarks if remark.code not in OF_EDITS))
+        if denied:
+            return Outcome((), tuple(denied), tuple(remark for remark in remarks if remark.code not in OF_EDITS))
         return Outcome(tuple(edits), (), (*remarks, *unsaid), self._patch(edits, theirs))
 
     def _patch(self, edits: Sequence[Edit], theirs: Iterable[tuple[Part, list[str]]]) -> tuple[dict[str, Any], ...]:

@@ -25,7 +25,7 @@ class Judgement:
     mutate: Verdict
     """the answer at /mutate"""
     violations: tuple[Violation, ...]
-    """the violations of the phase that refused the pod"""
+    """the violations of the phase that denied the pod"""
     remarks: tuple[Remark, ...]
     """the remarks of both phases, each once"""
     judged: bool
@@ -41,7 +41,7 @@ def judge(request: Request, facts: Facts, apply: Applier = apply_patch) -> Judge
     ``evaluate`` does.
 
     ``apply`` applies the patch of the first phase, as the API server does before the second. A pod that the
-    API server can't decode, which can happen with one from a template, is refused even if no policy refuses
+    API server can't decode, which can happen with one from a template, is denied even if no policy denies
     it.
     """
     mutate = _decoded(request, evaluate(replace(request, phase="mutate"), facts), facts)

@@ -50,8 +50,8 @@ class Layer:
     """the kind of pod examined; None if no pod that requests a GPU is such"""
     rows: tuple[Row, ...] = ()
     """the rows that differ"""
-    refused: tuple[Violation, ...] = ()
-    """why such a pod would be refused, besides reasons that apply anyway, whoever asks for them"""
+    denied: tuple[Violation, ...] = ()
+    """why such a pod would be denied, besides reasons that apply anyway, whoever asks for them"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class Look:
     rows: tuple[Row, ...]
     remarks: tuple[str, ...]
     """remarks that belong to no single field"""
-    refused: tuple[Violation, ...]
+    denied: tuple[Violation, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,7 @@ def _standing(compiled: Compiled, matched: effective_probe.Matched) -> Standing:
 def look(facts: Facts, kind: Kind, policies: Sequence[Compiled]) -> Look:
     """Return the effect of these policies on such a pod, as if all were in Enforce."""
     if not policies:
-        return Look(rows=(), remarks=(), refused=())
+        return Look(rows=(), remarks=(), denied=())
     acting = tuple(c if c.mode == "Enforce" else replace(c, mode="Enforce") for c in policies)
     request = request_for(kind, facts.namespace, facts.snapshot.catalog)
     about = plan.subject(request, facts, Pod(extract(request.pod, facts.reads)))
@@ -118,7 +118,7 @@ def look(facts: Facts, kind: Kind, policies: Sequence[Compiled]) -> Look:
         default_rows(found.plan, found.edits, remarks)
     )  # first: theirs is what rules remark of a default that a requirement cuts
     rows = (*require_rows(found.plan, remarks), *defaults, *allow_rows(found.plan))
-    return Look(rows=rows, remarks=tuple(map(str, remarks.left)), refused=found.violations)
+    return Look(rows=rows, remarks=tuple(map(str, remarks.left)), denied=found.violations)
 
 
 # --- for some pods only -------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def _by_length(facts: Facts, kind: Kind, enforced: tuple[Compiled, ...], base: L
     for title, seconds in zip(titles, [*overs, *(over + 1 for over in overs[-1:])], strict=True):
         one = replace(kind, seconds=seconds)
         layer = _difference(title, (), one, look(facts, one, enforced), base)
-        if layer.rows or layer.refused:
+        if layer.rows or layer.denied:
             yield layer
 
 
@@ -173,11 +173,11 @@ def _would(facts: Facts, kind: Kind, compiled: Compiled, always: Sequence[Compil
 
 
 def _difference(title: str, policies: tuple[str, ...], kind: Kind, found: Look, base: Look) -> Layer:
-    anyway = {violation.key for violation in base.refused}
+    anyway = {violation.key for violation in base.denied}
     return Layer(
         title=title,
         policies=policies,
         kind=kind,
         rows=tuple(row for row in found.rows if row not in base.rows),
-        refused=tuple(violation for violation in found.refused if violation.key not in anyway),
+        denied=tuple(violation for violation in found.denied if violation.key not in anyway),
     )

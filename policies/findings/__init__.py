@@ -175,7 +175,7 @@ class _Compared:
         impossible = [e.impossible[compiled] for e in self._exclusions if compiled in e.impossible]
         platforms = f"{', '.join(self._snapshot.tables)}" if self._snapshot.placed else "any platform"
         by_reason = {
-            ALONE: [f"{text} leaves nothing on {platforms}: every pod that it matches is refused" for text in impossible],
+            ALONE: [f"{text} leaves nothing on {platforms}: every pod that it matches is denied" for text in impossible],
             "RequirementsExclude": [text for e in self._exclusions for text in e.sentences.get(compiled, ())],
             "DefaultsDiffer": self._differences.sentences.get(compiled, []),
         }

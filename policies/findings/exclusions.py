@@ -1,4 +1,4 @@
-"""Find requirements that leave nothing together, so that every pod that matches them is refused, whatever its
+"""Find requirements that leave nothing together, so that every pod that matches them is denied, whatever its
 author writes.
 
 The status of a policy of the cluster names only other policies of the cluster: a team that requires something
@@ -152,7 +152,7 @@ class Exclusions:
 
     def _say(self, compiled: Compiled, text: str, shared: int) -> None:
         example = self.reach.namespaces.first(shared)
-        self.sentences.setdefault(compiled, []).append(f"{text}, as in namespace {example}: a pod that matches all of them is refused")
+        self.sentences.setdefault(compiled, []).append(f"{text}, as in namespace {example}: a pod that matches all of them is denied")
 
 
 def _takes_all(demand: Demand) -> bool:

@@ -36,7 +36,7 @@ class _Out(NamedTuple):
     flavor: str
     reason: Apart | None = None
     """Of Kueue's; None if policies keep the pods out."""
-    refusal: Violation | None = None
+    denial: Violation | None = None
     missing: bool = False
     """True if there is no such flavor."""
 
@@ -82,8 +82,8 @@ class Judging:
                 out.append(_Out(name, missing=True))
             elif reason := apart(matched, flavor):
                 out.append(_Out(name, reason))
-            elif (refusal := self._refused(one, name)) is not None:
-                out.append(refusal)
+            elif (denial := self._denied(one, name)) is not None:
+                out.append(denial)
         kept_out = [one for one in out if one.reason is None and not one.missing]
         if len(out) == len(group.flavors):
             return self._nowhere(one, kept_out or out, out)
@@ -99,7 +99,7 @@ class Judging:
         judged = admission_preview.judge(self._request(one), self._facts)
         return None if judged.violations else map_at(apply_patch(one.pod, judged.mutate.patch), "spec")
 
-    def _refused(self, one: Templated, name: str) -> _Out | None:
+    def _denied(self, one: Templated, name: str) -> _Out | None:
         """Return the flavor if policies in Enforce keep its pods out, and would admit them elsewhere."""
         if self._owner.workload.kueue != "suspends" or not self._facts.enforces or not self._affords(one):
             return None
@@ -108,8 +108,8 @@ class Judging:
         judged = admission_preview.judge(there, self._facts)
         if judged.violations:
             anyway = {violation.code for violation in admission_preview.judge(request, self._facts).violations}
-            refusal = judged.violations[0]
-            return None if anyway else _Out(name, refusal=refusal)
+            denial = judged.violations[0]
+            return None if anyway else _Out(name, denial=denial)
         spec = map_at(apply_patch(there.pod, judged.mutate.patch), "spec")
         beside = apart(spec, flavor)
         return _Out(name) if beside is not None and beside.taint is None else None
@@ -127,7 +127,7 @@ class Judging:
         by_policy = first[0].reason is None and not first[0].missing
         shown = {"template": path_text(one.template), "queue": self._queue.name, "cluster": self._queue.cluster_queue}
         fix = _fix(first[0], self._owner.namespace)
-        plain, longer = ("pods refused", "pods refused others") if by_policy else ("no flavor", "no flavor others")
+        plain, longer = ("pods denied", "pods denied others") if by_policy else ("no flavor", "no flavor others")
         some = (phrase(longer, why=_why(first[0]), fix=fix, others=others[:n], **shown) for n in range(len(others[:NAMED]), 0, -1))
         return next(filter(_fits, some), phrase(plain, why=_why(first[0]), fix=fix, **shown))
 
@@ -148,8 +148,8 @@ def _why(out: _Out) -> Phrase:
         return phrase("taint", flavor=out.flavor, taint=str(out.reason.taint))
     if out.reason is not None:
         return phrase("label", flavor=out.flavor, key=out.reason.key, value=out.reason.value)
-    if out.refusal is not None and out.refusal.policies:
-        return phrase("policy", flavor=out.flavor, policies=out.refusal.policies[:2], code=out.refusal.code)
+    if out.denial is not None and out.denial.policies:
+        return phrase("policy", flavor=out.flavor, policies=out.denial.policies[:2], code=out.denial.code)
     return phrase("place", flavor=out.flavor)
 
 

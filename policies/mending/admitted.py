@@ -1,4 +1,4 @@
-"""The smallest change of a pod that policies refuse, by which they admit it."""
+"""The smallest change of a pod that policies deny, by which they admit it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from policies.catalog import Catalog
+from policies.mending.denial_steps import ways
 from policies.mending.edits import changed
-from policies.mending.refusal_steps import ways
 from policies.mending.smallest import MOST_TRIED, Admit, Found, Mend, smallest
 from policies.mending.steps import WEIGHTS, Step, edits_of
 from policies.scheduling.fleet import OUTLOOKS, Fleet, Outlook, best
@@ -28,7 +28,7 @@ class _State:
     edits: tuple[Edit, ...]
     pod: Raw
     admitted: Raw
-    refused: tuple[Violation, ...]
+    denied: tuple[Violation, ...]
 
     @property
     def weight(self) -> int:
@@ -36,7 +36,7 @@ class _State:
 
 
 def smallest_admitted(pod: Raw, fleet: Fleet | None, catalog: Catalog, admit: Admit, most: int = MOST_TRIED) -> Found:
-    """Return the change with the fewest steps by which policies admit a pod that they refuse; of those with as many the gentlest
+    """Return the change with the fewest steps by which policies admit a pod that they deny; of those with as many the gentlest
     with which some place may run it. Where none does, the steps by which one takes it follow.
 
     ``pod``: as its author wrote it. ``fleet``: None if no place is known. ``most``: changes that are judged.
@@ -78,23 +78,23 @@ class _Tries:
 
     def state(self, steps: tuple[Step, ...], edits: tuple[Edit, ...], pod: Raw) -> _State:
         self.left -= 1
-        then, refused = self._admit(pod)
-        return _State(steps=steps, edits=edits, pod=pod, admitted=then, refused=refused)
+        then, denied = self._admit(pod)
+        return _State(steps=steps, edits=edits, pod=pod, admitted=then, denied=denied)
 
 
 def _admitted(pod: Raw, catalog: Catalog, tries: _Tries) -> Iterator[_State]:
-    """Yield what policies admit, the fewest steps first: the one that has the fewest steps and refusals together is looked at
-    next, as each refusal is a step more."""
+    """Yield what policies admit, the fewest steps first: the one that has the fewest steps and denials together is looked at
+    next, as each denial is a step more."""
     first = tries.state((), (), pod)
-    waiting: list[tuple[int, int, int, _State]] = [(len(first.refused), 0, 0, first)]
+    waiting: list[tuple[int, int, int, _State]] = [(len(first.denied), 0, 0, first)]
     seen: set[str] = set()
     number = 0
     while waiting:
         *_, state = heapq.heappop(waiting)
-        if not state.refused:
+        if not state.denied:
             yield state
             continue
-        for steps in ways(state.refused[0], state.pod, catalog):
+        for steps in ways(state.denied[0], state.pod, catalog):
             edits = (*state.edits, *edits_of(steps, state.pod))
             if tries.left <= 0:
                 break
@@ -102,9 +102,9 @@ def _admitted(pod: Raw, catalog: Catalog, tries: _Tries) -> Iterator[_State]:
                 continue
             seen.add(key)
             then = _with(state, steps, edits, tries)
-            if not _worse(then.refused, state.refused):
+            if not _worse(then.denied, state.denied):
                 number += 1
-                heapq.heappush(waiting, (len(then.steps) + len(then.refused), then.weight, number, then))
+                heapq.heappush(waiting, (len(then.steps) + len(then.denied), then.weight, number, then))
 
 
 def _with(state: _State, steps: Sequence[Step], edits: tuple[Edit, ...], tries: _Tries) -> _State:
@@ -112,5 +112,5 @@ def _with(state: _State, steps: Sequence[Step], edits: tuple[Edit, ...], tries: 
 
 
 def _worse(then: Sequence[Violation], before: Sequence[Violation]) -> bool:
-    """Return whether the refusal that a step was to mend is still there."""
+    """Return whether the denial that a step was to mend is still there."""
     return any(one.key == before[0].key for one in then)

@@ -52,8 +52,8 @@ class Alternatives:
 
     as_written: Placement
     found: tuple[Alternative, ...] = ()
-    refused: int = 0
-    """Variants that policies refuse."""
+    denied: int = 0
+    """Variants that policies deny."""
     tried: int = 0
 
 
@@ -69,10 +69,10 @@ class Search:
 
     def alternatives(self, pod: Raw, admit: Admit) -> Alternatives | None:
         """Return the alternatives of a pod, as its author wrote it; None if it does not ask for devices of one kind that have
-        others in their place, or if it is refused as it is."""
-        admitted, refused = admit(pod)
+        others in their place, or if it is denied as it is."""
+        admitted, denied = admit(pod)
         name, asked = self._asked(wants(pod)), self._asked(wants(admitted))
-        if refused or name is None or asked is None:
+        if denied or name is None or asked is None:
             return None
         before = self._placer.of(wants(admitted), asked)
         words = cautions.read(pod, name, before.device, self._catalog, self._tables)
@@ -95,7 +95,7 @@ class Search:
                 each[one.placement.soon] += 1
         sooner = [one for one in found.values() if one is not None and better(one.placement, before)]
         sooner.sort(key=_order)
-        return Alternatives(as_written=before, found=tuple(_distinct(sooner)), refused=forbidden, tried=tried)
+        return Alternatives(as_written=before, found=tuple(_distinct(sooner)), denied=forbidden, tried=tried)
 
     def _asked(self, wanted: Wants) -> Resource | None:
         names = [name for name, need in wanted.requests.items() if need > 0 and "/" in name]
@@ -123,11 +123,11 @@ class Search:
         return any(wants({"spec": {"containers": [one]}}).requests.get(name, 0) > 1 for one in _containers(pod))
 
     def _variant(self, pod: Raw, name: Resource, target: Target, admit: Admit) -> tuple[tuple[Edit, ...], Raw, bool]:
-        """Return the edits by which the pod goes to a target, the pod as admitted with them, and whether policies refuse it; no
+        """Return the edits by which the pod goes to a target, the pod as admitted with them, and whether policies deny it; no
         edits if words of the author's keep it away that are not about machines."""
         first = tuple(chain(lowering.renamed(pod, name.name, target.resource), _pinned(pod, target.labels)))
-        then, refused = admit(changed(pod, first))
-        if refused:
+        then, denied = admit(changed(pod, first))
+        if denied:
             return first, then, True
         place = self._nearest(then, target)
         found = [one for one in blockers(then, place, self._fleet) if not one.passing]
@@ -137,8 +137,8 @@ class Search:
         if steps is None:
             return (), then, False
         edits = (*first, *edits_of(steps, changed(pod, first)))
-        then, refused = admit(changed(pod, edits))
-        return edits, then, bool(refused)
+        then, denied = admit(changed(pod, edits))
+        return edits, then, bool(denied)
 
     def _nearest(self, then: Raw, target: Target) -> Place:
         """Return the node of the target with the least in the way of the pod, or the NodePool."""

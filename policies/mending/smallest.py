@@ -1,4 +1,4 @@
-"""The smallest change of a pod by which some place takes it, and which no policy refuses."""
+"""The smallest change of a pod by which some place takes it, and which no policy denies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from policies.verdict import Edit, Violation
 
 Raw = Mapping[str, Any]
 Admit = Callable[[Raw], tuple[Raw, tuple[Violation, ...]]]
-"""Returns a pod as it would be admitted, and why policies would refuse it."""
+"""Returns a pod as it would be admitted, and why policies would deny it."""
 MOST_OF_ONE = 64
 """Ways to mend one place that are tried: six blockers of two alternatives each."""
 MOST_TRIED = 500
@@ -44,11 +44,11 @@ class Found:
 
     mend: Mend | None
     forbidden: tuple[Violation, ...] = ()
-    """Why policies refuse a change of fewer steps, or the only one."""
+    """Why policies deny a change of fewer steps, or the only one."""
     admits: bool = False
-    """True if the pod is refused as it is, and policies admit it with the change."""
+    """True if the pod is denied as it is, and policies admit it with the change."""
     then: Outlook | None = None
-    """Of a pod that policies refuse: what it comes to with the change; None if no place is known."""
+    """Of a pod that policies deny: what it comes to with the change; None if no place is known."""
 
 
 def smallest(pod: Raw, fleet: Fleet, catalog: Catalog, admit: Admit, most: int = MOST_TRIED) -> Found:
@@ -57,14 +57,14 @@ def smallest(pod: Raw, fleet: Fleet, catalog: Catalog, admit: Admit, most: int =
     ``pod``: as its author wrote it; it is judged as it would be admitted. A pod that has a place needs none: its change has no
     step. ``most``: changes that are judged.
     """
-    admitted, refused = admit(pod)
-    if refused:
-        return Found(mend=None, forbidden=refused)
+    admitted, denied = admit(pod)
+    if denied:
+        return Found(mend=None, forbidden=denied)
     forbidden: tuple[Violation, ...] = ()
     for mend in islice(_candidates(pod, admitted, fleet, catalog), most):
-        then, refused = admit(changed(pod, mend.edits))
-        if refused:
-            forbidden = forbidden or refused
+        then, denied = admit(changed(pod, mend.edits))
+        if denied:
+            forbidden = forbidden or denied
         elif mend.place is not None and not blockers(then, mend.place, fleet):
             return Found(mend=mend, forbidden=forbidden)
     return Found(mend=None, forbidden=forbidden)

@@ -1,8 +1,8 @@
 """Every sentence that Berth writes about an object: one table, a row for each code.
 
 To reword a message is to edit its template here, and changes nothing else: its audience, the outcome that it
-counts as and the actors that it refuses are columns, and its values travel as data. ``row`` defines the
-columns, ``refusals`` (BERTH-1xx), ``remarks`` (BERTH-2xx) and ``notices`` (BERTH-00x) are the rows, ``running`` has
+counts as and the actors that it denies are columns, and its values travel as data. ``row`` defines the
+columns, ``denials`` (BERTH-1xx), ``remarks`` (BERTH-2xx) and ``notices`` (BERTH-00x) are the rows, ``running`` has
 those about how a pod runs, ``queues`` those about where it waits, ``claims`` those about a
 claim's selectors, ``shared`` the templates that several rows use.
 """
@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from policies.messages import claims, notices, queues, refusals, remarks, running
+from policies.messages import claims, denials, notices, queues, remarks, running
 from policies.messages.row import SHORTER, At, Audience, Kind, Path, Phrase, Place, Placement, Row, Word, phrase, rendered
 from policies.messages.shared import SHARED
 
 __all__ = ["SHARED", "At", "Audience", "Kind", "Path", "Phrase", "Place", "Placement", "Row", "Word", "phrase"]
 
-_REFUSALS = sorted((*refusals.ROWS, *running.REFUSALS, *queues.REFUSALS, *claims.REFUSALS), key=lambda row: row.code)
+_DENIALS = sorted((*denials.ROWS, *running.DENIALS, *queues.DENIALS, *claims.DENIALS), key=lambda row: row.code)
 _REMARKS = sorted((*remarks.ROWS, *running.REMARKS, *queues.REMARKS, *claims.REMARKS), key=lambda row: row.code)
-TABLE: dict[str, Row] = {row.code: row for row in (*_REFUSALS, *notices.ROWS, *_REMARKS)}
+TABLE: dict[str, Row] = {row.code: row for row in (*_DENIALS, *notices.ROWS, *_REMARKS)}
 """The rows by code, in the order of docs/codes.md."""
 OF_EDITS = frozenset(code for code, row in TABLE.items() if row.of_edits)
-"""Codes of remarks about edits, which are not given on a pod that is refused."""
+"""Codes of remarks about edits, which are not given on a pod that is denied."""
 _SPARED: Mapping[Placement, frozenset[str]] = {
     placement: frozenset(code for code, row in TABLE.items() if row.placement is not None and placement not in row.placement)
     for placement in ("none", "left", "node", "all")
@@ -30,7 +30,7 @@ _SPARED: Mapping[Placement, frozenset[str]] = {
 
 
 def spared(placement: Placement) -> frozenset[str]:
-    """Return the refusals that do not apply to an actor of this placement: each becomes a remark."""
+    """Return the denials that do not apply to an actor of this placement: each becomes a remark."""
     return _SPARED[placement]
 
 

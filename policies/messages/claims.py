@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from policies.messages.row import Row
 
-REFUSALS = (
+DENIALS = (
     Row(
         code="BERTH-127",
         title="a claim that may be given another device",
-        kind="refusal",
+        kind="denial",
         templates={
             "open": "{request} may be given a device outside {wanted}",
             "again": "create the claim again (controllers do so by themselves)",

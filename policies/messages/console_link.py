@@ -1,6 +1,6 @@
-"""Where the console explains an answer: an address that ends refusals and warnings, where the server is told of a console.
+"""Where the console explains an answer: an address that ends denials and warnings, where the server is told of a console.
 
-It names no pod and no uid, since the Event of a Job whose pods are refused is counted by its text (kubernetes#106160): it names the
+It names no pod and no uid, since the Event of a Job whose pods are denied is counted by its text (kubernetes#106160): it names the
 workload that made the pod, which is the same for all its pods, else only the code.
 """
 

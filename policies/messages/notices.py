@@ -1,6 +1,6 @@
 """The rows of notices on an answer itself, BERTH-00x: that not everything was reported, or read, or judged.
 
-A notice that an object is not judged is a refusal if a policy of the namespace is in Enforce, else a warning.
+A notice that an object is not judged is a denial if a policy of the namespace is in Enforce, else a warning.
 """
 
 from __future__ import annotations

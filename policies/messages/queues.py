@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from policies.messages.row import Row
 
-REFUSALS = (
+DENIALS = (
     Row(
         code="BERTH-144",
         title="a pod past the queue that is required",
-        kind="refusal",
+        kind="denial",
         word="skipped",
         templates={
             "node": "{path} names a node, past the queue of {system} that is required here",
@@ -70,13 +70,13 @@ REMARKS = (
             "add it to the ClusterQueue",
             "no flavor": "no flavor of queue {queue} ({cluster}) takes {template}, so it never runs: {why}; {fix}",
             "no flavor others": "no flavor of queue {queue} ({cluster}) takes {template}, so it never runs: {why}; {fix}. {others:;}",
-            "pods refused": "queue {queue} ({cluster}) admits {template}, and its pods never run: {why}; {fix}",
-            "pods refused others": "queue {queue} ({cluster}) admits {template}, and its pods never run: {why}; {fix}. {others:;}",
+            "pods denied": "queue {queue} ({cluster}) admits {template}, and its pods never run: {why}; {fix}",
+            "pods denied others": "queue {queue} ({cluster}) admits {template}, and its pods never run: {why}; {fix}. {others:;}",
             "wrong flavor": "queue {queue} ({cluster}) may put {template} where its pods never run: {why}; "
             "choose by nodeSelector: kubectl get resourceflavors -o yaml",
             "taint": "{flavor} has taint {taint}",
             "label": "{flavor} has {key}={value}",
-            "policy": "{policies:and} refuses them in {flavor} ({code})",
+            "policy": "{policies:and} denies them in {flavor} ({code})",
             "place": "what policies write is outside {flavor}",
             "gone": "flavor {flavor} is not known",
             "tolerate": "tolerate it in the template, or in the flavor",
@@ -122,7 +122,7 @@ REMARKS = (
         word="skipped",
         templates={
             "queue not required": "default queue {queue} of {system} does not act: it is none of those that are required",
-            "queue and claims": "default queue {queue} of {system} does not act: {system} refuses pods with resource claims",
+            "queue and claims": "default queue {queue} of {system} does not act: {system} denies pods with resource claims",
             "of the workload": "default queue {queue} is not written on the pod: {system} reads it from the workload that owns it ({key})",
         },
     ),

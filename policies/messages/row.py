@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-Kind = Literal["refusal", "warning", "notice"]
+Kind = Literal["denial", "warning", "notice"]
 """A ``notice`` is about an answer itself, not about a decision."""
 Audience = Literal["author", "platform"]
 Word = Literal["skipped", "inexpressible"]
@@ -63,12 +63,12 @@ class Row:
     """The outcome that a warning counts as for the policies that it names
     (``berth_policy_outcomes_total``); None: none."""
     placement: frozenset[Placement] | None = None
-    """The placements (``policies.pods.permissions``) for which an actor may be refused for it; None: all
+    """The placements (``policies.pods.permissions``) for which an actor may be denied for it; None: all
     actors."""
     of_value: bool = False
-    """True for a refusal of one value of the pod, beside which no warning about the same value is given."""
+    """True for a denial of one value of the pod, beside which no warning about the same value is given."""
     of_edits: bool = False
-    """True for a warning about edits, which is not given on a pod that is refused."""
+    """True for a warning about edits, which is not given on a pod that is denied."""
     templates: Mapping[str, str]
 
     @property

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from policies.messages.row import Row
 
-REFUSALS = (
+DENIALS = (
     Row(
         code="BERTH-143",
         title="a run that may take too long",
-        kind="refusal",
+        kind="denial",
         word="skipped",
         templates={
             "fact": "{path} is {seconds}, longer than the {most} that a pod may run here",

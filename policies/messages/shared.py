@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 SHARED = {
-    "spared": "{fact}; {fix} (not refused: it is {actor:and})",
+    "spared": "{fact}; {fix} (not denied: it is {actor:and})",
     # what the author wrote
     "container": 'container "{name}"',
     "selector": "{where} {key}={value}",

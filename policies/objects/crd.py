@@ -2,7 +2,7 @@
 our objects itself.
 
 A structural schema prunes unknown fields, so ``spec.requires`` of a client that asks for no validation is
-dropped with a warning. kubectl asks for strict validation, and its request is refused.
+dropped with a warning. kubectl asks for strict validation, and its request is denied.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ ABOUT_AUDIT = "What it says of the pods that exist, as berth audit --serve count
 COUNTS = {
     "pods": "The pods with accelerators that it applies to.",
     "wouldChange": "Of those, the ones that it would have changed, were it in Enforce.",
-    "wouldRefuse": "Of those, the ones that it would have refused, were it in Enforce.",
+    "wouldDeny": "Of those, the ones that it would have denied, were it in Enforce.",
     "notAsEnforced": "Of those, the ones that lack what it writes in Enforce: admitted while Berth was away, or before it was what it is.",
-    "noLongerFits": "Of those, the ones that it would refuse today.",
+    "noLongerFits": "Of those, the ones that it would deny today.",
 }
 """The counts in ``status.audit``, and their meaning."""
 WIDE = 1
@@ -99,7 +99,7 @@ def _columns(kind: Kind) -> list[Raw]:
         *([mode] if acts else []),
         _condition("Accepted", "Whether Berth understood it; if not, its message says what is wrong."),
         *([conflicted] if acts else []),
-        *([_count("Would Change", "wouldChange"), _count("Would Refuse", "wouldRefuse")] if acts else []),
+        *([_count("Would Change", "wouldChange"), _count("Would Deny", "wouldDeny")] if acts else []),
         *([where] if acts and kind not in definition.NAMESPACED else []),
         {**_column("What", ".status.what", "What it does, in one line."), "priority": WIDE},
         _column("Age", ".metadata.creationTimestamp", "Since when it is there.", "date"),
@@ -132,7 +132,7 @@ def _schema(kind: Kind) -> Raw:
 def _status(kind: Kind) -> Raw:
     """Return the schema of the status that Berth writes.
 
-    Its sizes are bounded by the writer, not here: a status that is refused helps nobody. An object that Berth has not
+    Its sizes are bounded by the writer, not here: a status that is denied helps nobody. An object that Berth has not
     looked at yet has observedGeneration -1 by default: who waits by the rules of kstatus takes one without any status
     for one that is in force.
     """

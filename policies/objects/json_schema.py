@@ -1,7 +1,7 @@
 """Build the JSON schema of each kind from ``definition``: draft 2020-12, limited to what a CRD's structural
 schema may hold.
 
-So there is no ``$ref``, no ``$schema`` and no ``additionalProperties: false``: Kubernetes refuses unknown
+So there is no ``$ref``, no ``$schema`` and no ``additionalProperties: false``: Kubernetes denies unknown
 fields itself (``fieldValidation=Strict``, what kubectl asks for). Names of the catalog are plain strings
 here: the catalog grows without a new CRD, and Berth's parser checks them.
 """

@@ -1,5 +1,5 @@
 """The requirements and defaults of the policies for one pod: its devices, requirements, merged settings and
 defaults, intersected with the offers.
 
-Nothing here writes edits or refuses a pod: ``policies.rules`` do.
+Nothing here writes edits or denies a pod: ``policies.rules`` do.
 """

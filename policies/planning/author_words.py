@@ -27,5 +27,5 @@ def label(authored: AuthorExpression) -> Phrase:
 
 
 def place(authored: AuthorExpression) -> Path:
-    """Return the path and the label key, which a refusal and a remark about the same value have in common."""
+    """Return the path and the label key, which a denial and a remark about the same value have in common."""
     return (authored.where, authored.written)

@@ -104,15 +104,15 @@ def _tolerate(
     policies: Sequence[Compiled], granted: Sequence[TolerationPattern]
 ) -> tuple[_Granted, tuple[tuple[TolerationPattern, str], ...]]:
     by_pattern: dict[TolerationPattern, list[str]] = {}
-    refused: list[tuple[TolerationPattern, str]] = []
+    denied: list[tuple[TolerationPattern, str]] = []
     for compiled in policies:
         for pattern in compiled.policy.default.tolerate:
             if compiled.policy.namespace is None or any(grants(g, pattern) for g in granted):
                 by_pattern.setdefault(pattern, []).append(compiled.policy.id)
             else:
-                refused.append((pattern, compiled.policy.id))
+                denied.append((pattern, compiled.policy.id))
     ordered = sorted(by_pattern.items(), key=lambda item: (item[0].key, item[0].value or "", item[0].effect or ""))
-    return tuple((pattern, tuple(sorted(who))) for pattern, who in ordered), tuple(refused)
+    return tuple((pattern, tuple(sorted(who))) for pattern, who in ordered), tuple(denied)
 
 
 def grants(grant: TolerationPattern, pattern: TolerationPattern) -> bool:

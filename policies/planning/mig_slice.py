@@ -104,7 +104,7 @@ def _with_slice(plan: Plan, mig: MigDefault, size: Phrase, old: str, names: tupl
         )
     if plan.author.slice_gb is not None and any(True for _ in _options(plan, mig, old, feasibility.everything(plan.snapshot))):
         found = phrase("fact", path=At(ANNOTATION), size=size)
-        return plan.refusing(
+        return plan.denying(
             Violation(
                 code="BERTH-153",
                 found=found,

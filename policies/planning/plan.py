@@ -153,7 +153,7 @@ class Plan(NamedTuple):
         remark = Remark(code=code, found=found, rule=rule, policies=tuple(policies), about=about, fields=tuple(on))
         return self._replace(remarks=(*self.remarks, remark))
 
-    def refusing(self, violation: Violation) -> Plan:
+    def denying(self, violation: Violation) -> Plan:
         """Return the plan with one more violation, about an annotation of the author's."""
         return self._replace(violations=(*self.violations, violation))
 

@@ -59,7 +59,7 @@ def _by_annotation(plan: Plan, name: str) -> Plan:
         known = name in plan.snapshot.templates
         advice = phrase("ask") if known else _guess(name, allowed)
         more = phrase("allowed", templates=tuple(allowed)) if allowed else phrase("none allowed")
-        return plan.refusing(_annotation("not allowed" if known else "not there", name, advice, more))
+        return plan.denying(_annotation("not allowed" if known else "not there", name, advice, more))
     taken = _take(plan, plan.snapshot.templates[name], _granters(plan, name)) if plan.placeable else plan
     if taken is not None or not plan.space.possible_anywhere():
         return taken or plan
@@ -67,7 +67,7 @@ def _by_annotation(plan: Plan, name: str) -> Plan:
     more = phrase("means", name=name, constraints=means) if means else phrase("means any", name=name)
     forbidders = _forbidders(plan, plan.snapshot.templates[name])
     why, on = ("forbidden", at_field(FORBID, forbidders)) if forbidders else ("nothing left", fields(plan.constraints))
-    return plan.refusing(_annotation(why, name, phrase("choose another"), more, on))
+    return plan.denying(_annotation(why, name, phrase("choose another"), more, on))
 
 
 def _annotation(why: str, name: str, advice: Phrase, more: Phrase, on: tuple[Field, ...] = ()) -> Violation:

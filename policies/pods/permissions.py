@@ -1,6 +1,6 @@
 """The actor table (design section 4) as data: what kind of pod it is, and what may therefore be done to it.
 
-A pod may be in several rows: only the edits that all rows allow are made, and every refusal that any row
+A pod may be in several rows: only the edits that all rows allow are made, and every denial that any row
 allows. A mirror pod is in its row alone: the API server only mirrors what the kubelet already runs.
 
 Whatever an author may write (owners, labels, annotations, ``schedulerName``, ``nodeName``, ``matchFields``)
@@ -26,7 +26,7 @@ Calm = Literal["yes", "named", "no"]
 Floor = Literal["yes", "opt-out", "no"]
 """``opt-out``: unless the author opted out of grace."""
 Placement = Literal["none", "left", "node", "all"]
-"""The reasons for which a pod's placement may be refused: none; nothing left of what is required; a known
+"""The reasons for which a pod's placement may be denied: none; nothing left of what is required; a known
 node outside what is required; any."""
 Caller = Literal["daemon", "node", ""]
 
@@ -99,7 +99,7 @@ class Actor:
     disruption: Calm = "yes"
     placement: Placement = "all"
     mirror: bool = False
-    """True for a mirror pod: it is neither edited nor refused."""
+    """True for a mirror pod: it is neither edited nor denied."""
     fills: bool = True
     """True if defaults fill in shared memory and classes."""
     moves: bool = True
@@ -143,7 +143,7 @@ _PLACEMENT: tuple[Placement, ...] = ("none", "left", "node", "all")
 
 
 def meet(first: Actor, second: Actor) -> Actor:
-    """Combine two rows: the fewer edits, the more refusals."""
+    """Combine two rows: the fewer edits, the more denials."""
     return Actor(
         names=(*first.names, *second.names),
         tolerations=first.tolerations and second.tolerations,
@@ -220,7 +220,7 @@ def is_fraction(pod: Pod) -> bool:
 
 def _speaks_of_sharing(pod: Pod) -> bool:
     """Return whether the annotations tell a sharing scheduler more about the pod's GPUs than their number.
-    It need not be a part of one: nothing is refused for it."""
+    It need not be a part of one: nothing is denied for it."""
     return any(key.startswith(SHARING_WORDS) for key in pod.annotations)
 
 

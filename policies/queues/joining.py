@@ -52,7 +52,7 @@ def joining(pod: Pod, actor: Actor, queues: MergedQueues) -> Joined | Idle | Non
         return None
     if queues.required is not None and not queues.required.admits(system, queue):
         return Idle(system=system, queue=queue, policies=default.policies, why="queue not required")
-    if system is SLURM and pod.claims:  # its webhook refuses such pods (slurm-bridge internal/admission)
+    if system is SLURM and pod.claims:  # its webhook denies such pods (slurm-bridge internal/admission)
         return Idle(system=system, queue=queue, policies=default.policies, why="queue and claims")
     return Joined(
         system=system,

@@ -12,7 +12,7 @@ from policies.planning import author_words
 from policies.planning.expressible import sayable
 from policies.planning.feasibility import AuthorExpression, Cell, listed
 from policies.planning.plan import Plan
-from policies.reasons import refusal_messages
+from policies.reasons import denial_messages
 from policies.verdict import Remark
 
 RULE = "node_affinity"
@@ -39,7 +39,7 @@ def _unknown(plan: Plan, cell: Cell, authored: AuthorExpression) -> Phrase:
     key = next((e.key for e in sayable(plan, cell, "machine").rendering.expressions if e.key in platform.after_boot), None)
     if key is None:
         return unknown
-    asked = refusal_messages.joined([c for c in plan.constraints if c.axis == "machine"])
+    asked = denial_messages.joined([c for c in plan.constraints if c.axis == "machine"])
     return phrase("held", unknown=unknown, demands=asked, label=key)
 
 

@@ -1,4 +1,4 @@
-"""The smallest group of sets that have nothing in common, which a refusal names."""
+"""The smallest group of sets that have nothing in common, which a denial names."""
 
 from __future__ import annotations
 

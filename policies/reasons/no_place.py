@@ -69,7 +69,7 @@ def _node(place: NodePlace) -> Node:
 
 
 def check(about: Subject, snapshot: Snapshot, violations: tuple[Violation, ...]) -> Iterator[Remark]:
-    """Yield the remark on a created pod that no place can run, unless it is refused. It is judged as all webhooks left it:
+    """Yield the remark on a created pod that no place can run, unless it is denied. It is judged as all webhooks left it:
     others may add tolerations to what /mutate sees."""
     request = about.request
     if snapshot.known_places is None or request.phase != "validate" or request.operation != "CREATE" or violations:

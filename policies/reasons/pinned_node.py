@@ -17,7 +17,7 @@ from policies.planning.merged_settings import FORBID
 from policies.planning.plan import Plan
 from policies.pods.view import TERMS
 from policies.policy import Taint, TolerationPattern
-from policies.reasons import refusal_messages
+from policies.reasons import denial_messages
 from policies.verdict import Path, Remark, Violation, at_field
 
 RULE = "node_affinity"
@@ -49,10 +49,10 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
                 "outside",
                 where=_where(plan),
                 label=_shown(plan, *carried[0], labels),
-                demands=refusal_messages.joined(plan.constraints),
+                demands=denial_messages.joined(plan.constraints),
             ),
             advice=phrase("fix"),
-            more=(refusal_messages.required(plan.constraints),),
+            more=(denial_messages.required(plan.constraints),),
             rule=RULE,
             policies=policies,
             about=_place(plan),
@@ -63,9 +63,9 @@ def check(plan: Plan) -> Iterator[Violation | Remark]:
     if (sold or not carried) and home and home not in plan.snapshot.tables:
         yield Violation(
             code="BERTH-124",
-            found=phrase("elsewhere", where=_where(plan), platform=home, demands=refusal_messages.joined(plan.constraints)),
+            found=phrase("elsewhere", where=_where(plan), platform=home, demands=denial_messages.joined(plan.constraints)),
             advice=phrase("fix"),
-            more=(phrase("platforms", platforms=tuple(plan.snapshot.tables)), refusal_messages.required(plan.constraints)),
+            more=(phrase("platforms", platforms=tuple(plan.snapshot.tables)), denial_messages.required(plan.constraints)),
             rule=RULE,
             policies=policies,
             about=_place(plan),
@@ -80,9 +80,9 @@ def _foreign(plan: Plan) -> Iterator[Violation]:
         if demands and not any(meet(table.of_resource(name), demands) for table in plan.snapshot.tables.values()):
             yield Violation(
                 code="BERTH-126",
-                found=phrase("device", name=name, demands=refusal_messages.joined(demands)),
+                found=phrase("device", name=name, demands=denial_messages.joined(demands)),
                 advice=phrase("ask for device"),
-                more=(refusal_messages.required(demands),),
+                more=(denial_messages.required(demands),),
                 rule=RULE,
                 policies=who(demands),
                 fields=fields(demands),

@@ -19,7 +19,7 @@ CODE = "BERTH-243"
 
 
 def check(about: Subject, snapshot: Snapshot, violations: tuple[Violation, ...]) -> Iterator[Remark]:
-    """Yield the remark on a created pod with claims alone for devices that no node has, unless it is refused."""
+    """Yield the remark on a created pod with claims alone for devices that no node has, unless it is denied."""
     request, places, devices = about.request, snapshot.known_places, about.devices
     if places is None or not places.pools or request.phase != "validate" or request.operation != "CREATE" or violations:
         return

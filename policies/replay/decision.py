@@ -14,7 +14,7 @@ from policies.verdict import Verdict, Would
 
 
 class Reason(NamedTuple):
-    """Why a pod is refused."""
+    """Why a pod is denied."""
 
     code: str
     rule: str
@@ -25,7 +25,7 @@ class WouldBe(NamedTuple):
     """What one policy in Audit or Warn would have done."""
 
     codes: frozenset[str]
-    """Of the refusals."""
+    """Of the denials."""
     effects: frozenset[Effect] | None
     """Of the whole patch; None if the record has only the number of its operations."""
 
@@ -38,7 +38,7 @@ class WouldBe(NamedTuple):
 class Decision:
     """What was decided of one pod, as far as it is known."""
 
-    refused: bool = False
+    denied: bool = False
     reasons: tuple[Reason, ...] | None = ()
     """None: the record does not say why."""
     effects: Mapping[Effect, tuple[str, ...]] | None = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Decision:
     @property
     def word(self) -> str:
         """The decision in one word."""
-        return "refused" if self.refused else "edited" if self.effects else "admitted"
+        return "denied" if self.denied else "edited" if self.effects else "admitted"
 
 
 def of_judgement(judged: Judgement) -> Decision:
@@ -60,7 +60,7 @@ def of_judgement(judged: Judgement) -> Decision:
     verdict, violations = judged.mutate, judged.violations
     written = {} if violations else effects.of_edits(verdict.edits)
     return Decision(
-        refused=bool(violations),
+        denied=bool(violations),
         reasons=tuple(Reason(one.code, one.rule, one.policies) for one in violations),
         effects=written,
         would=_would(verdict),
@@ -80,5 +80,5 @@ def _would_be(would: Would) -> WouldBe:
 
 
 def does_something(would: WouldBe, base: frozenset[Effect]) -> bool:
-    """Return whether a policy would refuse, or write other than what is written without it (``base``)."""
+    """Return whether a policy would deny, or write other than what is written without it (``base``)."""
     return bool(would.codes) or (would.effects is None or would.effects != base)

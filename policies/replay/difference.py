@@ -8,17 +8,17 @@ from typing import Literal, NamedTuple
 from policies.replay.decision import Decision, Reason, WouldBe
 from policies.replay.effects import Effect
 
-Turn = Literal["newly-refused", "newly-admitted", "other-reasons", "other-edits", "other-would"]
-"""A pod that was admitted is refused; one that was refused is admitted; it is refused for other reasons; it is
+Turn = Literal["newly-denied", "newly-admitted", "other-reasons", "other-edits", "other-would"]
+"""A pod that was admitted is denied; one that was denied is admitted; it is denied for other reasons; it is
 admitted with other edits; or all that is enforced is as it was, and a policy in Audit or Warn would do otherwise."""
-TURNS: tuple[Turn, ...] = ("newly-refused", "newly-admitted", "other-reasons", "other-edits", "other-would")
+TURNS: tuple[Turn, ...] = ("newly-denied", "newly-admitted", "other-reasons", "other-edits", "other-would")
 
 
 class Side(NamedTuple):
     """One of the two decisions, as far as they differ."""
 
     word: str
-    """``admitted``, ``edited``, ``refused``, ``nothing``, ``would change`` or ``would refuse``."""
+    """``admitted``, ``edited``, ``denied``, ``nothing``, ``would change`` or ``would deny``."""
     codes: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
     """Fields of the pod that are written only here."""
@@ -36,22 +36,22 @@ class Difference(NamedTuple):
 
 def difference(then: Decision, now: Decision) -> Difference | None:
     """Return how ``now`` differs from ``then``, as far as both are known; None where it does not."""
-    if then.refused != now.refused:
-        turn: Turn = "newly-refused" if now.refused else "newly-admitted"
+    if then.denied != now.denied:
+        turn: Turn = "newly-denied" if now.denied else "newly-admitted"
         return Difference(turn, _accountable(then, now), _without_fields(then), _without_fields(now))
-    if now.refused:
+    if now.denied:
         return _reasons(then, now) or _would(then, now)
     return _edits(then, now) or _would(then, now)
 
 
 def _without_fields(decision: Decision) -> Side:
-    """Return a side without what is written: pods that are refused alike are one group, whatever would be written into each."""
+    """Return a side without what is written: pods that are denied alike are one group, whatever would be written into each."""
     return Side(decision.word, tuple(sorted({reason.code for reason in decision.reasons or ()})))
 
 
 def _accountable(then: Decision, now: Decision) -> tuple[str, ...]:
-    refusing = now if now.refused else then
-    return _names(policy for reason in refusing.reasons or () for policy in reason.policies)
+    denying = now if now.denied else then
+    return _names(policy for reason in denying.reasons or () for policy in reason.policies)
 
 
 def _reasons(then: Decision, now: Decision) -> Difference | None:
@@ -112,7 +112,7 @@ def _would_side(would: Mapping[str, WouldBe], other: Mapping[str, WouldBe], chan
             codes |= one.codes
             written |= (one.effects or frozenset()) - ((beside.effects or frozenset()) if (beside := other.get(name)) else frozenset())
     there = any(name in would for name in changed)
-    return Side("would refuse" if codes else "would change" if there else "nothing", tuple(sorted(codes)), _fields(written))
+    return Side("would deny" if codes else "would change" if there else "nothing", tuple(sorted(codes)), _fields(written))
 
 
 def _fields(effects: Iterable[Effect]) -> tuple[str, ...]:

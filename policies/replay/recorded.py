@@ -18,22 +18,22 @@ def decision(
     *,
     patches: Sequence[object] | None,
     would: Sequence[object] = (),
-    refused: Sequence[object] | None = None,
+    denied: Sequence[object] | None = None,
     evidence: bool = True,
 ) -> Decision:
     """Return the decision of a record.
 
-    ``patches``: the operations of each call, in order; None if they are not recorded. ``would`` and ``refused``: the
-    lists of records; ``refused`` None for a pod that was admitted. ``evidence``: False if no such lists were to be
+    ``patches``: the operations of each call, in order; None if they are not recorded. ``would`` and ``denied``: the
+    lists of records; ``denied`` None for a pod that was admitted. ``evidence``: False if no such lists were to be
     recorded, as on a dry run: what is not in them is not known then.
     """
     operations = [one for patch in patches or () for one in (patch if isinstance(patch, list) else ())]
     by_path = effects.policies_by_path(operations)
     written = effects.of_patch(operations)
-    left = any(LEFT_OUT in one for one in (*maps_in(list(would)), *maps_in(list(refused or ()))))
+    left = any(LEFT_OUT in one for one in (*maps_in(list(would)), *maps_in(list(denied or ()))))
     return Decision(
-        refused=refused is not None,
-        reasons=_reasons(refused) if evidence else None,
+        denied=denied is not None,
+        reasons=_reasons(denied) if evidence else None,
         effects=None if patches is None else {effect: effects.writers(effect, by_path) for effect in written},
         would=_would(would, frozenset(written)) if evidence and patches is not None else None,
         whole=not left,
@@ -41,8 +41,8 @@ def decision(
     )
 
 
-def _reasons(refused: Iterable[object] | None) -> tuple[Reason, ...]:
-    records = [one for one in maps_in(list(refused or ())) if LEFT_OUT not in one]
+def _reasons(denied: Iterable[object] | None) -> tuple[Reason, ...]:
+    records = [one for one in maps_in(list(denied or ())) if LEFT_OUT not in one]
     return tuple(Reason(text_of(one.get("code")), text_of(one.get("rule")), _texts(one.get("policies"))) for one in records)
 
 
@@ -52,7 +52,7 @@ def _would(would: Iterable[object], base: frozenset[effects.Effect]) -> dict[str
 
 
 def _would_be(record: Mapping[Any, Any]) -> WouldBe:
-    codes = frozenset(text_of(one.get("code")) for one in maps_in(record.get("refusals")))
+    codes = frozenset(text_of(one.get("code")) for one in maps_in(record.get("denials")))
     patch = record.get("patch")
     return WouldBe(codes, frozenset(effects.of_patch(patch)) if isinstance(patch, list) else None)
 

@@ -19,19 +19,19 @@ from policies.replay.stakes import Stake
 from policies.replay.tally import Outcome
 
 NEW: dict[Finding, Turn] = {
-    "no-longer-fits": "newly-refused",
+    "no-longer-fits": "newly-denied",
     "not-as-enforced": "other-edits",
     "would-change": "other-would",
-    "would-refuse": "other-would",
+    "would-deny": "other-would",
 }
 """What it is called if a finding was not there then."""
 GONE: dict[Finding, Turn] = {**NEW, "no-longer-fits": "newly-admitted"}
 """What it is called if a finding is there no more."""
 _WORDS: dict[Finding, str] = {
-    "no-longer-fits": "refused",
+    "no-longer-fits": "denied",
     "not-as-enforced": "edited",
     "would-change": "would change",
-    "would-refuse": "would refuse",
+    "would-deny": "would deny",
 }
 
 Owner = tuple[str, str, str]

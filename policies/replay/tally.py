@@ -21,7 +21,7 @@ class Outcome(NamedTuple):
     workload: tuple[str, str]
     """Kind and name."""
     word: str
-    """What is decided now: ``admitted``, ``edited`` or ``refused``."""
+    """What is decided now: ``admitted``, ``edited`` or ``denied``."""
     matched: tuple[str, ...]
     """The policies that apply to it now."""
     compared: bool

@@ -22,7 +22,7 @@ from policies.objects.wording import cut
 from policies.planning.plan import Plan
 from policies.pods.annotations import OPT_OUT
 from policies.pods.view import GRACE, PROBES, mapping_at
-from policies.reasons import refusal_messages
+from policies.reasons import denial_messages
 from policies.reasons.choice_messages import FLOOR, MOST_TEXT
 from policies.request import Request
 from policies.settings.limits import Limit
@@ -213,7 +213,7 @@ def _too_short(plan: Plan, floor: Limit) -> Violation:
         code="BERTH-133",
         found=phrase("fact", path=At(_PATH), seconds=_grace(plan), least=floor.value),
         advice=phrase("fix", path=At(_PATH), least=floor.value),
-        more=(refusal_messages.likely(plan, NAME), *service),
+        more=(denial_messages.likely(plan, NAME), *service),
         rule=NAME,
         policies=floor.policies,
         about=_PATH,

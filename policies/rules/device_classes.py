@@ -1,6 +1,6 @@
 """Devices that a pod asks for by a DeviceClass: by a claim, or by an extended resource that DRA serves. Nothing is edited.
 
-Their model is known by the vendor of the class alone, so a pod is refused if nobody knows the class, or if no model of the vendor is
+Their model is known by the vendor of the class alone, so a pod is denied if nobody knows the class, or if no model of the vendor is
 inside of what is required. Which of the class's devices a claim gets is decided by its selectors (``policies.claims``), and which a pod
 gets by the class's resource name, by the nodes where it may run (``policies.offers.served``).
 """
@@ -17,7 +17,7 @@ from policies.offers.constraints import Compiled, Constraint, fields, who
 from policies.planning.devices import Asked, of_claim
 from policies.planning.plan import Plan
 from policies.policy import Policy
-from policies.reasons import open_counts, refusal_messages
+from policies.reasons import denial_messages, open_counts
 from policies.state.snapshot import Snapshot
 from policies.verdict import Path, Violation, at_field
 
@@ -37,7 +37,7 @@ def check(plan: Plan) -> Iterator[Violation]:
     unknown = next(open_counts.of_no_known_class(plan), None)
     if unknown is not None:
         found, advice, path = unknown
-        yield _violation(phrase("open", open=found, demands=refusal_messages.joined(demands)), advice, path, demands)
+        yield _violation(phrase("open", open=found, demands=denial_messages.joined(demands)), advice, path, demands)
     yield from (_violation(*one) for one in _first(_outside(plan)))
 
 
@@ -90,7 +90,7 @@ def _outside(plan: Plan) -> Iterator[tuple[Phrase, Phrase, Path, list[Constraint
     claims = [claim for claim in plan.devices.claimed if claim.vendors - {""}]
     for compiled in plan.policies if by_class or claims else ():
         demands = [c for c in compiled.require if c.axis == "machine" and c.field.rpartition(".")[2] in FIELDS]
-        said = refusal_messages.joined(demands)
+        said = denial_messages.joined(demands)
         for asked in by_class:
             if not _has(plan, compiled, asked.resource.vendor):
                 place = open_counts.amount(asked.containers[0], asked.resource.name)
@@ -112,5 +112,5 @@ def _has(plan: Plan, compiled: Compiled, vendor: str) -> bool:
 
 
 def _violation(found: Phrase, advice: Phrase, about: Path, demands: list[Constraint]) -> Violation:
-    more, by, on = (refusal_messages.required(demands),), who(demands), fields(demands)
+    more, by, on = (denial_messages.required(demands),), who(demands), fields(demands)
     return Violation(code=UNKNOWN, found=found, advice=advice, more=more, rule=NAME, policies=by, about=about, fields=on)

@@ -26,7 +26,7 @@ from policies.planning.plan import Plan
 from policies.pods import unlisted_accelerators
 from policies.pods.annotations import TEMPLATE
 from policies.pods.view import TERMS, Raw
-from policies.reasons import choice_messages, label_remarks, pinned_node, refusal_messages, slice_suggestions
+from policies.reasons import choice_messages, denial_messages, label_remarks, pinned_node, slice_suggestions
 from policies.request import Request
 from policies.verdict import Edit, Path, Remark, Violation
 
@@ -119,7 +119,7 @@ def check(request: Request, plan: Plan) -> Iterator[Violation | Remark]:
     if not plan.space.wanted:
         return
     if plan.constraints and plan.space.possible_anywhere() and not plan.space.left(plan.required):
-        yield refusal_messages.contradiction(plan)
+        yield denial_messages.contradiction(plan)
     elif request.phase == "mutate":
         yield from _clashes(plan)
         yield from _divided(plan)
@@ -137,7 +137,7 @@ def _clashes(plan: Plan) -> Iterator[Violation | Remark]:
     alternatives = [a for term in plans for a in term.alternatives]
     found = [(a.cell, *a.clash) for a in alternatives if a.clash is not None]
     if found and not any(a.alive for a in alternatives) and len(plan.terms) == len({a.cell.term.index for a in alternatives}):
-        yield refusal_messages.clash(plan, *found[0])
+        yield denial_messages.clash(plan, *found[0])
 
 
 def _divided(plan: Plan) -> Iterator[Violation]:
@@ -153,7 +153,7 @@ def _divided(plan: Plan) -> Iterator[Violation]:
     cells = [cell for cell in plan.space.cells if cell.possible]
     for parts in (*((axis,) for axis in axes), axes):
         if cells and not any(_told_apart(plan, cell, parts) for cell in cells):
-            yield refusal_messages.divided([c for axis in parts for c in (*demands.cluster[axis], *demands.own[axis])])
+            yield denial_messages.divided([c for axis in parts for c in (*demands.cluster[axis], *demands.own[axis])])
             return
 
 
@@ -168,13 +168,13 @@ def _told_apart(plan: Plan, cell: Cell, axes: Sequence[Axis]) -> bool:
 
 def _outside(plan: Plan) -> Iterator[Violation]:
     for cell in _unheld(plan):
-        yield refusal_messages.outside(plan, cell, plan.constraints[0].axis)
+        yield denial_messages.outside(plan, cell, plan.constraints[0].axis)
         return
     for cell in plan.space.cells:
         for axis in AXES:
             expressed = sayable(plan, cell, axis)
             if expressed.rendering.expressions and cell.possible and not cell.lies_inside(expressed.rows):
-                yield refusal_messages.outside(plan, cell, axis)
+                yield denial_messages.outside(plan, cell, axis)
                 return
 
 

@@ -97,7 +97,7 @@ def _unreadable(container: Container, name: str) -> tuple[str, Any] | None:
 def undecodable(pod: Pod, snapshot: Snapshot) -> Iterator[Violation]:
     """Yield a violation for each amount of an accelerator that is no quantity at all.
 
-    The API server refuses such a pod before it calls any webhook, whatever the policies are.
+    The API server denies such a pod before it calls any webhook, whatever the policies are.
     """
     for container in pod.containers:
         for name in sorted(container.resource_names):
@@ -115,7 +115,7 @@ def _is_quantity(amount: Any) -> bool:
 
 
 def _mended(container: Container, name: str) -> bool:
-    """Return whether repair applies. A limit of zero beside a request is left as it is and refused."""
+    """Return whether repair applies. A limit of zero beside a request is left as it is and denied."""
     limit = container.limits.get(name)
     return limit is None or bool(parse(limit))
 
@@ -195,7 +195,7 @@ def check_update(request: Request, plan: Plan) -> Iterator[Violation]:
     """Yield violations for a resize (KEP-1287) that leaves the pod further from QoS class Guaranteed than it
     was.
 
-    The API server itself refuses one that changes the class (ValidatePodResize in
+    The API server itself denies one that changes the class (ValidatePodResize in
     pkg/apis/core/validation/validation.go). Two cases are left to check: a pod that is not Guaranteed,
     because it is older than the policy, and gains one more amount that keeps it from being so; and a pod
     whose status has another class than its spec implies, since that rule compares with the status.

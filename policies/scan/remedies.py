@@ -23,13 +23,13 @@ class Remedy(NamedTuple):
     """What the policies make of one pod."""
 
     pod: Raw
-    """The pod as it would have been admitted; as it is, if it would have been refused."""
+    """The pod as it would have been admitted; as it is, if it would have been denied."""
     came: Raw
     """The pod as it is: parts that no edit touches are the same objects in both."""
     patch: tuple[Mapping[str, Any], ...] = ()
     """What makes the one of the other."""
     edits: tuple[Edit, ...] = ()
-    refused: tuple[Violation, ...] = ()
+    denied: tuple[Violation, ...] = ()
     matched: bool = False
     """True if any of them applies to it."""
 
@@ -63,6 +63,6 @@ class Remedies:
         except PodError:
             return Remedy(request.pod, request.pod)
         if verdict.violations:
-            return Remedy(request.pod, request.pod, refused=verdict.violations, matched=bool(verdict.matched))
+            return Remedy(request.pod, request.pod, denied=verdict.violations, matched=bool(verdict.matched))
         admitted = self._apply(request.pod, verdict.patch) if verdict.patch else request.pod
         return Remedy(admitted, request.pod, verdict.patch, verdict.edits, matched=bool(verdict.matched))

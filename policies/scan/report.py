@@ -41,8 +41,8 @@ class Mended:
     gpus: int
     """What the mended ones hold or ask for."""
     usd: float | None
-    refused: int
-    """Those that it would have refused, with the fix: among all pods of which something is found."""
+    denied: int
+    """Those that it would have denied, with the fix: among all pods of which something is found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,5 +175,5 @@ def _mended(hits: Sequence[Hit], remedies: Remedies) -> Mended:
         mended=len(mended),
         gpus=sum(pod.gpus for pod in mended),
         usd=sum(prices) if prices else None,
-        refused=len({(hit.pod.stored.namespace, hit.pod.stored.name) for hit in hits if remedies.of(hit.pod.stored).refused}),
+        denied=len({(hit.pod.stored.namespace, hit.pod.stored.name) for hit in hits if remedies.of(hit.pod.stored).denied}),
     )

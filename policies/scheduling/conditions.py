@@ -19,7 +19,7 @@ _INT64 = 2**63
 def tolerates(tolerations: Iterable[Mapping[Any, Any]], taint: Taint) -> bool:
     """Return whether any toleration matches (k8s.io/api/core/v1/toleration.go ``ToleratesTaint``).
 
-    The operators Gt and Lt, which an API server that does not know them refuses, count as known.
+    The operators Gt and Lt, which an API server that does not know them denies, count as known.
     """
     return any(_matches(one, taint) for one in tolerations)
 

@@ -179,7 +179,7 @@ class Snapshot:
 
     @property
     def enforces(self) -> bool:
-        """True if any policy may refuse a pod."""
+        """True if any policy may deny a pod."""
         return any(compiled.mode == "Enforce" for compiled in self.policies)
 
     def policy(self, policy_id: str) -> Compiled | None:
@@ -239,7 +239,7 @@ class Facts:
 
     @property
     def enforces(self) -> bool:
-        """True if any policy may refuse a pod in this namespace."""
+        """True if any policy may deny a pod in this namespace."""
         return any(compiled.mode == "Enforce" for compiled in self.policies)
 
 

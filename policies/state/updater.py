@@ -71,7 +71,7 @@ class Update:
     """ids of policies and templates newly in force; changed ones are in ``modified``, those that are gone in ``removed``"""
     modified: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
-    refused: tuple[Entry, ...] = ()
+    denied: tuple[Entry, ...] = ()
     """objects whose newest form is invalid and was not reported by an earlier batch"""
 
 
@@ -101,7 +101,7 @@ class Updater:
         ours = {key: value for key, value in changes.items() if key[0] in definition.KINDS}
         facts = {key: value for key, value in changes.items() if key not in ours}
         entries = dict(self._entries)
-        refused = tuple(self._store(ours, entries))
+        denied = tuple(self._store(ours, entries))
         put = [entry for key, value in facts.items() if value is not None for entry in self._read(key, value)]
         gone = [entry for key, value in facts.items() if value is None for entry in self._read(key, {})]
         known = self._facts.changed(put, gone)
@@ -119,7 +119,7 @@ class Updater:
             self._detected.take_back(facts, self._facts)
             raise
         self._entries = entries
-        return replace(update, entries=entries, refused=refused)
+        return replace(update, entries=entries, denied=denied)
 
     def replace_all(self, policy_set: PolicySet, facts: ClusterFacts, *, all_nodes: bool = False) -> Update:
         """Replace all policies, templates and facts by these. ``all_nodes``: there are no other nodes and NodePools."""

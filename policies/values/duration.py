@@ -17,7 +17,7 @@ _SECONDS = {
     "ms": Fraction(1, 10**3), "us": Fraction(1, 10**6), "µs": Fraction(1, 10**6), "ns": Fraction(1, 10**9),
 }  # fmt: skip
 PATTERN = r"^([0-9]+(\.[0-9]+)?(h|m|s|ms|us|µs|ns))+$"
-"""for JSON schemas; Go also reads ``.5h`` and ``+1h``, which nobody writes in a policy and we refuse there"""
+"""for JSON schemas; Go also reads ``.5h`` and ``+1h``, which nobody writes in a policy and we reject there"""
 IN_ORDER = r"^([0-9]{1,4}([.][0-9]{1,3})?h)?([0-9]{1,6}([.][0-9]{1,3})?m)?([0-9]{1,8}([.][0-9]{1,3})?s)?$"
 """For CRDs: hours, minutes, seconds, each at most once. The parser takes them in any order, and ms, us and
 ns too. Here nothing can overflow in Go's duration (292 years), and three decimals are exact in its
@@ -66,7 +66,7 @@ _MOST_READ = 1000
 
 
 def read(value: object) -> Fraction | None:
-    """Seconds, as Go reads it, to the nanosecond; None where Go refuses: no duration, or one of more than 292 years.
+    """Seconds, as Go reads it, to the nanosecond; None where Go rejects: no duration, or one of more than 292 years.
 
     ``0``, ``-1h``, ``.5h`` and ``500ms`` are durations too. One of more than 1,000 characters, which somebody may read and we
     don't, is the longest there is.

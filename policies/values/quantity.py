@@ -21,7 +21,7 @@ _NANO = 10**9
 _MOST_BINARY = Fraction(2**63 - 1)
 """an amount with a binary suffix is capped here (maxAllowed)"""
 _MOST_CHARACTERS = 4000
-"""below the 4,300 digits at which Python refuses an int; bounds the work for each value. The API server writes no amount of a
+"""below the 4,300 digits at which Python rejects an int; bounds the work for each value. The API server writes no amount of a
 device that is longer: its validation needs it to fit an int64"""
 _REMEMBERED = 64
 """The most characters of an amount that is cached: longer than any meaningful amount (int64 in nano units

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 LARGEST = 2**63
-"""Integers of Kubernetes are smaller (int64); Python refuses to print those of more than 4,300 digits."""
+"""Integers of Kubernetes are smaller (int64); Python rejects to print those of more than 4,300 digits."""
 
 UNREAD = "berth.dev/unread"
 """Key of an object that is known by its name alone; its value says why. No field of Kubernetes has a slash in its name."""

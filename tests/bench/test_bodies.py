@@ -34,7 +34,7 @@ def sample(name: str, folder: Path) -> list[bytes]:
 
 @pytest.mark.parametrize("name", ["burst", "mixed", "unlike", "spread", "unlike_spread"])
 def test_nearly_every_pod_of_a_load_gets_affinity(name: str, tmp_path: Path, snapshot: Snapshot) -> None:
-    """No pod is refused, and the work that is measured is really done."""
+    """No pod is denied, and the work that is measured is really done."""
     written = 0
     seen = sample(name, tmp_path)
     for body in seen:

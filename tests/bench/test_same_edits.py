@@ -42,7 +42,7 @@ def test_a_missing_edit_is_a_difference_with_its_place() -> None:
     assert difference(ours, theirs) == "/spec/terminationGracePeriodSeconds is None, not 1800"
 
 
-def test_a_refusal_is_an_error() -> None:
-    """Refusing is cheap: a load in which pods are refused measures something else."""
-    with pytest.raises(BenchError, match="was refused: no"):
+def test_a_denial_is_an_error() -> None:
+    """Denying is cheap: a load in which pods are denied measures something else."""
+    with pytest.raises(BenchError, match="was denied: no"):
         patched(BODY, orjson.dumps({"response": {"allowed": False, "status": {"message": "no"}}}))

@@ -162,7 +162,7 @@ def first(source: Source, now: datetime = NOW) -> Serving:
     return serving
 
 
-def refused(source: Source, now: datetime = NOW) -> str:
+def denied(source: Source, now: datetime = NOW) -> str:
     """Two calls find the same trouble: the second says it."""
     with pytest.raises(CertificateError) as error:
         assert [source.refresh(now), source.refresh(now)] == []

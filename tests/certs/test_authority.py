@@ -83,7 +83,7 @@ def test_an_expired_ca_issues_nothing() -> None:
 
 
 def test_a_leaf_needs_names() -> None:
-    """A certificate without names would be refused by every caller."""
+    """A certificate without names would be rejected by every caller."""
     with pytest.raises(CertificateError, match="at least one name"):
         issue(make_ca(NOW), (), NOW)
 

@@ -83,8 +83,8 @@ def test_the_keys_own_certificate_is_found() -> None:
         pytest.param(leaf(ROOT, usages=[ExtendedKeyUsageOID.CLIENT_AUTH]), NOW, "leaves out servers", id="for-clients"),
     ],
 )
-def test_a_certificate_that_callers_refuse(issued: Issued, now: datetime, message: str) -> None:
-    """It is refused here first, with what to do."""
+def test_a_certificate_that_callers_deny(issued: Issued, now: datetime, message: str) -> None:
+    """It is rejected here first, with what to do."""
     with pytest.raises(CertificateError, match=message):
         check(issued.certificate, now)
 

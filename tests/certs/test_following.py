@@ -15,13 +15,13 @@ from tests.certs.pairs import (
     NOW,
     Issued,
     authority,
+    denied,
     first,
     leaf,
     p256,
     put,
     put_by_rename,
     put_by_symlink,
-    refused,
 )
 
 ROOT = authority()
@@ -164,5 +164,5 @@ def test_a_certificate_for_tomorrow_is_taken_tomorrow(tmp_path: Path) -> None:
     source = followed(tmp_path)
     first(source)
     hurry(tmp_path)
-    assert "set the clock, or wait" in refused(source)
+    assert "set the clock, or wait" in denied(source)
     assert source.refresh(NOW + DAY) is not None

@@ -99,7 +99,7 @@ def drop_certificate(folder: Path) -> None:
         pytest.param(drop_certificate, r"ca\.crt: it is missing; restore", id="no-certificate"),
     ],
 )
-def test_a_bad_ca_is_refused_and_nothing_is_written(spoil: Callable[[Path], None], message: str, tmp_path: Path) -> None:
+def test_a_bad_ca_is_denied_and_nothing_is_written(spoil: Callable[[Path], None], message: str, tmp_path: Path) -> None:
     """The CA is what callers trust: one line says what to do, and no file changes."""
     first(SelfSigned(tmp_path, NAMES))
     spoil(tmp_path)
@@ -110,7 +110,7 @@ def test_a_bad_ca_is_refused_and_nothing_is_written(spoil: Callable[[Path], None
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_an_expired_ca_is_refused(tmp_path: Path) -> None:
+def test_an_expired_ca_is_denied(tmp_path: Path) -> None:
     """After a year it is not replaced behind its callers' backs; months before, each start says so."""
     first(SelfSigned(tmp_path, NAMES))
     late = SelfSigned(tmp_path, NAMES)

@@ -26,7 +26,7 @@ def served(folder: Path, pair: Issued) -> Serving:
     return load_serving(*put(folder, pair), NOW)
 
 
-def refused(certificate: Path, key: Path) -> str:
+def denied(certificate: Path, key: Path) -> str:
     with pytest.raises(CertificateError) as error:
         load_serving(certificate, key, NOW)
     assert "\n" not in str(error.value)
@@ -130,7 +130,7 @@ def test_a_bad_key_is_one_line(content: ec.EllipticCurvePrivateKey | bytes | Non
     key.unlink()
     if content is not None:
         key.write_bytes(content if isinstance(content, bytes) else Issued(certificate=LEAF.certificate, key=content).key_pem)
-    assert refused(certificate, key).startswith(f"{key}: {message.format(certificate=certificate)}")
+    assert denied(certificate, key).startswith(f"{key}: {message.format(certificate=certificate)}")
 
 
 def late() -> Issued:
@@ -162,14 +162,14 @@ def small() -> Issued:
 def test_a_bad_certificate_is_one_line(pair: Issued, message: str, tmp_path: Path) -> None:
     """It begins with the certificate's file."""
     certificate, key = put(tmp_path, pair)
-    assert refused(certificate, key).startswith(f"{certificate}: {message}")
+    assert denied(certificate, key).startswith(f"{certificate}: {message}")
 
 
 def test_a_damaged_key_that_still_parses_is_not_served(tmp_path: Path) -> None:
     """It is tried out: its signatures are wrong, and no caller would get through."""
     certificate, key = put(tmp_path, leaf(ROOT, RSA))
     key.write_bytes(damaged())
-    assert "OpenSSL cannot serve it" in refused(certificate, key)
+    assert "OpenSSL cannot serve it" in denied(certificate, key)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

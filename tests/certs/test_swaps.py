@@ -43,7 +43,7 @@ class Server:
     listening: socket.socket
     handshakes: int = 0
     failures: list[str] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
+    denied: list[str] = field(default_factory=list)
 
     @property
     def port(self) -> int:
@@ -59,11 +59,11 @@ class Server:
         server.close()
 
     def _look(self) -> None:
-        self.refused.clear()
+        self.denied.clear()
         try:
             found = self.source.refresh(datetime.now(UTC))
         except CertificateError as error:
-            self.refused.append(str(error))
+            self.denied.append(str(error))
             return
         if found is not None:
             self.live.replace(found)
@@ -79,7 +79,7 @@ class Server:
     def wait_for(self, done: Callable[[], bool]) -> None:
         end = time.monotonic() + PATIENCE
         while not done():
-            assert time.monotonic() < end, f"{self.handshakes} handshakes, refused: {self.refused}, failures: {self.failures}"
+            assert time.monotonic() < end, f"{self.handshakes} handshakes, rejected: {self.denied}, failures: {self.failures}"
             time.sleep(0.001)
 
     def wait_for_serial(self, serial: int) -> None:
@@ -141,7 +141,7 @@ def test_nobody_notices_a_swap(write: Callable[[Path, Issued], None], tmp_path: 
             assert all(echo(connection) for connection in opened)
             seen = end()
         assert {serial_of(connection) for connection in opened} == {pairs[0].certificate.serial_number}
-        assert (seen["errors"], server.failures, server.refused) == ({}, [], [])
+        assert (seen["errors"], server.failures, server.denied) == ({}, [], [])
     serials = [f"{pair.certificate.serial_number:x}" for pair in pairs]
     assert set(seen["serials"]) <= set(serials)
     assert {serials[0], serials[-1]} <= set(seen["serials"])

@@ -66,7 +66,7 @@ def test_it_stays_until_it_is_told_to_stop(number: signal.Signals) -> None:
             process.kill()
     assert process.returncode == 0
     assert "Traceback" not in err
-    with pytest.raises(OSError, match="refused"):
+    with pytest.raises(OSError, match="denied"):
         socket.create_connection(("127.0.0.1", port), timeout=1)
 
 
@@ -84,8 +84,8 @@ def test_a_free_port_is_taken() -> None:
     assert demo.free_port(port) == port
 
 
-def test_a_refusal_is_shown_with_its_message() -> None:
-    """Where somebody changed the library so that the sample is refused, the demo says by which path and why."""
+def test_a_denial_is_shown_with_its_message() -> None:
+    """Where somebody changed the library so that the sample is denied, the demo says by which path and why."""
     denied = {"allowed": False, "status": {"message": "BERTH-104: no"}, "warnings": ["w"]}
-    assert list(demo.outcome(denied, {"allowed": True})) == ["warning: w", "refused by /mutate: BERTH-104: no"]
-    assert list(demo.outcome({"allowed": True}, denied)) == ["warning: w", "refused by /validate: BERTH-104: no"]
+    assert list(demo.outcome(denied, {"allowed": True})) == ["warning: w", "denied by /mutate: BERTH-104: no"]
+    assert list(demo.outcome({"allowed": True}, denied)) == ["warning: w", "denied by /validate: BERTH-104: no"]

@@ -60,7 +60,7 @@ def as_facts(case: dict[str, Any], snapshot: Snapshot) -> dict[str, Any]:
     """What is said and shown of a case."""
     outcome = judge(read(Document(file="f", value=case["manifest"]), CATALOG, "team", around=around(case)), snapshot)
     again = judge(read(Document(file="f", value=outcome.after), CATALOG, "team", around=around(case)), snapshot)
-    if not outcome.refused:
+    if not outcome.denied:
         assert all(edit in pod.unshown for pod in again.pods for edit in {e.path[:2] for e in pod.edits}), "what is shown needs edits again"
     lines = (
         [line.rstrip("\n") for line in unified(case["manifest"], outcome.after, "x")][2:] if outcome.after is not case["manifest"] else []

@@ -114,8 +114,8 @@ def test_ctrl_c_during_an_import_is_no_traceback(module: str) -> None:
     [("> /dev/full", "No space left on device; make room"), (">&-", "Bad file descriptor; redirect it")],
     ids=["full", "closed"],
 )
-def test_output_that_can_not_be_written_is_no_refusal(words: str, where: str, reason: str) -> None:
-    """A full disk in CI is a line and exit code 2: with 1 it would read as a pod that is refused."""
+def test_output_that_can_not_be_written_is_no_denial(words: str, where: str, reason: str) -> None:
+    """A full disk in CI is a line and exit code 2: with 1 it would read as a pod that is denied."""
     done = subprocess.run(
         f"{sys.executable} -m cli.main {words} {where}", shell=True, cwd=ROOT, capture_output=True, text=True, check=False
     )

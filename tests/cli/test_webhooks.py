@@ -38,7 +38,7 @@ def client_configs(text: str) -> list[Raw]:
     return [webhook["clientConfig"] for manifest in yaml.safe_load_all(text) for webhook in manifest["webhooks"]]
 
 
-def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def denied(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     """The line that says why; nothing is printed beside it."""
     assert main(["webhooks", *words]) == 2
     out, err = capsys.readouterr()
@@ -170,7 +170,7 @@ def test_how_claims_are_treated(capsys: pytest.CaptureFixture[str], claims: str,
 )
 def test_a_flag_that_is_wrong(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], line: str) -> None:
     """One line says what to write."""
-    assert refused(capsys, *words).startswith(f"berth: {line}")
+    assert denied(capsys, *words).startswith(f"berth: {line}")
 
 
 def test_an_overlay_is_matched_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_an_overlay_is_matched_too(capsys: pytest.CaptureFixture[str], tmp_path:
 @pytest.mark.parametrize("text", ["berth", "a/b/c", "/b", "a/", "a/b:", "a/b:x", "a/b:0", "a/b:65536", "A/b", "a/1b", "a_b/c", "", "a/b\n"])
 def test_a_service_that_is_none(capsys: pytest.CaptureFixture[str], text: str) -> None:
     """The form is shown."""
-    assert refused(capsys, "--service", text).endswith("is no Service; give NAMESPACE/NAME or NAMESPACE/NAME:PORT")
+    assert denied(capsys, "--service", text).endswith("is no Service; give NAMESPACE/NAME or NAMESPACE/NAME:PORT")
 
 
 @pytest.mark.parametrize(
@@ -205,8 +205,8 @@ def test_a_service_that_is_none(capsys: pytest.CaptureFixture[str], text: str) -
     ],
 )
 def test_a_url_that_will_not_do(capsys: pytest.CaptureFixture[str], url: str, why: str) -> None:
-    """The API server would refuse it, or call something else."""
-    line = refused(capsys, "--url", url)
+    """The API server would deny it, or call something else."""
+    line = denied(capsys, "--url", url)
     assert why in line
     assert line.startswith("berth: --url: ")
     assert line.endswith("give https://HOST:PORT")
@@ -235,7 +235,7 @@ def test_a_ca_that_cannot_be_used(capsys: pytest.CaptureFixture[str], tmp_path: 
         ("both", "holds a private key"),
         ("key", "holds a private key"),
     ]:
-        line = refused(capsys, "--ca", str(tmp_path / name))
+        line = denied(capsys, "--ca", str(tmp_path / name))
         assert line.startswith(f"berth: {tmp_path / name}: {why}")
         assert line.count(str(tmp_path)) == 1
 
@@ -245,7 +245,7 @@ def test_the_file_beside_the_ca_is_not_taken_for_it(capsys: pytest.CaptureFixtur
     ca = make_ca(NOW)
     leaf = issue(ca, ["berth"], NOW)
     (tmp_path / "tls.crt").write_bytes(leaf.certificate_pem * 2)
-    line = refused(capsys, "--ca", str(tmp_path / "tls.crt"))
+    line = denied(capsys, "--ca", str(tmp_path / "tls.crt"))
     assert line.startswith(f"berth: {tmp_path / 'tls.crt'}: holds no CA")
     assert "ca.crt" in line
     (tmp_path / "chain.crt").write_bytes(leaf.certificate_pem + ca.certificate_pem)
@@ -256,7 +256,7 @@ def test_a_ca_that_expired(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     """Every call would fail; beside its successor it does no harm."""
     old, new = make_ca(NOW - timedelta(days=366)), make_ca(NOW)
     (tmp_path / "ca.crt").write_bytes(old.certificate_pem)
-    assert f": its CA expired on {NOW - timedelta(days=1):%Y-%m-%d}" in refused(capsys, "--ca", str(tmp_path / "ca.crt"))
+    assert f": its CA expired on {NOW - timedelta(days=1):%Y-%m-%d}" in denied(capsys, "--ca", str(tmp_path / "ca.crt"))
     (tmp_path / "ca.crt").write_bytes(old.certificate_pem + new.certificate_pem)
     assert "caBundle" in printed(capsys, "--ca", str(tmp_path / "ca.crt"))
 
@@ -293,8 +293,8 @@ def test_a_catalog_that_cannot_be_used(capsys: pytest.CaptureFixture[str], tmp_p
     """Its own errors, and a pattern that no condition can compare with."""
     file = tmp_path / "own.yaml"
     file.write_text("resources: [{pattern: '.+/gpu', vendor: nvidia, kind: other}]")
-    assert refused(capsys, "--catalog", str(file)).startswith(
+    assert denied(capsys, "--catalog", str(file)).startswith(
         f"berth: {file}: resources: the pattern .+/gpu may begin with anything; begin it with a domain"
     )
     file.write_text("gpu: []")
-    assert "unknown section" in refused(capsys, "--catalog", str(file))
+    assert "unknown section" in denied(capsys, "--catalog", str(file))

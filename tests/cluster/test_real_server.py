@@ -173,7 +173,7 @@ def test_connections_that_are_cut_lose_nothing(plane: Cluster, tmp_path: Path) -
 
 
 def test_a_token_that_is_replaced_in_time_is_never_missed(plane: Cluster, tmp_path: Path) -> None:
-    """The old one is refused (401): the file is read again and the call repeated, and nobody sees an error."""
+    """The old one is denied (401): the file is read again and the call repeated, and nobody sees an error."""
 
     async def work() -> None:
         await beside(partial(service_account_files.account, plane.api))

@@ -37,7 +37,7 @@ def test_artifact_hub_is_told_of_every_kind() -> None:
     assert told == defined
 
 
-def test_a_value_without_a_comment_is_refused() -> None:
+def test_a_value_without_a_comment_is_denied() -> None:
     """Its description would be missing from the schema."""
     with pytest.raises(Uncommented, match=r"^a\.c has no comment$"):
         values_schema.schema("# x\na:\n  # y\n  b: 1\n\n  c: 2\n")

@@ -21,7 +21,7 @@ from tests.deploy.rendering import Raw, of_kind
 from tests.deploy.variants import VARIANTS
 from tests.testcluster import go_build
 from tests.testcluster.addons.berth import Berth
-from tests.testcluster.addons.helm import CHART, HelmRefused
+from tests.testcluster.addons.helm import CHART, HelmRejected
 from tests.testcluster.controlplane.cluster import Cluster
 from tests.testcluster.controlplane.starting import apply_crds
 from tests.testcluster.programs import MODULES
@@ -179,7 +179,7 @@ def test_a_patched_policy_does_not_stop_the_brake(own: Cluster, neighbours: None
         assert "--max-mode=Audit" in arguments(own)
         assert (spec(own)["mode"], spec(own)["default"]["gracePeriod"]) == ("Audit", "77s")
         if not way:
-            with pytest.raises(HelmRefused, match=r'conflict with "kubectl-patch"'):
+            with pytest.raises(HelmRejected, match=r'conflict with "kubectl-patch"'):
                 release(own, "upgrade", *chart, "--reset-then-reuse-values", "--set=maxMode=Enforce")
             assert ("--max-mode=Enforce" in arguments(own), spec(own)["mode"]) == (True, "Audit")
         release(own, "upgrade", *chart, "--reset-then-reuse-values", "--set=maxMode=Enforce,library.modes.berth-default=Audit")
@@ -227,7 +227,7 @@ def test_an_entry_that_is_new_can_be_rolled_back(own: Cluster, neighbours: None,
         values.write_text(json.dumps({"registration": {"manifests": _with_a_new_entry()}}))
         release(own, "upgrade", "berth", str(CHART), f"--values={values}")
         own.wait_for(lambda: published(own), "the CA to be published in the new entry too")
-        with pytest.raises(HelmRefused, match=r"sideEffects: Required value"):
+        with pytest.raises(HelmRejected, match=r"sideEffects: Required value"):
             release(own, "rollback", "berth", "1")
         release(own, "rollback", "berth", "2")
         release(own, "rollback", "berth", "1", "--server-side=false")

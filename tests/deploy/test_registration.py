@@ -169,7 +169,7 @@ def test_annotations_are_passed_on() -> None:
 
 
 def test_choices_of_failure_and_time() -> None:
-    """Advice never waits for more than two seconds, and never refuses."""
+    """Advice never waits for more than two seconds, and never denies."""
     found = entries([one for one in VARIANTS["registration"].objects() if "webhooks" in one])
     policies = {name: entry["failurePolicy"] for name, entry in found.items()}
     assert set(policies.values()) == {"Ignore"}

@@ -103,7 +103,7 @@ def test_library_policies_have_the_mode_that_was_chosen(mode: str) -> None:
 
 
 def test_one_library_policy_may_have_a_mode_of_its_own() -> None:
-    """By its own name, in the release: what kubectl changes in an object of a release, Helm refuses to change afterwards."""
+    """By its own name, in the release: what kubectl changes in an object of a release, Helm denies to change afterwards."""
     source = [one for file in LIBRARY.glob("*.yaml") for one in yaml.safe_load_all(file.read_text()) if "mode" in one["spec"]]
     for policy in (one["metadata"]["name"] for one in source):
         objects = rendered({"library": {"policies": NAMES, "modes": {policy: "Enforce"}}}, KINDS_THERE)
@@ -112,7 +112,7 @@ def test_one_library_policy_may_have_a_mode_of_its_own() -> None:
 
 
 def test_policies_wait_for_their_kinds() -> None:
-    """Helm would refuse a whole first installation for one object of a kind that comes with it."""
+    """Helm would deny a whole first installation for one object of a kind that comes with it."""
     assert not of_kind(rendered({"library": {"policies": ["berth-default"]}}), "ClusterGPUPolicy")
 
 

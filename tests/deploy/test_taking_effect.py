@@ -14,7 +14,7 @@ import yaml
 from tests.deploy.releases import SYSTEM, accepted, entries, followed, in_effect, kubectl, release, replica
 from tests.deploy.rendering import Raw
 from tests.deploy.test_registration import in_effect as with_its_rules
-from tests.testcluster.addons.helm import CHART, HelmRefused
+from tests.testcluster.addons.helm import CHART, HelmRejected
 from tests.testcluster.controlplane.cluster import Cluster
 
 KEPT = "--set=crds.install=false"
@@ -80,7 +80,7 @@ def test_an_image_that_cannot_be_pulled_blocks_nothing(kinds: Cluster) -> None:
 
 def test_a_cluster_that_denies_the_deployment_blocks_nothing(kinds: Cluster) -> None:
     """Helm says so, and what it had created until then calls nobody."""
-    with denying(kinds, DEPLOYMENT), pytest.raises(HelmRefused, match=DENIED):
+    with denying(kinds, DEPLOYMENT), pytest.raises(HelmRejected, match=DENIED):
         release(kinds, "install", "berth", str(CHART), KEPT)
     assert accepted(kinds, "default")
     release(kinds, "uninstall", "berth")
@@ -104,7 +104,7 @@ def test_an_upgrade_that_fails_takes_nothing_out_of_effect(kinds: Cluster) -> No
     with replica(kinds) as process:
         kinds.wait_for(lambda: in_effect(kinds), "the registration to be in effect")
         with followed(kinds) as versions:
-            with denying(kinds, DEPLOYMENT), pytest.raises(HelmRefused, match=DENIED):
+            with denying(kinds, DEPLOYMENT), pytest.raises(HelmRejected, match=DENIED):
                 release(kinds, "upgrade", "berth", str(CHART), KEPT, "--set=registration.timeoutSeconds=7")
             with denying(kinds, SECRET, REPLICA):
                 release(kinds, "upgrade", "berth", str(CHART), KEPT, "--set=registration.timeoutSeconds=8")

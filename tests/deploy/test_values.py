@@ -1,4 +1,4 @@
-"""Values that are wrong are refused by their name, and every value is tried."""
+"""Values that are wrong are denied by their name, and every value is tried."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.deploy.rendering import rendered, rendered_text
 from tests.deploy.test_workload import options
 from tests.deploy.variants import VARIANTS
 from tests.support.counts import count
-from tests.testcluster.addons.helm import CHART, HelmRefused, helm
+from tests.testcluster.addons.helm import CHART, HelmRejected, helm
 from tests.webhook.test_settings import from_args
 from webhook.settings import SettingsError
 
@@ -51,9 +51,9 @@ def test_every_value_is_tried() -> None:
 def test_values_of_the_wrong_type_are_named() -> None:
     """All at once. Nothing is a list of one number but what is no value of this chart."""
     wrong = sorted(set(paths(SCHEMA)) - NOT_RENDERED)
-    with pytest.raises(HelmRefused) as refused:
+    with pytest.raises(HelmRejected) as denied:
         rendered_text([word for path in wrong for word in ("--set-json", f"{path}=[17]")])
-    named = set(re.findall(r"at '/(\S+?)(?:/0)?'", str(refused.value)))
+    named = set(re.findall(r"at '/(\S+?)(?:/0)?'", str(denied.value)))
     assert {path.replace(".", "/") for path in wrong} <= named
 
 
@@ -84,9 +84,9 @@ def test_values_of_the_wrong_type_are_named() -> None:
 )
 def test_a_wrong_value_is_told_in_words(option: str, said: str) -> None:
     """By the schema where it can tell, else by the template."""
-    with pytest.raises(HelmRefused) as refused:
+    with pytest.raises(HelmRejected) as denied:
         rendered_text(["--set", option])
-    assert said in str(refused.value).replace("\n", " ")
+    assert said in str(denied.value).replace("\n", " ")
 
 
 def test_the_chart_may_stand_in_another_one() -> None:
@@ -110,7 +110,7 @@ def test_the_chart_takes_the_durations_that_the_process_takes(lives: dict[str, s
     """No other ones: neither a crash loop after `helm install`, nor a value that only the process knows."""
     try:
         taken: dict[str, str] | None = options(rendered({"certificates": lives}))
-    except HelmRefused:
+    except HelmRejected:
         taken = None
     try:
         from_args(in_cluster=True, cert_secret="a/b", names=("n.a.svc",), **{option: lives[name] for name, option in OPTIONS.items()})

@@ -1,6 +1,6 @@
 """The schema of a Helm chart's values, made from values.yaml: types from the defaults, descriptions from the comments above them.
 
-A comment line ``# @schema {...}`` is laid over what a default tells. Nothing else is allowed beside what is there, so Helm refuses a
+A comment line ``# @schema {...}`` is laid over what a default tells. Nothing else is allowed beside what is there, so Helm denies a
 misspelled value by its name.
 """
 

@@ -120,10 +120,10 @@ def test_each_command_shows_what_the_page_shows(block: Block, capsys: pytest.Cap
     compared(block, {"text": err, "diff": out} if words[1] == "try" else {"text": err + out})
 
 
-def test_each_team_is_admitted_and_refused() -> None:
+def test_each_team_is_admitted_and_denied() -> None:
     """The page shows both sides of both teams' guardrails, and a clipped default."""
     tried = [one.shown["text"] for one in blocks(on_a_cluster=False) if one.command.startswith("berth try")]
-    assert all("admitted with" in text and "refused" in text for text in tried)
+    assert all("admitted with" in text and "denied" in text for text in tried)
     assert "BERTH-203" in tried[0]
     assert {code for text in tried for code in re.findall(r"BERTH-1\d\d", text)} == {"BERTH-111", "BERTH-121", "BERTH-141", "BERTH-152"}
 

@@ -26,7 +26,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 NAME = re.compile(r"# ([a-z0-9-]+\.yaml)\n")
 COMMAND = re.compile(r"^```sh\n(?P<command>berth try .*?)\n```\n(?P<shown>(?:\n```(?:text|diff)\n.*?^```\n)*)", re.MULTILINE | re.DOTALL)
 KINDS = ("kind: ClusterGPUPolicy", "kind: GPUPolicy", "kind: GPUNodeTemplate")
-LEFT_ALONE = ("refused", "admitted as it is", "not judged")
+LEFT_ALONE = ("denied", "admitted as it is", "not judged")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ def test_each_command_shows_what_the_page_shows(trial: Trial, folder: Path, caps
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=[recipe.title for recipe in RECIPES])
 def test_each_recipe_shows_both_sides(recipe: Recipe) -> None:
-    """A pod that passes and one that is refused or left alone."""
+    """A pod that passes and one that is denied or left alone."""
     output = "".join(trial.text for trial in recipe.trials)
     assert "admitted" in output
     assert any(word in output for word in LEFT_ALONE)

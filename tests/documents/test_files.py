@@ -90,7 +90,7 @@ def test_file_that_is_not_text(tmp_path: Path) -> None:
 
 
 def test_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file beyond the bound is refused before it fills memory."""
+    """A file beyond the bound is rejected before it fills memory."""
     monkeypatch.setattr(files, "_MOST_BYTES", 2**20)
     (tmp_path / "a.yaml").write_bytes(b"a" * (2**20 + 1))
     assert [str(error) for error in read_paths([str(tmp_path)])[1]] == [f"berth: {tmp_path}/a.yaml: is larger than 1 MiB"]
@@ -105,10 +105,10 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that the system does not give out says why."""
 
-    def refuse(file: str) -> bytes:
+    def deny(file: str) -> bytes:
         raise PermissionError(13, "Permission denied", file)
 
-    monkeypatch.setattr(files, "_bytes", refuse)
+    monkeypatch.setattr(files, "_bytes", deny)
     (tmp_path / "a.yaml").write_text("x")
     assert [str(error) for error in read_paths([str(tmp_path)])[1]] == [f"berth: {tmp_path}/a.yaml: may not be read by this user"]
 
@@ -122,7 +122,7 @@ def test_unreadable_folder(tmp_path: Path) -> None:
 
 
 def test_other_reasons_are_the_systems(tmp_path: Path) -> None:
-    """What the system refuses for another reason is told in its words."""
+    """What the system rejects for another reason is told in its words."""
     (tmp_path / "loop.yaml").symlink_to(tmp_path / "loop.yaml")
     (error,) = read_paths([str(tmp_path / "loop.yaml")])[1]
     assert "cannot be read: Too many levels of symbolic links" in str(error)

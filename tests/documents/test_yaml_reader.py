@@ -130,7 +130,7 @@ def test_merge_keys() -> None:
 
 
 def test_alias_bomb_is_stopped() -> None:
-    """A few lines that would become 10^60 values are refused: nobody would see the end of making them."""
+    """A few lines that would become 10^60 values are rejected: nobody would see the end of making them."""
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 60)]
     assert errors("\n".join(lines)) == ["berth: f.yaml, line 4: aliases bring in more than 10000 values; write them out"]

@@ -42,8 +42,8 @@ class Judged:
         """How often the API server has called Berth, on any path."""
         return self.berth.metric("berth_requests_total")
 
-    def refused(self, key: str, made: Raw, code: str) -> str:
-        """The sentence, after this code, with which Berth refuses the pod in the namespace that is called ``key``."""
+    def denied(self, key: str, made: Raw, code: str) -> str:
+        """The sentence, after this code, with which Berth denies the pod in the namespace that is called ``key``."""
         reply = self.cluster.api.try_create(made, self[key])
         assert (reply.status, reply.body.get("reason")) == (403, "Forbidden"), reply.message or "it was stored"
         before, _, message = reply.message.partition(" denied the request: ")

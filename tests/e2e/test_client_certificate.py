@@ -61,7 +61,7 @@ def admission(folder: Path, ca: KeyPair) -> Path:
 
 def test_the_api_server_is_answered_and_nobody_else(secured: Secured) -> None:
     """Its pods are patched. A caller without a certificate does not get through its handshake, and another client of the same CA, though
-    it sends the same review, is refused; neither leaves a decision."""
+    it sends the same review, is denied; neither leaves a decision."""
     cluster, options = secured.cluster, ("--client-ca", str(secured.folder / "ca.crt"), "--client-names", "kube-apiserver")
     with registered(cluster, "secured", (LIBRARY,), *options) as berth:
         namespace = create_namespace(cluster, "secured", {SCOPE: "secured"})

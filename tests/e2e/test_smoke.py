@@ -13,8 +13,8 @@ def test_a_gpu_pod_without_a_toleration_waits_for_ever(cluster: Cluster, new_nam
     namespace = new_namespace()
     cluster.api.create(PROBE, namespace)
 
-    def refused() -> Raw | None:
+    def denied() -> Raw | None:
         status = (cluster.api.get("v1", "Pod", "probe", namespace) or {}).get("status", {})
         return next((one for one in status.get("conditions", ()) if one.get("reason") == "Unschedulable"), None)
 
-    assert "untolerated taint" in cluster.wait_for(refused, "kube-scheduler to say why")["message"]
+    assert "untolerated taint" in cluster.wait_for(denied, "kube-scheduler to say why")["message"]

@@ -11,13 +11,13 @@ from tests.testcluster.addons.metrics import samples
 from tests.testcluster.controlplane.cluster import Cluster
 
 CALLS = "apiserver_admission_webhook_request_total"
-REFUSED = "apiserver_admission_webhook_rejection_count"
-"""pods refused by the entry, for whatever reason"""
+DENIED = "apiserver_admission_webhook_rejection_count"
+"""pods denied by the entry, for whatever reason"""
 EXCLUDED = "apiserver_admission_match_condition_exclusions_total"
 """objects for which its conditions did not hold"""
 FAIL_OPEN = "apiserver_admission_webhook_fail_open_count"
 """calls that failed and let the object pass"""
-_ALL = (CALLS, REFUSED, EXCLUDED, FAIL_OPEN)
+_ALL = (CALLS, DENIED, EXCLUDED, FAIL_OPEN)
 Counted = Mapping[tuple[str, str, str], float]
 """(metric, entry, operation) -> number since the API server started; fail_open knows no operation: "" """
 

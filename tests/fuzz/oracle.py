@@ -1,4 +1,4 @@
-"""What must hold of every answer, whatever the body: the only errors are refusals to read, and the API server takes what is sent.
+"""What must hold of every answer, whatever the body: the only errors are denials to read, and the API server takes what is sent.
 
 ``check`` judges one body as the server does, on all three paths, and raises AssertionError where a law is broken. Any other
 exception is a crash, which the server would answer with 500.
@@ -83,7 +83,7 @@ def _is(answer: Raw | None, code: str) -> bool:
 
 
 def _check_unread(body: bytes, answer: Raw, snapshot: Snapshot) -> None:
-    """Refused where the namespace's policies may refuse, or where it can't be told which they are; else allowed."""
+    """Rejected where the namespace's policies may deny, or where it can't be told which they are; else allowed."""
     _check_answer(answer, _uid_of_unread(body, answer))
     head = head_of(body[:UID_BYTES])
     assert head is not None
@@ -119,7 +119,7 @@ def _unaided(phase: Phase, body: bytes, snapshot: Snapshot) -> Raw | None:
         if phase == "mutate" and asked.old_pod is not None:  # nothing is judged, and nothing kept
             verdict = Verdict(judged=False, patch=applied_again.patch(asked.old_pod, asked.pod, snapshot.whole))
         else:
-            encoded(extract(asked.pod, snapshot.facts_for(asked.namespace).reads))  # refuses what is nested too deep
+            encoded(extract(asked.pod, snapshot.facts_for(asked.namespace).reads))  # denies what is nested too deep
             verdict = engine.evaluate(asked.request(phase), snapshot.facts_for(asked.namespace))
     except (ReviewError, PodError):
         return None
@@ -130,17 +130,17 @@ def _unaided(phase: Phase, body: bytes, snapshot: Snapshot) -> Raw | None:
 
 
 def _judged(path: str, judge: Callable[[], tuple[str, bytes]]) -> tuple[str, Raw | None]:
-    """The decision and the answer; None for a body that is refused as unreadable, in one sentence that can be sent."""
+    """The decision and the answer; None for a body that is denied as unreadable, in one sentence that can be sent."""
     try:
         decision, sent = judge()
     except ReviewError as error:
-        refused = error.status, error.sentence.encode()
+        denied = error.status, error.sentence.encode()
     else:
         assert decision in ANSWERS[path], decision
         answer: Raw = json.loads(sent)  # another reader than the one that wrote it
         return decision, answer
-    assert refused[0] == 400, f"refused with {refused}"
-    assert refused[1], "refused without a sentence"
+    assert denied[0] == 400, f"denied with {denied}"
+    assert denied[1], "denied without a sentence"
     return UNREAD, None
 
 
@@ -167,7 +167,7 @@ def _check_patched(asked: Raw, patch: list[Raw], snapshot: Snapshot) -> None:
     for phase in PHASES:
         _, answer = _pod(phase, again, snapshot)
         assert answer is not None, "the pod that was written cannot be read"
-        assert answer["response"]["allowed"] is True, f"{phase} refuses what mutate wrote: {answer['response']}"
+        assert answer["response"]["allowed"] is True, f"{phase} denies what mutate wrote: {answer['response']}"
         assert "patch" not in answer["response"], f"a second mutate writes again: {base64.b64decode(answer['response']['patch'])!r}"
 
 

@@ -27,7 +27,7 @@ MOST = 3_000
 takes 50,000. An everyday pod that is judged for the first time takes a third of a millisecond of an idle core."""
 EVERYDAY = (Path(__file__).parent.parent / "reviews" / "pods-create-train-llama.json").read_bytes()
 PARTS = (1, 4, 16, 64) if PROVE else (1, 16)
-"""of the cap: where a bound refuses the largest, the worst is just below it"""
+"""of the cap: where a bound denies the largest, the worst is just below it"""
 WORLDS = (0, 7) if PROVE else (7,)
 """the library alone, and twelve policies in every mode"""
 
@@ -62,7 +62,7 @@ def everyday(world: int, phase: Phase) -> float:
 
 
 def cost(world: int, phase: Phase, body: bytes) -> float:
-    """Seconds of CPU. An answer is as good as a refusal to read."""
+    """Seconds of CPU. An answer is as good as a denial to read."""
     snapshot = fresh(world)
     started = time.thread_time()
     try:

@@ -73,7 +73,7 @@ def test_an_answer_that_was_kept_for_another_is_seen(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("error", [ReviewError(500, "no"), ReviewError(400, ""), ValueError("no")])
-def test_a_wrong_refusal_to_read_is_seen(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_denial_to_read_is_seen(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only 400, and with a sentence."""
 
     def fails(*_: object) -> tuple[str, bytes]:

@@ -173,4 +173,4 @@ _WAYS: tuple[_Way, ...] = (
     *(_put_known,) * 5, *(_add,) * 5, *(_put_boundary,) * 4, *(_delete,) * 3, *(_splice,) * 2, *(_repeat,) * 2,
     _rename, _wrap, _unwrap, _as_other_type, _shuffle, _nest,
 )  # fmt: skip
-"""as often as they lead further: most of what is wrongly shaped is refused before a rule sees it"""
+"""as often as they lead further: most of what is wrongly shaped is denied before a rule sees it"""

@@ -21,11 +21,11 @@ OPTIONS = ("--listen", "127.0.0.1:0", "--health", "127.0.0.1:0", "--lame-duck", 
 
 @dataclass(slots=True, kw_only=True)
 class Server:
-    """One that runs, or has refused to."""
+    """One that runs, or has denied to."""
 
     health: str
-    """of the second port; empty where it refused"""
-    refusal: str
+    """of the second port; empty where it denied"""
+    denial: str
     seconds: float
     """from the start of runc to Ready"""
     code: int | None = None
@@ -45,7 +45,7 @@ def serving(root: Root, *options: str, given: Path | None = None) -> Iterator[Se
         health, said = _announced(process)
         if health:
             _wait_until_ready(health)
-        server = Server(health=health, refusal=said, seconds=time.monotonic() - begun)
+        server = Server(health=health, denial=said, seconds=time.monotonic() - begun)
         yield server
         process.send_signal(signal.SIGTERM)
         server.code = process.wait(PATIENCE)

@@ -40,7 +40,7 @@ def test_try_admits_a_job(built: Built, given: Path) -> None:
 
 
 @only_in_prove
-def test_try_refuses_a_wrong_pod(built: Built, given: Path) -> None:
+def test_try_denies_a_wrong_pod(built: Built, given: Path) -> None:
     """With what to type, and exit code 1. ``make test`` has ``tests/cli/inspect/test_try.py``."""
     done = ran(built.root, "try", "--platforms", "karpenter-aws", "/given/pods-create-mismatch.json", given=given)
     assert done.returncode == 1
@@ -68,5 +68,5 @@ def test_it_serves_policies_from_files(built: Built, given: Path) -> None:
 def test_a_root_that_is_read_only_is_told(built: Built) -> None:
     """Certificates that have no place are one line, which names it. ``make test`` has ``tests/certs/test_self_signed.py``."""
     with serving(built.root, "--self-signed", "/tls") as server:
-        assert "/tls" in server.refusal
+        assert "/tls" in server.denial
     assert server.code == 2

@@ -24,7 +24,7 @@ from tests.testcluster.addons.berth import ROOT
 FOLDER = ROOT / "docs" / "pictures"
 COLUMNS = 120
 """Of the terminal: as wide as README is shown, in type that can be read"""
-REFUSED = "tests/reviews/pods-create-mismatch.json"
+DENIED = "tests/reviews/pods-create-mismatch.json"
 LIBRARY = "policies/library"
 
 
@@ -39,8 +39,8 @@ def _why(scene: Scene) -> str:
 
 
 def _try(scene: Scene) -> str:
-    commands = [_typed(scene, f"berth try -o diff {JOB}"), _typed(scene, f"berth try {REFUSED}")]
-    return recording("berth try, of a Job that is admitted and of a pod that is refused", commands, COLUMNS)
+    commands = [_typed(scene, f"berth try -o diff {JOB}"), _typed(scene, f"berth try {DENIED}")]
+    return recording("berth try, of a Job that is admitted and of a pod that is denied", commands, COLUMNS)
 
 
 def _typed(scene: Scene, command: str) -> Command:

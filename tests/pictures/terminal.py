@@ -132,7 +132,7 @@ def _spans(cells: Sequence[Cell]) -> Line:
 
 
 def written(command: Sequence[str], columns: int, folder: str, environment: Mapping[str, str]) -> list[Line]:
-    """What the command leaves on a terminal of that many columns. Its exit code does not matter: a refusal is shown too."""
+    """What the command leaves on a terminal of that many columns. Its exit code does not matter: a denial is shown too."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", TALL, columns, 0, 0))
     with subprocess.Popen(command, cwd=folder, env={**environment, **SHELL}, stdin=theirs, stdout=theirs, stderr=theirs):

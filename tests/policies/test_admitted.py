@@ -61,7 +61,7 @@ def test_what_no_offer_can_hold_has_no_model_and_no_price() -> None:
 
 @pytest.mark.parametrize("amount", ["1e400", "9223372036854775807", "-5", "1.5", "x", "0"])
 def test_an_amount_that_is_none_spoils_no_counter(amount: str) -> None:
-    """What the API server would refuse is bounded."""
+    """What the API server would deny is bounded."""
     devices, price = held(asking(amount))
     assert sum(number for _, number in devices) <= 10**6
     assert 0 <= price < 10**8

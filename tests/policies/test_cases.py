@@ -25,12 +25,12 @@ ADVICE = (
     "rewrites the part under expect:; read the diff"
 )
 CASES = (*golden.cases(), *golden.claim_cases())
-REFUSALS = [code for code, row in TABLE.items() if row.kind == "refusal"]
+DENIALS = [code for code, row in TABLE.items() if row.kind == "denial"]
 NO_FIELD = {
-    "BERTH-113": "no setting allows a GPU and a slice in one container: it is refused under any policy",
-    "BERTH-114": "no setting allows a misspelt name: it is refused under any policy",
-    "BERTH-115": "no setting makes a slice exist: it is refused under any policy",
-    "BERTH-151": "an annotation that can't be read is refused under any policy",
+    "BERTH-113": "no setting allows a GPU and a slice in one container: it is denied under any policy",
+    "BERTH-114": "no setting allows a misspelt name: it is denied under any policy",
+    "BERTH-115": "no setting makes a slice exist: it is denied under any policy",
+    "BERTH-151": "an annotation that can't be read is denied under any policy",
 }
 NO_FIELD_SOMETIMES = {
     "BERTH-152": "a template that no policy allows, or that is not there: no field is in the way, one is missing",
@@ -86,8 +86,8 @@ def verdicts() -> list[Verdict]:
 
 @pytest.fixture(scope="module")
 def violations() -> Mapping[str, list[Violation]]:
-    """Code -> every refusal with it."""
-    by_code: dict[str, list[Violation]] = {code: [] for code in REFUSALS}
+    """Code -> every denial with it."""
+    by_code: dict[str, list[Violation]] = {code: [] for code in DENIALS}
     for violation in (violation for verdict in verdicts() for violation in statements.violations(verdict)):
         by_code[violation.code].append(violation)
     return by_code
@@ -102,22 +102,22 @@ def test_every_code_is_said_in_some_case(violations: Mapping[str, list[Violation
 
 
 def test_every_part_of_an_outcome_comes_in_some_case() -> None:
-    """All but one: of our own policies none refuses at /validate what it edited."""
+    """All but one: of our own policies none denies at /validate what it edited."""
     decided = [golden.decide(case) for case in CASES]
     assert {part for each in decided for part in each.decision.outcome} == set(PARTS) - {"validate"}
     assert sum(len(statements.policies_named(each)) for each in decided) > 200
 
 
-def test_a_refusal_names_the_fields_of_policies(violations: Mapping[str, list[Violation]]) -> None:
+def test_a_denial_names_the_fields_of_policies(violations: Mapping[str, list[Violation]]) -> None:
     """Of the policies that it names, and by names that a policy has; the codes without one have a reason."""
     assert unexplained(violations, "fields", NO_FIELD, NO_FIELD_SOMETIMES) == []
-    named = ((refusal, *name) for refusals in violations.values() for refusal in refusals for name in refusal.fields)
-    assert [str(refusal) for refusal, policy, field in named if policy not in refusal.policies or not is_field(policy, field)] == []
+    named = ((denial, *name) for denials in violations.values() for denial in denials for name in denial.fields)
+    assert [str(denial) for denial, policy, field in named if policy not in denial.policies or not is_field(policy, field)] == []
 
 
 def unexplained(violations: Mapping[str, list[Violation]], part: str, always: Mapping[str, str], sometimes: Mapping[str, str]) -> list[str]:
-    """Return the codes whose refusals lack a part for no reason, or have it in spite of one."""
-    lacking = {code: [getattr(refusal, part) for refusal in refusals].count(()) for code, refusals in violations.items()}
+    """Return the codes whose denials lack a part for no reason, or have it in spite of one."""
+    lacking = {code: [getattr(denial, part) for denial in denials].count(()) for code, denials in violations.items()}
     return [
         f"{code}: {number} of {len(violations[code])} have no {part}"
         for code, number in lacking.items()
@@ -137,7 +137,7 @@ def is_field(policy: str, name: str) -> bool:
     return root == "spec"
 
 
-def test_a_refusal_names_the_value_that_it_is_about(violations: Mapping[str, list[Violation]]) -> None:
+def test_a_denial_names_the_value_that_it_is_about(violations: Mapping[str, list[Violation]]) -> None:
     """By its path in the pod; the codes without one have a reason."""
     assert unexplained(violations, "about", NO_VALUE, NO_VALUE_SOMETIMES) == []
 

@@ -17,9 +17,9 @@ from tests.support.generators.random_worlds import World
 
 PODS_PER_WORLD = 10
 _OF_DEVICES, _OF_THE_REST = (101, 102, 103, 111, 112, 113, 114, 115), (131, 141, 142, 144, 151, 152, 153)
-REFUSALS = {f"BERTH-{number}" for number in (*_OF_DEVICES, 121, 122, 123, 124, 125, *_OF_THE_REST)}
+DENIALS = {f"BERTH-{number}" for number in (*_OF_DEVICES, 121, 122, 123, 124, 125, *_OF_THE_REST)}
 SEEDS = range(20, 10_020) if PROVE else (*range(20, 44), 113, 173, 208, 264)
-"""of worlds; the last four bring up the rarest refusals: of capacity, of counts between, of a slice that an author asks for"""
+"""of worlds; the last four bring up the rarest denials: of capacity, of counts between, of a slice that an author asks for"""
 
 
 def compared() -> Iterator[tuple[int, World, Request, Compared]]:
@@ -50,7 +50,7 @@ def reproduction(seed: int, world: World, request: Request, found: Compared) -> 
 
 
 def test_the_engine_does_what_the_reference_says() -> None:
-    """No difference in who matches, what is refused, what is edited and where the pod may land; and all of it happens."""
+    """No difference in who matches, what is denied, what is edited and where the pod may land; and all of it happens."""
     seen: Counter[str] = Counter()
     for seed, world, request, found in compared():
         assert not found.differences, reproduction(seed, world, request, found)
@@ -59,10 +59,10 @@ def test_the_engine_does_what_the_reference_says() -> None:
         seen.update({edit.rule for edit in found.mutated.edits})
         seen.update(part for part, there in _parts(found).items() if there)
     print(", ".join(f"{part} {times}" for part, times in sorted(seen.items())))
-    assert REFUSALS - set(seen) == set()
+    assert DENIALS - set(seen) == set()
     rare = {"device_counts", "queue_words", "queue_keys", "network_devices"}  # three edit nothing, one needs pods of one kind of machine
     assert {rule.name for rule in RULES} - rare - set(seen) == set()
-    assert seen["refused"] > seen["pods"] / 10
+    assert seen["denied"] > seen["pods"] / 10
     assert seen["edited"] > seen["pods"] / 10
 
 
@@ -72,7 +72,7 @@ def _parts(found: Compared) -> dict[str, bool]:
         "pods": True,
         "not judged": not verdict.judged,
         "matched": bool(verdict.matched),
-        "refused": bool(verdict.violations),
+        "denied": bool(verdict.violations),
         "edited": bool(verdict.edits),
         "affinity written": any(e.rule == "node_affinity" for e in verdict.edits),
     }

@@ -31,12 +31,12 @@ Raw = dict[str, Any]
 PODS_PER_WORLD = 20
 SEED = 60
 PLACES = frozenset(f"BERTH-{number}" for number in (121, 122, 123, 124, 125, 126, 132, 152, 153))
-"""What a pod is refused with for where it would run: the node that it names with its taints (124, 132), and what it wishes for a place,
+"""What a pod is denied with for where it would run: the node that it names with its taints (124, 132), and what it wishes for a place,
 a template or a slice (152, 153), among it"""
 FLOOR = "BERTH-133"
-"""the one refusal that an author gets out of by what the pod says: a service whose author opted out of grace"""
+"""the one denial that an author gets out of by what the pod says: a service whose author opted out of grace"""
 QUEUED = "BERTH-144"
-"""refused to a pod past the queue that is required, until its author puts it there"""
+"""denied to a pod past the queue that is required, until its author puts it there"""
 KINDS = {"BERTH-102": "BERTH-101", "BERTH-112": "BERTH-111", "BERTH-118": "BERTH-111"}
 """One code in place of another for the same thing: an amount that is wrong, a count that is too much or can't be known"""
 
@@ -50,7 +50,7 @@ class Tried:
     request: Request
     changed: Request
     replaced: bool = False
-    """what was changed may be the very thing that was refused"""
+    """what was changed may be the very thing that was denied"""
 
     def codes(self) -> tuple[Counter[str], Counter[str]]:
         """Of both, by code, at both calls."""
@@ -61,25 +61,25 @@ class Tried:
         return "grace" in self.changed.pod["metadata"].get("annotations", {}).get("berth.dev/opt-out", "")
 
     def is_queued_otherwise(self) -> bool:
-        """Return whether the author chose another queue system: BERTH-144 is refused to pods past a queue, and asks for just that."""
+        """Return whether the author chose another queue system: BERTH-144 is denied to pods past a queue, and asks for just that."""
         chosen = [(pod["spec"].get("schedulerName"), pod["metadata"].get("labels")) for pod in (self.request.pod, self.changed.pod)]
         return chosen[0] != chosen[1]
 
-    def refusals(self) -> tuple[Counter[str], Counter[str]]:
+    def denials(self) -> tuple[Counter[str], Counter[str]]:
         """Of both, by code."""
-        return refused(self.world, self.request), refused(self.world, self.changed)
+        return denied(self.world, self.request), denied(self.world, self.changed)
 
     def reproduction(self) -> str:
         """All that is needed to see it again."""
-        before, after = self.refusals()
+        before, after = self.denials()
         policies = [str(p) for p in self.world.policy_set.policies if p.namespace in (None, self.request.namespace)]
         lines = [f"Random({self.seed}), queues {self.world.queues}, platforms {self.world.platforms}, {self.request.namespace}"]
-        lines += [json.dumps(self.request.pod), f"refused: {dict(before)}", json.dumps(self.changed.pod), f"refused: {dict(after)}"]
+        lines += [json.dumps(self.request.pod), f"denied: {dict(before)}", json.dumps(self.changed.pod), f"denied: {dict(after)}"]
         return "\n".join([*lines, *policies])
 
 
-def refused(world: World, request: Request) -> Counter[str]:
-    """How often it is refused with each code: as it came, and as it is stored where it was not."""
+def denied(world: World, request: Request) -> Counter[str]:
+    """How often it is denied with each code: as it came, and as it is stored where it was not."""
     first = _judged(world, request)
     if first.violations:
         return _codes(first)
@@ -88,7 +88,7 @@ def refused(world: World, request: Request) -> Counter[str]:
 
 
 def codes(world: World, request: Request) -> Counter[str]:
-    """The same of both calls, whatever the first one says or writes: what it refuses a pod for hides nothing of the second."""
+    """The same of both calls, whatever the first one says or writes: what it denies a pod for hides nothing of the second."""
     return _codes(_judged(world, request)) | _codes(_judged(world, replace(request, phase="validate")))
 
 
@@ -202,7 +202,7 @@ def tried_worlds(number: int) -> Iterator[Tried]:
 
 
 def test_who_the_author_says_he_is_relaxes_nothing_but_places() -> None:
-    """Labels, annotations, owners, schedulerName, nodeName and matchFields: no other refusal goes, whatever they are made."""
+    """Labels, annotations, owners, schedulerName, nodeName and matchFields: no other denial goes, whatever they are made."""
     seen: Counter[str] = Counter()
     for tried in tried_worlds(count(600, 200_000)):
         held = {code for code, is_free in ((FLOOR, tried.opted_out()), (QUEUED, tried.is_queued_otherwise())) if is_free}
@@ -291,15 +291,15 @@ def unread(number: int) -> Iterator[Tried]:
             yield Tried(seed=seed, world=world, request=request, changed=replace(request, pod=changed), replaced=any(done))
 
 
-def test_what_cannot_be_read_is_refused_at_least_as_before() -> None:
-    """Amounts, counts, durations, annotations and claims: what was refused stays so, and with the same codes where it was left alone."""
+def test_what_cannot_be_read_is_rejected_at_least_as_before() -> None:
+    """Amounts, counts, durations, annotations and claims: what was denied stays so, and with the same codes where it was left alone."""
     for tried in unread(count(600, 200_000)):
-        before, after = tried.refusals()
+        before, after = tried.denials()
         held = Counter({code: n for code, n in before.items() if code not in PLACES})
         assert bool(after) or not held, tried.reproduction()
         if not tried.replaced:
             assert held <= after, tried.reproduction()
-            # A wish for a slice is given up where it can't be judged (BERTH-210): nothing is asked for, so nothing is refused. And no
+            # A wish for a slice is given up where it can't be judged (BERTH-210): nothing is asked for, so nothing is denied. And no
             # node has the devices of two vendors, so beside another vendor's there is no place to be judged.
             assert bool(after) or not before.keys() - {"BERTH-153"} or _of_two_vendors(tried), tried.reproduction()
 
@@ -317,7 +317,7 @@ def _containers(pod: Raw) -> list[Raw]:
 
 
 @pytest.mark.parametrize("most", [None, 8])
-def test_a_claim_that_grows_is_refused_as_before(most: int | None) -> None:
+def test_a_claim_that_grows_is_denied_as_before(most: int | None) -> None:
     """A claim of which nobody knows how many it takes, or that may take eight, in place of one that was known. One that takes just eight
     may be one of the numbers that a policy allows, where what it was before was none."""
     for seed, random, world in _worlds(count(200, 20_000)):
@@ -325,7 +325,7 @@ def test_a_claim_that_grows_is_refused_as_before(most: int | None) -> None:
         grown = replace(world, cluster=replace(world.cluster, claims=claims))
         for _ in range(PODS_PER_WORLD):
             request = random_pods.authored(random, world)
-            before, after = refused(world, request), refused(grown, request)
+            before, after = denied(world, request), denied(grown, request)
             held = Counter({code: n for code, n in before.items() if code not in PLACES})
             assert held <= after, f"Random({seed}): {json.dumps(request.pod)} {dict(before)} {dict(after)} {world.policy_set.policies}"
 

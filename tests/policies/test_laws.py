@@ -150,7 +150,7 @@ def test_a_default_that_one_of_two_platforms_can_say() -> None:
 @examples(40, 5_000)
 @given(audited(), st.randoms(use_true_random=False))
 def test_order_never_shows(case: Case, random: Random) -> None:
-    """The same policies and templates in any order give the same bytes: patch, refusals, warnings."""
+    """The same policies and templates in any order give the same bytes: patch, denials, warnings."""
     found, templates = list(case.world.policy_set.policies), list(case.world.policy_set.templates)
     random.shuffle(found)
     random.shuffle(templates)
@@ -283,7 +283,7 @@ def _without_shared_memory(spec: Raw) -> None:
 @examples(30, 5_000)
 @given(audited())
 def test_audit_says_what_enforce_does(case: Case) -> None:
-    """A policy in Audit reports the very patch and refusals that switching it alone to Enforce gives, and edits nothing."""
+    """A policy in Audit reports the very patch and denials that switching it alone to Enforce gives, and edits nothing."""
     verdict = judge(case)
     assert {p for e in verdict.edits for p in e.policies} <= {p.id for p in case.world.policy_set.policies if p.mode == "Enforce"}
     for would in verdict.would:
@@ -317,7 +317,7 @@ def _constraints(compiled: Compiled) -> list[Constraint]:
 @examples(50, 10_000)
 @given(cases())
 def test_what_mutate_lets_through_validate_admits(case: Case) -> None:
-    """With no other webhook between them, a pod that mutate admits is never refused by validate."""
+    """With no other webhook between them, a pod that mutate admits is never denied by validate."""
     verdict = judge(case)
     final = judge(case, phase="validate", pod=patched(case.request.pod, verdict))
     assert verdict.violations or final.violations == ()

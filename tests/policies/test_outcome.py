@@ -14,7 +14,7 @@ def edit(path: str, value: object) -> Edit:
     return Edit(op="add", path=(path,), value=value, rule="queue", policies=("p",))
 
 
-def refusal(policy: str) -> Violation:
+def denial(policy: str) -> Violation:
     return Violation(code="BERTH-144", found=phrase("kueue"), advice=phrase("label"), rule="queue", policies=(policy,))
 
 
@@ -28,11 +28,11 @@ def test_only_what_is_new_is_told() -> None:
     assert (found.policy, found.mode, found.patch) == ("ClusterGPUPolicy/p", "Audit", PATCH)
 
 
-def test_a_refusal_edits_nothing() -> None:
-    """It is told unless policies in force refuse for the same, with the remarks of this policy alone."""
+def test_a_denial_edits_nothing() -> None:
+    """It is told unless policies in force deny for the same, with the remarks of this policy alone."""
     own = Remark(code="BERTH-227", found=phrase("queue not required"), policies=("ClusterGPUPolicy/p",))
     others = Remark(code="BERTH-227", found=phrase("queue not required"), policies=("ClusterGPUPolicy/q",))
-    then = Outcome((edit("new", 1),), (refusal("ClusterGPUPolicy/p"),), (own, others), PATCH)
+    then = Outcome((edit("new", 1),), (denial("ClusterGPUPolicy/p"),), (own, others), PATCH)
     found = then.would(Policy(name="p"), "Warn", Outcome(edits=(edit("lost", 1),)))
     assert (found.edits, found.dropped, found.patch) == ((), (), ())
     assert (found.violations, found.remarks) == (then.violations, (own,))

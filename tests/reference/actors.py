@@ -10,7 +10,7 @@ from tests.reference.asking import Asking, by_annotation
 from tests.reference.pods import metadata, owner, pinned, workloads
 
 LEVELS = ("none", "left", "node", "all")
-"""of its place a pod may be refused for: nothing; that nothing is left; its known node too; everything"""
+"""of its place a pod may be denied for: nothing; that nothing is left; its known node too; everything"""
 WORDS = (
     "gpu-fraction", "gpu-memory", "gpu-sm-", "kai.scheduler/container.", "nvidia.com/container.",
     "hami.io/", "nvidia.com/use-gpu", "nvidia.com/nouse-gpu", "nvidia.com/vgpu-", "volcano.sh/vgpu-",
@@ -39,7 +39,7 @@ class Row:
 
 
 def row(request: Request, catalog: Catalog, queues: tuple[str, ...], asked: Asking) -> Row:
-    """Of the edits the least, of the refusals the most."""
+    """Of the edits the least, of the denials the most."""
     pod = request.pod
     spec, labels, annotations = pod.get("spec") or {}, metadata(pod, "labels"), metadata(pod, "annotations")
     who, out = owner(pod), Row()

@@ -21,7 +21,7 @@ AXES = ("machine", "capacity", "sharing")
 PLACEMENT = "placement"
 """one code for BERTH-121, 122 and 125: who is to blame is in the message"""
 PLACED = {PLACEMENT, "BERTH-123", "BERTH-124"}
-"""what a pod is refused for by where it may run; everything else holds whoever wrote it"""
+"""what a pod is denied for by where it may run; everything else holds whoever wrote it"""
 JUDGED = {"none": set[str](), "left": {PLACEMENT}, "node": {"BERTH-124"}, "all": PLACED}
 """of these, by the row of the actor table"""
 FOREVER = 10**12
@@ -34,7 +34,7 @@ class Expected:
     judged: bool = True
     matched: tuple[str, ...] = ()
     codes: set[str] = field(default_factory=set)
-    """why it is refused; empty: admitted"""
+    """why it is denied; empty: admitted"""
     tolerations: set[tuple[str, str, str | None, str | None]] = field(default_factory=set)
     """added: (key, operator, value, effect)"""
     grace: int | None = None

@@ -22,7 +22,7 @@ POSITIVE = ("In", "Exists", "Gt", "Lt")
 
 class Choosing(KnownNodes):
     def chosen_by_all(self) -> set[str]:
-        """Templates and slices, then the other defaults; refusals of what the author names and cannot have."""
+        """Templates and slices, then the other defaults; denials of what the author names and cannot have."""
         self.unread = any(self.is_unread(term, expression) for term in self.terms for expression in term)
         codes = self.choose_template() | self.choose_slice()
         self.choose_rest()

@@ -39,7 +39,7 @@ class Compared:
 
     mutated: Verdict
     validated: Verdict
-    """of the patched pod, or of a refused one as it came"""
+    """of the patched pod, or of a denied one as it came"""
     differences: tuple[Difference, ...]
 
 
@@ -50,7 +50,7 @@ def patched(pod: Raw, verdict: Verdict) -> Raw:
 
 
 def compare(request: Request, facts: Facts, reference: Reference) -> Compared:
-    """The mutating call, then the validating one on the pod as patched; on a refused pod, the validating one as it came."""
+    """The mutating call, then the validating one on the pod as patched; on a denied pod, the validating one as it came."""
     mutated, expected = evaluate(request, facts), reference.evaluate(request)
     found = list(_codes("mutate", mutated, expected))
     if not found and mutated.judged and not mutated.violations:
@@ -71,7 +71,7 @@ def _codes(phase: str, verdict: Verdict, expected: Expected) -> Iterator[Differe
     else:
         codes = {_code(v.code, expected) for v in verdict.violations} - {""}
         if codes != expected.codes:
-            yield Difference(phase, "refused for", sorted(codes), sorted(expected.codes))
+            yield Difference(phase, "denied for", sorted(codes), sorted(expected.codes))
 
 
 def _code(code: str, expected: Expected) -> str:

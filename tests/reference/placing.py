@@ -8,8 +8,8 @@ from typing import Any
 
 from policies.policy import Machine, NodeTemplate, Require
 from tests.reference.case import AXES
+from tests.reference.denials import Denials
 from tests.reference.nodes import Node, in_capacity, in_machine
-from tests.reference.refusals import Refusals
 from tests.reference.say import can_say
 
 Raw = dict[str, Any]
@@ -23,7 +23,7 @@ def every(tests: list[Inside]) -> Inside:
     return lambda node: all(test(node) for test in tests)
 
 
-class Placing(Refusals):
+class Placing(Denials):
     def required(self, node: Node, axis: str) -> bool:
         """Whether a node is inside what policies require on one axis."""
         if (node, axis) not in self.remembered:

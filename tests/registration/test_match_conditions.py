@@ -88,7 +88,7 @@ PLAIN: dict[str, Raw] = {
 @pytest.mark.parametrize("typed", [True, False], ids=["typed", "untyped"])
 @pytest.mark.parametrize("operation", ["CREATE", "UPDATE"])
 def test_plain_pods_are_nobody_s_business(typed: bool, operation: str) -> None:
-    """However little is in them: no call, and no condition that errors, which at Fail would refuse a plain pod."""
+    """However little is in them: no call, and no condition that errors, which at Fail would deny a plain pod."""
     pods = [{"apiVersion": "v1", "kind": "Pod", **parts} for parts in PLAIN.values()]
     old = None if operation == "CREATE" else {"apiVersion": "v1", "kind": "Pod", "spec": {"tolerations": [{"operator": "Exists"}]}}
     _, answers = judge([AdmissionRequest(object=pod, old=old, operation=operation, typed=typed) for pod in pods])
@@ -204,7 +204,7 @@ NULLS: list[Raw] = [
 
 
 def test_no_condition_about_claims_errors() -> None:
-    """However little is in one: at Fail an error would refuse it."""
+    """However little is in one: at Fail an error would deny it."""
     asked = [of_claim({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", **parts}, typed=False) for parts in NULLS]
     assert [dict(one.errors) for one in judge(asked)[1]] == [{}] * len(NULLS)
 

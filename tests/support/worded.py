@@ -1,4 +1,4 @@
-"""Refusals and remarks in any words, for tests of what carries them. Their code's row is the table's, their sentence is not."""
+"""Denials and remarks in any words, for tests of what carries them. Their code's row is the table's, their sentence is not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from policies.verdict import Path, Remark, Violation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Refusal(Violation):
+class _Denial(Violation):
     def fact_at(self, place: Place) -> str:
         return self.found.name
 
@@ -23,9 +23,9 @@ class _Remark(Remark):
         return self.found.name
 
 
-def refusal(code: str, fact: str, fix: str = "x", *, rule: str = "r", policies: tuple[str, ...] = (), about: Path = ()) -> Violation:
-    """A refusal that says just this."""
-    return _Refusal(code=code, found=phrase(fact), advice=phrase(fix), rule=rule, policies=policies, about=about)
+def denial(code: str, fact: str, fix: str = "x", *, rule: str = "r", policies: tuple[str, ...] = (), about: Path = ()) -> Violation:
+    """A denial that says just this."""
+    return _Denial(code=code, found=phrase(fact), advice=phrase(fix), rule=rule, policies=policies, about=about)
 
 
 def remark(code: str, text: str, *, rule: str = "", policies: tuple[str, ...] = (), about: Path = ()) -> Remark:

@@ -207,8 +207,8 @@ def _sentence(event: dict[str, Any]) -> str:
     if event.get("event") == "decision" and event.get("phase") == "mutate":
         where = f"{event.get('namespace')}/{event.get('pod') or '(a new pod)'}"
         edits = "".join(f"\n    {edit}" for edit in map(_edit, event.get("edits", ())))
-        refusals = "".join(f"\n    {one.get('code')}: {one.get('fact')}" for one in event.get("refusals", ()))
-        return f"{where}: {event.get('decision')}{edits}{refusals}"
+        denials = "".join(f"\n    {one.get('code')}: {one.get('fact')}" for one in event.get("denials", ()))
+        return f"{where}: {event.get('decision')}{edits}{denials}"
     return ""
 
 

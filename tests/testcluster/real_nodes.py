@@ -10,7 +10,7 @@ from pathlib import Path
 
 from registration.configurations import NAME
 from tests.testcluster.addons.berth import PROBE, create_namespace
-from tests.testcluster.addons.helm import CHART, RELEASE, HelmRefused, helm, own_image
+from tests.testcluster.addons.helm import CHART, RELEASE, HelmRejected, helm, own_image
 from tests.testcluster.addons.installed import NAMESPACE
 from tests.testcluster.controlplane.cluster import Options
 from tests.testcluster.controlplane.processes import ClusterFailed
@@ -50,7 +50,7 @@ def install(rig: Rig, platforms: str, excluded: str) -> None:
     command = ("install", RELEASE, str(CHART), "--create-namespace", "--namespace", NAMESPACE, "--wait", *values)
     try:
         helm(*command, kubeconfig=rig.kubeconfig)
-    except HelmRefused as error:
+    except HelmRejected as error:
         raise ClusterFailed(f"helm install: {error}\n{replica_logs(rig)}") from None
     rig.cluster.wait_for(lambda: _is_in_effect(rig), "the registration to be in effect")
     rig.cluster.wait_for(lambda: rig.api.try_create(PROBE, "default", dry_run=True).ok, "the API server to reach Berth's Service")

@@ -101,20 +101,20 @@ def test_the_clock_of_the_api_server_is_known_by_its_answers() -> None:
         assert bool(ahead) or shared.verifiers_ahead() == 0
 
 
-def test_a_refused_certificate_is_said_but_ready() -> None:
+def test_a_denied_certificate_is_said_but_ready() -> None:
     """The last good one is served; somebody should look before it ends."""
     it = condition()
-    it.certificate_refused_at = NOW - 5
+    it.certificate_rejected_at = NOW - 5
     assert lines(it)[1].startswith("[!] certificate: valid until")
-    assert "what is on disk was refused 5 s ago (log: event=certificate_refused)" in lines(it)[1]
+    assert "what is on disk was denied 5 s ago (log: event=certificate_rejected)" in lines(it)[1]
 
 
-def test_a_refused_change_is_said_but_ready() -> None:
+def test_a_denied_change_is_said_but_ready() -> None:
     """The last good set acts, so taking the replica out would only make it worse."""
     it = condition()
-    it.refused_at = NOW - 5
+    it.rejected_at = NOW - 5
     assert lines(it)[0].startswith("[!] policies: 1 in force")
-    assert "a change 5 s ago was refused: the last good set acts" in lines(it)[0]
+    assert "a change 5 s ago was denied: the last good set acts" in lines(it)[0]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from tests.testcluster.calls import PATIENCE, answer_of
 
 REVIEW = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
 DEFAULT = ROOT / "policies" / "library" / "berth-default.yaml"
-REFUSING = """\
+DENYING = """\
 apiVersion: berth.dev/v1alpha1
 kind: ClusterGPUPolicy
 metadata: {name: none}
@@ -100,7 +100,7 @@ def test_until_the_policies_are_in_nothing_is_allowed(tmp_path: Path) -> None:
         for path in ("/mutate", "/validate", "/advise"):
             early = server.post(path, REVIEW)
             assert (early.status, early.headers["retry-after"], early.headers["connection"]) == (503, "1", "close")
-        pipe.write_text(REFUSING)
+        pipe.write_text(DENYING)
         server.event("serving")
         assert server.post("/mutate", REVIEW).response["allowed"] is False
         assert server.health("/readyz").status == 200
@@ -117,31 +117,31 @@ def test_a_server_that_waits_for_policies_can_be_stopped(tmp_path: Path) -> None
 
 
 def test_policies_are_followed(tmp_path: Path) -> None:
-    """A changed file decides without a restart; a wrong one is refused with every error while the last good set acts."""
+    """A changed file decides without a restart; a wrong one is denied with every error while the last good set acts."""
     folder = tmp_path / "policies"
     folder.mkdir()
     shutil.copy(DEFAULT, folder)
     with serving(tmp_path, "--policies", str(folder)) as server:
         assert server.post("/mutate", REVIEW).response["allowed"] is True
-        (folder / "more.yaml").write_text(REFUSING)
+        (folder / "more.yaml").write_text(DENYING)
         loaded = server.event("policies_loaded", 2)
         assert (loaded["policies"], loaded["added"], loaded["removed"]) == (2, ["ClusterGPUPolicy/none"], [])
         assert server.post("/mutate", REVIEW).response["allowed"] is False
-        (folder / "more.yaml").write_text(REFUSING.replace("max: 1", "max: one").replace("Enforce", "Enforcing"))
-        errors = server.event("policies_refused")["errors"]
+        (folder / "more.yaml").write_text(DENYING.replace("max: 1", "max: one").replace("Enforce", "Enforcing"))
+        errors = server.event("policies_rejected")["errors"]
         assert len([error for error in errors if "more.yaml, spec." in error]) == len(errors) == 2
         assert server.post("/mutate", REVIEW).response["allowed"] is False
-        assert b"was refused: the last good set acts" in server.health("/readyz").body
+        assert b"was denied: the last good set acts" in server.health("/readyz").body
         assert b"berth_snapshot_last_reload_successful 0.0" in server.health("/metrics").body
         (folder / "more.yaml").unlink()
         assert server.event("policies_loaded", 3)["policies"] == 1
         assert server.post("/mutate", REVIEW).response["allowed"] is True
-        assert b"refused" not in server.health("/readyz").body
+        assert b"denied" not in server.health("/readyz").body
 
 
 def test_a_configmap_that_is_swapped_is_followed(tmp_path: Path) -> None:
     """A kubelet writes a folder beside and turns one link: the new files are read."""
-    for version, text in (("..1", DEFAULT.read_text()), ("..2", REFUSING)):
+    for version, text in (("..1", DEFAULT.read_text()), ("..2", DENYING)):
         (tmp_path / version).mkdir()
         (tmp_path / version / "p.yaml").write_text(text)
     (tmp_path / "..data").symlink_to("..1")
@@ -154,7 +154,7 @@ def test_a_configmap_that_is_swapped_is_followed(tmp_path: Path) -> None:
 
 
 def test_a_certificate_is_followed(tmp_path: Path) -> None:
-    """New files are served without a restart; a key that does not belong is refused, and the last good pair goes on."""
+    """New files are served without a restart; a key that does not belong is denied, and the last good pair goes on."""
     certificate_files.serving_files(tmp_path, ["127.0.0.1"])
     certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
 
@@ -167,10 +167,10 @@ def test_a_certificate_is_followed(tmp_path: Path) -> None:
         until(lambda: served(server) != first, "the new certificate")
         second = served(server)
         key.write_bytes((tmp_path / "ca.key").read_bytes())
-        assert "does not belong" in server.event("certificate_refused")["error"]
+        assert "does not belong" in server.event("certificate_rejected")["error"]
         assert served(server) == second
         ready = server.health("/readyz")
-        assert (ready.status, b"what is on disk was refused" in ready.body) == (200, True)
+        assert (ready.status, b"what is on disk was denied" in ready.body) == (200, True)
         assert b"berth_certificate_last_reload_successful 0.0" in server.health("/metrics").body
         certificate_files.renew(tmp_path, ["127.0.0.1"])
         until(lambda: served(server) != second, "the next good one")
@@ -254,7 +254,7 @@ def test_a_restart_keeps_the_ca(tmp_path: Path) -> None:
     assert cas[0] == cas[1]
 
 
-def refused(*options: str) -> str:
+def denied(*options: str) -> str:
     """What ``berth serve`` says when it cannot start: lines for a person, and exit code 2."""
     done = subprocess.run([*COMMAND, *options], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stdout) == (2, "")
@@ -266,7 +266,7 @@ def test_a_port_in_use_is_one_line(option: str, tmp_path: Path) -> None:
     """The address, the reason and what to type; no certificate was made."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        message = refused("--self-signed", str(tmp_path), "--listen", "127.0.0.1:0", option, f"127.0.0.1:{port}")
+        message = denied("--self-signed", str(tmp_path), "--listen", "127.0.0.1:0", option, f"127.0.0.1:{port}")
     assert message == f"berth: cannot listen on 127.0.0.1 port {port}: Address already in use; give another {option} HOST:PORT\n"
     assert list(tmp_path.iterdir()) == []
 
@@ -280,8 +280,8 @@ def pair(folder: Path, *, life_ended: bool = False) -> tuple[Path, Path]:
     return folder / "tls.crt", folder / "tls.key"
 
 
-def refused_pair(certificate: Path, key: Path) -> str:
-    message = refused("--tls-cert", str(certificate), "--tls-key", str(key), "--listen", "127.0.0.1:0")
+def denied_pair(certificate: Path, key: Path) -> str:
+    message = denied("--tls-cert", str(certificate), "--tls-key", str(key), "--listen", "127.0.0.1:0")
     assert message.count("\n") == 1
     return message
 
@@ -290,7 +290,7 @@ def test_a_key_of_another_certificate_is_one_line(tmp_path: Path) -> None:
     """The key's file is named."""
     certificate, key = pair(tmp_path)
     key.write_bytes(make_ca(datetime.now(UTC)).key_pem)
-    assert refused_pair(certificate, key).startswith(f"berth: {key}: this key does not belong")
+    assert denied_pair(certificate, key).startswith(f"berth: {key}: this key does not belong")
 
 
 def test_an_unreadable_key_is_one_line(tmp_path: Path) -> None:
@@ -298,20 +298,20 @@ def test_an_unreadable_key_is_one_line(tmp_path: Path) -> None:
     certificate, key = pair(tmp_path)
     key.unlink()
     key.mkdir()
-    assert refused_pair(certificate, key).startswith(f"berth: {key}: cannot be read")
+    assert denied_pair(certificate, key).startswith(f"berth: {key}: cannot be read")
 
 
 def test_an_expired_certificate_is_one_line(tmp_path: Path) -> None:
-    """Every caller would refuse it: the day it ended, and what to do."""
-    message = refused_pair(*pair(tmp_path, life_ended=True))
+    """Every caller would deny it: the day it ended, and what to do."""
+    message = denied_pair(*pair(tmp_path, life_ended=True))
     assert "expired on 2020-01-08" in message
 
 
 def test_a_wrong_policy_lists_every_error(tmp_path: Path) -> None:
     """All that is wrong in all files, each with its place; the server does not start."""
-    (tmp_path / "a.yaml").write_text(REFUSING.replace("max: 1", "max: one"))
-    (tmp_path / "b.yaml").write_text(REFUSING.replace("none", "b").replace("Enforce", "Enforced").replace("gpusPer", "gpuPer"))
-    message = refused("--self-signed", str(tmp_path / "tls"), "--policies", str(tmp_path), "--listen", "127.0.0.1:0")
+    (tmp_path / "a.yaml").write_text(DENYING.replace("max: 1", "max: one"))
+    (tmp_path / "b.yaml").write_text(DENYING.replace("none", "b").replace("Enforce", "Enforced").replace("gpusPer", "gpuPer"))
+    message = denied("--self-signed", str(tmp_path / "tls"), "--policies", str(tmp_path), "--listen", "127.0.0.1:0")
     assert message.count("\n") == 3
     assert message.count("a.yaml") == 1
     assert message.count("b.yaml") == 2
@@ -329,7 +329,7 @@ def test_a_wrong_policy_lists_every_error(tmp_path: Path) -> None:
 )
 def test_wrong_options_are_one_line(options: list[str], message: str) -> None:
     """Nothing is served, nothing is written, and the line says what to change."""
-    line = refused(*options)
+    line = denied(*options)
     assert message in line
     assert line.count("\n") == 1
     assert not (ROOT / "x").exists()
@@ -344,4 +344,4 @@ def test_wrong_options_are_one_line(options: list[str], message: str) -> None:
 )
 def test_wrong_sources_are_one_line(options: list[str], message: str, tmp_path: Path) -> None:
     """What can't be read or is not known, found when the policies are."""
-    assert message in refused("--self-signed", str(tmp_path), "--listen", "127.0.0.1:0", *options)
+    assert message in denied("--self-signed", str(tmp_path), "--listen", "127.0.0.1:0", *options)

@@ -22,7 +22,7 @@ from webhook.admission.decision_cache import Decisions, none_decided
 from webhook.admission.namespace_shares import DEAR, NamespaceShares
 from webhook.admission.parking import NotYet, Parking
 from webhook.admission.review import ReviewError
-from webhook.server.http import JSON, Answer, Call, Later, Refusal, come_back, start, text_answer
+from webhook.server.http import JSON, Answer, Call, Denial, Later, come_back, start, text_answer
 from webhook.server.limits import UID_BYTES, Limits
 from webhook.server.load_shedding import LoadShedding
 from webhook.server.routes import CallRoute, starlette
@@ -84,15 +84,13 @@ ROUTES: Mapping[bytes, Route] = {
 OK_JSON = start(200, JSON)
 NOT_FOUND = text_answer(404, "nothing is here: the API server posts to /mutate, /validate, /advise and /label")
 NOT_ALLOWED = text_answer(405, "send a review by POST", b"allow: POST\r\n")
-NOT_JSON = Refusal("rejected", text_answer(415, "send the review as application/json"))
-COMPRESSED = Refusal("rejected", text_answer(415, "send the review uncompressed, as the API server does"))
-NO_REVIEW = Refusal(
-    "rejected", text_answer(413, f"the body is larger than {LARGEST_REVIEW} bytes, which no review of a pod is", close=True)
-)
-NO_UID = Refusal("rejected", text_answer(413, "the review is larger than the body cap", close=True))
-NOT_LOADED = Refusal("unavailable", come_back("the policies are not loaded yet"))
-BEHIND = Refusal("shed", come_back("this replica is behind"))
-FAILED = Refusal("failed", text_answer(500, "Berth failed to judge this review; its log says why (event=failed)"))
+NOT_JSON = Denial("rejected", text_answer(415, "send the review as application/json"))
+COMPRESSED = Denial("rejected", text_answer(415, "send the review uncompressed, as the API server does"))
+NO_REVIEW = Denial("rejected", text_answer(413, f"the body is larger than {LARGEST_REVIEW} bytes, which no review of a pod is", close=True))
+NO_UID = Denial("rejected", text_answer(413, "the review is larger than the body cap", close=True))
+NOT_LOADED = Denial("unavailable", come_back("the policies are not loaded yet"))
+BEHIND = Denial("shed", come_back("this replica is behind"))
+FAILED = Denial("failed", text_answer(500, "Berth failed to judge this review; its log says why (event=failed)"))
 
 
 class App:
@@ -106,10 +104,10 @@ class App:
         self._replica = replica
         self.routes = routes
 
-    def begin(self, call: Call) -> Refusal | None:
+    def begin(self, call: Call) -> Denial | None:
         """See ``http.Application``."""
         self._replica.metrics.in_flight.inc()
-        return self._refusal(call)
+        return self._denial(call)
 
     def lost(self, call: Call) -> None:
         """Count a call whose caller hung up or was cut off."""
@@ -119,9 +117,9 @@ class App:
     def answer(self, call: Call, later: Later) -> Answer | None:
         """Answer one call in all cases, at once or later; the call is counted and timed."""
         route = self.routes[call.path]
-        refusal = call.refusal or self._refusal(call)
+        denial = call.denial or self._denial(call)
         try:
-            decision, answer = self._judged(route, call, waits=True) if refusal is None else self._kept_out(route, call, refusal)
+            decision, answer = self._judged(route, call, waits=True) if denial is None else self._kept_out(route, call, denial)
         except NotYet as wait:
             if self._replica.parking.takes(wait, call.size, lambda: self._resumed(route, call, later)):
                 self._replica.metrics.in_flight.inc()
@@ -131,19 +129,19 @@ class App:
 
     def turned_away(self, call: Call, answer: Answer) -> Answer:
         """See ``http.Application``."""
-        return self._kept_out(self.routes[call.path], call, Refusal("shed", answer)).answer
+        return self._kept_out(self.routes[call.path], call, Denial("shed", answer)).answer
 
     def _resumed(self, route: Route, call: Call, later: Later) -> None:
         self._replica.metrics.in_flight.dec()
         later(call, self._told(route.phase, *self._judged(route, call), call))
 
-    def _kept_out(self, route: Route, call: Call, refusal: Refusal) -> Refusal:
+    def _kept_out(self, route: Route, call: Call, denial: Denial) -> Denial:
         """Return the answer to a call that is not judged; a tenant can bring it about that one is shed."""
         snapshot = self._replica.snapshot
-        if refusal.decision != "shed" or not route.passes or snapshot is None:
-            return refusal
+        if denial.decision != "shed" or not route.passes or snapshot is None:
+            return denial
         head = unread_reviews.head_of(call.body[:UID_BYTES])
-        return refusal if head is None else Refusal("shed", Answer(OK_JSON, handlers.not_now(route.phase, head, "behind", snapshot)[1]))
+        return denial if head is None else Denial("shed", Answer(OK_JSON, handlers.not_now(route.phase, head, "behind", snapshot)[1]))
 
     def _told(self, phase: str, decision: str, answer: Answer, call: Call) -> Answer:
         self._tell(phase, decision, answer, call)
@@ -157,8 +155,8 @@ class App:
             log.write("rejected", "warning", phase=phase, status=answer.status, reason=log.cut(answer.body.decode().strip()))
         metrics.answered(phase, decision, monotonic() - call.arrived)
 
-    def _refusal(self, call: Call) -> Refusal | None:
-        """Return the refusal that needs no body, or None."""
+    def _denial(self, call: Call) -> Denial | None:
+        """Return the denial that needs no body, or None."""
         if self._replica.snapshot is None:
             return NOT_LOADED
         headers = call.headers
@@ -172,7 +170,7 @@ class App:
 
     def _judged(self, route: Route, call: Call, *, waits: bool = False) -> tuple[str, Answer]:
         replica = self._replica
-        assert replica.snapshot is not None, "a call without it is refused; it never goes away again"
+        assert replica.snapshot is not None, "a call without it is denied; it never goes away again"
         now = monotonic()
         if self.overload.sheds(now):
             return self._kept_out(route, call, BEHIND)

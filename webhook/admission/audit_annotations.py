@@ -1,4 +1,4 @@
-"""The audit annotations of an answer: what was refused, and what policies in Audit and Warn would have done.
+"""The audit annotations of an answer: what was denied, and what policies in Audit and Warn would have done.
 
 The API server puts the webhook's name before each annotation's key, keeps the value of the first round only,
 and stores all of them in the audit event of the request (kubernetes v1.36 apiserver/pkg/admission/audit.go).
@@ -12,13 +12,13 @@ from typing import Any
 import orjson
 
 from policies.verdict import Verdict
-from webhook.telemetry.verdict_records import MOST_BYTES, refusal_records, would_records
+from webhook.telemetry.verdict_records import MOST_BYTES, denial_records, would_records
 
 WOULD = "would"
-"""Key of what each policy in Audit or Warn would have done: a JSON list of policy, mode, patch, refusals,
+"""Key of what each policy in Audit or Warn would have done: a JSON list of policy, mode, patch, denials,
 remarks."""
-REFUSED = "refused"
-"""Key of why policies in Enforce refused the pod: a JSON list of code, rule, policies, fact."""
+DENIED = "denied"
+"""Key of why policies in Enforce denied the pod: a JSON list of code, rule, policies, fact."""
 
 
 def audit_annotations(verdict: Verdict) -> dict[str, str]:
@@ -28,7 +28,7 @@ def audit_annotations(verdict: Verdict) -> dict[str, str]:
     if would:
         found[WOULD] = _json(would)
     if verdict.violations:
-        found[REFUSED] = _json(list(refusal_records(verdict.violations)))
+        found[DENIED] = _json(list(denial_records(verdict.violations)))
     return found
 
 

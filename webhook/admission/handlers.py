@@ -161,7 +161,7 @@ def _shapeless(error: PodError) -> Unreadable:
 
 
 def _decided(asked: Review, phase: Phase, facts: Facts, read: Raw, size: int) -> StoredDecision | None:
-    """Return None for a pod that is too large with what policies add to it: judged once more, it would be refused."""
+    """Return None for a pod that is too large with what policies add to it: judged once more, it would be denied."""
     try:
         verdict = evaluate(asked.request(phase), facts, read)
     except PodError as error:
@@ -178,15 +178,15 @@ def _overgrown(phase: Phase, asked: Review | ClaimReview, size: int, snapshot: S
 
 
 def _unreadable(phase: str, body: bytes, snapshot: Snapshot, error: Unreadable) -> tuple[str, bytes]:
-    """Answer a review that cannot be read. Advice never refuses."""
+    """Answer a review that cannot be read. Advice never denies."""
     head = unread_reviews.head_of(body[:UID_BYTES])
     if head is None:
         raise error
-    refused = phase != "advise" and head.enforced(snapshot)
-    if refused and isinstance(error, TooLong) and not head.of_claim and not unread_reviews.names_accelerator(body, snapshot):
+    denied = phase != "advise" and head.enforced(snapshot)
+    if denied and isinstance(error, TooLong) and not head.of_claim and not unread_reviews.names_accelerator(body, snapshot):
         return "unmatched", orjson.dumps(review.sent({"uid": head.uid, "allowed": True}, []))
-    log.write("unreadable", "warning", phase=phase, uid=log.cut(head.uid), reason=log.cut(error.sentence), refused=refused)
-    return _word(phase, refused), orjson.dumps(unread_reviews.unreadable(head.uid, error.sentence, error.fix, refused=refused))
+    log.write("unreadable", "warning", phase=phase, uid=log.cut(head.uid), reason=log.cut(error.sentence), denied=denied)
+    return _word(phase, denied), orjson.dumps(unread_reviews.unreadable(head.uid, error.sentence, error.fix, denied=denied))
 
 
 def too_large(phase: str, head: unread_reviews.Head, size: int, limit: int | None, snapshot: Snapshot) -> tuple[str, bytes]:
@@ -195,31 +195,31 @@ def too_large(phase: str, head: unread_reviews.Head, size: int, limit: int | Non
     ``limit``: the body cap, in bytes; None if the body was read, and more would have to be judged than there
     is time for.
     """
-    refused = phase != "advise" and head.enforced(snapshot)
-    log.write("too_large", "warning", phase=phase, uid=log.cut(head.uid), bytes=size, refused=refused)
-    return _word(phase, refused), orjson.dumps(unread_reviews.too_large(head.uid, size=size, limit=limit, refused=refused))
+    denied = phase != "advise" and head.enforced(snapshot)
+    log.write("too_large", "warning", phase=phase, uid=log.cut(head.uid), bytes=size, denied=denied)
+    return _word(phase, denied), orjson.dumps(unread_reviews.too_large(head.uid, size=size, limit=limit, denied=denied))
 
 
 def not_now(phase: str, head: unread_reviews.Head, why: str, snapshot: Snapshot) -> tuple[str, bytes]:
     """Answer a review that can't be judged now. ``why``: the name of a phrase of BERTH-008."""
-    refused = phase != "advise" and head.enforced(snapshot)
-    return _word(phase, refused), orjson.dumps(unread_reviews.not_now(head.uid, why, refused=refused))
+    denied = phase != "advise" and head.enforced(snapshot)
+    return _word(phase, denied), orjson.dumps(unread_reviews.not_now(head.uid, why, denied=denied))
 
 
 def over_share(phase: str, head: unread_reviews.Head, snapshot: Snapshot) -> tuple[str, bytes]:
     """Answer a review of a namespace over its share of the loop, which waited before."""
-    refused = phase != "advise" and head.enforced(snapshot)
-    return _word(phase, refused), orjson.dumps(unread_reviews.over_share(head.uid, refused=refused))
+    denied = phase != "advise" and head.enforced(snapshot)
+    return _word(phase, denied), orjson.dumps(unread_reviews.over_share(head.uid, denied=denied))
 
 
 def failed(phase: str, head: unread_reviews.Head, snapshot: Snapshot) -> bytes:
-    """Return the answer to a review that a bug in Berth kept from being judged: refused where any policy is
+    """Return the answer to a review that a bug in Berth kept from being judged: denied where any policy is
     in Enforce."""
-    return orjson.dumps(unread_reviews.failed(head.uid, refused=phase != "advise" and head.enforced(snapshot)))
+    return orjson.dumps(unread_reviews.failed(head.uid, denied=phase != "advise" and head.enforced(snapshot)))
 
 
-def _word(phase: str, refused: bool) -> str:
-    return "refused" if refused else "advised" if phase == "advise" else "unmatched"
+def _word(phase: str, denied: bool) -> str:
+    return "denied" if denied else "advised" if phase == "advise" else "unmatched"
 
 
 def workload(

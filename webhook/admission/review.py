@@ -94,7 +94,7 @@ def from_document(document: object) -> Review:
 
 def answer(review: Review, verdict: Verdict, *, phase: Phase = "mutate", console_url: str = "", about: str = "") -> dict[str, Any]:
     """Return the AdmissionReview to send back: allowed unchanged, allowed with a patch, or denied with every
-    reason. ``console_url``: where to look, named at the end of a refusal, and as the last warning; ``about``: the workload, as
+    reason. ``console_url``: where to look, named at the end of a denial, and as the last warning; ``about``: the workload, as
     ``console_link.controller`` returns it."""
     response = decided(review.uid, verdict, phase, console_url, about)
     annotations = {} if review.dry_run else audit_annotations(verdict)
@@ -109,7 +109,7 @@ def decided(uid: str, verdict: Verdict, phase: Phase, console_url: str = "", abo
     """Return the response to a review of any object: allowed, with the patch if the phase is mutate, or denied with every reason."""
     response: dict[str, Any] = {"uid": uid, "allowed": not verdict.violations}
     if verdict.violations:
-        message = refusal(verdict.violations, console_url, about)
+        message = denial(verdict.violations, console_url, about)
         response["status"] = {"status": "Failure", "code": 403, "reason": "Forbidden", "message": message}
     elif verdict.patch and phase == "mutate":
         response["patchType"] = "JSONPatch"
@@ -131,8 +131,8 @@ REASON_LENGTH = 1000
 author wrote, a megabyte of it."""
 
 
-def refusal(violations: Sequence[Violation], console_url: str = "", about: str = "") -> str:
-    """Return the message of a refusal: the sentence of a single violation, else a list of at most twenty; then where to look, if
+def denial(violations: Sequence[Violation], console_url: str = "", about: str = "") -> str:
+    """Return the message of a denial: the sentence of a single violation, else a list of at most twenty; then where to look, if
     there is a console. The API server puts the webhook's name in front."""
     see = console_link.see(console_url, about, violations[0].code) if console_url else ""
     reasons = [printable(str(violation), REASON_LENGTH) for violation in violations[:MOST_REASONS]]

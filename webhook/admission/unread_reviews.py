@@ -1,7 +1,7 @@
 """Reviews that were not read, or not to the end: the facts in their first bytes, and the answers to them.
 
 With failurePolicy Ignore an error status would let such a pod pass, so that whoever writes an unreadable one
-would escape the policies: it is answered, with a refusal where any policy is in Enforce.
+would escape the policies: it is answered, with a denial where any policy is in Enforce.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class Head(NamedTuple):
     """Whether it is about a claim or its template. A claim names devices by its class, which may have any name."""
 
     def enforced(self, snapshot: Snapshot) -> bool:
-        """Return whether a policy may refuse in its namespace; if that is unknown, whether any policy may
-        refuse."""
+        """Return whether a policy may deny in its namespace; if that is unknown, whether any policy may
+        deny."""
         return snapshot.enforces if self.namespace is None else enforced(snapshot, self.namespace)
 
 
 def enforced(snapshot: Snapshot, namespace: str) -> bool:
-    """Return whether a policy may refuse in this namespace: policies of another namespace do not count."""
+    """Return whether a policy may deny in this namespace: policies of another namespace do not count."""
     return snapshot.facts_for(namespace).enforces if snapshot.knows(namespace) else snapshot.enforces
 
 
@@ -87,40 +87,40 @@ def head_of(body: bytes) -> Head | None:
     return Head(uid[1].decode(), namespace[1].decode() if namespace else None, uid[2] == GROUP.encode())
 
 
-def too_large(uid: str, *, size: int, limit: int | None, refused: bool) -> dict[str, Any]:
+def too_large(uid: str, *, size: int, limit: int | None, denied: bool) -> dict[str, Any]:
     """Return the answer to a review over the body cap (``limit``, in bytes), or (``limit`` None) of which
     more would have to be judged than is allowed."""
     if limit is not None:
-        return _not_judged(uid, "BERTH-003", phrase("text", size=size, limit=limit), refused=refused)
-    return _not_judged(uid, "BERTH-004", phrase("text", size=size, most=MOST_READ, items=MOST), refused=refused)
+        return _not_judged(uid, "BERTH-003", phrase("text", size=size, limit=limit), denied=denied)
+    return _not_judged(uid, "BERTH-004", phrase("text", size=size, most=MOST_READ, items=MOST), denied=denied)
 
 
-def unreadable(uid: str, why: str, fix: str, *, refused: bool) -> dict[str, Any]:
+def unreadable(uid: str, why: str, fix: str, *, denied: bool) -> dict[str, Any]:
     """Return the answer to a review that cannot be read."""
     found = phrase("text", why=printable(why, 300), fix=fix)
-    return _not_judged(uid, "BERTH-005", found, refused=refused, status=403, reason="Forbidden")
+    return _not_judged(uid, "BERTH-005", found, denied=denied, status=403, reason="Forbidden")
 
 
-def over_share(uid: str, *, refused: bool) -> dict[str, Any]:
+def over_share(uid: str, *, denied: bool) -> dict[str, Any]:
     """Return the answer to a review whose namespace is over its share of this replica's time."""
-    return _not_judged(uid, "BERTH-006", phrase("text"), refused=refused, status=429, reason="TooManyRequests")
+    return _not_judged(uid, "BERTH-006", phrase("text"), denied=denied, status=429, reason="TooManyRequests")
 
 
-def not_now(uid: str, why: str, *, refused: bool) -> dict[str, Any]:
+def not_now(uid: str, why: str, *, denied: bool) -> dict[str, Any]:
     """Return the answer to a review that can't be judged now. ``why``: the name of a phrase of BERTH-008."""
-    return _not_judged(uid, "BERTH-008", phrase(why), refused=refused, status=429, reason="TooManyRequests")
+    return _not_judged(uid, "BERTH-008", phrase(why), denied=denied, status=429, reason="TooManyRequests")
 
 
-def failed(uid: str, *, refused: bool) -> dict[str, Any]:
+def failed(uid: str, *, denied: bool) -> dict[str, Any]:
     """Return the answer to a review that could not be judged because of a bug in Berth."""
-    return _not_judged(uid, "BERTH-007", phrase("text"), refused=refused, status=403, reason="Forbidden")
+    return _not_judged(uid, "BERTH-007", phrase("text"), denied=denied, status=403, reason="Forbidden")
 
 
 def _not_judged(
-    uid: str, code: str, found: Phrase, *, refused: bool, status: int = 413, reason: str = "RequestEntityTooLarge"
+    uid: str, code: str, found: Phrase, *, denied: bool, status: int = 413, reason: str = "RequestEntityTooLarge"
 ) -> dict[str, Any]:
     notice = Remark(code=code, found=found)
-    if not refused:
+    if not denied:
         return sent({"uid": uid, "allowed": True}, [str(notice)])
     failure = {"status": "Failure", "code": status, "reason": reason, "message": f"{notice}."}
     return sent({"uid": uid, "allowed": False, "status": failure}, [])

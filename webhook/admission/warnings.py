@@ -17,10 +17,10 @@ from policies.verdict import Remark, Verdict, Violation, Would
 
 def warned(remarks: Sequence[Remark], violations: Sequence[Violation], pod: Mapping[str, Any]) -> Iterator[Remark]:
     """Yield the remarks about ``pod`` that its author should read, without those about a value that it is
-    refused for."""
-    refused = {violation.about for violation in violations if TABLE[violation.code].of_value}
+    denied for."""
+    denied = {violation.about for violation in violations if TABLE[violation.code].of_value}
     for remark in remarks:
-        if _for_author(remark, pod) and not (remark.about and remark.about in refused):
+        if _for_author(remark, pod) and not (remark.about and remark.about in denied):
             yield remark
 
 
@@ -49,7 +49,7 @@ def _annotations(pod: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def for_author(verdict: Verdict, made: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the code and the text of the warnings for whoever makes an object: the remarks meant for authors, and what policies in Warn
-    would refuse."""
+    would deny."""
     yield from ((remark.code, str(remark)) for remark in warned(verdict.remarks, verdict.violations, made))
     for would in (w for w in verdict.would if w.mode == "Warn"):
         yield from ((v.code, f"{v.code} ({would_be(would)}): {v.fact}; {v.fix}") for v in would.violations)
@@ -57,4 +57,4 @@ def for_author(verdict: Verdict, made: Mapping[str, Any]) -> Iterator[tuple[str,
 
 def would_be(would: Would) -> str:
     """Return the words for what a policy in Warn would do with the object."""
-    return f"would be refused, were {would.policy} in Enforce"
+    return f"would be denied, were {would.policy} in Enforce"

@@ -2,8 +2,8 @@
 of controllers.
 
 It reads the AdmissionReview of a workload that the catalog knows, and builds the pod of each of its
-templates. The warnings list what policies in Enforce will refuse, what those in Warn would refuse, and the
-remarks, with paths of the workload. It never refuses or edits: whatever is wrong with the workload, it is
+templates. The warnings list what policies in Enforce will deny, what those in Warn would deny, and the
+remarks, with paths of the workload. It never denies or edits: whatever is wrong with the workload, it is
 allowed.
 """
 
@@ -170,8 +170,8 @@ def _asks(made: Templated | InputError, asked: Advised, facts: Facts) -> bool:
 
 
 def _of_pod(about: _Template, judged: Judgement, pod: dict[str, Any]) -> Iterator[Advice]:
-    """Yield the advice in the order of the answer for a pod, after the refusals."""
-    yield from (Advice(violation.code, about.refused(violation)) for violation in judged.violations)
+    """Yield the advice in the order of the answer for a pod, after the denials."""
+    yield from (Advice(violation.code, about.denied(violation)) for violation in judged.violations)
     yield from (Advice(remark.code, about.remark(remark)) for remark in warnings.warned(judged.remarks, judged.violations, pod))
     for would in judged.mutate.would:
         if would.mode == "Warn":
@@ -191,9 +191,9 @@ class _Template:
     several: bool
     """True if the workload has other templates: the sentence then names the one that is meant."""
 
-    def refused(self, violation: Violation) -> str:
-        """Return the sentence of a violation, with as many details of a pod's refusal as fit."""
-        ways = self._ways(violation, "its pods will be refused", f"its pods from {self.path} will be refused")
+    def denied(self, violation: Violation) -> str:
+        """Return the sentence of a violation, with as many details of a pod's denial as fit."""
+        ways = self._ways(violation, "its pods will be denied", f"its pods from {self.path} will be denied")
         sentence = _first_whole(*ways, f"{violation.code} ({self.path}): {violation.fact}; {violation.fix}")
         asked = f" (asked by {', '.join(violation.policies)})" if violation.policies else ""
         detail = f" {violation.detail_at(self._place)}" if violation.more else ""

@@ -39,7 +39,7 @@ from webhook import memory
 from webhook.audit.custom_kinds import LONGER, CustomKinds
 from webhook.reload.batches import AGAIN, Batches, pause
 from webhook.reload.changed_files import beside
-from webhook.reload.followed_kinds import ended, knows_all_nodes, log_event, refused, synced, watching
+from webhook.reload.followed_kinds import denied, ended, knows_all_nodes, log_event, synced, watching
 from webhook.reload.sources import ClusterSource
 from webhook.telemetry import log
 from webhook.telemetry.watch_metrics import Watching, Writes
@@ -198,9 +198,9 @@ class Auditor:
         reflectors = *self._reflectors, *self._custom.reflectors, *self._of_reports
         return watching(reflectors, self._facts, self._batches.names, {"Pod": self.inventory.pods})
 
-    def refused(self) -> tuple[int, int]:
+    def denied(self) -> tuple[int, int]:
         """Return how many of Berth's objects are not understood: those of which a last good form acts, the others."""
-        return refused(self.entries().values())
+        return denied(self.entries().values())
 
     def writes(self) -> Writes:
         """Return what was written to statuses."""

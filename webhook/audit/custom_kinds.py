@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cluster.background import background
 from cluster.client.api_client import Client
-from cluster.client.errors import Garbled, Refused, Unreachable
+from cluster.client.errors import Garbled, Rejected, Unreachable
 from cluster.client.new_errors import NewErrors
 from cluster.reports.bases import Bases
 from cluster.reports.queues import WorkloadQueue
@@ -63,7 +63,7 @@ class CustomKinds:
         )
         self._resting = resting(catalog)
         self._followed: dict[str, _Followed] = {}
-        self._errors, self._backoff, self._refusals = NewErrors(), Backoff(), 0
+        self._errors, self._backoff, self._denials = NewErrors(), Backoff(), 0
         self._wrong: dict[str, NewErrors] = {}
         self.asked = asyncio.Event()
 
@@ -98,21 +98,21 @@ class CustomKinds:
         """Look once; return the seconds until the next look."""
         try:
             await self._take(await self._discovery.served())
-        except Exception as error:  # noqa: BLE001 - an unforeseen one counts as a refusal
-            reply = error.reply if isinstance(error, Refused) else None
+        except Exception as error:  # noqa: BLE001 - an unforeseen one counts as a denial
+            reply = error.reply if isinstance(error, Rejected) else None
             if isinstance(error, Unreachable) and not isinstance(error, Garbled):
                 self._gate.doubt()
                 return self._backoff.pause(None)
-            self._refusals += 1
+            self._denials += 1
             if self._errors.is_new(str(error)):
                 self._tell("discovery_failed", error=f"custom workloads are not audited: {error}")
-            if self._refusals < FORBIDDEN:
+            if self._denials < FORBIDDEN:
                 return self._backoff.pause(reply.retry_after if reply else None)
             self.asked.set()  # the rest goes on without
             return jittered(LOOK)
         if self._errors.forget():
             self._tell("discovery_healed")
-        self._backoff, self._refusals = Backoff(), 0
+        self._backoff, self._denials = Backoff(), 0
         self.asked.set()
         return jittered(LOOK)
 

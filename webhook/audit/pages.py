@@ -29,7 +29,7 @@ def starlette_of(auditor: Auditor) -> Starlette:
     """Return the application."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
-    registry.register(WatchCollector(auditor.watching, auditor.refused, auditor.writes))
+    registry.register(WatchCollector(auditor.watching, auditor.denied, auditor.writes))
     registry.register(AuditCollector(auditor))
 
     async def alive(request: Request) -> Response:

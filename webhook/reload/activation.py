@@ -34,7 +34,7 @@ async def activate(condition: Condition, update: Update) -> None:
 async def load(condition: Condition, update: Update, warnings: Iterable[str] = ()) -> None:
     """Activate policies that were read or have changed; logged even if they are the same as before."""
     replaced = _swap(condition, update)
-    condition.loaded_at, condition.refused_at = time.time(), 0
+    condition.loaded_at, condition.rejected_at = time.time(), 0
     condition.replica.metrics.snapshot_swapped(update.snapshot, condition.loaded_at)
     for warning in warnings:
         log.write("policies_warning", "warning", text=warning)

@@ -135,7 +135,7 @@ def merged(updates: Sequence[Update]) -> Update:
         added=_each(update.added for update in updates),
         modified=_each(update.modified for update in updates),
         removed=_each(update.removed for update in updates),
-        refused=tuple(entry for update in updates for entry in update.refused),
+        denied=tuple(entry for update in updates for entry in update.denied),
     )
 
 

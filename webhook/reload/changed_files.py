@@ -130,5 +130,5 @@ async def beside(work: Callable[[], T]) -> T:
     try:
         return await future
     except Exception:
-        del future  # else the error's frame and the future hold each other, and all that was read of a refused set
+        del future  # else the error's frame and the future hold each other, and all that was read of a rejected set
         raise

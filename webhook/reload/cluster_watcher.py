@@ -30,7 +30,7 @@ from webhook.reload.activation import activate
 from webhook.reload.batches import Batches, merged, pause
 from webhook.reload.changed_files import beside, pauseless_collection
 from webhook.reload.condition import Condition
-from webhook.reload.followed_kinds import ended, known_queues, knows_all_nodes, log_event, refused, synced, watching
+from webhook.reload.followed_kinds import denied, ended, known_queues, knows_all_nodes, log_event, synced, watching
 from webhook.reload.registration_check import RegisteredCollector, RegistrationCheck
 from webhook.reload.sources import ClusterSource, Sources, of_a_cluster, options
 from webhook.telemetry import log
@@ -52,7 +52,7 @@ not among them.
 MOST_ERRORS = 16
 """The most errors of one object that are logged; its status has more."""
 IN_ONE_TURN = 50
-"""Refused objects that are logged in one turn of the event loop."""
+"""Rejected objects that are logged in one turn of the event loop."""
 
 
 @dataclass(slots=True)
@@ -93,7 +93,7 @@ class ClusterWatcher:
         gate = Connectivity(self.client)
         self._reflectors = [Reflector(self.client, one, self.inbox, gate, log_event, float(self.source.watch)) for one in KINDS]
         self.condition.watching = self._watching
-        self.condition.replica.metrics.also(WatchCollector(self._watching, self._refused, self._writes))
+        self.condition.replica.metrics.also(WatchCollector(self._watching, self._denied, self._writes))
         self.condition.replica.metrics.also(DeviceModes(lambda: self.condition.replica.snapshot))
         self._tasks = [asyncio.create_task(one.run(), name=f"watch {one.kind}") for one in self._reflectors]
         await synced(self._reflectors)
@@ -167,7 +167,7 @@ class ClusterWatcher:
             self._statuses.take(update.snapshot, update.entries)
         await activate(self.condition, update)
         self._waiting = None
-        await self._tell_refused(update.refused)
+        await self._tell_rejected(update.denied)
 
     async def _applied(self, taken: Mapping[Key, Any]) -> Update:
         assert self._updater is not None, "see first"
@@ -179,11 +179,11 @@ class ClusterWatcher:
             return await beside(lambda: updater.apply(changes, all_nodes=all_nodes))
         return updater.apply(changes, all_nodes=all_nodes)
 
-    async def _tell_refused(self, refused: tuple[Entry, ...]) -> None:
-        for number, entry in enumerate(refused):
+    async def _tell_rejected(self, denied: tuple[Entry, ...]) -> None:
+        for number, entry in enumerate(denied):
             acting = "its last good form" if entry.stale else "nothing of it"
             log.write(
-                "policy_refused", "error", object=id_of(entry.key), errors=list(entry.understood.errors[:MOST_ERRORS]), inForce=acting
+                "policy_rejected", "error", object=id_of(entry.key), errors=list(entry.understood.errors[:MOST_ERRORS]), inForce=acting
             )
             if number % IN_ONE_TURN == 0:
                 await asyncio.sleep(0)
@@ -194,8 +194,8 @@ class ClusterWatcher:
         counts = self._statuses.counts
         return Writes(self.condition.leading(), counts.written, counts.lost, counts.failed)
 
-    def _refused(self) -> tuple[int, int]:
-        return refused(self.condition.entries.values())
+    def _denied(self) -> tuple[int, int]:
+        return denied(self.condition.entries.values())
 
     def _watching(self) -> Iterator[Watching]:
         return watching(self._reflectors, self.inbox, self._batches.names)

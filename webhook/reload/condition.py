@@ -22,7 +22,7 @@ class Condition:
 
     replica: Replica
     certificate_expires: float = 0
-    certificate_refused_at: float = 0
+    certificate_rejected_at: float = 0
     """When the files on disk were found wrong; 0: they are what is served."""
     certificate_waiting: Callable[[], str] = lambda: ""
     """Returns what callers wait for before they can verify what is served; "" if nothing."""
@@ -32,8 +32,8 @@ class Condition:
     """Files that are followed (``policies``, ``certificate``) -> when the last check of them ended."""
     loaded_at: float = 0
     """When the policies in force were read."""
-    refused_at: float = 0
-    """When a newer set was refused; 0: the policies in force are the newest."""
+    rejected_at: float = 0
+    """When a newer set was rejected; 0: the policies in force are the newest."""
     watching: Callable[[], Iterator[Watching]] = nothing
     """The kinds that are followed in a cluster; none where policies are files."""
     leading: Callable[[], bool] = lambda: False

@@ -29,7 +29,7 @@ stat is called."""
 SLOW = 5.0
 """Seconds after which it is logged that policies are still being read: ten thousand take two."""
 MOST_LOGGED = 100
-"""The most errors of a refused set of policies that are logged."""
+"""The most errors of a rejected set of policies that are logged."""
 QUIET = 2
 """Checks without an error after which a certificate is good again: files that have just changed pass one
 without an error."""
@@ -80,10 +80,10 @@ class PolicyFileWatcher:
         try:
             loaded = await self._changed()
         except SourcesError as error:
-            self._refuse([str(one) for one in error.errors])
+            self._deny([str(one) for one in error.errors])
             return
         except Exception:
-            self._refuse(["the reading failed: the log has the reason (event=failed)"])
+            self._deny(["the reading failed: the log has the reason (event=failed)"])
             raise
         if loaded is not None:
             await activation.load(self._condition, loaded.update, loaded.warnings)
@@ -97,11 +97,11 @@ class PolicyFileWatcher:
     def _tell_slow(self) -> None:
         log.write("policies_waiting", "warning", text="not read yet: one of these does not answer, or is very large", paths=self._paths)
 
-    def _refuse(self, errors: list[str]) -> None:
-        self._condition.refused_at = time.time()
-        self._replica.metrics.snapshot_refused()
+    def _deny(self, errors: list[str]) -> None:
+        self._condition.rejected_at = time.time()
+        self._replica.metrics.snapshot_rejected()
         shown = errors[:MOST_LOGGED]
-        log.write("policies_refused", "error", errors=shown, more=len(errors) - len(shown), inForce="the last good set")
+        log.write("policies_rejected", "error", errors=shown, more=len(errors) - len(shown), inForce="the last good set")
 
 
 class CertificateWatcher:
@@ -127,7 +127,7 @@ class CertificateWatcher:
         try:
             found = await beside(lambda: self._source.refresh(datetime.now(UTC)))
         except CertificateError as error:
-            self._refuse(str(error))
+            self._deny(str(error))
             return
         finally:
             self._checked()
@@ -144,21 +144,21 @@ class CertificateWatcher:
     def _serve(self, found: Serving) -> None:
         self.live.replace(found)
         self._errors.forget()
-        self._condition.certificate_expires, self._condition.certificate_refused_at = found.expires.timestamp(), 0
+        self._condition.certificate_expires, self._condition.certificate_rejected_at = found.expires.timestamp(), 0
         self._metrics.certificate(self._condition.certificate_expires)
         for note in self._source.notes:
             log.write("certificate", note=note)
 
-    def _refuse(self, sentence: str) -> None:
+    def _deny(self, sentence: str) -> None:
         """Report an error once, although it is found again every second."""
         self._quiet = 0
         if not self._errors.is_new(sentence):
             return
-        self._condition.certificate_refused_at = time.time()
-        self._metrics.certificate_refused()
-        log.write("certificate_refused", "error", error=sentence, inForce="the last good certificate")
+        self._condition.certificate_rejected_at = time.time()
+        self._metrics.certificate_rejected()
+        log.write("certificate_rejected", "error", error=sentence, inForce="the last good certificate")
 
     def _good_again(self) -> None:
-        self._condition.certificate_refused_at = 0
+        self._condition.certificate_rejected_at = 0
         self._metrics.certificate(self._condition.certificate_expires)
         log.write("certificate", note="what is on disk is good again")

@@ -72,7 +72,7 @@ def watching(
         )
 
 
-def refused(entries: Iterable[Entry]) -> tuple[int, int]:
+def denied(entries: Iterable[Entry]) -> tuple[int, int]:
     """Return how many objects are not understood in their newest form: (those whose last good form is in force, the
     others)."""
     wrong = [entry for entry in entries if entry.understood.errors]

@@ -79,7 +79,7 @@ class Answers(Requests):
         else:
             self._answer(call)
 
-    def refuse(self, reason: str, answer: Answer) -> None:
+    def deny(self, reason: str, answer: Answer) -> None:
         """End the connection with this answer, but not in place of the answer that another call waits for."""
         if self._queue or self._running:
             self._queue.append(LastWord(reason, answer))

@@ -34,7 +34,7 @@ class Answer(NamedTuple):
         return b"%b%bcontent-length: %d\r\n\r\n%b" % (self.start, CLOSE if close else b"", len(self.body), body)
 
 
-class Refusal(NamedTuple):
+class Denial(NamedTuple):
     """The outcome of a call whatever its body is: the decision in one word (empty where calls are not
     counted), and the answer."""
 
@@ -68,12 +68,12 @@ class Call:
     """
     room: int = 0
     """Bytes of a body that its application can use; set once ``waits`` is True."""
-    refusal: Refusal | None = None
-    """The refusal, if it was decided before the last byte."""
+    denial: Denial | None = None
+    """The rejection, if it was decided before the last byte."""
 
     @property
     def declared(self) -> int:
-        """The Content-Length of the body; 0 if it has none. The parser has refused what is no number."""
+        """The Content-Length of the body; 0 if it has none. The parser has rejected what is no number."""
         return int(self.headers.get(b"content-length", b"0"))
 
 
@@ -89,12 +89,12 @@ class Application(Protocol):
     most: int
     """Bytes of a body beyond which nothing more is read."""
 
-    def begin(self, call: Call) -> Refusal | None:
-        """Begin a call whose head has arrived and whose body has not; return a refusal if the body cannot
+    def begin(self, call: Call) -> Denial | None:
+        """Begin a call whose head has arrived and whose body has not; return a rejection if the body cannot
         change the answer."""
 
     def answer(self, call: Call, later: Later) -> Answer | None:
-        """Answer a call that is complete, or refused, or over ``most``; None if ``later`` will be called with the answer."""
+        """Answer a call that is complete, or rejected, or over ``most``; None if ``later`` will be called with the answer."""
 
     def turned_away(self, call: Call, answer: Answer) -> Answer:
         """Return the answer to a call for which there is no place: this one, unless the caller would take it for consent."""
@@ -130,9 +130,9 @@ def path_of(url: bytes) -> bytes:
 
 
 def unspoken(version: str, headers: Mapping[bytes, bytes], *, upgrade: bool) -> Answer | None:
-    """Return the refusal of a head that llhttp accepts and Berth does not, or None.
+    """Return the rejection of a head that llhttp accepts and Berth does not, or None.
 
-    Heads that would let two readers see the end of the body in different places are refused by the parser:
+    Heads that would let two readers see the end of the body in different places are rejected by the parser:
     two lengths, a length and chunks, a line that is folded or ends in LF alone.
     """
     coding = headers.get(b"transfer-encoding", b"chunked").lower()

@@ -47,14 +47,14 @@ CROWDED = 2
 GOODBYE = 2
 """Seconds that a connection gets to end after the last answer.
 
-The API server ends it at once, and a caller that is still sending what was refused has the answer after a
+The API server ends it at once, and a caller that is still sending what was rejected has the answer after a
 round trip.
 """
 TURNED_AWAY = 64
 """Connections over the limit that are told to come back at one time; further ones are closed without an
 answer."""
 NO_PAGE_READS = 2**16
-"""Bytes from which on a body on the second port is refused unread; no page there reads a body."""
+"""Bytes from which on a body on the second port is rejected unread; no page there reads a body."""
 HEALTH_CONNECTIONS = 50
 """Connections of the second port: a kubelet, a few Prometheus servers and a person."""
 

@@ -98,7 +98,7 @@ class Protocol(Answers):
 
     def data_received(self, data: bytes) -> None:
         """Parse what arrives. After the end it is read and discarded: the caller may still be sending what
-        was refused, and closing the connection under it would lose the answer."""
+        was rejected, and closing the connection under it would lose the answer."""
         if self.is_ended:
             return
         if len(data) <= PIECE and not self._rest:
@@ -223,7 +223,7 @@ class Protocol(Answers):
         if self.is_ended:
             return  # as it should: something follows the last call
         if not isinstance(error, httptools.HttpParserCallbackError):
-            self.refuse("garbled", text_answer(400, f"this is not HTTP/1.1 as Berth reads it: {error}", close=True))
+            self.deny("garbled", text_answer(400, f"this is not HTTP/1.1 as Berth reads it: {error}", close=True))
             return
         cause = error.__context__
         log.write("failed", "error", phase="connection", error=log.trace(cause if isinstance(cause, Exception) else error))
@@ -240,7 +240,7 @@ class Protocol(Answers):
     def miss(self, reason: str) -> None:
         """End the connection, whose deadline for ``reason`` has passed."""
         if reason in LAST_WORDS and not (self._queue or self._running):
-            self.refuse(reason, LAST_WORDS[reason])
+            self.deny(reason, LAST_WORDS[reason])
         elif reason == "idle":
             self._port.cut("idle")
             self.end()

@@ -9,7 +9,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from webhook.server.bodies import Pieces
-from webhook.server.http import Answer, Application, Call, Refusal, come_back, path_of, text_answer, unspoken
+from webhook.server.http import Answer, Application, Call, Denial, come_back, path_of, text_answer, unspoken
 from webhook.server.limits import UID_BYTES
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ READ = {
 """The headers that are read of a call; True for those that mark it as unusual."""
 SLASH = ord("/")
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-NO_ROOM = Refusal("shed", come_back("too many bodies are on their way"))
+NO_ROOM = Denial("shed", come_back("too many bodies are on their way"))
 
 
 class Requests(HttpToolsProtocol):
@@ -56,8 +56,8 @@ class Requests(HttpToolsProtocol):
         one."""
         raise NotImplementedError
 
-    def refuse(self, reason: str, answer: Answer) -> None:
-        """Refuse what is no call, and end the connection. ``reason``: one of ``metrics.CUTS``."""
+    def deny(self, reason: str, answer: Answer) -> None:
+        """Reject what is no call, and end the connection. ``reason``: one of ``metrics.CUTS``."""
         raise NotImplementedError
 
     def _asked(self, call: Call) -> Application | None:
@@ -71,7 +71,7 @@ class Requests(HttpToolsProtocol):
         if call is not None:
             self._wait_on(call)
         elif self._wire > self._port.limits.head:
-            self.refuse("head", text_answer(431, f"a head has at most {self._port.limits.head} bytes", close=True))
+            self.deny("head", text_answer(431, f"a head has at most {self._port.limits.head} bytes", close=True))
         return first
 
     def _forsake_begun(self) -> None:
@@ -140,10 +140,10 @@ class Requests(HttpToolsProtocol):
 
     def _consider(self, call: Call, url: bytes) -> None:
         version = self.parser.get_http_version()
-        refused = unspoken(version, call.headers, upgrade=self.parser.should_upgrade())
-        if refused is not None:
+        denied = unspoken(version, call.headers, upgrade=self.parser.should_upgrade())
+        if denied is not None:
             self._call = None
-            self.refuse("garbled", refused)
+            self.deny("garbled", denied)
             return
         call.last = version == "1.0" or not self.parser.should_keep_alive()
         call.expects = version == "1.1" and b"expect" in call.headers
@@ -153,13 +153,13 @@ class Requests(HttpToolsProtocol):
         asked = self._asked(call)
         if not call.waits:
             self._begin(call, asked)
-        now = call.expects and call.refusal is not None
+        now = call.expects and call.denial is not None
         if now or max(call.size, call.declared) > (asked.most if asked is not None else self._port.most):
             self._call, call.last = None, True
             self._drop_pieces()
             self.take(call)
         elif self._wire > 2 * call.size + 2 * self._port.limits.head:
-            self.refuse("garbled", text_answer(400, "send larger chunks", close=True))
+            self.deny("garbled", text_answer(400, "send larger chunks", close=True))
 
     def _begin(self, call: Call, asked: Application | None) -> None:
         """Begin to wait for the body of a call. Nothing is held of a body that no page reads."""
@@ -167,11 +167,11 @@ class Requests(HttpToolsProtocol):
         call.room = 0
         if asked is not None:
             call.room = asked.room
-            call.refusal = asked.begin(call)
-        if call.refusal is None and not self._port.bodies.has(min(call.declared, call.room)):
-            call.refusal = NO_ROOM
+            call.denial = asked.begin(call)
+        if call.denial is None and not self._port.bodies.has(min(call.declared, call.room)):
+            call.denial = NO_ROOM
         self._keep(call, call.body)
-        if call.expects and call.refusal is None and not call.size:
+        if call.expects and call.denial is None and not call.size:
             self.transport.write(CONTINUE)
 
     def _more(self, call: Call, chunk: bytes) -> None:
@@ -183,16 +183,16 @@ class Requests(HttpToolsProtocol):
             call.body += chunk  # chunks that came in one piece, so it can't be long
 
     def _keep(self, call: Call, chunk: bytes) -> None:
-        """Hold a piece of the body: of one that is refused or over the cap only the start with the uid."""
+        """Hold a piece of the body: of one that is rejected or over the cap only the start with the uid."""
         if self._pieces is None:
             self._pieces = Pieces(self._port.bodies)
             call.body = b""
-        if call.refusal is not None or max(call.size, call.declared) > call.room:
+        if call.denial is not None or max(call.size, call.declared) > call.room:
             call.body = call.body or self._pieces.head(UID_BYTES)
             call.body += chunk[: UID_BYTES - len(call.body)]
             self._pieces.drop()
         elif not self._pieces.add(chunk):
-            call.refusal = NO_ROOM
+            call.denial = NO_ROOM
 
     def _drop_pieces(self) -> None:
         if self._pieces is not None:

@@ -12,7 +12,7 @@ from policies.request import Phase
 from policies.verdict import Verdict
 from webhook.telemetry import log
 from webhook.telemetry.log import cut
-from webhook.telemetry.verdict_records import MOST_RECORDS, refusal_records, remark_records, would_records
+from webhook.telemetry.verdict_records import MOST_RECORDS, denial_records, remark_records, would_records
 
 if TYPE_CHECKING:
     from webhook.admission.claim_review import ClaimReview
@@ -60,7 +60,7 @@ def of_decision(verdict: Verdict, phase: Phase, decided: str) -> bytes:
             "policies": list(verdict.matched[:MOST_POLICIES]),
             "edits": [{"rule": e.rule, "path": "/".join(map(str, e.path)), "policies": e.policies} for e in written[:MOST_RECORDS]],
             "editsInAll": len(written),
-            "refusals": list(refusal_records(verdict.violations)),
+            "denials": list(denial_records(verdict.violations)),
             "remarks": list(remark_records(verdict.remarks)),
             "would": would_records(verdict),
             "notAudited": verdict.uncounted,
@@ -76,11 +76,11 @@ def of_advice(asked: Advised, advice: Sequence[Advice]) -> dict[str, Any]:
 def decision(verdict: Verdict, phase: Phase) -> str:
     """Return the decision in one word.
 
-    It is ``refused``, ``patched``, ``admitted`` unchanged, ``unmatched`` by any policy, or ``passed``: no
+    It is ``denied``, ``patched``, ``admitted`` unchanged, ``unmatched`` by any policy, or ``passed``: no
     accelerator is requested.
     """
     if verdict.violations:
-        return "refused"
+        return "denied"
     if not verdict.judged:
         return "passed"
     if verdict.patch and phase == "mutate":

@@ -2,7 +2,7 @@
 
 A collector that hangs fills a pipe of 64 KiB within a hundred decisions; the next plain write would stop the
 event loop, and with it every admission. Here a line that cannot be written waits, up to 1 MiB of them; after
-that lines are lost, and counted. So are those that a full disk or a closed pipe refuses.
+that lines are lost, and counted. So are those that a full disk or a closed pipe denies.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class LogWriter:
     def _take_piece(self) -> bool:
         """Write a piece of the first line.
 
-        Returns whether the descriptor is done with it: the piece was taken, or the whole line was refused.
+        Returns whether the descriptor is done with it: the piece was taken, or the whole line was denied.
         """
         if not self._poll.poll(0):
             return False

@@ -34,8 +34,8 @@ from webhook.telemetry.policy_metrics import REMARKS, OutcomeCounter, Tally, tal
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 ANSWERS: Mapping[str, tuple[str, ...]] = {
-    "mutate": ("admitted", "patched", "refused", "unmatched", "passed", "rejected", "unavailable", "shed", "failed"),
-    "validate": ("admitted", "refused", "unmatched", "passed", "rejected", "unavailable", "shed", "failed"),
+    "mutate": ("admitted", "patched", "denied", "unmatched", "passed", "rejected", "unavailable", "shed", "failed"),
+    "validate": ("admitted", "denied", "unmatched", "passed", "rejected", "unavailable", "shed", "failed"),
     "advise": ("advised", "rejected", "unavailable", "shed", "failed"),
 }
 """The decisions in which a call on each path can end.
@@ -75,7 +75,7 @@ class Metrics:
         self._calls.cuts.labels(reason).inc()
 
     def log_line_dropped(self) -> None:
-        """Count a log line that nobody took in time, or that was refused."""
+        """Count a log line that nobody took in time, or that was denied."""
         self._state.dropped.inc()
 
     def decided(self, phase: str, operation: str, verdict: Verdict, facts: Facts | None = None) -> None:
@@ -96,9 +96,9 @@ class Metrics:
         self._outcomes.keep(snapshot)
         self._state.swapped(snapshot, now)
 
-    def snapshot_refused(self) -> None:
-        """Note that a set of policies was refused: the last good one stays in force."""
-        self._state.reloads.labels("refused").inc()
+    def snapshot_rejected(self) -> None:
+        """Note that a set of policies was denied: the last good one stays in force."""
+        self._state.reloads.labels("denied").inc()
         self._state.reloaded.set(0)
 
     def certificate(self, expires: float) -> None:
@@ -106,7 +106,7 @@ class Metrics:
         self._state.expiry.set(expires)
         self._state.certified.set(1)
 
-    def certificate_refused(self) -> None:
+    def certificate_rejected(self) -> None:
         """Note that the certificate on disk cannot be served: the last good one is served on."""
         self._state.certified.set(0)
 
@@ -164,7 +164,7 @@ class _Pods:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._pods = Counter(
             "berth_pods_total",
-            "Pods with accelerators that were created or refused, each once: /mutate or /validate refuses, /validate admits.",
+            "Pods with accelerators that were created or denied, each once: /mutate or /validate denies, /validate admits.",
             ("decision",),
             registry=registry,
         )
@@ -181,11 +181,11 @@ class _Pods:
             registry=registry,
         )  # fmt: skip
         self._codes = {code: self._remarks.labels(code) for code in REMARKS}
-        self._admitted, self._refused = self._pods.labels("admitted"), self._pods.labels("refused")
+        self._admitted, self._denied = self._pods.labels("admitted"), self._pods.labels("denied")
 
     def count(self, counts: Tally) -> None:
-        if counts.refused:
-            self._refused.inc()
+        if counts.denied:
+            self._denied.inc()
         if counts.admitted:
             self._admitted.inc()
         if counts.unmatched:
@@ -193,7 +193,7 @@ class _Pods:
         if counts.uncounted:
             self._unaudited.inc(counts.uncounted)
         for code in counts.codes:
-            (self._codes.get(code) or self._remarks.labels(code)).inc()  # also refusals that a pod is spared
+            (self._codes.get(code) or self._remarks.labels(code)).inc()  # also denials that a pod is spared
 
 
 Kind = Literal["ClusterGPUPolicy", "GPUPolicy"]
@@ -214,7 +214,7 @@ class _State:
         )
         self.reloads = Counter(
             "berth_snapshot_reloads_total",
-            "Readings of policies, the first included; refused: the last good ones stay in force.",
+            "Readings of policies, the first included; denied: the last good ones stay in force.",
             ("result",),
             registry=registry,
         )
@@ -238,7 +238,7 @@ class _State:
             registry=registry,
         )
         Info("berth_build", "Berth's version; always 1.", registry=registry).info({"version": version})
-        for result in ("ok", "refused"):
+        for result in ("ok", "denied"):
             self.reloads.labels(result)
 
     def swapped(self, snapshot: Snapshot, now: float) -> None:

@@ -14,12 +14,12 @@ from policies.messages import TABLE
 from policies.state.snapshot import Snapshot
 from policies.verdict import Holding, Mode, Remark, Verdict, Would
 
-Word = Literal["edited", "refused", "would_edit", "would_refuse", "skipped", "inexpressible"]
+Word = Literal["edited", "denied", "would_edit", "would_deny", "skipped", "inexpressible"]
 """``skipped``: a default or a requirement was left out, in whole or in part. ``inexpressible``: the platform
 has no means to express it."""
 
 NO_POLICY = "(none)"
-"""Stands for the policy where the author's own annotation was refused; no object's name has parentheses."""
+"""Stands for the policy where the author's own annotation was denied; no object's name has parentheses."""
 
 REMARKS: Mapping[str, Word | None] = {code: row.word for code, row in TABLE.items() if row.kind == "warning"}
 """The outcome that a remark means for the policies that it names; None: no outcome."""
@@ -57,10 +57,10 @@ class Tally(NamedTuple):
     """The counts of one decision, computed once for all pods that share it."""
 
     judged: bool
-    refused: bool
-    """True if the pod was to be created and was refused."""
+    denied: bool
+    """True if the pod was to be created and was denied."""
     admitted: bool
-    """True if /validate admitted it: /mutate may be called twice, and another webhook may still refuse."""
+    """True if /validate admitted it: /mutate may be called twice, and another webhook may still deny."""
     unmatched: bool
     uncounted: int
     codes: tuple[str, ...]
@@ -76,7 +76,7 @@ def tally(phase: str, operation: str, verdict: Verdict) -> Tally:
     admitted = created and phase == "validate" and not verdict.violations
     return Tally(
         judged=verdict.judged,
-        refused=created and bool(verdict.violations),
+        denied=created and bool(verdict.violations),
         admitted=admitted,
         unmatched=admitted and not verdict.matched,
         uncounted=verdict.uncounted,
@@ -95,7 +95,7 @@ def outcomes(verdict: Verdict) -> set[Outcome]:
     """Return the outcomes of a verdict, each once, however many edits or sentences it took."""
     found = {_outcome(policy, edit.rule, "Enforce", "edited") for edit in verdict.edits for policy in edit.policies or (NO_POLICY,)}
     for violation in verdict.violations:
-        found.update(_outcome(policy, violation.rule, "Enforce", "refused") for policy in violation.policies or (NO_POLICY,))
+        found.update(_outcome(policy, violation.rule, "Enforce", "denied") for policy in violation.policies or (NO_POLICY,))
     for remark, word in _telling(verdict.remarks):
         found.update(_outcome(policy, remark.rule, "Enforce", word) for policy in remark.policies)
     for would in verdict.would:
@@ -109,7 +109,7 @@ def _would(would: Would) -> Iterator[Outcome]:
     for edit in would.edits:
         yield _outcome(policy, edit.rule, mode, "would_edit")
     for violation in would.violations:
-        yield _outcome(policy, violation.rule, mode, "would_refuse")
+        yield _outcome(policy, violation.rule, mode, "would_deny")
     for remark, word in _telling(would.remarks):
         yield _outcome(policy, remark.rule, mode, word)
 
@@ -117,7 +117,7 @@ def _would(would: Would) -> Iterator[Outcome]:
 def _telling(remarks: Sequence[Remark]) -> Iterator[tuple[Remark, Word]]:
     """Yield the remarks that mean an outcome, with its word.
 
-    A refusal's code in a remark means that the pod is spared, because it cannot be refused for that.
+    A denial's code in a remark means that the pod is spared, because it cannot be denied for that.
     """
     for remark in remarks:
         word = TABLE[remark.code].word
@@ -139,7 +139,7 @@ class OutcomeCounter:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._family = Counter(
             "berth_policy_outcomes_total",
-            "Reviews in which a policy did this by this rule: edited or refused (Enforce), would_edit or would_refuse (Audit, Warn), "
+            "Reviews in which a policy did this by this rule: edited or denied (Enforce), would_edit or would_deny (Audit, Warn), "
             "skipped (left out a default or requirement, in whole or in part), inexpressible (the platform has no words for it).",
             ("policy", "rule", "mode", "outcome"),
             registry=registry,

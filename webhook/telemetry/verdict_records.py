@@ -14,7 +14,7 @@ MOST_BYTES = 32 * 2**10
 """The most bytes of one annotation. Sixteen audited policies with a patch of 1 KiB each fit twice; the API
 server itself sets no limit (its log backend cuts an event at 10 MiB when asked to)."""
 MOST_RECORDS = 20
-"""The most refusals, and the most remarks, listed in full for each policy."""
+"""The most denials, and the most remarks, listed in full for each policy."""
 
 
 def would_records(verdict: Verdict) -> list[dict[str, Any]]:
@@ -40,12 +40,12 @@ def _would(would: Would, *, with_patch: bool) -> dict[str, Any]:
         "policy": would.policy,
         "mode": would.mode,
         **patch,
-        "refusals": list(refusal_records(would.violations)),
+        "denials": list(denial_records(would.violations)),
         "remarks": list(remark_records(would.remarks)),
     }
 
 
-def refusal_records(violations: Sequence[Violation]) -> Iterator[dict[str, Any]]:
+def denial_records(violations: Sequence[Violation]) -> Iterator[dict[str, Any]]:
     """Yield the first twenty: code, rule, policies, fact."""
     for violation in violations[:MOST_RECORDS]:
         yield {"code": violation.code, "rule": violation.rule, "policies": violation.policies, "fact": cut(violation.fact)}

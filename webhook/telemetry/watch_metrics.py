@@ -65,12 +65,12 @@ class WatchCollector(Collector):
     """The metrics of the watches, computed at each scrape."""
 
     def __init__(
-        self, watching: Callable[[], Iterator[Watching]], refused: Callable[[], tuple[int, int]], writes: Callable[[], Writes]
+        self, watching: Callable[[], Iterator[Watching]], denied: Callable[[], tuple[int, int]], writes: Callable[[], Writes]
     ) -> None:
-        """``refused`` returns how many objects are not understood in their newest form: (those whose last
+        """``denied`` returns how many objects are not understood in their newest form: (those whose last
         good form is in force, the others)."""
         self._watching = watching
-        self._refused = refused
+        self._denied = denied
         self._writes = writes
 
     def collect(self) -> Iterator[Metric]:
@@ -121,11 +121,11 @@ class WatchCollector(Collector):
         yield from (held, counter)
 
     def _not_understood(self) -> Metric:
-        """Return the count of refused objects, which are named in their status and in the log."""
+        """Return the count of denied objects, which are named in their status and in the log."""
         found = GaugeMetricFamily(
-            "berth_objects_refused", "Our objects whose newest form is not understood, by what of them acts.", labels=["acting"]
+            "berth_objects_rejected", "Our objects whose newest form is not understood, by what of them acts.", labels=["acting"]
         )
-        last_good, none = self._refused()
+        last_good, none = self._denied()
         found.add_metric(["last_good"], last_good)
         found.add_metric(["nothing"], none)
         return found

@@ -54,7 +54,7 @@ type desk struct {
 	counted  int // of anew
 	begin    time.Time
 	took     []int64 // ns by number; 0 where none
-	refused  int
+	denied  int
 	answered sync.WaitGroup
 }
 
@@ -102,7 +102,7 @@ func (d *desk) read(from *line) {
 		d.Lock()
 		d.took[number] = int64(took)
 		if !ok {
-			d.refused++
+			d.denied++
 		}
 		var next *call
 		if len(d.waiting) > 0 {
@@ -153,7 +153,7 @@ func (d *desk) anew(lines int, until time.Time) {
 				d.Lock()
 				d.took = append(d.took, int64(took))
 				if !ok {
-					d.refused++
+					d.denied++
 				}
 				d.Unlock()
 			}

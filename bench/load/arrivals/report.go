@@ -7,7 +7,7 @@ import (
 
 type report struct {
 	Calls       int          `json:"calls"`
-	Refused     int          `json:"refused"`
+	Denied     int          `json:"denied"`
 	Rate        float64      `json:"rate"`         // answers a second
 	Percentiles [][2]float64 `json:"percentiles"`  // of calls, microseconds
 	Begin       float64      `json:"begin"`        // seconds since 1970 of the first slot
@@ -21,7 +21,7 @@ func (d *desk) report(gap time.Duration, elapsed time.Duration) report {
 	if gap > 0 {
 		skipped = min(int(warmUp/gap), len(d.took)/4)
 	}
-	out := report{Calls: len(d.took) - skipped, Refused: d.refused, Rate: float64(len(d.took)) / elapsed.Seconds()}
+	out := report{Calls: len(d.took) - skipped, Denied: d.denied, Rate: float64(len(d.took)) / elapsed.Seconds()}
 	out.Begin, out.SlotSeconds = float64(d.begin.UnixNano())/1e9, slot.Seconds()
 	for number, took := range d.took {
 		if gap == 0 {

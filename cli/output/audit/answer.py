@@ -20,7 +20,7 @@ from policies.state.snapshot import Snapshot
 
 OF_FINDINGS = tuple(finding.replace("-", "_") for finding in FINDINGS)
 COLUMNS = ("namespace", "policy", "mode", "pods", "gpus", "usd_per_hour", *OF_FINDINGS, "unprotected", "on_spot")
-HEADS_OF_FINDINGS = ("WOULD CHANGE", "WOULD REFUSE", "NOT AS ENFORCED", "NO LONGER FIT")
+HEADS_OF_FINDINGS = ("WOULD CHANGE", "WOULD DENY", "NOT AS ENFORCED", "NO LONGER FIT")
 HEADS = ("NAMESPACE", "POLICY", "MODE", "PODS", "GPUS", "USD/H", *HEADS_OF_FINDINGS, "UNPROTECTED", "ON SPOT")
 NUMBERS = range(3, len(COLUMNS))
 """The columns of ``Line.cells`` that are numbers."""
@@ -148,6 +148,6 @@ def _table(found: Sequence[Line], ledger: Ledger, screen: Screen) -> str:
 def summary(ledger: Ledger) -> str:
     """Return the answer in one sentence."""
     pods = ledger.pods.values()
-    refuse = sum(any(outcome.finding == "would-refuse" for outcome in pod.outcomes) for pod in pods)
+    deny = sum(any(outcome.finding == "would-deny" for outcome in pod.outcomes) for pod in pods)
     change = sum(any(outcome.finding == "would-change" for outcome in pod.outcomes) for pod in pods)
-    return f"Of {len(pods)} pods with accelerators, policies in Audit or Warn would change {change} and refuse {refuse}."
+    return f"Of {len(pods)} pods with accelerators, policies in Audit or Warn would change {change} and deny {deny}."

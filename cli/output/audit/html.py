@@ -1,4 +1,4 @@
-"""The answer of `berth audit` as one HTML file, for people who decide: the counts, and what would be refused."""
+"""The answer of `berth audit` as one HTML file, for people who decide: the counts, and what would be denied."""
 
 from __future__ import annotations
 
@@ -40,4 +40,4 @@ def _results(answer: Answer) -> list[tuple[str, ...]]:
             of = one["properties"]
             counts = of["pods"], of["gpus"], of.get("usdPerHour", "")
             found.append((scope["namespace"], name, one["policy"], of["finding"].replace("-", " "), *counts, one["message"]))
-    return sorted(found, key=lambda row: (row[3] not in ("would refuse", "no longer fits"), row))
+    return sorted(found, key=lambda row: (row[3] not in ("would deny", "no longer fits"), row))

@@ -16,7 +16,7 @@ from cli.output.audit.answer import ALL, HEADS_OF_FINDINGS, LONGEST, OF_FINDINGS
 from cli.output.columns import Styled, table
 from cli.terminal.printable import printable
 from cli.terminal.screen import PLAIN, Screen
-from policies.audit.outcomes import FINDINGS, REFUSALS
+from policies.audit.outcomes import DENIALS, FINDINGS
 from policies.audit.reported_counts import Count, ReportedLine, lines
 from policies.audit.stored_report import StoredReport, StoredResult
 from policies.values.untyped import map_at, maps_in, text_of
@@ -75,15 +75,15 @@ def preview(name: str, reports: Reports, screen: Screen = PLAIN) -> Iterator[str
         raise enforced_already(name, "berth audit --reports")
     results = [(report, one) for report in reports.found for one in report.results]
     of_policy = [(report, one) for report, one in results if one.policies == (policy,) and one.finding.startswith("would-")]
-    refused, changed = (sum(one.pods for _, one in of_policy if one.finding == which) for which in ("would-refuse", "would-change"))
+    denied, changed = (sum(one.pods for _, one in of_policy if one.finding == which) for which in ("would-deny", "would-change"))
     known = [one.usd for _, one in of_policy if one.usd is not None]
     stake = f"{sum(one.gpus for _, one in of_policy)} GPUs{f', {sum(known):.2f} USD/h' if known else ''}"
     least = "at least " if any(one.left_out or one.damaged for one in reports.found) else ""
-    outcome = f"{least}{refused} pods would be refused and {least}{changed} changed ({stake})"
+    outcome = f"{least}{denied} pods would be denied and {least}{changed} changed ({stake})"
     yield f"{printable(name)} in Enforce: by the reports {outcome} once they are made anew; none of them is touched until then."
     if of_policy:
         yield ""
-        rows = sorted((_row(report, one) for report, one in of_policy), key=lambda row: (row[5] != "would refuse", row))
+        rows = sorted((_row(report, one) for report, one in of_policy), key=lambda row: (row[5] != "would deny", row))
         shown: list[list[str | Styled]] = [
             [*(printable(cell, LONGEST) for cell in row[:5]), _finding(row[5]), printable(row[6][:WHAT])] for row in rows
         ]
@@ -91,7 +91,7 @@ def preview(name: str, reports: Reports, screen: Screen = PLAIN) -> Iterator[str
 
 
 def _finding(words: str) -> Styled:
-    return Styled(words, "bad" if words == "would refuse" else "unsure")
+    return Styled(words, "bad" if words == "would deny" else "unsure")
 
 
 def _modes(reports: Reports) -> dict[str, set[str]]:
@@ -179,8 +179,8 @@ def _table(found: Sequence[ReportedLine], reports: Reports, screen: Screen) -> s
 
 def _below(found: Sequence[ReportedLine], reports: Reports) -> list[str]:
     whole = [line for line in found if not line.policy]
-    change, refuse = (_total([line.counts[finding] for line in whole]) for finding in FINDINGS[:2])
-    sentence = f"By {_number(len(reports.found), 'report')}, policies in Audit or Warn would change {change} pods and refuse {refuse}."
+    change, deny = (_total([line.counts[finding] for line in whole]) for finding in FINDINGS[:2])
+    sentence = f"By {_number(len(reports.found), 'report')}, policies in Audit or Warn would change {change} pods and deny {deny}."
     opened = any(count.open for line in found for count in _figures(line).values())
     return [sentence, *([OPEN] if opened else []), UNSAID]
 
@@ -213,7 +213,7 @@ def _html(found: Sequence[ReportedLine], reports: Reports) -> str:
 
 def _html_row(report: StoredReport, one: StoredResult) -> list[str]:
     namespace, workload, pods, gpus, usd, finding, message = _row(report, one)
-    return ["0" if one.finding in REFUSALS else "1", namespace, workload, ",".join(one.policies), finding, pods, gpus, usd, message]
+    return ["0" if one.finding in DENIALS else "1", namespace, workload, ",".join(one.policies), finding, pods, gpus, usd, message]
 
 
 def _row(report: StoredReport, one: StoredResult) -> list[str]:

@@ -215,7 +215,7 @@ POLICY = Struct(
         ),
         Field(
             name="require", shape=_REQUIRE, example="{families: {in: [hopper]}}",
-            about="What a pod must be, or it is refused. The constraints of all policies hold together, and are judged on the final pod.",
+            about="What a pod must be, or it is denied. The constraints of all policies hold together, and are judged on the final pod.",
         ),
         Field(
             name="default", shape=_DEFAULT, example="{acceleratorTaints: Tolerate}",

@@ -68,7 +68,7 @@ _SOME = Struct(
 
 REQUIRED = Field(
     name="queue", shape=_SOME, example="{kai: [team-a]}",
-    about="The queues in one of which a GPU pod must wait: one that names a node, another scheduler, another queue or none is refused,"
+    about="The queues in one of which a GPU pod must wait: one that names a node, another scheduler, another queue or none is denied,"
     " whoever makes it. Several policies admit what all of them name.",
 )  # fmt: skip
 DEFAULT = Field(

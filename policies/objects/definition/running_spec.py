@@ -14,7 +14,7 @@ _SCHEDULER = Text(wanted="the name of a scheduler", pattern=part.DNS_SUBDOMAIN)
 REQUIRED = (
     Field(
         name="maxRuntime", store="max_runtime", merge="least", shape=Span(), example="48h",
-        about="The longest `activeDeadlineSeconds`: a longer one is refused, and a pod that has none gets this one. Kubernetes ends a pod"
+        about="The longest `activeDeadlineSeconds`: a longer one is denied, and a pod that has none gets this one. Kubernetes ends a pod"
         " that runs longer; a Deployment's is made anew.",
     ),
 )  # fmt: skip
@@ -31,11 +31,11 @@ DEFAULTS = (
     ),
     Field(
         name="runtimeClass", store="runtime_class", shape=_CLASS, example="nvidia",
-        about="The `runtimeClassName` of a pod that has none. The RuntimeClass must exist: without it the API server refuses such pods.",
+        about="The `runtimeClassName` of a pod that has none. The RuntimeClass must exist: without it the API server denies such pods.",
     ),
     Field(
         name="priorityClass", store="priority_class", shape=_CLASS, example="gpu-batch",
-        about="The `priorityClassName` of a pod that has none. The PriorityClass must exist: without it the API server refuses such pods."
+        about="The `priorityClassName` of a pod that has none. The PriorityClass must exist: without it the API server denies such pods."
         " In a GPUPolicy only what `allow.priorityClasses` grants.",
     ),
     Field(

@@ -15,7 +15,7 @@ from policies.messages import At, Phrase, phrase
 from policies.planning.plan import Plan
 from policies.pods.annotations import DURATION
 from policies.pods.view import DEADLINE
-from policies.reasons import refusal_messages
+from policies.reasons import denial_messages
 from policies.request import Request
 from policies.settings.limits import Limit
 from policies.settings.running import deadline, seconds_of
@@ -71,7 +71,7 @@ def _violation(plan: Plan, longest: Limit, found: Phrase) -> Violation:
         code="BERTH-143",
         found=found,
         advice=phrase("fix", path=At(_PATH), most=longest.value),
-        more=(refusal_messages.likely(plan, NAME),) if found.name == "none there" else (phrase("go on"),),
+        more=(denial_messages.likely(plan, NAME),) if found.name == "none there" else (phrase("go on"),),
         rule=NAME,
         policies=longest.policies,
         about=_PATH,

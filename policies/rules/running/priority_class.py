@@ -2,7 +2,7 @@
 
 Reads   spec.priorityClassName, spec.priority, spec.preemptionPolicy
 Writes  spec.priorityClassName, where there is none: ``default.priorityClass``. The API server's Priority admission
-        has by then written the priority of pods without a class; it refuses a pod whose number is not that of its
+        has by then written the priority of pods without a class; it denies a pod whose number is not that of its
         class, and is called again once a webhook has changed the pod: so what it wrote is removed
         (k8s.io/kubernetes plugin/pkg/admission/priority/admission.go, admitPod)
 Judges  nothing

@@ -21,7 +21,7 @@ def effect(suggestion: Suggestion, seen: Seen, before: Sequence[Hit], options: O
     remedies = _remedies(suggestion, seen.catalog, options, seen, apply)
     every = [remedies.of(pod.stored) for pod in seen.pods]
     changed = sum(bool(remedy.edits) for remedy in every)
-    refused = sum(bool(remedy.refused) for remedy in every)
+    denied = sum(bool(remedy.denied) for remedy in every)
     matched = sum(remedy.matched for remedy in every)
     found = (hit for hit in before if hit.kind in suggestion.mends and hit.mended is not None)
     concerned = {_key(hit) for hit in found if remedies.of(hit.pod.stored).matched}
@@ -29,7 +29,7 @@ def effect(suggestion: Suggestion, seen: Seen, before: Sequence[Hit], options: O
     for hit in hits(seen, remedies):
         if hit.kind in suggestion.mends and _key(hit) in concerned:
             mended[_key(hit)] = mended.get(_key(hit), True) and bool(hit.mended)
-    return Effect(matched=matched, changed=changed, refused=refused, found=len(concerned), mended=sum(mended.values()))
+    return Effect(matched=matched, changed=changed, denied=denied, found=len(concerned), mended=sum(mended.values()))
 
 
 def _key(hit: Hit) -> tuple[str, str]:

@@ -43,7 +43,7 @@ class Effect:
 
     matched: int = 0
     changed: int = 0
-    refused: int = 0
+    denied: int = 0
     found: int = 0
     """Pods of which something is found that it is for."""
     mended: int = 0

@@ -41,7 +41,7 @@ def comment(written: Written) -> Iterator[str]:
     values = {key: ", ".join(map(str, value)) if isinstance(value, tuple) else value for key, value in suggestion.values.items()}
     yield _WHY[suggestion.code].format_map(values)
     yield from (reason.format_map(values) for reason in _REASONS[suggestion.code](suggestion.values))
-    yield f"Of the GPU pods that exist it applies to {done.matched}, would change {done.changed} and refuse {done.refused}."
+    yield f"Of the GPU pods that exist it applies to {done.matched}, would change {done.changed} and deny {done.denied}."
     if done.found:
         yield f"Of {done.found} pods of which the scan found what it is for, it would mend {done.mended}."
     yield "In Audit it changes nothing. See it with berth audit --policies FILE, then kubectl apply -f FILE; then mode: Enforce."

@@ -32,7 +32,7 @@ WORDS = frozenset(
 )
 """Kueue's annotations about topology, at most one of which may be beside some others: where an author writes any, none is added."""
 _ELASTIC = "kueue.x-k8s.io/elastic-job"
-"""Annotation of a Job that Kueue resizes: it refuses one with a preferred topology (kueue pkg/controller/jobs/job, webhook)."""
+"""Annotation of a Job that Kueue resizes: it denies one with a preferred topology (kueue pkg/controller/jobs/job, webhook)."""
 _TIME: Path = ("metadata", "annotations", SLURM_TIME)
 _MINUTE = 60
 
@@ -100,7 +100,7 @@ def _of_pod(made: Made, one: Asking, policies: Sequence[Compiled]) -> _Given | R
     found = _Given(system=system, queue=queue, policies=default.policies)
     if merged.required is not None and not merged.required.admits(system, queue):
         return _idle(found, "queue not required")
-    if system is SLURM and pod.claims:  # its webhook refuses such pods (slurm-bridge internal/admission)
+    if system is SLURM and pod.claims:  # its webhook denies such pods (slurm-bridge internal/admission)
         return _idle(found, "queue and claims")
     return found
 

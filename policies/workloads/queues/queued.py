@@ -35,7 +35,7 @@ from policies.workloads.pods import Around, Owner, Templated, pods_of
 from policies.workloads.templates import workload_of
 
 MOST_TEMPLATES = 256
-"""The most templates whose pods are read: one with more is not judged, and refused where a queue is required."""
+"""The most templates whose pods are read: one with more is not judged, and denied where a queue is required."""
 _OWNERS = ("metadata", "ownerReferences")
 
 

@@ -77,7 +77,7 @@ def test_a_change_that_a_policy_forbids_is_told_and_not_proposed() -> None:
     )
     shown = _text(found)
     assert "  - spec.nodeSelector.zone\n  - spec.nodeSelector.disk\nIt then runs on b.\n" in shown
-    assert "A smaller change is refused by ClusterGPUPolicy/closed: BERTH-131" in shown
+    assert "A smaller change is denied by ClusterGPUPolicy/closed: BERTH-131" in shown
 
 
 def test_a_pod_that_came_without_berth_is_mended_without_it_too() -> None:

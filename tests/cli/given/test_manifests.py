@@ -274,6 +274,6 @@ def test_bad_input_says_where_and_what_was_wanted(catalog: Catalog, value: dict[
     ],
     ids=str,
 )
-def test_what_the_api_server_takes_or_refuses_itself_is_judged(catalog: Catalog, value: dict[str, Any]) -> None:
+def test_what_the_api_server_takes_or_denies_itself_is_judged(catalog: Catalog, value: dict[str, Any]) -> None:
     """Null is absent, and what is no business of accelerators is left to the API server."""
     assert len(_read(catalog, value).subjects) == 1

@@ -37,7 +37,7 @@ metadata: {name: taints}
 spec: {mode: Enforce, default: {acceleratorTaints: Tolerate}}
 """
 HEADS = (
-    "NAMESPACE  POLICY                   MODE     PODS  GPUS  USD/H  WOULD CHANGE  WOULD REFUSE  NOT AS ENFORCED  NO LONGER FIT"
+    "NAMESPACE  POLICY                   MODE     PODS  GPUS  USD/H  WOULD CHANGE  WOULD DENY  NOT AS ENFORCED  NO LONGER FIT"
     "  UNPROTECTED  ON SPOT"
 )
 
@@ -102,7 +102,7 @@ def test_what_policies_of_files_would_do_is_seen_before_anything_is_installed(ru
     assert rows["research", "ClusterGPUPolicy/few"] == ["Audit", "2", "9", usd, "0", "1", "0", "0", "0", "1"]
     assert rows["research", "ClusterGPUPolicy/taints"] == ["Enforce", "2", "9", usd, "0", "0", "2", "0", "0", "1"]
     assert rows["web", "(all)"] == ["2", "2", "0", "0", "2", "0", "0", "0"]
-    assert table[-1] == "Of 4 pods with accelerators, policies in Audit or Warn would change 1 and refuse 1."
+    assert table[-1] == "Of 4 pods with accelerators, policies in Audit or Warn would change 1 and deny 1."
 
 
 def test_policies_of_files_are_judged_as_if_in_audit(run: Run, bare: Cluster, policies: str) -> None:
@@ -112,7 +112,7 @@ def test_policies_of_files_are_judged_as_if_in_audit(run: Run, bare: Cluster, po
     rows = {(cells[0], cells[1]): cells[2:] for cells in (line.split() for line in out.splitlines()[1:-2])}
     assert rows["web", "ClusterGPUPolicy/taints"][:3] == ["Audit", "2", "2"]
     assert {cells[-4] for cells in rows.values()} == {"0"}
-    assert out.endswith("Of 4 pods with accelerators, policies in Audit or Warn would change 4 and refuse 1.\n")
+    assert out.endswith("Of 4 pods with accelerators, policies in Audit or Warn would change 4 and deny 1.\n")
 
 
 def test_a_program_reads_the_patch_by_workload(run: Run, bare: Cluster, policies: str) -> None:
@@ -146,7 +146,7 @@ def test_management_opens_one_file(run: Run, bare: Cluster, policies: str) -> No
     """Which loads nothing, and has the counts and every result."""
     code, out, _ = run("--kubeconfig", str(bare.kubeconfig), "--policies", policies, "-o", "html")
     assert (code, out.count("<html"), "<script" in out) == (0, 1, False)
-    for shown in ("Of 4 pods with accelerators", "ClusterGPUPolicy/few", "would refuse", "Deployment/llm", "BERTH-111"):
+    for shown in ("Of 4 pods with accelerators", "ClusterGPUPolicy/few", "would deny", "Deployment/llm", "BERTH-111"):
         assert shown in out
 
 
@@ -156,19 +156,19 @@ def test_a_switch_to_enforce_is_seen_before_it_is_made(run: Run, bare: Cluster, 
     code, out, err = run(*words, "--enforce-preview", "few")
     assert (code, err) == (0, "")
     first, _, heads, row = out.splitlines()
-    assert first.startswith("few in Enforce: of 4 pods with accelerators that run, 1 would be refused and 0 changed (8 GPUs, ")
+    assert first.startswith("few in Enforce: of 4 pods with accelerators that run, 1 would be denied and 0 changed (8 GPUs, ")
     assert first.endswith(") once they are made anew; none of them is touched until then.")
     assert heads.split()[:2] == ["NAMESPACE", "WORKLOAD"]
-    assert "refused (BERTH-111)" in row
+    assert "denied (BERTH-111)" in row
     code, out, _ = run(*words, "--enforce-preview", "ClusterGPUPolicy/grace")
-    assert "0 would be refused and 1 changed" in out
+    assert "0 would be denied and 1 changed" in out
     review = {"uid": "u", "operation": "CREATE", "namespace": "research", "resource": {"version": "v1", "resource": "pods"}}
     review |= {"kind": {"version": "v1", "kind": "Pod"}, "userInfo": {"username": "jane"}, "object": pod("recorded", 8)}
     file = tmp_path / "reviews.json"
     file.write_text(json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": review}))
     code, out, _ = run(*words, "--enforce-preview", "few", "--recordings", str(file))
     assert code == 0
-    assert "Of 1 pod with accelerators in the recordings, 1 would be refused and 0 changed" in out
+    assert "Of 1 pod with accelerators in the recordings, 1 would be denied and 0 changed" in out
 
 
 @pytest.mark.parametrize(

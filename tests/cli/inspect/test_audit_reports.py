@@ -26,8 +26,8 @@ def run(berth: Run) -> Run:
 
 
 def job() -> dict[str, Any]:
-    """Of three pods with two GPUs: one policy would refuse them, another would change them, and something is lacking to them."""
-    few = outcome("would-refuse", policies=("ClusterGPUPolicy/few",))
+    """Of three pods with two GPUs: one policy would deny them, another would change them, and something is lacking to them."""
+    few = outcome("would-deny", policies=("ClusterGPUPolicy/few",))
     lacking = outcome("not-as-enforced", mode="Enforce", policies=("ClusterGPUPolicy/taints",))
     return made(few, outcome(policies=("ClusterGPUPolicy/grace",)), lacking)
 
@@ -52,7 +52,7 @@ def test_files_of_reports_are_counted(run: Run, tmp_path: Path, name: str) -> No
         ["team-a", "ClusterGPUPolicy/grace", "Audit", "3", "6", "4.50", "3", "0", "0", "0"],
         ["team-a", "ClusterGPUPolicy/taints", "Enforce", "3", "6", "4.50", "0", "0", "3", "0"],
     ]
-    assert "By 1 report, policies in Audit or Warn would change 3 pods and refuse 3." in out
+    assert "By 1 report, policies in Audit or Warn would change 3 pods and deny 3." in out
     assert "UNPROTECTED" not in out
     assert "Reports do not say: pods without a finding, long runs that nothing protects, pods on spot capacity" in out
 
@@ -61,7 +61,7 @@ def test_programs_read_what_is_the_least(run: Run, tmp_path: Path) -> None:
     """In CSV as a column, in JSON as a list, beside what reports do not say."""
     file = written(tmp_path, job(), made(outcome(), workload=BARE))
     row = next(csv.DictReader(io.StringIO(run(file, "-o", "csv")[1])))
-    assert (row["pods_with_findings"], row["would_refuse"]) == ("6", "3")
+    assert (row["pods_with_findings"], row["would_deny"]) == ("6", "3")
     assert row["at_least"] == "podsWithFindings gpus usdPerHour"
     value = json.loads(run(file, "-o", "json")[1])
     assert value["notSaid"] == ["podsWithoutFindings", "unprotected", "onSpot"]
@@ -77,12 +77,12 @@ def test_one_policy_in_enforce_is_previewed(run: Run, tmp_path: Path) -> None:
     assert (code, err) == (0, "")
     sentence, _, heads, row = out.splitlines()
     assert sentence == (
-        "few in Enforce: by the reports 3 pods would be refused and 0 changed (6 GPUs, 4.50 USD/h) once they are made anew; "
+        "few in Enforce: by the reports 3 pods would be denied and 0 changed (6 GPUs, 4.50 USD/h) once they are made anew; "
         "none of them is touched until then."
     )
     assert heads.split() == ["NAMESPACE", "WORKLOAD", "PODS", "GPUS", "USD/H", "FINDING", "WHAT"]
     assert row.split()[:5] == ["team-a", "Job/train", "3", "6", "4.50"]
-    assert row.endswith("would refuse  BERTH-104: a fact; a fix.")
+    assert row.endswith("would deny  BERTH-104: a fact; a fix.")
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_one_namespace(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["table", "csv", "json", "html"])
 def test_what_a_hostile_report_holds_breaks_no_form(run: Run, tmp_path: Path, form: str) -> None:
     """Control characters, formulas, HTML, wrong types; what can't be read is counted."""
-    report = made(outcome(policies=(EVIL,)), outcome("would-refuse"))
+    report = made(outcome(policies=(EVIL,)), outcome("would-deny"))
     report["metadata"] |= {"namespace": EVIL, "labels": {"app.kubernetes.io/managed-by": "berth"}}
     report["scope"] = {"kind": EVIL, "name": [EVIL]}
     report["results"] += [7, {"policy": 3, "properties": [EVIL]}, {"properties": {"finding": {"a": 1}}}]

@@ -123,7 +123,7 @@ def test_a_workload_whose_pods_do_not_carry_its_name_is_said(run: Run, name: str
     assert run(*files("-n", "web", "--workload", "Pod"))[2] == ""
 
 
-def test_facts_without_policies_are_refused(run: Run) -> None:
+def test_facts_without_policies_are_denied(run: Run) -> None:
     """Facts of files do not go with a cluster's policies."""
     code, _, err = run("--facts", str(EXAMPLES / "namespaces.yaml"))
     assert code == 2
@@ -151,7 +151,7 @@ def test_a_kubeconfig_that_is_not_there(run: Run, tmp_path: Path) -> None:
 def test_a_cluster_that_does_not_answer(run: Run, tmp_path: Path) -> None:
     """One sentence with the address, no trace."""
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound and not listening: refused
+        taken.bind(("127.0.0.1", 0))  # bound and not listening: denied
         address = f"https://127.0.0.1:{taken.getsockname()[1]}"
         context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
         users, clusters = [{"name": "u", "user": {"token": "t"}}], [{"name": "c", "cluster": {"server": address}}]

@@ -78,7 +78,7 @@ def test_a_model_without_anything_says_so(capsys: pytest.CaptureFixture[str]) ->
     ]  # fmt: skip
 
 
-def test_an_unknown_model_is_refused_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_model_is_denied_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 2, the wrong name and the right one."""
     assert main(["gpus", "H10O"]) == 2
     assert capsys.readouterr().err == 'berth: no GPU "H10O" in the catalog; did you mean "H100"?\n'
@@ -96,7 +96,7 @@ def test_a_file_laid_over_is_in_the_table(tmp_path: Path, capsys: pytest.Capture
     assert "nvidia.com/gpu-40gb" in row(printed(capsys, "B400", "--catalog", str(mine)), "1g.40gb")
 
 
-def test_a_bad_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_file_is_denied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 2 with the file and the place in it."""
     mine = tmp_path / "mine.yaml"
     mine.write_text("gpus: [{model: T4, memoryGB: x}]\n")

@@ -30,7 +30,7 @@ def policy(name: str, mode: str, **spec: Any) -> Raw:
 
 
 GRACE = policy("grace", "Enforce", default={"gracePeriod": "10m"})
-HEADS = "PODS  REFUSED NOW  ADMITTED NOW  REFUSED FOR OTHER REASONS  EDITED OTHERWISE  WOULD OTHERWISE  GPUS  USD/H"
+HEADS = "PODS  DENIED NOW  ADMITTED NOW  DENIED FOR OTHER REASONS  EDITED OTHERWISE  WOULD OTHERWISE  GPUS  USD/H"
 FEW = {"require": {"gpusPerPod": {"max": 2}}}
 OLD = (GRACE, policy("few", "Audit", **FEW))
 NEW = (GRACE, policy("few", "Enforce", **FEW))
@@ -88,7 +88,7 @@ def test_the_same_policies_decide_nothing_otherwise(run: Run, files: Files) -> N
     log = files.write("audit.log", lines(*recorded(files)))
     code, out, err = run(log, "--policies", files.policies("old", *OLD))
     assert (code, err) == (0, "")
-    assert out == "Of 4 pods with accelerators, none is decided otherwise than then: 0 admitted as they are, 4 edited, 0 refused.\n"
+    assert out == "Of 4 pods with accelerators, none is decided otherwise than then: 0 admitted as they are, 4 edited, 0 denied.\n"
 
 
 def test_events_as_an_audit_webhook_gets_them_are_read(run: Run, files: Files) -> None:
@@ -139,7 +139,7 @@ def test_what_is_decided_otherwise_is_counted_by_policy_namespace_and_workload(r
     code, out, err = run(log, "--policies", files.policies("new", *NEW), "--diff")
     assert (code, err) == (1, "")
     assert out.splitlines() == [
-        "Of 4 pods with accelerators, 3 are decided otherwise than then (24 GPUs, 10.08 USD/h at the least): 3 refused now.",
+        "Of 4 pods with accelerators, 3 are decided otherwise than then (24 GPUs, 10.08 USD/h at the least): 3 denied now.",
         "",
         f"POLICY                  {HEADS}",
         "ClusterGPUPolicy/few    4     3            0             0                          0                 0                "
@@ -150,9 +150,9 @@ def test_what_is_decided_otherwise_is_counted_by_policy_namespace_and_workload(r
         "team       4     3            0             0                          0                 0                24    10.08",
         "",
         "NAMESPACE  WORKLOAD   PODS  GPUS  USD/H  DIFFERENCE   THEN    NOW                  POLICIES",
-        "team       Job/train  3     24    10.08  refused now  edited  refused (BERTH-111)  ClusterGPUPolicy/few",
+        "team       Job/train  3     24    10.08  denied now  edited  denied (BERTH-111)  ClusterGPUPolicy/few",
         "",
-        f"team Job/train, pod train-0 ({log}, line 1) is refused now:",
+        f"team Job/train, pod train-0 ({log}, line 1) is denied now:",
         "  BERTH-111: the pod asks for 8 GPUs, more than the 2 allowed here; ask for at most 2, or split the work over more pods. "
         "(asked by ClusterGPUPolicy/few)",
     ]
@@ -177,7 +177,7 @@ def test_what_an_audited_policy_would_do_is_compared(run: Run, files: Files) -> 
     (found,) = json.loads(out)["differences"]
     assert code == 1
     assert (found["turn"], found["policies"], found["pods"]) == ("other-would", ["ClusterGPUPolicy/few"], 3)
-    assert (found["then"]["decision"], found["now"]["decision"]) == ("would refuse", "nothing")
+    assert (found["then"]["decision"], found["now"]["decision"]) == ("would deny", "nothing")
 
 
 def test_without_a_record_of_then_the_old_policies_are_then(run: Run, files: Files) -> None:
@@ -199,16 +199,16 @@ def test_without_a_record_of_then_the_old_policies_are_then(run: Run, files: Fil
         code, out, err = run(file, "--policies", new)
         assert (code, out) == (
             0,
-            "Of 1 pod with accelerators 0 admitted as they are, 0 edited, 1 refused; what was decided then is not known.\n",
+            "Of 1 pod with accelerators 0 admitted as they are, 0 edited, 1 denied; what was decided then is not known.\n",
         )
         assert "name the policies of then: --against PATH" in err
         code, out, _ = run(file, "--policies", new, "--against", files.policies("old", *OLD))
         assert code == 1
-        assert "1 is decided otherwise than then (4 GPUs, 1.68 USD/h at the least): 1 refused now." in out
+        assert "1 is decided otherwise than then (4 GPUs, 1.68 USD/h at the least): 1 denied now." in out
 
 
 def test_an_answer_is_a_record(run: Run, files: Files) -> None:
-    """That of /mutate, with its patch, and a refusal."""
+    """That of /mutate, with its patch, and a denial."""
     old = files.snapshot(*NEW)
     reviews = []
     for gpus in ("1", "4"):
@@ -358,10 +358,10 @@ def test_junit_has_a_failure_for_each_difference(run: Run, files: Files) -> None
     suite = root.find("testsuite")
     assert suite is not None
     assert (suite.get("name"), suite.get("tests"), suite.get("failures")) == ("team", "2", "1")
-    assert [case.get("name") for case in suite] == ["1 pod not decided otherwise", "Job/train: 3 pods refused now"]
+    assert [case.get("name") for case in suite] == ["1 pod not decided otherwise", "Job/train: 3 pods denied now"]
     failure = suite.find(".//failure")
     assert failure is not None
-    assert failure.get("message") == "then edited, now refused (BERTH-111), by ClusterGPUPolicy/few (24 GPUs, 10.08 USD/h at the least)"
+    assert failure.get("message") == "then edited, now denied (BERTH-111), by ClusterGPUPolicy/few (24 GPUs, 10.08 USD/h at the least)"
     assert "BERTH-111: the pod asks for 8 GPUs" in str(failure.text)
 
 
@@ -370,7 +370,7 @@ def test_github_shows_warnings_and_the_result(run: Run, files: Files) -> None:
     log = files.write("audit.log", lines(*recorded(files)) + "pods, cut")
     _, out, _ = run(log, "--policies", files.policies("new", *NEW), "-o", "github")
     warning, notice, passed = out.splitlines()
-    assert warning.startswith("::warning title=3 pods refused now::team Job/train: then edited, now refused (BERTH-111), by ")
+    assert warning.startswith("::warning title=3 pods denied now::team Job/train: then edited, now denied (BERTH-111), by ")
     assert "%0Apod train-0, " in warning
     assert notice.startswith("::notice title=berth replay::Of 4 pods with accelerators, 3 are decided otherwise")
     assert passed == "::notice title=berth replay::passed over: files that end in the middle of a line (1)"

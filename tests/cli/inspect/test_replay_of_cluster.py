@@ -68,13 +68,13 @@ def test_two_sets_of_policies_on_the_pods_that_run(run: Run, tmp_path: Path) -> 
     """With the price of the node; without policies of then they are counted."""
     new = written(tmp_path, "new", policy("few", "Enforce", **FEW))
     code, out, err = run("--policies", new, "--prices", written(tmp_path, "prices", {"p4d.24xlarge": 16}))
-    assert (code, json.loads(out)["decided"]) == (0, {"admitted": 1, "edited": 0, "refused": 1})
+    assert (code, json.loads(out)["decided"]) == (0, {"admitted": 1, "edited": 0, "denied": 1})
     assert "--against PATH" in err
     old = written(tmp_path, "old", policy("few", "Audit", **FEW))
     code, out, err = run("--policies", new, "--against", old, "--prices", written(tmp_path, "prices", {"p4d.24xlarge": 16}))
     assert (code, err) == (1, "")
     (found,) = json.loads(out)["differences"]
-    assert (found["turn"], found["gpus"], found["usdPerHour"], found["example"]["pod"]) == ("newly-refused", 8, 16.0, "large")
+    assert (found["turn"], found["gpus"], found["usdPerHour"], found["example"]["pod"]) == ("newly-denied", 8, 16.0, "large")
 
 
 def test_reports_are_a_record_of_what_was_found_then(run: Run, bare: Cluster, tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_the_clusters_own_policies_are_those_of_then_and_judge_recordings(run: R
     value = json.loads(out)
     assert (code, value["compared"], value["otherwise"]) == (0, 2, 0)
     code, out, _ = run("--policies", written(tmp_path, "new", GRACE, policy("few", "Enforce", **FEW)))
-    assert (code, json.loads(out)["turns"]["newly-refused"]) == (1, 1)
+    assert (code, json.loads(out)["turns"]["newly-denied"]) == (1, 1)
     log = tmp_path / "audit.log"
     log.write_text(lines(event(recorded(gpus="4"))))
     code, out, _ = run(str(log))

@@ -53,7 +53,7 @@ def test_the_text_says_what_there_is_what_is_wrong_and_what_to_type(run: Run, re
     )
     assert lines[-3:] == [
         "Berth's shipped policies would have mended 3 of these 6 pods (15 GPUs, 38.43 USD an hour).",
-        "They would have refused 1 pod, each with what to type instead.",
+        "They would have denied 1 pod, each with what to type instead.",
         "See the edits: berth scan --diff. Policies that fit this cluster, in Audit: berth scan --suggest DIR",
     ]
 
@@ -82,7 +82,7 @@ def test_a_program_reads_the_same_as_data(run: Run, recorded: str) -> None:
     assert reasons[0]["places"] == ["NodePool gpu-train"]
     (obstacle,) = reasons[0]["obstacles"]
     assert (obstacle["kind"], obstacle["key"], obstacle["need"], obstacle["have"]) == ("resource", GPU, 16, 8)
-    assert value["library"] == {"pods": 6, "mended": 3, "refused": 1, "gpus": 15, "usdPerHour": 38.43}
+    assert value["library"] == {"pods": 6, "mended": 3, "denied": 1, "gpus": 15, "usdPerHour": 38.43}
 
 
 class _Strict(HTMLParser):
@@ -152,7 +152,7 @@ def test_odd_names_break_nothing(run: Run, tmp_path: Path, form: str) -> None:
 
 
 def test_the_diff_shows_what_would_have_been_written(run: Run, recorded: str) -> None:
-    """By workload, and a refusal with its advice."""
+    """By workload, and a denial with its advice."""
     code, out, _ = run("--from", recorded, "--diff")
     assert code == 0
     llama = out.partition("PyTorchJob research/llama (2 pods)\n")[2].partition("\n\n")[0].splitlines()
@@ -160,7 +160,7 @@ def test_the_diff_shows_what_would_have_been_written(run: Run, recorded: str) ->
     assert {"-  terminationGracePeriodSeconds: 30", "+  terminationGracePeriodSeconds: 1800"} < set(llama)
     assert "+    karpenter.sh/do-not-disrupt: 'true'" in llama
     assert "berth.dev/applied" not in out
-    assert "! refused: BERTH-114: " in out
+    assert "! denied: BERTH-114: " in out
 
 
 def test_suggestions_are_files_and_none_is_overwritten(run: Run, recorded: str, tmp_path: Path) -> None:

@@ -139,15 +139,15 @@ def test_items_of_a_list_are_judged_in_their_place(run: Any) -> None:
     assert shown["items"][0] == CONFIG
     assert shown["items"][2] == MISMATCH
     assert 'in.yaml items[1]: Pod "p": admitted with 2 edits\n' in ran.err
-    assert 'in.yaml items[2]: Pod "bad": refused\n' in ran.err
+    assert 'in.yaml items[2]: Pod "bad": denied\n' in ran.err
 
 
-def test_a_refusal_is_said_with_its_fix(run: Any) -> None:
+def test_a_denial_is_said_with_its_fix(run: Any) -> None:
     """Exit code 1, a line per violation, and no edit is shown."""
     ran = run(MISMATCH, options=("-o", "diff"))
     assert ran.code == 1
     assert ran.out == ""
-    assert 'in.yaml: Pod "bad": refused\n  BERTH-101: ' in ran.err
+    assert 'in.yaml: Pod "bad": denied\n  BERTH-101: ' in ran.err
     assert 'set spec.containers[0].resources.requests["nvidia.com/gpu"] to 2' in ran.err
 
 
@@ -178,12 +178,12 @@ def test_json_is_one_object_or_a_list(run: Any) -> None:
 def test_review_answers_for_a_manifest(run: Any) -> None:
     """The answer's patch makes the pod that a controller would make into the one that is admitted; equal input, equal uid."""
     ran = run(JOB, MISMATCH, options=("-o", "review"))
-    admitted, refused = (json.loads(line)["response"] for line in ran.out.splitlines())
+    admitted, denied = (json.loads(line)["response"] for line in ran.out.splitlines())
     patch = json.loads(base64.b64decode(admitted["patch"]))
     pod = jsonpatch.apply_patch({"metadata": {}, "spec": {**SPEC, "terminationGracePeriodSeconds": 30}}, patch)
     assert pod["spec"]["terminationGracePeriodSeconds"] == 1800
     assert "berth.dev/applied" in pod["metadata"]["annotations"]
-    assert refused["allowed"] is False
+    assert denied["allowed"] is False
     assert run(JOB, MISMATCH, options=("-o", "review")).out == ran.out
 
 
@@ -212,13 +212,13 @@ def _audit(policy: Path, mode: str = "Audit") -> None:
 
 @pytest.mark.parametrize("mode", ["Audit", "Warn"])
 def test_audit_and_warn_say_what_they_would_do(run: Any, policy: Path, mode: str) -> None:
-    """Nothing is edited or refused; the would: lines say what would be."""
+    """Nothing is edited or denied; the would: lines say what would be."""
     _audit(policy, mode)
     ran = run(POD, MISMATCH)
     assert ran.code == 0
     assert ran.documents == [POD, MISMATCH]
     assert f"  would: ClusterGPUPolicy/ours ({mode}) would make 2 edits: add spec.tolerations, " in ran.err
-    assert f"  would: ClusterGPUPolicy/ours ({mode}) would refuse it: BERTH-101: " in ran.err
+    assert f"  would: ClusterGPUPolicy/ours ({mode}) would deny it: BERTH-101: " in ran.err
 
 
 def test_as_enforce_judges_as_if_switched(run: Any, policy: Path) -> None:
@@ -242,7 +242,7 @@ def test_namespace_and_its_labels(run: Any, policy: Path) -> None:
     assert 'Pod "q": admitted as it is; no policy matches' in ran.err
 
 
-def test_labels_of_the_wrong_form_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_labels_of_the_wrong_form_are_denied(capsys: pytest.CaptureFixture[str]) -> None:
     """argparse exits with 2 and says the form."""
     with pytest.raises(SystemExit) as stopped:
         main(["try", "--namespace-labels", "research", "f.yaml"])
@@ -295,7 +295,7 @@ def test_bad_input_is_told_and_the_rest_is_judged(run: Any, case: str) -> None:
     assert len(messages) == 1
     assert reason in messages[0]
     assert 'Pod "p": admitted with 2 edits' in ran.err
-    assert 'Pod "bad": refused' in ran.err
+    assert 'Pod "bad": denied' in ran.err
 
 
 def test_an_empty_document_between_others_is_skipped(run: Any) -> None:
@@ -397,7 +397,7 @@ def test_an_amount_that_is_not_filled_in_is_a_verdict(run: Any, policy: Path, am
         policy.write_text(yaml_text({**POLICY, "spec": {"mode": "Enforce"}}))
     ran = run(GPU_IN % ("left", amount), POD)
     assert ran.code == 1
-    assert 'in.yaml document 1: Pod "left": refused\n  BERTH-102: container "c": ' in ran.err
+    assert 'in.yaml document 1: Pod "left": denied\n  BERTH-102: container "c": ' in ran.err
     assert 'set spec.containers[0].resources.limits["nvidia.com/gpu"] to a whole number.' in ran.err
     assert 'in.yaml document 2: Pod "p": admitted' in ran.err
 
@@ -427,8 +427,8 @@ def test_objects_of_the_input_are_facts(run: Any, policy: Path) -> None:
     claiming = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "claiming"}, "spec": spec}
     ran = run(claiming, space, claim, options=("-n", "lab"))
     assert 'in.yaml document 2: Namespace "lab": taken as a fact for this run' in ran.err
-    assert 'in.yaml document 3: ResourceClaim "all": refused\n  BERTH-111: the claim asks for 8 GPUs' in ran.err
-    assert 'Pod "claiming": refused\n  BERTH-111: the pod asks for 8 GPUs' in ran.err
+    assert 'in.yaml document 3: ResourceClaim "all": denied\n  BERTH-111: the claim asks for 8 GPUs' in ran.err
+    assert 'Pod "claiming": denied\n  BERTH-111: the pod asks for 8 GPUs' in ran.err
     assert ran.code == 1
 
 
@@ -488,12 +488,12 @@ def test_a_runtime_of_another_file_is_found(tmp_path: Path, policy: Path, capsys
         file.write_text(yaml_text(value))
     assert main(["try", "--policies", str(policy), *map(str, files)]) == 1
     err = capsys.readouterr().err
-    assert 'TrainJob "w": refused\n  in spec: BERTH-101' in err
-    assert 'ClusterTrainingRuntime "torch": refused' in err
+    assert 'TrainJob "w": denied\n  in spec: BERTH-101' in err
+    assert 'ClusterTrainingRuntime "torch": denied' in err
 
 
 def test_a_workload_is_shown_with_its_queue(run: Any, policy: Path) -> None:
-    """Kueue's label on the workload itself, and none on its pods; where a queue is required, one without it is refused."""
+    """Kueue's label on the workload itself, and none on its pods; where a queue is required, one without it is denied."""
     rules = {"default": {"queue": {"kueue": "team-a"}}, "require": {"queue": {"kueue": ["team-a"]}}}
     policy.write_text(yaml_text({**POLICY, "spec": {"mode": "Enforce", **rules}}))
     ran = run(JOB)

@@ -99,7 +99,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         cluster.api.create(workload("Deployment", "huge", pod("x", 32), **selector))
         for name in ("runs", "waits"):
             cluster.wait_for(lambda name=name: _decided(cluster, name), f"pod {name}")  # type: ignore[misc]
-        cluster.wait_for(lambda: _failed(cluster), "the Deployment's pods to be refused")
+        cluster.wait_for(lambda: _failed(cluster), "the Deployment's pods to be denied")
         cluster.wait_for(lambda: any(map(_answered, cluster.api.list("v1", "Pod", "research", labelSelector="app=train"))), "the Job's pod")
         yield cluster
 
@@ -154,11 +154,11 @@ def test_the_fix_of_a_job_is_a_job(typed: Run, tmp_path: Path) -> None:
     assert fix["spec"]["template"]["metadata"]["labels"] == {"app": "train"}
 
 
-def test_refused_pods(typed: Run) -> None:
+def test_denied_pods(typed: Run) -> None:
     """The controller's own words, the policy with its field, and the fix."""
     code, out, _ = typed("deploy/huge")
     assert code == 0
-    assert out.startswith("deploy/huge in namespace research: its pods are refused.\n")
+    assert out.startswith("deploy/huge in namespace research: its pods are denied.\n")
     assert "FailedCreate" in out
     assert "exceeded quota: gpus" in out
     assert "  ClusterGPUPolicy/few" in out
@@ -172,7 +172,7 @@ def test_with_the_brake_on_no_policy_denies_anything(typed: Run, place: Cluster)
     try:
         code, out, err = typed("deploy/huge")
         assert (code, err) == (0, CAPPED)
-        assert "No policy of Berth that is known here refuses its pods" in out, "the quota does"
+        assert "No policy of Berth that is known here denies its pods" in out, "the quota does"
         assert "BERTH-111" not in out
         code, out, err = typed("deploy/huge", "--max-mode", "Enforce")
         assert (code, err) == (0, "")

@@ -70,8 +70,8 @@ def test_what_is_shown_makes_the_pod_that_is_admitted(snapshot: Snapshot, resour
         assert json.dumps(value) == before
 
 
-def test_one_refused_pod_leaves_the_workload_as_it_was(snapshot: Snapshot) -> None:
-    """Edits of the other pods are not shown: the workload does not run without the refused one."""
+def test_one_denied_pod_leaves_the_workload_as_it_was(snapshot: Snapshot) -> None:
+    """Edits of the other pods are not shown: the workload does not run without the denied one."""
     good, bad = _template(ONLY_LIMIT), _template({"limits": {"nvidia.com/gpu": 2}, "requests": {"nvidia.com/gpu": 1}})
     value = {
         "apiVersion": "kubeflow.org/v1",
@@ -80,7 +80,7 @@ def test_one_refused_pod_leaves_the_workload_as_it_was(snapshot: Snapshot) -> No
         "spec": {"pytorchReplicaSpecs": {"A": good, "B": bad}},
     }
     outcome = _judged(value, snapshot)
-    assert outcome.refused
+    assert outcome.denied
     assert outcome.edits == 0
     assert outcome.after is value
     assert [bool(pod.violations) for pod in outcome.pods] == [False, True]

@@ -52,7 +52,7 @@ def test_what_was_given_stays_as_it_was() -> None:
     ],
     ids=["nothing to replace", "nothing to remove", "no parent", "beyond the end"],
 )
-def test_what_the_api_server_would_refuse_is_refused(operation: dict[str, Any]) -> None:
+def test_what_the_api_server_would_deny_is_denied(operation: dict[str, Any]) -> None:
     """A patch that does not fit is a mistake of ours, and is not shown as if it did."""
     with pytest.raises((jsonpatch.JsonPatchException, LookupError)):
         apply_patch(POD, [operation])

@@ -15,7 +15,7 @@ from cli.policy_cases.outcome import Sentence
 from cli.policy_cases.worlds import Worlds
 from tests.support.cases import golden
 
-REFUSED = golden.load(golden.CASES / "tolerations" / "forbidden.yaml")
+DENIED = golden.load(golden.CASES / "tolerations" / "forbidden.yaml")
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 2) | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
@@ -62,7 +62,7 @@ def test_empty_parts_are_none(empty: dict[str, Any]) -> None:
 
 def test_a_code_stands_for_its_sentence() -> None:
     """In its place only; another code, or one too many, is shown beside the whole sentence that came."""
-    found = asked(REFUSED.read, Worlds()).decide().outcome
+    found = asked(DENIED.read, Worlds()).decide().outcome
     (sentence,) = found["violations"]
     assert isinstance(sentence, Sentence)
     assert differences({**found, "violations": [sentence.code]}, found) == []

@@ -50,21 +50,21 @@ def test_a_pod_that_berth_was_not_asked_about_has_no_record() -> None:
     assert made(noted(0, "mutate.berth.dev.example.com", label("x"))).then is None
     asked = made(noted(0, MUTATE)).then
     assert asked is not None
-    assert (asked.patches, asked.would, asked.refused) == ((), (), None)
+    assert (asked.patches, asked.would, asked.denied) == ((), (), None)
 
 
-def test_a_refusal_of_either_phase_is_a_record() -> None:
+def test_a_denial_of_either_phase_is_a_record() -> None:
     """By its annotation."""
-    refused = made({"validate.pods.berth.dev/refused": '[{"code":"BERTH-111","rule":"device_counts"}]'}).then
-    assert refused is not None
-    assert refused.decision().refused
+    denied = made({"validate.pods.berth.dev/denied": '[{"code":"BERTH-111","rule":"device_counts"}]'}).then
+    assert denied is not None
+    assert denied.decision().denied
 
 
 def test_what_is_no_json_in_a_note_says_nothing() -> None:
     """Whoever wrote it."""
     odd = {
         f"{MUTATE}/would": "{",
-        f"{MUTATE}/refused": '{"a": 1}',
+        f"{MUTATE}/denied": '{"a": 1}',
         "patch.webhook.admission.k8s.io/round_x_index_99999999999999999999": "[",
         "mutation.webhook.admission.k8s.io/": "x",
     }

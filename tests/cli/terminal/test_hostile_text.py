@@ -45,7 +45,7 @@ def files(folder: Path) -> dict[str, str]:
         (folder / name).write_text(json.dumps(value) if name.endswith(".json") else yaml.safe_dump(value))
         return str(folder / name)
 
-    report = made(outcome("would-refuse", policies=(f"ClusterGPUPolicy/{EVIL}",)), outcome(policies=("ClusterGPUPolicy/b",)))
+    report = made(outcome("would-deny", policies=(f"ClusterGPUPolicy/{EVIL}",)), outcome(policies=("ClusterGPUPolicy/b",)))
     report["metadata"]["namespace"] = EVIL
     for result in report["results"]:
         result["message"] = EVIL
@@ -55,7 +55,7 @@ def files(folder: Path) -> dict[str, str]:
     recorded = event(evil_pod(4))
     return {
         "pod": write("pod.yaml", evil_pod(1)),
-        "refused": write("refused.yaml", evil_pod(4)),
+        "denied": write("denied.yaml", evil_pod(4)),
         "named": write(f"{EVIL.replace('/', '')}.yaml", evil_pod(4)),
         "policy": write("policy.yaml", POLICY),
         "before": write("before.yaml", {**POLICY, "spec": {**POLICY["spec"], "mode": "Audit"}}),
@@ -70,10 +70,10 @@ def files(folder: Path) -> dict[str, str]:
 
 
 COMMANDS: Mapping[str, Callable[[Mapping[str, str]], list[str]]] = {
-    "try": lambda f: ["try", "--policies", f["policy"], f["pod"], f["refused"]],
+    "try": lambda f: ["try", "--policies", f["policy"], f["pod"], f["denied"]],
     "try -o yaml": lambda f: ["try", "-o", "yaml", "--policies", f["policy"], f["pod"]],
     "try -o json": lambda f: ["try", "-o", "json", "--policies", f["policy"], f["pod"]],
-    "try -o review": lambda f: ["try", "-o", "review", "--policies", f["policy"], f["refused"]],
+    "try -o review": lambda f: ["try", "-o", "review", "--policies", f["policy"], f["denied"]],
     "try, the file's name": lambda f: ["try", "--policies", f["policy"], f["named"]],
     "try, a file that is wrong": lambda f: ["try", f["broken"]],
     "why": lambda f: ["why", "-f", f["pod"], "--facts", f["facts"], "--policies", f["policy"]],

@@ -41,8 +41,8 @@ def test_who_decides_on_colour(choice: Choice, environ: dict[str, str], terminal
 
 def test_nothing_is_painted_without_colour_or_text() -> None:
     """So that no line has escapes and nothing else."""
-    assert PLAIN.paint("bad", "refused") == "refused"
-    assert Screen(colour=True).paint("bad", "refused") == "\x1b[31mrefused\x1b[0m"
+    assert PLAIN.paint("bad", "denied") == "denied"
+    assert Screen(colour=True).paint("bad", "denied") == "\x1b[31mdenied\x1b[0m"
     assert Screen(colour=True).paint("bad", "") == ""
     assert Screen(colour=True).paint(None, "x") == "x"
 
@@ -78,7 +78,7 @@ def test_a_verdict_has_a_colour_and_says_it_in_words() -> None:
     words = ("try", TRAIN, "tests/reviews/pods-create-mismatch.json")
     coloured, plain = berth(*words), berth(*words, NO_COLOR="1")
     assert "\x1b[32madmitted with 1 edit\x1b[0m" in coloured
-    assert "\x1b[31mrefused\x1b[0m" in coloured
+    assert "\x1b[31mdenied\x1b[0m" in coloured
     assert "\x1b" not in plain
     for code in (0, 1, 31, 32, 36):
         coloured = coloured.replace(f"\x1b[{code}m", "")

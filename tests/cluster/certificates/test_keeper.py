@@ -17,7 +17,7 @@ from cluster.certificates.keeper import Keeper
 from cluster.certificates.registrations import GROUP, KINDS, MANAGER, OFTEN, Registrations
 from cluster.certificates.secret_store import SecretStore
 from cluster.client.api_client import Client
-from cluster.client.errors import Refused, Reply
+from cluster.client.errors import Rejected, Reply
 
 NAME = "zz-berth"
 SECRET = "/api/v1/namespaces/berth-system/secrets/berth-certificates"
@@ -202,7 +202,7 @@ def test_a_right_that_is_missing_is_named() -> None:
     assert keeper.material is before
     assert "type: kubectl apply -f deploy/rbac.yaml" in keeper.error
     api.status = 500
-    with pytest.raises(Refused, match="500"):
+    with pytest.raises(Rejected, match="500"):
         asyncio.run(keeper.look())
 
 

@@ -40,7 +40,7 @@ def test_a_kubeconfig_gives_address_token_and_namespace(tmp_path: Path) -> None:
 
 
 def test_a_token_file_is_read_without_the_end_of_its_line(tmp_path: Path) -> None:
-    """A newline in a header would be refused."""
+    """A newline in a header would be rejected."""
     (tmp_path / "token").write_text("abc\n")
     file = changed(kubeconfig(tmp_path, SERVER), "user", tokenFile="token")
     assert load(Access(file)).authorization == "Bearer abc"

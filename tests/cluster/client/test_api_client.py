@@ -16,7 +16,7 @@ from aiohttp import web
 
 from certs.authority import KeyPair, issue, make_ca
 from cluster.client import api_client as clients
-from cluster.client.api_client import Access, Client, Garbled, Refused, Unreachable
+from cluster.client.api_client import Access, Client, Garbled, Rejected, Unreachable
 from tests.support.cluster.collecting_store import run
 from tests.support.cluster.fake_api import kubeconfig, status
 from tests.testcluster.calls import PATIENCE
@@ -76,7 +76,7 @@ def test_a_call_sends_what_it_is_given(tmp_path: Path) -> None:
     asked(handler, tmp_path, work)
 
 
-def test_a_refusal_is_returned_with_its_message(tmp_path: Path) -> None:
+def test_a_denial_is_returned_with_its_message(tmp_path: Path) -> None:
     """A Status' message, a text, Retry-After; never more than 500 characters."""
     answers = iter(
         [
@@ -174,13 +174,13 @@ def test_a_server_that_is_not_there_is_unreachable(tmp_path: Path) -> None:
         with pytest.raises(Unreachable):
             await client.call("GET", "/")
         async with connected(Access(str(kubeconfig(tmp_path, "http://127.0.0.1:1")))) as other:
-            with pytest.raises(Unreachable, match=r"the API server at http://127.0.0.1:1 can't be reached: .*refused|Connect call failed"):
+            with pytest.raises(Unreachable, match=r"the API server at http://127.0.0.1:1 can't be reached: .*rejected|Connect call failed"):
                 await other.call("GET", "/")
 
     asked(cut, tmp_path, work)
 
 
-def test_a_stream_gives_lines_or_the_refusal(tmp_path: Path) -> None:
+def test_a_stream_gives_lines_or_the_denial(tmp_path: Path) -> None:
     """As they come; anything but 200 is raised."""
 
     async def handler(request: web.Request) -> web.StreamResponse:
@@ -196,7 +196,7 @@ def test_a_stream_gives_lines_or_the_refusal(tmp_path: Path) -> None:
     async def work(client: Client) -> None:
         async with client.stream("/", {}, 5) as lines:
             assert [one async for one in lines] == [b"a", b"bc", b"", b"d"]
-        with pytest.raises(Refused, match="GET /no: 410 expired") as raised:
+        with pytest.raises(Rejected, match="GET /no: 410 expired") as raised:
             async with client.stream("/no", {}, 5):
                 raise AssertionError("not entered")
         assert raised.value.reply.status == 410

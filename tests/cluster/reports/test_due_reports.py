@@ -104,7 +104,7 @@ class World:
     def remembered(self) -> int:
         """The number of names that the writer remembers."""
         due = self.writer.due
-        kept: list[Sized] = [self.writer._wrote, self.writer._refused, due._workloads, due._due, due._later]
+        kept: list[Sized] = [self.writer._wrote, self.writer._denied, due._workloads, due._due, due._later]
         return sum(len(names) for names in [*kept, self.jobs.touched, self.stored._changed])
 
 

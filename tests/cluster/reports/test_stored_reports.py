@@ -17,7 +17,7 @@ REPORT: dict[str, Any] = {
     "source": "berth",
     "scope": {"kind": "Job", "name": "j"},
     "summary": {"fail": 1, "warn": 0},
-    "results": [{"policy": "ClusterGPUPolicy/few", "properties": {"finding": "would-refuse", "codes": "BERTH-111"}}, "odd", {}],
+    "results": [{"policy": "ClusterGPUPolicy/few", "properties": {"finding": "would-deny", "codes": "BERTH-111"}}, "odd", {}],
 }
 
 
@@ -41,7 +41,7 @@ def test_what_the_api_server_adds_is_no_difference() -> None:
 
 def test_causes_are_read_of_whatever_is_stored() -> None:
     """A report that others wrote may hold anything."""
-    assert causes(REPORT) == {("ClusterGPUPolicy/few", "would-refuse", "BERTH-111"), ("", "", "")}
+    assert causes(REPORT) == {("ClusterGPUPolicy/few", "would-deny", "BERTH-111"), ("", "", "")}
     assert causes({"results": {}}) == causes({}) == frozenset()
 
 

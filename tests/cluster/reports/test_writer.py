@@ -20,7 +20,7 @@ from policies.audit.workload_report import OPEN_REPORTS, Workload
 from tests.support.generators.random_worlds import catalog
 
 POLICIES = ("ClusterGPUPolicy/few",)
-DENIED = Outcome(POLICIES, "Audit", "would-refuse", ("counts",), ("BERTH-111",), ("BERTH-111: too many",), (), (), "")
+DENIED = Outcome(POLICIES, "Audit", "would-deny", ("counts",), ("BERTH-111",), ("BERTH-111: too many",), (), (), "")
 LACKING = Outcome(POLICIES, "Enforce", "not-as-enforced", ("tolerations",), (), (), ("tolerations",), (), "[]")
 
 
@@ -55,7 +55,7 @@ class Server:
     """Keeps the names of Events as an API server does."""
 
     names: list[str] = field(default_factory=list)
-    refused: int = 0
+    denied: int = 0
     reports: int = 200
     """The status of its answers to reports."""
 
@@ -64,7 +64,7 @@ class Server:
             return Reply(self.reports, {"kind": "Status", "message": "no"})
         assert (method, path.rpartition("/")[2]) == ("POST", "events")
         if body["metadata"]["name"] in self.names:
-            self.refused += 1
+            self.denied += 1
             return Reply(409, {"kind": "Status", "message": "already exists"})
         self.names.append(body["metadata"]["name"])
         return Reply(201, body)
@@ -122,7 +122,7 @@ def test_each_cause_is_an_event_where_no_report_can_be_written() -> None:
     async def run() -> None:
         audit = Audit(Server())
         audit.ledger.put(pod("a", DENIED))
-        assert await audit.turn() == ["WouldBeRefused"]
+        assert await audit.turn() == ["WouldBeDenied"]
         assert audit.logged == ["reports"]
         audit.ledger.put(pod("b", DENIED))
         assert await audit.turn() == []
@@ -141,16 +141,16 @@ def test_nothing_is_sent_before_it_is_known_whether_reports_exist() -> None:
         audit.ledger.put(pod("a", DENIED))
         assert await audit.turn() == []
         audit.kinds[1].synced = True
-        assert await audit.turn() == ["WouldBeRefused"]
+        assert await audit.turn() == ["WouldBeDenied"]
 
     asyncio.run(run())
 
 
-def test_a_report_that_is_refused_does_not_hold_back_its_events() -> None:
+def test_a_report_that_is_denied_does_not_hold_back_its_events() -> None:
     """A right may be missing, or a quota full; an API server that fails gets report and Events later."""
 
     async def run() -> None:
-        for status, wanted in ((403, ["WouldBeRefused"]), (503, [])):
+        for status, wanted in ((403, ["WouldBeDenied"]), (503, [])):
             audit = Audit(Server(reports=status), kinds=(Kind(absent=False), Kind()))
             audit.ledger.put(pod("a", DENIED))
             assert await audit.turn() == wanted
@@ -183,9 +183,9 @@ def test_a_restart_repeats_no_event() -> None:
         for _ in range(2):
             audit = Audit(server)
             audit.ledger.put(pod("a", DENIED))
-            assert await audit.turn() == ["WouldBeRefused"]
+            assert await audit.turn() == ["WouldBeDenied"]
             assert audit.logged == ["reports"]
-        assert (len(server.names), server.refused) == (1, 1)
+        assert (len(server.names), server.denied) == (1, 1)
 
     asyncio.run(run())
 

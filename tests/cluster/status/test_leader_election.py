@@ -302,11 +302,11 @@ def test_a_server_that_is_away_does_not_end_it(plane: Cluster, tmp_path: Path) -
             client = await Client.connect(Access(str(kubeconfig)))
             async with electing(client, "a", tell=lambda event, /, **fields: events.append(event)) as lease:
                 await until(lambda: lease.held, "the Lease")
-                proxy.refuse()
+                proxy.deny()
                 proxy.cut()
                 await until(lambda: not lease.held, "it to give up")
                 assert events[1:] == ["lease_failed"] or events[1:] == ["lease_failed", "lease_lost"]
-                proxy.refuse(False)
+                proxy.deny(False)
                 await until(lambda: lease.held, "the Lease")
             await closed(client)
 

@@ -90,7 +90,7 @@ def test_the_time_of_a_condition_stays_while_its_status_does() -> None:
 
 @pytest.mark.parametrize("time", ["yesterday", "", 7, None, "2020-01-01T00:00:00+02:00", "0000-01-01T00:00:00Z"], ids=str)
 def test_a_time_that_is_none_is_not_kept(time: object) -> None:
-    """The API server would refuse every patch that repeats it."""
+    """The API server would deny every patch that repeats it."""
     status = stored()
     status["conditions"][0]["lastTransitionTime"] = time
     assert patch(FINDING, status, "7")["status"]["conditions"][0]["lastTransitionTime"] > "2025"

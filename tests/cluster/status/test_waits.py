@@ -71,7 +71,7 @@ def test_what_no_replica_has_seen_is_waited_for(plane: Cluster) -> None:
     assert taken_for(plane.api) == ("InProgress", f"{KIND} generation is 2, but latest observed generation is 1")
 
 
-def test_a_refused_object_ends_the_wait_with_its_errors(plane: Cluster) -> None:
+def test_a_denied_object_ends_the_wait_with_its_errors(plane: Cluster) -> None:
     """Only a change of the object itself helps: who waits is told at once, also while the last good form acts, and until it is mended."""
 
     async def test(one: Replica, api: Api) -> None:

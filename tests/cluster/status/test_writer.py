@@ -325,7 +325,7 @@ def test_a_writer_without_the_right_to_write_asks_once_a_minute(plane: Cluster) 
     async def test(one: Replica, api: Api) -> None:
         one.statuses.client = Forbidden(one.client)  # type: ignore[assignment]
         await beside(api.create, policy("p", require={"capacity": ["spot"]}))
-        await until(lambda: one.statuses.counts.failed > 0, "a refusal")
+        await until(lambda: one.statuses.counts.failed > 0, "a denial")
         await one.settled()
         assert one.statuses.counts.failed == 1
         (error,) = [fields["error"] for event, fields in one.logged if event == "status_failed"]
@@ -341,7 +341,7 @@ class Forbidden:
         self._client = client
 
     async def call(self, method: str, path: str, **words: Any) -> Any:
-        """Impersonated: the API server itself refuses."""
+        """Impersonated: the API server itself denies."""
         opened = self._client._opened
 
         async def as_nobody(method: str, path: str, query: Any, headers: Any, data: Any, seconds: float) -> Any:

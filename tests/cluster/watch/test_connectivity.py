@@ -61,7 +61,7 @@ def test_while_the_server_is_down_one_tries_for_all(tmp_path: Path) -> None:
 
     async def work() -> None:
         with Proxy("127.0.0.1", 1) as proxy:
-            proxy.refuse()
+            proxy.deny()
             client = await connected(tmp_path, f"https://127.0.0.1:{proxy.port}", "a token")
             gate = Connectivity(client)
             gate.doubt()
@@ -86,7 +86,7 @@ def test_all_go_on_at_once_when_the_server_is_back(tmp_path: Path) -> None:
         api = FakeApi(NODE)
         async with serving(api, tmp_path) as direct:
             with Proxy("127.0.0.1", int(direct.server.rpartition(":")[2])) as proxy:
-                proxy.refuse()
+                proxy.deny()
                 client = await connected(tmp_path, f"http://127.0.0.1:{proxy.port}")
                 gate = Connectivity(client)
                 gate.doubt()
@@ -94,7 +94,7 @@ def test_all_go_on_at_once_when_the_server_is_back(tmp_path: Path) -> None:
                 await until(lambda: gate.error != "", "an error")
                 assert not any(one.done() for one in waiting)
                 waiting[0].cancel()
-                proxy.refuse(False)
+                proxy.deny(False)
                 await until(lambda: all(one.done() for one in waiting), "all of them")
                 assert (api.counts["version"], gate.error) == (1, "")
                 await client.close()

@@ -43,5 +43,5 @@ def test_only_known_names_are_answered() -> None:
     good = ("localhost:1", "127.0.0.1:8480", "[::1]:8480", "berth-console.berth-system.svc", "gpus.example.com", "GPUS.example.com:443")
     bad = ("", "evil.example", "gpus.example.com:8443", "gpus.example.com.evil.example", "localhost@evil.example", "evil.example/localhost",
            "localhost:x",           "evil.example#gpus.example.com", "[::1", "localhost:1:2")  # fmt: skip
-    assert [hosts.refusal(asked(one)) is None for one in good] == [True] * len(good)
-    assert [hosts.refusal(asked(one)) is None for one in bad] == [False] * len(bad)
+    assert [hosts.denial(asked(one)) is None for one in good] == [True] * len(good)
+    assert [hosts.denial(asked(one)) is None for one in bad] == [False] * len(bad)

@@ -126,8 +126,8 @@ def test_guesses_are_bounded() -> None:
         cookie = f"{COOKIE}={door.id()}"
     found = [door.ask("/login", {"token": f"guess-{number}", "next": "/"}).status for number in range(MOST + 2)]
     assert found == [401] * MOST + [429] * 2
-    refused = door.ask("/impact", authorization="Bearer guess")
-    assert (refused.status, refused.headers["retry-after"]) == (429, "1")
+    denied = door.ask("/impact", authorization="Bearer guess")
+    assert (denied.status, denied.headers["retry-after"]) == (429, "1")
     assert door.ask("/impact", cookie=cookie).status == 200
     assert door.id()
     door.clock.now += 1
@@ -200,7 +200,7 @@ def test_no_secret_is_logged_or_shown() -> None:
     written = b"".join(lines).decode()
     assert not [one for one in (GOOD, "bad-token", id_, "in-the-query") if one in written + shown]
     assert '"event":"page","path":"/impact","user":"ada","status":200' in written
-    assert '"event":"login_refused"' in written
+    assert '"event":"login_denied"' in written
 
 
 def test_hostile_words_come_to_nothing() -> None:

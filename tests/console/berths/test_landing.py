@@ -66,18 +66,18 @@ def test_a_pod_that_must_ask_is_told_what_to_write() -> None:
     assert found.spec == {"nodeSelector": {"karpenter.sh/nodepool": "train"}}
 
 
-def test_a_refusal_has_its_own_words() -> None:
+def test_a_denial_has_its_own_words() -> None:
     """Where a policy forbids the toleration, the answer is its violation."""
     forbids = _policy("forbids", require={"tolerations": {"forbid": [{"key": "team", "value": "vision"}]}})
     found = _asked([TOLERATES, forbids], TAINT, TEAM)
-    assert found.outcome == "refused"
+    assert found.outcome == "denied"
     assert [(one.code, one.policies) for one in found.violations] == [("BERTH-131", ("ClusterGPUPolicy/forbids",))]
 
 
 def test_a_required_model_keeps_off_other_groups() -> None:
-    """A pod that names the group's machines is refused by the policy, and not told to write something."""
+    """A pod that names the group's machines is denied by the policy, and not told to write something."""
     found = _asked([_policy("l4", require={"models": {"in": ["L4"]}})])
-    assert (found.outcome, found.spec) == ("refused", {})
+    assert (found.outcome, found.spec) == ("denied", {})
     assert [one.policies for one in found.violations] == [("ClusterGPUPolicy/l4",)]
 
 

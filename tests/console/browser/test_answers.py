@@ -43,11 +43,11 @@ spec:
     image: registry.example/c:1
     resources: {limits: {nvidia.com/gpu: %s}}
 """
-REFUSED = POD % ("refused", "ml-team", "terminationGracePeriodSeconds: 30", '"1.5"')
+DENIED = POD % ("denied", "ml-team", "terminationGracePeriodSeconds: 30", '"1.5"')
 TYPED = {
     "admitted": POD % ("fine", "ml-team", "restartPolicy: Never", "1"),
-    "refused": REFUSED,
-    "two": f"{REFUSED}---\n{POD % ('other', 'ml-team', 'restartPolicy: Never', '2')}",
+    "denied": DENIED,
+    "two": f"{DENIED}---\n{POD % ('other', 'ml-team', 'restartPolicy: Never', '2')}",
     "without-a-pod": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n",
     "broken": "kind: Pod\n  spec: [",
     "nothing": " ",
@@ -66,7 +66,7 @@ def job(browser: Browser) -> Iterator[Watched]:
         yield Watched(browser, base)
 
 
-@pytest.mark.parametrize("what", TYPED if PROVE else ("refused",))
+@pytest.mark.parametrize("what", TYPED if PROVE else ("denied",))
 def test_answers_of_the_playground_break_no_rule(job: Watched, axe_core: str, what: str) -> None:
     """WCAG 2.2 AA, nothing asked elsewhere, as wide as the window: of the page that the form leads to, without a script."""
     wrong: dict[object, list[str]] = {}
@@ -89,7 +89,7 @@ def test_nothing_moves_while_somebody_types(job: Watched, axe_core: str) -> None
     job.browser.run(SHIFTING)
     field = job.browser.find("textarea[name=manifest]")
     before = job.browser.run("return arguments[0].getBoundingClientRect().top + scrollY", field.reference)
-    for verdict, text in ((".bad", TYPED["broken"]), (".bad", REFUSED), (".verdict:not(.bad)", TYPED["admitted"])):
+    for verdict, text in ((".bad", TYPED["broken"]), (".bad", DENIED), (".verdict:not(.bad)", TYPED["admitted"])):
         field.clear()
         field.type(text)
         until(lambda found=verdict: job.browser.find_all(f"#changed {found}"), "the verdict to change")
@@ -156,9 +156,9 @@ class Faulty(Somebody):
 
 WRONG: dict[str, tuple[str, Exception | Response | None]] = {
     "too large": (f"{TYPED['admitted']}# {'x' * MOST_FORM}", None),
-    "API server gone": (TYPED["refused"], Unreachable("It has not said who may see what since 08:00:00 UTC")),
-    "signed out": (TYPED["refused"], PlainTextResponse("This address was opened before, or its cookie has ended.\n", 401)),
-    "mistake": (TYPED["refused"], RuntimeError()),
+    "API server gone": (TYPED["denied"], Unreachable("It has not said who may see what since 08:00:00 UTC")),
+    "signed out": (TYPED["denied"], PlainTextResponse("This address was opened before, or its cookie has ended.\n", 401)),
+    "mistake": (TYPED["denied"], RuntimeError()),
 }
 
 
@@ -178,8 +178,8 @@ def test_what_is_wrong_with_what_was_typed_is_seen(browser: Browser, what: str, 
         until(lambda: browser.find_all("#changed > .stale"), "what is wrong")
         assert "Admitted" not in browser.find("#changed").text
         visitor.fault.clear()
-        _type(watched, TYPED["refused"])
-        until(lambda: "Refused" in browser.find("#changed").text, "the next verdict")
+        _type(watched, TYPED["denied"])
+        until(lambda: "Denied" in browser.find("#changed").text, "the next verdict")
 
 
 def test_a_console_that_is_gone_is_told(browser: Browser) -> None:

@@ -23,22 +23,22 @@ def test_events_are_shown_the_newest_first() -> None:
     found = world(
         [
             *eks.objects(),
-            event("web", "old", "refused long ago", "2026-11-24T06:00:00Z"),
-            event("web", "new", "refused just now", "2026-11-24T07:30:00Z", count=7),
-            event("web", "berths", "would be refused", reason="WouldBeRefused", reportingComponent=CONTROLLER),
+            event("web", "old", "denied long ago", "2026-11-24T06:00:00Z"),
+            event("web", "new", "denied just now", "2026-11-24T07:30:00Z", count=7),
+            event("web", "berths", "would be denied", reason="WouldBeDenied", reportingComponent=CONTROLLER),
             event("web", "other", "Back-off pulling image", reason="BackOff"),
         ]
     )
     text = asked(found, "/history").text
-    assert text.index("refused just now") < text.index("would be refused") < text.index("refused long ago")
+    assert text.index("denied just now") < text.index("would be denied") < text.index("denied long ago")
     assert "Back-off" not in text
 
 
 def test_only_namespaces_that_may_be_listed_are_shown() -> None:
     """An Event of another namespace is not there."""
-    found = world([*eks.objects(), event("web", "mine", "mine refused"), event("shop", "theirs", "theirs refused")])
+    found = world([*eks.objects(), event("web", "mine", "mine denied"), event("shop", "theirs", "theirs denied")])
     text = asked(found, "/history", Scope(who="ada", events=Namespaces(names=frozenset({"web"})))).text
-    assert "mine refused" in text
+    assert "mine denied" in text
     assert "theirs" not in text
     assert "You may not list Events" in asked(found, "/history", Scope(who="bob")).text
 

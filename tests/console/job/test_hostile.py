@@ -1,4 +1,4 @@
-"""Hostile text in the fields of "My job": nothing runs, nothing breaks, and what can't be judged is refused with words."""
+"""Hostile text in the fields of "My job": nothing runs, nothing breaks, and what can't be judged is denied with words."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def test_hostile_text_is_answered_with_words(name: str, field: str) -> None:
     assert 'role="alert"' in answer.text or 'aria-label="Verdict"' in answer.text
 
 
-def test_a_thousand_containers_are_refused_with_words() -> None:
-    """As admission refuses them."""
+def test_a_thousand_containers_are_denied_with_words() -> None:
+    """As admission denies them."""
     text = asked(at(), "/job", form={"manifest": MANY, "namespace": "web"}).text
     assert "than Berth judges (over 180)" in text
 

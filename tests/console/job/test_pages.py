@@ -93,9 +93,9 @@ def same_as_tried(at: World, text: str, namespace: str = "web") -> None:
     if not re.search('aria-label="Verdict"', answer.text):
         pytest.fail(words(answer)[:500])
     lines = tried(at, text).splitlines()
-    refused = ": refused" in lines[0]
-    assert verdict(answer).startswith("Refused") == refused
-    if not refused and "admitted" in lines[0]:
+    denied = ": denied" in lines[0]
+    assert verdict(answer).startswith("Denied") == denied
+    if not denied and "admitted" in lines[0]:
         said = lines[0].rpartition(": ")[2].partition(";")[0]
         assert said.lower() in verdict(answer).lower()
     page = words(answer)
@@ -105,7 +105,7 @@ def same_as_tried(at: World, text: str, namespace: str = "web") -> None:
 
 @pytest.mark.parametrize("file", REVIEWS, ids=lambda file: file.stem)
 def test_the_verdict_is_that_of_berth_try_on_recorded_reviews(file: Path) -> None:
-    """Admitted with so many edits, or refused with these codes."""
+    """Admitted with so many edits, or denied with these codes."""
     same_as_tried(recorded(), file.read_text())
 
 
@@ -143,8 +143,8 @@ def test_the_list_has_what_waits_first_and_can_be_searched() -> None:
     """Pods without a node, and then those with one."""
     at = recorded()
     text = asked(at, "/job").text
-    states = re.findall(r'<span class="soon \w*">(refused|waits|runs|ended)</span>', text)
-    assert states == sorted(states, key=("refused", "waits", "runs", "ended").index)
+    states = re.findall(r'<span class="soon \w*">(denied|waits|runs|ended)</span>', text)
+    assert states == sorted(states, key=("denied", "waits", "runs", "ended").index)
     assert "waits" in states
     found = re.findall(r'href="/job\?pod=([^"]+)"', asked(at, "/job", q="llama research").text)
     assert found
@@ -152,7 +152,7 @@ def test_the_list_has_what_waits_first_and_can_be_searched() -> None:
     assert "No pod that you may list" in words(asked(at, "/job", q="nothing-like-it"))
 
 
-def test_a_workload_whose_pods_are_refused_comes_first() -> None:
+def test_a_workload_whose_pods_are_denied_comes_first() -> None:
     """By the Event of its controller; its page says why, and whose words those are."""
     metadata = {"name": "big", "namespace": "web", "uid": "u-big"}
     container = {"name": "c", "image": "i:1", "resources": {"limits": {"nvidia.com/gpu": 8}}}
@@ -170,7 +170,7 @@ def test_a_workload_whose_pods_are_refused_comes_first() -> None:
     at = world([*eks.objects(), job, event], [policy(require={"gpusPerPod": {"max": 4}})])
     assert re.findall(r'href="(/job\?(?:pod|workload)=[^"]+)"', asked(at, "/job").text)[0] == "/job?workload=web/Job/big"
     answer = asked(at, "/job", workload="web/Job/big")
-    assert verdict(answer) == "Its pods are refused: the pod asks for 8 GPUs, more than the 4 allowed here."
+    assert verdict(answer) == "Its pods are denied: the pod asks for 8 GPUs, more than the 4 allowed here."
     assert "denied the request" in words(answer)
     assert "ask for at most 4" in words(answer)
     hidden = replace(EVERYTHING, events=Namespaces(), pods=ALL)
@@ -197,7 +197,7 @@ def test_another_policy_is_tried_in_place_of_its_own() -> None:
     before = verdict(asked(at, "/job", form=form))
     assert "Admitted" in before
     answer = asked(at, "/job", form={**form, "policy_text": small})
-    assert verdict(answer) == "Refused: the pod asks for 2 GPUs, more than the 1 allowed here."
+    assert verdict(answer) == "Denied: the pod asks for 2 GPUs, more than the 1 allowed here."
     assert html.escape(small.splitlines()[0]) in answer.text
     assert verdict(asked(at, "/job", form=form)) == before
     shown = asked(at, "/job", form={**form, "policy": "ClusterGPUPolicy/training", "show": "1"}).text
@@ -239,7 +239,7 @@ def test_facts_beside_a_manifest_count() -> None:
     two = TRAIN.replace("nvidia.com/gpu: 1", "nvidia.com/gpu: 2")
     namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: web, labels: {tier: small}}\n---\n"
     assert "Admitted" in verdict(asked(at, "/job", form={"manifest": two, "namespace": "web"}))
-    assert verdict(asked(at, "/job", form={"manifest": namespace + two, "namespace": "web"})).startswith("Refused")
+    assert verdict(asked(at, "/job", form={"manifest": namespace + two, "namespace": "web"})).startswith("Denied")
 
 
 def test_of_several_objects_one_is_chosen() -> None:
@@ -258,7 +258,7 @@ def test_a_form_and_an_address_say_the_same() -> None:
 
 
 def test_rights_hold() -> None:
-    """No pod, manifest, policy or node of what may not be listed; refusals name their policies as admission does."""
+    """No pod, manifest, policy or node of what may not be listed; denials name their policies as admission does."""
     at = recorded()
     assert asked(at, "/job", WEB, pod="research/llama-0-0").status == 404
     assert asked(at, "/job", WEB, pod="research/no-such-pod").text == asked(at, "/job", WEB, pod="research/llama-0-0").text
@@ -363,9 +363,9 @@ def test_of_a_cluster_owners_are_shown_to_those_who_may_list_them() -> None:
     assert seen((jobs,), workload="web/Job/made").status == 200, "the dump has it under any name; of a cluster Volcano's are looked for"
     assert source.kinds == {Kind("batch.volcano.sh", "jobs")}
     source.read.clear()
-    refused = seen((jobs, Kind("batch.volcano.sh", "jobs")), workload="web/Job/made")
-    assert (refused.status, source.read) == (404, [])
-    assert 'Ask for the role "view" there' in words(refused)
+    denied = seen((jobs, Kind("batch.volcano.sh", "jobs")), workload="web/Job/made")
+    assert (denied.status, source.read) == (404, [])
+    assert 'Ask for the role "view" there' in words(denied)
 
 
 def test_of_several_templates_the_page_tells_of_the_one_that_decides() -> None:

@@ -159,7 +159,7 @@ def test_a_cluster_that_is_gone_is_told_with_the_time(some_world: World) -> None
     ],
 )
 def test_forms_are_bounded_and_our_own(some_world: World, headers: dict[str, str], form: dict[str, str], expected: int) -> None:
-    """A form of another site, of another type, or of too many bytes is refused with words."""
+    """A form of another site, of another type, or of too many bytes is denied with words."""
 
     def echo(visit: Visit) -> Page:
         return Page(template="error.html", title="Echo", values={"text": visit.query.text("a"), "status": 200})
@@ -172,7 +172,7 @@ def test_a_screen_without_form_takes_none(some_world: World) -> None:
     assert asyncio.run(answer(application(Fixed(some_world), Somebody(), SCREENS), "/impact", form={})).status == 405
 
 
-def test_what_is_gathered_may_be_refused_or_unreachable(some_world: World) -> None:
+def test_what_is_gathered_may_be_denied_or_unreachable(some_world: World) -> None:
     """Both are pages."""
 
     async def gone(visit: Visit) -> None:

@@ -21,19 +21,19 @@ EIGHT: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_what_would_have_been_refused_is_counted() -> None:
-    """By policy and namespace, as many as switching the policy to Enforce refuses."""
+def test_what_would_have_been_denied_is_counted() -> None:
+    """By policy and namespace, as many as switching the policy to Enforce denies."""
     recorded = Recorded([str(REVIEWS)], catalog())
     audit = world(eks.objects(), [EIGHT], recorded)
     assert audit.replayed is not None
     counted = audit.replayed.values()
-    assert sum(one.refused for one in counted) > 0
-    assert all(one.refused + one.changed <= one.pods for one in counted)
+    assert sum(one.denied for one in counted) > 0
+    assert all(one.denied + one.changed <= one.pods for one in counted)
     enforced = world(eks.objects(), [{**EIGHT, "spec": {**EIGHT["spec"], "mode": "Enforce"}}], recorded)
     assert enforced.replayed is not None
-    assert sum(one.refused for one in enforced.replayed.values()) == 0, "in Enforce it would do nothing more"
+    assert sum(one.denied for one in enforced.replayed.values()) == 0, "in Enforce it would do nothing more"
     text = asked(audit, "/impact/cell", policy="ClusterGPUPolicy/one").text
-    assert f"it would have changed 0 and refused {sum(one.refused for one in counted)}" in text
+    assert f"it would have changed 0 and denied {sum(one.denied for one in counted)}" in text
 
 
 def test_a_recording_without_creations_is_an_error(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ def _of_replica(labels: str, *, holds: bool) -> dict[str, str]:
     calls = {
         f'{phase}", decision="{decision}': rate
         for phase in ("mutate", "validate")
-        for decision, rate in (("patched", 60), ("refused", 1), ("unavailable", 0), ("shed", 0), ("failed", 0))
+        for decision, rate in (("patched", 60), ("denied", 1), ("unavailable", 0), ("shed", 0), ("failed", 0))
     }
     return {
         f"up{{{labels}}}": f"1{HOUR}",
@@ -37,8 +37,8 @@ def _of_replica(labels: str, *, holds: bool) -> dict[str, str]:
         f'berth_status_writes_total{{{labels}, result="failed"}}': f"3{HOUR}",
         f'berth_watch_silent_seconds{{{labels}, kind="Node"}}': f"50{HOUR}",
         f'berth_watch_isolated_objects{{{labels}, kind="Node"}}': f"0{HOUR}",
-        f'berth_objects_refused{{{labels}, acting="nothing"}}': f"0{HOUR}",
-        f'berth_objects_refused{{{labels}, acting="last_good"}}': f"0{HOUR}",
+        f'berth_objects_rejected{{{labels}, acting="nothing"}}': f"0{HOUR}",
+        f'berth_objects_rejected{{{labels}, acting="last_good"}}': f"0{HOUR}",
         f'berth_policies{{{labels}, kind="ClusterGPUPolicy", mode="Enforce"}}': f"4{HOUR}",
         f'berth_policies{{{labels}, kind="GPUPolicy", mode="Audit"}}': f"2{HOUR}",
         f"berth_audits_skipped_total{{{labels}}}": f"7{HOUR}",
@@ -48,8 +48,8 @@ def _of_replica(labels: str, *, holds: bool) -> dict[str, str]:
         f'berth_connections_cut_total{{{labels}, reason="idle"}}': f"0+30{HOUR}",
         f'berth_connections_cut_total{{{labels}, reason="handshake"}}': f"0+1{HOUR}",
         f'berth_pods_total{{{labels}, decision="admitted"}}': f"0+40{HOUR}",
-        f'berth_pods_total{{{labels}, decision="refused"}}': f"0+1{HOUR}",
-        f'berth_policy_outcomes_total{{{labels}, policy="ClusterGPUPolicy/a", rule="r", mode="Enforce", outcome="refused"}}': f"0+1{HOUR}",
+        f'berth_pods_total{{{labels}, decision="denied"}}': f"0+1{HOUR}",
+        f'berth_policy_outcomes_total{{{labels}, policy="ClusterGPUPolicy/a", rule="r", mode="Enforce", outcome="denied"}}': f"0+1{HOUR}",
         f'berth_admitted_usd_per_hour_total{{{labels}, resource_namespace="ml"}}': f"0+3{HOUR}",
         f'berth_admitted_gpus_total{{{labels}, resource_namespace="ml", model="T4"}}': f"0+2{HOUR}",
         **{f'berth_requests_total{{{labels}, phase="{call}"}}': f"0+{rate}{HOUR}" for call, rate in calls.items()},
@@ -148,10 +148,10 @@ CASES: dict[str, Case] = {
         series={f'berth_files_last_check_timestamp_seconds{{{A}, files="policies"}}': f"1800{HOUR}"}, labels={**ONE, "files": "policies"}
     ),
     "BerthObjectsNotUnderstood": Case(
-        series=_both("berth_objects_refused", ', acting="nothing"', "0x20 1x50"), labels={"acting": "nothing"}
+        series=_both("berth_objects_rejected", ', acting="nothing"', "0x20 1x50"), labels={"acting": "nothing"}
     ),
     "BerthReplicasDisagree": Case(series={f'berth_policies{{{A}, kind="GPUPolicy", mode="Audit"}}': f"1{HOUR}"}),
-    "BerthRefusesMost": Case(series=_both("berth_pods_total", ', decision="refused"', f"0+60{HOUR}")),
+    "BerthDeniesMost": Case(series=_both("berth_pods_total", ', decision="denied"', f"0+60{HOUR}")),
     "BerthPoliciesNotTried": Case(series={f"berth_audits_skipped_total{{{A}}}": f"0+1{HOUR}"}),
     "BerthCertificateExpires": Case(series={f"berth_certificate_expiry_timestamp_seconds{{{A}}}": f"80000{HOUR}"}, labels=ONE),
     "BerthCaExpires": Case(series=_both("berth_ca_expiry_timestamp_seconds", "", f"500000{HOUR}")),

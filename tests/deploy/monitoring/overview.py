@@ -47,13 +47,13 @@ GLANCE = (
         height=4,
     ),
     Panel(
-        title="Pods refused",
-        description="Of the GPU pods of the last hour, the share that a policy refused. A jump follows a policy that was just enforced, "
+        title="Pods denied",
+        description="Of the GPU pods of the last hour, the share that a policy denied. A jump follows a policy that was just enforced, "
         "or one "
         "workload that tries again and again.",
         unit="percentunit",
         queries=(
-            (f'sum(increase(berth_pods_total{{{OURS}, decision="refused"}}[1h])) / sum(increase(berth_pods_total{{{OURS}}}[1h]))', ""),
+            (f'sum(increase(berth_pods_total{{{OURS}, decision="denied"}}[1h])) / sum(increase(berth_pods_total{{{OURS}}}[1h]))', ""),
         ),
         kind="stat",
         width=4,
@@ -64,7 +64,7 @@ GLANCE = (
         title="Calls not judged",
         description="Share of the calls that ended as unavailable, shed or failed. Anything above zero for minutes is to be looked at: "
         "after some "
-        "tries the API server refuses the pod, or lets it pass unjudged, as the registration says.",
+        "tries the API server denies the pod, or lets it pass unjudged, as the registration says.",
         unit="percentunit",
         queries=((f"sum({CALLS}, {UNJUDGED}}}) / sum({CALLS}}})", ""),),
         kind="stat",
@@ -85,7 +85,7 @@ GLANCE = (
     ),
     Panel(
         title="Policies in force",
-        description="By the mode that --max-mode leaves them, as one replica has them. All in Audit: nothing is changed or refused.",
+        description="By the mode that --max-mode leaves them, as one replica has them. All in Audit: nothing is changed or denied.",
         unit="short",
         queries=((f"sum by (mode) (max by (kind, mode) (berth_policies{{{OURS}}}))", "{{mode}}"),),
         kind="stat",
@@ -96,7 +96,7 @@ GLANCE = (
 DECISIONS = (
     Panel(
         title="Calls by decision",
-        description="patched: edits were added. admitted: as it came. refused: by a policy. unmatched: no policy is for the pod. passed: "
+        description="patched: edits were added. admitted: as it came. denied: by a policy. unmatched: no policy is for the pod. passed: "
         "no "
         "accelerator. advised: a workload. rejected: no review. unavailable, shed, failed: not judged, see the last row.",
         unit="reqps",
@@ -104,7 +104,7 @@ DECISIONS = (
         stacked=True,
     ),
     Panel(
-        title="GPU pods created and refused",
+        title="GPU pods created and denied",
         description="Each pod once. unmatched are admitted pods that no policy is for: many of them mean that a namespace was left out.",
         unit="reqps",
         queries=(
@@ -130,10 +130,10 @@ DECISIONS = (
 )
 POLICIES = (
     Panel(
-        title="Refusals by policy and rule, last hour",
-        description="Reviews that a policy in Enforce refused, by the rule that found it. A pod that is tried again counts again.",
+        title="Denials by policy and rule, last hour",
+        description="Reviews that a policy in Enforce denied, by the rule that found it. A pod that is tried again counts again.",
         unit="short",
-        queries=((f'sum by (policy, rule) ({OUTCOMES}, outcome="refused"}}) > 0', "{{policy}} {{rule}}"),),
+        queries=((f'sum by (policy, rule) ({OUTCOMES}, outcome="denied"}}) > 0', "{{policy}} {{rule}}"),),
         stacked=True,
     ),
     Panel(
@@ -144,10 +144,10 @@ POLICIES = (
         stacked=True,
     ),
     Panel(
-        title="Would refuse, by policy, last hour",
-        description="What policies in Audit or Warn would have refused. Read it before you enforce one: zero for a week is safe.",
+        title="Would deny, by policy, last hour",
+        description="What policies in Audit or Warn would have denied. Read it before you enforce one: zero for a week is safe.",
         unit="short",
-        queries=((f'sum by (policy, mode) ({OUTCOMES}, outcome="would_refuse"}}) > 0', "{{policy}} ({{mode}})"),),
+        queries=((f'sum by (policy, mode) ({OUTCOMES}, outcome="would_deny"}}) > 0', "{{policy}} ({{mode}})"),),
         stacked=True,
     ),
     Panel(
@@ -215,10 +215,10 @@ WAITING = (
         stacked=True,
     ),
     Panel(
-        title="Pods that exist and policies would change or refuse",
-        description="would-change, would-refuse: by policies in Audit or Warn. not-as-enforced: created while Berth was away, or before "
+        title="Pods that exist and policies would change or deny",
+        description="would-change, would-deny: by policies in Audit or Warn. not-as-enforced: created while Berth was away, or before "
         "the policy. "
-        "no-longer-fits: what is enforced now would refuse it where it runs.",
+        "no-longer-fits: what is enforced now would deny it where it runs.",
         unit="short",
         queries=((f"max by (cluster, namespace, finding) (berth_audit_findings{{{OURS}}})", "{{finding}}"),),
     ),
@@ -250,8 +250,8 @@ OPEN = (
         steps=((None, "red"),),
     ),
     Panel(
-        title="Refused since Berth did not answer",
-        description="Objects that an entry with failurePolicy Fail refused since Berth did not answer; controllers try again by "
+        title="Denied since Berth did not answer",
+        description="Objects that an entry with failurePolicy Fail denied since Berth did not answer; controllers try again by "
         "themselves. "
         "Needs a Prometheus that reads kube-apiserver; no data: none since that started.",
         unit="reqps",

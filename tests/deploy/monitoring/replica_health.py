@@ -207,7 +207,7 @@ CLUSTER = (
     ),
     Panel(
         title="Policies read anew",
-        description="ok: other policies were put in force. refused: what is on disk or in the cluster was wrong.",
+        description="ok: other policies were put in force. denied: what is on disk or in the cluster was wrong.",
         unit="cpm",
         queries=((f"sum by (result) (rate(berth_snapshot_reloads_total{{{OURS}}}[$__rate_interval])) * 60", "{{result}}"),),
         width=8,
@@ -217,7 +217,7 @@ CLUSTER = (
         description="last_good: an older form acts. nothing: the object does not act, and a guardrail may be missing. `kubectl get gpu "
         "-A` names them.",
         unit="short",
-        queries=((f"max by (acting) (berth_objects_refused{{{OURS}}})", "{{acting}}"),),
+        queries=((f"max by (acting) (berth_objects_rejected{{{OURS}}})", "{{acting}}"),),
         width=8,
         steps=((None, "green"), (1, "red")),
     ),

@@ -58,7 +58,7 @@ def test_kubectl_lists_it(typed: Typed, installed: Installed) -> None:
 
 
 def test_it_tries_a_manifest(typed: Typed, installed: Installed) -> None:
-    """With its exit code: 0, and 1 for a pod that is refused."""
+    """With its exit code: 0, and 1 for a pod that is denied."""
     shutil.copy(EXAMPLES / "train.yaml", installed.elsewhere / "train.yaml")
     done = typed("berth", "try", "train.yaml")
     assert (done.returncode, yaml.safe_load(done.stdout)["kind"]) == (0, "Job")

@@ -44,7 +44,7 @@ def served(cluster: Cluster, value: Raw) -> bool:
 
 
 def test_who_applies_a_workload_of_an_operator_reads_what_its_pods_will_meet(world: Judged) -> None:
-    """Every manifest whose pods ask for an accelerator is stored, with the refusal as a warning; every other one with none."""
+    """Every manifest whose pods ask for an accelerator is stored, with the denial as a warning; every other one with none."""
     custom = [(workload, value) for workload, value in FOUND if group_of(value["apiVersion"]) not in BUILT_IN]
     tried = [(workload, value) for workload, value in custom if served(world.cluster, value) and GONE.isdisjoint(value["spec"])]
     wrong = [found for workload, value in tried if (found := wrongly_warned(world, workload, value)) is not None]
@@ -57,7 +57,7 @@ def wrongly_warned(world: Judged, workload: Workload, value: Raw) -> str | None:
     word = "apply" if "name" in value["metadata"] else "create"
     command = world.cluster.kubectl(word, "-n", world["enforce"], "-f", "-")
     done = subprocess.run(command, input=json.dumps(value), capture_output=True, text=True, check=False)
-    warnings = [line for line in done.stderr.splitlines() if line.startswith("Warning: BERTH-112 ") and " will be refused): " in line]
+    warnings = [line for line in done.stderr.splitlines() if line.startswith("Warning: BERTH-112 ") and " will be denied): " in line]
     if "name" in value["metadata"]:
         world.cluster.api.delete({**value, "metadata": {**value["metadata"], "namespace": world["enforce"]}})
     right = done.returncode == 0 and bool(warnings) == (calls(workload, value) != NOTHING)

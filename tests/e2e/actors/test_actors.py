@@ -1,4 +1,4 @@
-"""Every row of the actor table for real: what is edited, what is refused, and where the pod then runs.
+"""Every row of the actor table for real: what is edited, what is denied, and where the pod then runs.
 
 Controllers of Kubernetes are the real ones; operators and queue systems are played (``tests/e2e/actors/pods_by_actor.py``). kwok plays the
 kubelets: that a pod with ``spec.nodeName`` passes a kubelet's own admission, and that a kubelet makes mirror pods, is not shown.
@@ -203,7 +203,7 @@ LEFT = {"matchFields": pod(UNEVEN, affinity=pinned("a10g")), "mirror": pod(UNEVE
 
 @pytest.mark.parametrize("row", REPAIRED)
 def test_requests_are_mended_where_the_row_says_so(world: Judged, row: str) -> None:
-    """The API server alone refuses such a pod; with Berth it runs, on two whole GPUs."""
+    """The API server alone denies such a pod; with Berth it runs, on two whole GPUs."""
     assert world.cluster.api.try_create(REPAIRED[row], world["plain"]).status == 422
     stored = world.cluster.api.create(REPAIRED[row], world["rich"])
     assert amounts(stored) == ({NVIDIA: "2"}, {NVIDIA: "2"})
@@ -212,7 +212,7 @@ def test_requests_are_mended_where_the_row_says_so(world: Judged, row: str) -> N
 
 @pytest.mark.parametrize("row", LEFT)
 def test_requests_are_left_alone_where_the_row_says_so(world: Judged, row: str) -> None:
-    """The API server refuses the pod as it does without Berth."""
+    """The API server denies the pod as it does without Berth."""
     api = as_a_kubelet(world.cluster) if row == "mirror" else world.cluster.api
     replies = [api.try_create(LEFT[row], world[namespace]) for namespace in ("plain", "rich")]
     assert [reply.status for reply in replies] == [422, 422]

@@ -67,7 +67,7 @@ class Audited:
         assert self.cluster.api.apply(value).ok
 
     def create(self, most: int) -> None:
-        """Random pods, several at once, the same for the same seed. Those that the API server refuses are none."""
+        """Random pods, several at once, the same for the same seed. Those that the API server denies are none."""
         seeds = [self.random.random() for _ in range(most)]
 
         def one(number: int) -> None:

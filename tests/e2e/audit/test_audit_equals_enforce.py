@@ -85,7 +85,7 @@ def world(cluster: Cluster) -> Iterator[World]:
 
 
 def test_audit_says_of_stored_pods_what_enforce_does(world: World) -> None:
-    """The same refusal, or the same pod after its patch; where nothing is said, nothing changes. No stored pod is changed by being audited,
+    """The same denial, or the same pod after its patch; where nothing is said, nothing changes. No stored pod is changed by being audited,
     and none that Berth has made as it should be is taken for one that it has not."""
     manifests, before = {}, {}
     for number in range(PODS):
@@ -108,7 +108,7 @@ def test_audit_says_of_stored_pods_what_enforce_does(world: World) -> None:
             texts = difference(would, before[name], plain[name], reply), reported(outcome, before[name], reply)
             differences += [f"{policy}, {name}: {text}" for text in texts if text is not None]
     assert not differences, "\n".join(differences)
-    print(f"{len(manifests)} pods, {changes} would-be changes and refusals, 0 differences")
+    print(f"{len(manifests)} pods, {changes} would-be changes and denials, 0 differences")
     assert changes > PODS / 4
 
 
@@ -140,10 +140,10 @@ def changes_of(judgement: Judgement | None, policy: str) -> Outcome | None:
 def difference(would: Would | None, before: Raw, plain: Raw, reply: Reply) -> str | None:
     """Between what was said and what the API server has done."""
     if would is not None and would.violations:
-        refused = reply.status == 403 and would.violations[0].code in reply.message
-        return None if refused else f"was to be refused: {reply.status} {reply.message}"
+        denied = reply.status == 403 and would.violations[0].code in reply.message
+        return None if denied else f"was to be denied: {reply.status} {reply.message}"
     if not reply.ok:
-        return f"was not to be refused: {reply.message}"
+        return f"was not to be denied: {reply.message}"
     if _is_cut(before):
         return None
     wanted = before if would is None else jsonpatch.apply_patch(plain, list(would.patch))

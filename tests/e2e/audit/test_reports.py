@@ -54,7 +54,7 @@ def test_reports_are_what_is_found(audited: Audited) -> None:
         print(f"first full report of {PODS} pods: {time.monotonic() - begun:.0f} s, {len(reports)} reports")
     assert {one["result"] for report in reports.values() for one in report["results"]} == {"warn", "fail"}
     findings = {one["properties"]["finding"] for report in reports.values() for one in report["results"]}
-    assert {"would-change", "would-refuse", "not-as-enforced"} <= findings
+    assert {"would-change", "would-deny", "not-as-enforced"} <= findings
     audited.policy("few", require={"gpusPerPod": {"max": 4}})
     begun = time.monotonic()
     assert audited.up_to_date() != reports
@@ -85,13 +85,13 @@ def test_policies_count(audited: Audited) -> None:
     """In their statuses, as `kubectl get gpu -A` shows them."""
     reports = audited.up_to_date()
     results = [one for report in reports.values() for one in report["results"]]
-    refused = sum(int(one["properties"]["pods"]) for one in results if one["policy"] == "ClusterGPUPolicy/few")
-    audited.until(lambda: audited.counts("few").get("wouldRefuse") == refused, "the count of the policy")
-    assert refused
+    denied = sum(int(one["properties"]["pods"]) for one in results if one["policy"] == "ClusterGPUPolicy/few")
+    audited.until(lambda: audited.counts("few").get("wouldDeny") == denied, "the count of the policy")
+    assert denied
     command = [*audited.cluster.kubectl("get", "gpu", "--all-namespaces")]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     heads, line = shown.splitlines()[0], next(line for line in shown.splitlines() if "/few " in line)
-    assert line[heads.index("WOULD REFUSE") :].split()[0] == str(refused)
+    assert line[heads.index("WOULD DENY") :].split()[0] == str(denied)
 
 
 def typed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
@@ -103,7 +103,7 @@ def typed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, st
 
 def test_the_command_says_by_reports_what_it_says_of_the_pods(audited: Audited, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The same counts of each policy, and of all of them together the least that the pods can be; the same results. It takes the right to
-    list reports alone, and judging the pods, which is refused, says so."""
+    list reports alone, and judging the pods, which is denied, says so."""
     audited.up_to_date()
     api, verbs = audited.cluster.api, ["list"]
     create_namespace(audited.cluster, "research", {})
@@ -126,8 +126,8 @@ def test_the_command_says_by_reports_what_it_says_of_the_pods(audited: Audited, 
     file.write_text(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert typed(capsys, "--reports", str(file), "-o", "json") == (0, text, "")
     code, text, _ = typed(capsys, "--kubeconfig", reader, "--reports", "--enforce-preview", "few")
-    refused = sum(line["would-refuse"] for line in live["policies"] if line["policy"] == "ClusterGPUPolicy/few")
-    assert text.startswith(f"few in Enforce: by the reports {refused} pods would be refused and 0 changed (")
+    denied = sum(line["would-deny"] for line in live["policies"] if line["policy"] == "ClusterGPUPolicy/few")
+    assert text.startswith(f"few in Enforce: by the reports {denied} pods would be denied and 0 changed (")
 
 
 def _compared(answer: Raw, reported: Raw) -> list[Raw]:
@@ -156,7 +156,7 @@ def _results(answer: Raw) -> list[Raw]:
 
 
 def test_a_workload_without_pods_is_judged_by_its_template(audited: Audited) -> None:
-    """Scaled to nothing, suspended, waiting for its schedule, or refused: until it has pods, which then count in its stead."""
+    """Scaled to nothing, suspended, waiting for its schedule, or denied: until it has pods, which then count in its stead."""
     api, namespace = audited.cluster.api, create_namespace(audited.cluster, "without-pods", {})
     job = {"template": {**_template({}), "spec": {**_template({})["spec"], "restartPolicy": "Never"}}}
     specs: dict[tuple[str, str], Raw] = {
@@ -227,7 +227,7 @@ def test_a_cause_is_told_once(audited: Audited) -> None:
     namespace = create_namespace(audited.cluster, "told", {})
     job = {"template": {**_template({}), "spec": {**_template({})["spec"], "restartPolicy": "Never"}}}
     audited.cluster.api.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train"}, "spec": job}, namespace)
-    wanted = {("WouldBeRefused", "Job", "train"), ("NotAsEnforced", "Job", "train")}
+    wanted = {("WouldBeDenied", "Job", "train"), ("NotAsEnforced", "Job", "train")}
     audited.until(lambda: wanted <= set(audited.events()), "the Events")
     running = audited.restart()
     audited.until(lambda: b" 0 due" in running.page("/readyz").body, "the next one to have compared all")
@@ -267,7 +267,7 @@ def test_no_kind_of_report(audited: Audited, capsys: pytest.CaptureFixture[str])
     namespace = create_namespace(audited.cluster, "untold", {})
     job = {"template": {**_template({}), "spec": {**_template({})["spec"], "restartPolicy": "Never"}}}
     audited.cluster.api.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "alone"}, "spec": job}, namespace)
-    wanted = {("WouldBeRefused", "Job", "alone"), ("NotAsEnforced", "Job", "alone")}
+    wanted = {("WouldBeDenied", "Job", "alone"), ("NotAsEnforced", "Job", "alone")}
     audited.until(lambda: wanted <= set(audited.events()), "the Events without reports")
     running = audited.restart()
     audited.until(lambda: bool(running.events("reports")), "the line of the next one")

@@ -1,4 +1,4 @@
-"""A guardrail of each kind, in a namespace of its own; for each a pod that it must refuse, and that pod's honest twin."""
+"""A guardrail of each kind, in a namespace of its own; for each a pod that it must deny, and that pod's honest twin."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORBIDDEN: Raw = {"key": "team", "operator": "Equal", "value": "other", "effect"
 ALLOWED: Raw = {**FORBIDDEN, "value": "mine"}
 EQUAL_CPU: Raw = {"cpu": "1", "memory": "1Gi"}
 PLACES = ("BERTH-117", "BERTH-121", "BERTH-122", "BERTH-124", "BERTH-125", "BERTH-126")
-"""What a pod is refused with for where it would run"""
+"""What a pod is denied with for where it would run"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

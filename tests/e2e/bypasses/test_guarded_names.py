@@ -81,7 +81,7 @@ def relabelled(api: Api, name: str, labels: Raw, subresource: str = "") -> Reply
 )
 @pytest.mark.parametrize("subresource", ["", "/status"], ids=["namespace", "status"])
 def test_guarded_labels_stay(users: tuple[Api, Api], team: str, labels: Raw, subresource: str) -> None:
-    """Changed, taken off, added: refused, with what to do, to who writes everything else; done by who has the verb."""
+    """Changed, taken off, added: denied, with what to do, to who writes everything else; done by who has the verb."""
     broadly, platform = users
     reply = relabelled(broadly, team, labels, subresource)
     assert (reply.status, f"by the label {next(iter(labels))}: ask the platform team to change it" in reply.message) == (403, True)

@@ -63,7 +63,7 @@ FLOOD = "claims: a flood"
 
 @pytest.mark.parametrize("name", [*TRIED, FLOOD])
 def test_a_way_is_shut_and_its_honest_twin_is_open(results: Mapping[str, Result], name: str) -> None:
-    """The attacker is refused by Berth for the right reason; who does the same within the guardrail is not."""
+    """The attacker is denied by Berth for the right reason; who does the same within the guardrail is not."""
     found = results[name]
     codes = found.way.codes or BY_NAME[found.way.guard].codes
     assert (found.attack.held_by(codes), found.attack.shown) == (True, found.attack.shown)

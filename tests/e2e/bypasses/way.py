@@ -1,7 +1,7 @@
 """A way round a guardrail, and how it is gone: by a service account that holds nothing but the ClusterRole ``edit`` in one namespace.
 
 A way is a record: what the attacker does, and its honest twin, which does the same within the guardrail. What they do is made of
-attempts: functions of the tenant that end in an outcome, the first refusal or what became of the last step.
+attempts: functions of the tenant that end in an outcome, the first denial or what became of the last step.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Outcome:
     stored: Raw = field(default_factory=dict)
 
     @property
-    def refusal(self) -> str:
-        """The sentences of Berth; "" where somebody else refused, or nobody."""
+    def denial(self) -> str:
+        """The sentences of Berth; "" where somebody else denied, or nobody."""
         found = _OURS.search(self.message)
         return found[1] if found else ""
 
@@ -46,8 +46,8 @@ class Outcome:
         return self.message or f"stored: {self.stored.get('metadata', {}).get('name')}"
 
     def held_by(self, codes: Iterable[str]) -> bool:
-        """Whether Berth refused it with one of these codes (or beginnings of codes), or it was stopped in words that will do as well."""
-        given = re.findall(r"BERTH-\d+", self.refusal)
+        """Whether Berth denied it with one of these codes (or beginnings of codes), or it was stopped in words that will do as well."""
+        given = re.findall(r"BERTH-\d+", self.denial)
         by_api = any(wanted in self.message for wanted in codes if not wanted.startswith("BERTH-"))
         return not self.passed and (by_api or any(code.startswith(wanted) for code in given for wanted in codes))
 
@@ -75,7 +75,7 @@ Attempt = Callable[[Tenant], Outcome]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """``guard``: the guardrail's name. ``codes``: any of them, or of their beginnings, is the right refusal; () for the guardrail's own."""
+    """``guard``: the guardrail's name. ``codes``: any of them, or of their beginnings, is the right denial; () for the guardrail's own."""
 
     name: str
     guard: str
@@ -98,7 +98,7 @@ def creates(value: Raw) -> Attempt:
 
 
 def in_turn(*attempts: Attempt) -> Attempt:
-    """One after the other, up to the first that is refused."""
+    """One after the other, up to the first that is denied."""
 
     def tried(tenant: Tenant) -> Outcome:
         found = Outcome(passed=True)
@@ -118,7 +118,7 @@ def changes(made: Raw, change: Any, *, content: str = MERGE, subresource: str = 
         first = outcome(tenant.api.try_create(named(made, tenant), tenant.namespace))
         if not first.passed:
             return Outcome(
-                passed=False, message=f"the pod that was to be changed was refused: {first.message}".replace("berth.dev", "berth")
+                passed=False, message=f"the pod that was to be changed was denied: {first.message}".replace("berth.dev", "berth")
             )
         value = {"apiVersion": "v1", "kind": "Pod", **first.stored}
         path = tenant.api.path_of(value) + (f"/{subresource}" if subresource else "")
@@ -162,7 +162,7 @@ def deletes(api_version: str, kind: str, name: str) -> Attempt:
 
 
 def controlled(kind: str, made: Raw) -> Attempt:
-    """A workload whose pod its real controller makes: refused as its events say, or the pod's own outcome."""
+    """A workload whose pod its real controller makes: denied as its events say, or the pod's own outcome."""
 
     def tried(tenant: Tenant) -> Outcome:
         value = workload(kind, made, tenant.name)

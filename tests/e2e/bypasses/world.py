@@ -77,7 +77,7 @@ def run(tenants: Mapping[str, Tenant], ways: Sequence[Way]) -> list[Result]:
 
 
 def _tried(attempt: Attempt, tenant: Tenant) -> Outcome:
-    """What nobody decided, in time or at all, is no pass of the one and no refusal of the other."""
+    """What nobody decided, in time or at all, is no pass of the one and no denial of the other."""
     try:
         return attempt(tenant.on_its_own())
     except (ApiError, ClusterFailed, OSError) as error:
@@ -191,7 +191,7 @@ def _tenant(cluster: Cluster, guardrail: Guardrail) -> Iterator[Tenant]:
 
 
 def _in_force(cluster: Cluster, guardrail: Guardrail, tenant: Tenant) -> None:
-    """The binding acts, and Berth has the namespace and the policy: what is plainly wrong is refused, and its right twin is not."""
+    """The binding acts, and Berth has the namespace and the policy: what is plainly wrong is denied, and its right twin is not."""
 
     def held() -> bool:
         wrong = tenant.api.try_create(guardrail.wrong, tenant.namespace, dry_run=True)

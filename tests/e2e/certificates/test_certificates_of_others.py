@@ -36,7 +36,7 @@ def test_what_others_put_there_is_served(installation: Installation) -> None:
                 installation.put(ca, leaf)
                 installation.cluster.wait_for(lambda leaf=leaf: served(replica) == leaf.certificate, "the one of another CA")  # type: ignore[misc]
             installation.change_secret({"tls.key": issue(ca, NAMES, now).key_pem})
-            installation.cluster.wait_for(lambda: replica.events("certificate_refused"), "the foreign key to be refused")
+            installation.cluster.wait_for(lambda: replica.events("certificate_rejected"), "the foreign key to be rejected")
             installation.change_secret({"tls.key": b""})
             installation.cluster.wait_for(
                 lambda: any("has no tls.key" in event["error"] for event in replica.events("certificates_failed")),
@@ -44,7 +44,7 @@ def test_what_others_put_there_is_served(installation: Installation) -> None:
             )
         assert creations.failed == []
         assert served(replica) == leaf.certificate
-    assert "does not belong to the certificate" in replica.events("certificate_refused")[0]["error"]
+    assert "does not belong to the certificate" in replica.events("certificate_rejected")[0]["error"]
     secret = installation.secret()
     done = berth(installation, "certs", "check")
     assert (done.returncode, "was not made by Berth" in done.stderr) == (2, True)

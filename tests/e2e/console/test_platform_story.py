@@ -50,7 +50,7 @@ def test_a_policy_goes_from_audit_to_enforce(desk: Desk) -> None:
     assert watched.wrong() == []
     row.link("1 change").click()
     assert desk.says(f"{ID} in {TEAM}")
-    assert desk.says("1 would have been changed and 0 refused")
+    assert desk.says("1 would have been changed and 0 denied")
     added = [one.text for one in browser.find_all(".diff .added")]
     assert added == [
         "+++ Pod/before (as this policy would make it)",

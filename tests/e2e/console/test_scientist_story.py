@@ -1,4 +1,4 @@
-"""A data scientist: a Job that Berth refuses, the link in what kubectl prints, the fix copied there and applied, a pod that runs."""
+"""A data scientist: a Job that Berth denies, the link in what kubectl prints, the fix copied there and applied, a pod that runs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _gone_afterwards(desk: Desk) -> Iterator[None]:
     desk.cluster.api.delete(policy())
 
 
-def test_the_fix_of_a_refused_job_is_copied_and_runs(desk: Desk, tmp_path: Path) -> None:
+def test_the_fix_of_a_denied_job_is_copied_and_runs(desk: Desk, tmp_path: Path) -> None:
     """What kubectl warns of ends with an address. There are the verdict, what to type, and the manifest mended: what its button copies, and
     the command below it, make a pod that runs. In the field below the verdict changes with what one types."""
     browser, watched = desk.browser, desk.watched

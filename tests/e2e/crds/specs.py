@@ -1,6 +1,6 @@
 """Random objects of our kinds, drawn from the definition: mostly right, with a mistake of any sort here and there.
 
-Names that only the catalog knows are always right, and forms that the CRD alone refuses are left out: ``test_crds`` has those apart.
+Names that only the catalog knows are always right, and forms that the CRD alone rejects are left out: ``test_crds`` has those apart.
 """
 
 from __future__ import annotations

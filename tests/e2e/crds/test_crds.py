@@ -1,4 +1,4 @@
-"""The CRDs on a real API server: what it refuses and how, and that it agrees with the parser."""
+"""The CRDs on a real API server: what it rejects and how, and that it agrees with the parser."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from policies.catalog.names import Names
 from policies.objects import definition
 from policies.objects.field_types import Kind
 from policies.objects.parse import Understood, understand
-from tests.e2e.crds.refusals import BAD
+from tests.e2e.crds.denials import BAD
 from tests.e2e.crds.specs import FORMS, Drawing, made
 from tests.support.counts import count
 from tests.support.generators.random_worlds import catalog
@@ -75,8 +75,8 @@ def test_what_is_shipped_is_accepted(cluster: Cluster, value: Raw) -> None:
 
 
 @pytest.mark.parametrize(("kind", "spec", "message"), BAD, ids=[spec for _, spec, _ in BAD])
-def test_a_bad_object_is_refused(cluster: Cluster, kind: Kind, spec: str, message: str) -> None:
-    """By the API server alone, with the field and the wanted form; Berth's parser refuses it too."""
+def test_a_bad_object_is_denied(cluster: Cluster, kind: Kind, spec: str, message: str) -> None:
+    """By the API server alone, with the field and the wanted form; Berth's parser rejects it too."""
     value = made(kind, yaml.safe_load(spec))
     reply = tried(cluster, value)
     assert reply.status in (400, 422)
@@ -86,14 +86,14 @@ def test_a_bad_object_is_refused(cluster: Cluster, kind: Kind, spec: str, messag
 
 @pytest.mark.parametrize(("kind", "spec"), NARROWER, ids=lambda value: str(value)[:60])
 def test_the_schema_is_narrower(cluster: Cluster, kind: Kind, spec: Raw) -> None:
-    """Exactly these spellings and sizes are refused by the API server and understood from a file."""
+    """Exactly these spellings and sizes are rejected by the API server and understood from a file."""
     value = made(kind, spec)
     assert tried(cluster, value).status == 422
     assert understood(value).errors == ()
 
 
 def agree(cluster: Cluster, value: Raw) -> None:
-    """What the API server stores, the parser understands, with the same meaning as it was written; what it refuses, the parser refuses."""
+    """What the API server stores, the parser understands, with the same meaning as it was written; what it rejects, the parser rejects."""
     reply = tried(cluster, value)
     before = understood(value)
     if not reply.ok:

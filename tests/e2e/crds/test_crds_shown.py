@@ -13,7 +13,7 @@ from policies.objects import definition
 from policies.objects.crd_schema import plain
 from policies.objects.field_types import Field, Kind, Struct
 from policies.policy import API_VERSION as VERSION
-from tests.e2e.crds.refusals import SPAN
+from tests.e2e.crds.denials import SPAN
 from tests.e2e.crds.specs import made
 from tests.testcluster.controlplane.api import Kind as Where
 from tests.testcluster.controlplane.api import Raw, Reply
@@ -57,7 +57,7 @@ def flat(text: str) -> str:
 def test_kubectl_explain_reads_like_documentation(cluster: Cluster) -> None:
     """Each field with a sentence, the words of its list, and an example on a line of its own."""
     require = explained(cluster, "gpupolicy.spec.require")
-    assert "What a pod must be, or it is refused." in flat(require)
+    assert "What a pod must be, or it is denied." in flat(require)
     for field in fields("GPUPolicy", "require"):
         assert f"    Example: {field.written()}\n" in require
         assert plain(field.about) in flat(require)
@@ -111,8 +111,8 @@ def test_kubectl_get_gpu_says_what_is_enforced_where(cluster: Cluster, stored: d
         cluster.api.patch(value, {"status": status}, subresource="status")
     narrow = [flat(line).rpartition(" ")[0] for line in kubectl(cluster, "get", "gpu", "-A").stdout.splitlines()]
     assert {
-        "NAME MODE ACCEPTED CONFLICTED WOULD CHANGE WOULD REFUSE",
-        "NAMESPACE NAME MODE ACCEPTED CONFLICTED WOULD CHANGE WOULD REFUSE",
+        "NAME MODE ACCEPTED CONFLICTED WOULD CHANGE WOULD DENY",
+        "NAMESPACE NAME MODE ACCEPTED CONFLICTED WOULD CHANGE WOULD DENY",
         "NAME ACCEPTED",
         "clustergpupolicy.berth.dev/crds-clustergpupolicy Audit True False",
         "gpunodetemplate.berth.dev/crds-gpunodetemplate True",
@@ -120,8 +120,8 @@ def test_kubectl_get_gpu_says_what_is_enforced_where(cluster: Cluster, stored: d
     listed = kubectl(cluster, "get", "gpu", "-A", "-o", "wide").stdout
     rows = [line.rpartition(" ")[0] for line in map(flat, listed.splitlines())]
     assert {
-        "NAME MODE ACCEPTED CONFLICTED WOULD CHANGE WOULD REFUSE WHERE WHAT",
-        "NAMESPACE NAME MODE ACCEPTED CONFLICTED WOULD CHANGE WOULD REFUSE WHAT",
+        "NAME MODE ACCEPTED CONFLICTED WOULD CHANGE WOULD DENY WHERE WHAT",
+        "NAMESPACE NAME MODE ACCEPTED CONFLICTED WOULD CHANGE WOULD DENY WHAT",
         "NAME ACCEPTED WHAT",
     } <= set(rows)
     assert "clustergpupolicy.berth.dev/crds-clustergpupolicy Audit True False all namespaces require nothing" in rows
@@ -143,7 +143,7 @@ def test_a_status_is_written_apart(cluster: Cluster, stored: dict[Kind, Raw]) ->
 
 
 def test_conditions_are_told_apart_by_type(cluster: Cluster, stored: dict[Kind, Raw]) -> None:
-    """Two of one type are refused, as is a status that is none: what the columns show is what was written."""
+    """Two of one type are rejected, as is a status that is none: what the columns show is what was written."""
     path = cluster.api.path_of(stored["GPUPolicy"]) + "/status"
 
     def answered(*conditions: Raw) -> Reply:

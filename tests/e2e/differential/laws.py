@@ -21,7 +21,7 @@ from tests.e2e.differential.run import Run
 
 KEPT = "kept"
 PLACEMENT = ("BERTH-121", "BERTH-122", "BERTH-123", "BERTH-124", "BERTH-125")
-"""Refusals that say where a pod may run (docs/codes.md)"""
+"""Denials that say where a pod may run (docs/codes.md)"""
 MENDED = ("must be equal to", "Limit must be set for non overcommitable resources")
 """What the API server says of requests that a policy may repair"""
 _CODE = re.compile(r"BERTH-1\d\d")
@@ -49,12 +49,12 @@ class Observed:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """With which Berth refused it, in order; none where it was stored."""
+        """With which Berth denied it, in order; none where it was stored."""
         lines = self.case.judged.message.partition("denied the request: ")[2].splitlines()
         return tuple(line for text in lines if _CODE.match(line := text.removeprefix("- ")))
 
     @property
-    def refused(self) -> tuple[str, ...]:
+    def denied(self) -> tuple[str, ...]:
         """The codes of these."""
         return tuple(sentence[: len("BERTH-101")] for sentence in self.sentences)
 
@@ -73,10 +73,10 @@ def no_error(observed: Observed) -> Finding:
 
 
 def nothing_broken(observed: Observed) -> Finding:
-    """A pod that the API server takes is taken with Berth too, or refused by Berth in its own words."""
+    """A pod that the API server takes is taken with Berth too, or denied by Berth in its own words."""
     if not observed.case.plain.ok:
         return "the API server does not take it"
-    if observed.case.judged.ok or observed.refused:
+    if observed.case.judged.ok or observed.denied:
         return KEPT
     return Broken(f"{observed.case.judged.status} {observed.case.judged.message}")
 
@@ -92,14 +92,14 @@ def nothing_let_in(observed: Observed) -> Finding:
 
 
 def as_offline(observed: Observed) -> Finding:
-    """What is stored is what berth try makes of the same pod; what is refused is refused there in the same sentences."""
+    """What is stored is what berth try makes of the same pod; what is denied is denied there in the same sentences."""
     if observed.by_try is None:
         return "the API server does not take it"
     if observed.case.requested.names_devices and not observed.case.requested.reaches:
         return "no condition names what it asks for"
-    if (there := observed.by_try.refusals) != observed.sentences:
+    if (there := observed.by_try.denials) != observed.sentences:
         return Broken(f"on the cluster: {observed.case.judged.message or 'stored'}; by berth try: {there or 'admitted'}")
-    if observed.refused:
+    if observed.denied:
         return KEPT
     unmatched = [w for w in observed.case.judged.warnings if w.startswith("BERTH-2") and not _among(w, observed.by_try.warnings)]
     if unmatched:
@@ -124,14 +124,14 @@ def settled(observed: Observed) -> Finding:
     return KEPT if first == second else Broken(f"first: {json.dumps(first)}; then: {json.dumps(second)}")
 
 
-def none_refused_that_fits(observed: Observed) -> Finding:
-    """A pod that kube-scheduler binds inside the policy is not refused for where it may run."""
+def none_denied_that_fits(observed: Observed) -> Finding:
+    """A pod that kube-scheduler binds inside the policy is not denied for where it may run."""
     if not observed.case.plain.ok:
         return "the API server does not take it"
     inside = observed.node("inside")
     if inside is None:
         return "no node inside the policy takes it"
-    codes = set(PLACEMENT).intersection(observed.refused)
+    codes = set(PLACEMENT).intersection(observed.denied)
     return Broken(f"{inside.name} takes it; {observed.case.judged.message}") if codes else KEPT
 
 
@@ -244,7 +244,7 @@ LAWS: Mapping[str, Callable[[Observed], Finding]] = {
         nothing_let_in,
         as_offline,
         settled,
-        none_refused_that_fits,
+        none_denied_that_fits,
         none_outside,
         none_made_pending,
         none_inside_closed,

@@ -15,7 +15,7 @@ from tests.testcluster.addons.berth import COMMAND, ROOT
 
 Raw = dict[str, Any]
 _LINE = re.compile(r"\S* items\[(\d+)\]: Pod \".*\": (.*)")
-_REFUSAL = re.compile(r"(BERTH-1\d\d): ")
+_DENIAL = re.compile(r"(BERTH-1\d\d): ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class TryResult:
     """Of one pod."""
 
     pod: Raw
-    refusals: tuple[str, ...]
+    denials: tuple[str, ...]
     """whole sentences; empty where it is admitted"""
     warnings: tuple[str, ...]
 
@@ -45,7 +45,7 @@ def tried(cases: Sequence[Case], options: Sequence[str], folder: Path) -> dict[i
 
 def _result_of(pod: Raw, lines: Sequence[str]) -> TryResult:
     warnings = tuple(line.removeprefix("warning: ") for line in lines if line.startswith("warning: "))
-    return TryResult(pod, tuple(line for line in lines if _REFUSAL.match(line)), warnings)
+    return TryResult(pod, tuple(line for line in lines if _DENIAL.match(line)), warnings)
 
 
 def item(case: Case) -> Raw:

@@ -224,7 +224,7 @@ class RequestedPod:
 
     @property
     def left_alone(self) -> bool:
-        """Whether the API server only mirrors what a kubelet runs already: of such a pod nothing is edited or refused."""
+        """Whether the API server only mirrors what a kubelet runs already: of such a pod nothing is edited or denied."""
         return "kubernetes.io/config.mirror" in self.annotations
 
     @property

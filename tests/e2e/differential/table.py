@@ -19,7 +19,7 @@ LEAST = {
     "nothing_let_in": 0.08,
     "as_offline": 0.7,
     "settled": 0.55,
-    "none_refused_that_fits": 0.4,
+    "none_denied_that_fits": 0.4,
     "none_outside": 0.3,
     "none_made_pending": 0.3,
     "none_inside_closed": 0.25,
@@ -28,8 +28,8 @@ LEAST = {
     "defaults_hold": 0.02,
 }
 """Part of all pods of which each law must tell"""
-LEAST_BOUND, LEAST_PENDING, LEAST_REFUSED, LEAST_MISPLACED = 0.4, 0.1, 0.07, 0.03
-"""Part of all pods that must be bound, pending, refused by Berth, and refused for where they may run"""
+LEAST_BOUND, LEAST_PENDING, LEAST_DENIED, LEAST_MISPLACED = 0.4, 0.1, 0.07, 0.03
+"""Part of all pods that must be bound, pending, denied by Berth, and denied for where they may run"""
 
 
 class Table:
@@ -46,20 +46,20 @@ class Table:
         return [(one, finding) for one, finding in self.findings[law] if isinstance(finding, Broken)]
 
     def __str__(self) -> str:
-        lines = [f"{'world':16}{'pods':>8}{'invalid':>8}{'refused':>8}{'bound':>8}{'pending':>8}"]
+        lines = [f"{'world':16}{'pods':>8}{'invalid':>8}{'denied':>8}{'bound':>8}{'pending':>8}"]
         for name in (*(world.name for world in WORLDS), "all"):
             became = Counter(_became(one) for one in self.observed if name in ("all", one.case.world.name))
-            figures = (became.total(), *(became[what] for what in ("invalid", "refused", "bound", "pending")))
+            figures = (became.total(), *(became[what] for what in ("invalid", "denied", "bound", "pending")))
             lines.append(f"{name:16}{''.join(f'{figure:8}' for figure in figures)}")
         for law, found in self.findings.items():
             rows = Counter("broken" if isinstance(finding, Broken) else finding for _, finding in found)
             lines.append(f"{law}: {', '.join(f'{row} {number}' for row, number in rows.most_common())}")
-        return "\n".join([*lines, f"refused with: {dict(self._codes.most_common())}"])
+        return "\n".join([*lines, f"denied with: {dict(self._codes.most_common())}"])
 
     @cached_property
     def _codes(self) -> Counter[str]:
-        """Pods refused with each code."""
-        return Counter(code for one in self.observed for code in dict.fromkeys(one.refused))
+        """Pods denied with each code."""
+        return Counter(code for one in self.observed for code in dict.fromkeys(one.denied))
 
     def failures(self) -> list[str]:
         """Empty where every law holds."""
@@ -79,11 +79,11 @@ class Table:
     def hollow(self) -> list[str]:
         """What too few pods told to mean anything; empty where none."""
         became = Counter(map(_became, self.observed))
-        misplaced = sum(1 for one in self.observed if not set(PLACEMENT).isdisjoint(one.refused))
+        misplaced = sum(1 for one in self.observed if not set(PLACEMENT).isdisjoint(one.denied))
         counts = {law: sum(1 for _, f in found if f == KEPT or isinstance(f, Broken)) for law, found in self.findings.items()}
         wanted = [(law, counts[law], part) for law, part in LEAST.items()]
         wanted += [("bound", became["bound"], LEAST_BOUND), ("pending", became["pending"], LEAST_PENDING)]
-        wanted += [("refused", became["refused"], LEAST_REFUSED), ("refused for where", misplaced, LEAST_MISPLACED)]
+        wanted += [("denied", became["denied"], LEAST_DENIED), ("denied for where", misplaced, LEAST_MISPLACED)]
         return [f"{what}: {number} of {len(self.observed)} pods" for what, number, part in wanted if number < part * len(self.observed)]
 
 
@@ -91,5 +91,5 @@ def _became(observed: Observed) -> str:
     if not observed.case.plain.ok:
         return "invalid"
     if not observed.case.judged.ok:
-        return "refused"
+        return "denied"
     return "bound" if observed.node("judged") is not None else "pending"

@@ -38,7 +38,7 @@ class Load:
 
     marks: Marks
     created: Counter[str] = field(default_factory=Counter)
-    """attempts through the API server: stored, refused by a policy, or failed"""
+    """attempts through the API server: stored, denied by a policy, or failed"""
     asked: Counter[str] = field(default_factory=Counter)
     """reviews posted to the replica, by what came of them"""
     wrong: list[str] = field(default_factory=list)
@@ -46,9 +46,9 @@ class Load:
     """the API server's words for what failed"""
 
     def judge(self, where: str, namespace: str, gpus: int, mark: int | None, since: Mapping[str, int]) -> None:
-        """``mark``: of a pod that is admitted; None for one that is refused."""
+        """``mark``: of a pod that is admitted; None for one that is denied."""
         if (mark is None) is not (gpus > MOST_GPUS):
-            self.wrong.append(f"{where}: {gpus} GPUs in {namespace} {'refused' if mark is None else f'admitted with {mark}'}")
+            self.wrong.append(f"{where}: {gpus} GPUs in {namespace} {'denied' if mark is None else f'admitted with {mark}'}")
         elif mark is not None and not self.marks.right(namespace, mark, since):
             acted = self.marks.history[namespace][since[namespace] :]
             self.wrong.append(f"{where}: {mark} in {namespace}, where {acted} acted")
@@ -97,7 +97,7 @@ class Creating(_Turning):
             self.load.created["stored"] += 1
             self.load.judge("stored", namespace, gpus, reply.body["spec"]["terminationGracePeriodSeconds"], since)
         elif "denied the request" in reply.message:
-            self.load.created["refused"] += 1
+            self.load.created["denied"] += 1
             self.load.judge("through the API server", namespace, gpus, None, since)
         else:
             self.load.created["failed"] += 1
@@ -135,7 +135,7 @@ class Questions:
         self._connection = http.client.HTTPSConnection(host, int(port), context=context, timeout=PATIENCE)
 
     def ask(self, namespace: str, gpus: int = 1) -> tuple[int, int | None]:
-        """(status, the mark that a pod gets, or None where it is refused). Raises OSError where there is no answer."""
+        """(status, the mark that a pod gets, or None where it is denied). Raises OSError where there is no answer."""
         response, status = self.asked(review(namespace, gpu_pod(gpus)))
         if status != 200 or not response["allowed"]:
             return status, None

@@ -26,7 +26,7 @@ def test_rights_that_are_taken_away(world: World, load: Load) -> None:
 
 
 def test_an_account_that_is_made_anew(world: World, load: Load) -> None:
-    """Its tokens are refused from then on (401), and said to be; with a new one in the kubeconfig it follows again."""
+    """Its tokens are denied from then on (401), and said to be; with a new one in the kubeconfig it follows again."""
     account = _installed("ServiceAccount")
     world.api.delete(account)
     assert world.api.apply(account).ok

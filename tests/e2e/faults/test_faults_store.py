@@ -105,12 +105,12 @@ def _given_twice(world: World, copy: Copy) -> bool:
 @contextmanager
 def _alone(world: World) -> Iterator[None]:
     """The replica hears of nothing within the block."""
-    world.proxy.refuse()
+    world.proxy.deny()
     world.proxy.cut()
     try:
         yield
     finally:
-        world.proxy.refuse(False)
+        world.proxy.deny(False)
 
 
 def _filled_up_to(world: World, revision: int) -> int:

@@ -27,7 +27,7 @@ def beyond(before: Reply, now: Reply, guard: str) -> list[str]:
     if not now.ok:
         return []
     if not before.ok:
-        return [f"it was refused without the namespace's policies: {before.message}"]
+        return [f"it was denied without the namespace's policies: {before.message}"]
     return list(_found(before.body, now.body, guard))
 
 

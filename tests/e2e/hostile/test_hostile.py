@@ -66,7 +66,7 @@ def test_what_is_granted_acts(hostile: Hostile, written: list[Raw]) -> None:
 
 
 @pytest.mark.parametrize("what", SMUGGLED)
-def test_fields_of_the_cluster_are_refused(hostile: Hostile, what: str) -> None:
+def test_fields_of_the_cluster_are_denied(hostile: Hostile, what: str) -> None:
     """In a GPUPolicy they are unknown to the API server; from a client that wants to hear of no mistake it drops them."""
     path = f"/apis/{API_VERSION}/namespaces/closed/gpupolicies"
     value = own("closed", SMUGGLED[what], "smuggled")

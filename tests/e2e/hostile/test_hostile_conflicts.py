@@ -42,25 +42,25 @@ def probe(hostile: Hostile) -> Reply:
 
 
 def test_policies_that_leave_nothing(hostile: Hostile, written: list[Raw]) -> None:
-    """Two policies of a namespace that admit no GPU together: the refusal says that it is no fault of the pod, and names both."""
+    """Two policies of a namespace that admit no GPU together: the denial says that it is no fault of the pod, and names both."""
     first, second = (own("closed", {"require": {"families": {"in": [family]}}}, f"only-{family}") for family in ("ampere", "hopper"))
     write(hostile, written, first)
     assert probe(hostile).ok
     write(hostile, written, second)
-    refused = probe(hostile)
-    assert refused.status == 403
-    assert "BERTH-122: only-ampere (families in [ampere]) and only-hopper (families in [hopper]) leave no GPU" in refused.message
-    assert "this is a policy conflict, not your pod" in refused.message
+    denied = probe(hostile)
+    assert denied.status == 403
+    assert "BERTH-122: only-ampere (families in [ampere]) and only-hopper (families in [hopper]) leave no GPU" in denied.message
+    assert "this is a policy conflict, not your pod" in denied.message
     hostile.others_are_as_before("closed")
 
 
 def test_a_policy_that_contradicts_the_guard(hostile: Hostile, written: list[Raw]) -> None:
     """Nothing is won by it: no GPU is left, and both are named."""
     write(hostile, written, own("closed", {"require": {"families": {"in": ["turing"]}}}, "only-turing"))
-    refused = probe(hostile)
-    assert refused.status == 403
-    assert "this is a policy conflict, not your pod" in refused.message
-    assert all(name in refused.message for name in ("hostile-closed (families in [", "only-turing (families in [turing])")), refused.message
+    denied = probe(hostile)
+    assert denied.status == 403
+    assert "this is a policy conflict, not your pod" in denied.message
+    assert all(name in denied.message for name in ("hostile-closed (families in [", "only-turing (families in [turing])")), denied.message
     hostile.others_are_as_before("closed")
 
 

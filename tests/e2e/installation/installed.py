@@ -32,7 +32,7 @@ class Installation:
         return self.rig.api
 
     def helm(self, *words: str) -> str:
-        """What it prints. Raises HelmRefused."""
+        """What it prints. Raises HelmRejected."""
         return helm(*words, "--namespace", NAMESPACE, kubeconfig=self.rig.kubeconfig)
 
     def install(self, *options: str) -> str:

@@ -60,9 +60,9 @@ spec:
       containers: [{name: c, image: "registry.example/train:1", resources: {limits: {nvidia.com/gpu: 640}}}]
 """
 """What runs before Berth comes: two pods that a toleration is wanting to, and one that asks for more GPUs than any node has."""
-REFUSED = r"research .*WouldBeRefused +job/typo +BERTH-111: "
+DENIED = r"research .*WouldBeDenied +job/typo +BERTH-111: "
 PROMISED: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("berth audit --as Audit", (r"^web +ClusterGPUPolicy/berth-default +Audit +2 +2 .*", r"would change 3 and refuse 0\.")),
+    ("berth audit --as Audit", (r"^web +ClusterGPUPolicy/berth-default +Audit +2 +2 .*", r"would change 3 and deny 0\.")),
     ("kubectl apply --server-side", (r"reports\.openreports\.io serverside-applied",)),
     ("helm install", (r"STATUS: deployed",)),
     ("helm upgrade", (r"Policies of the library: berth-default, in mode Audit\.",)),
@@ -70,16 +70,16 @@ PROMISED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kubectl wait", (r"berth-default condition met", r"at-most-eight condition met")),
     ("kubectl get gpu -A", (r"/at-most-eight +Audit .* 0 +1 ", r"/berth-default +Audit .* 2 +0 ")),
     ("kubectl get reports", (r"^web +berth-deployment-chat-\S+ +\d+ +0 +1 ", r"^research +berth-job-typo-\S+ +\d+ +1 +0 ")),
-    ("kubectl get events", (REFUSED,)),
-    ("berth audit", (r"^research +ClusterGPUPolicy/at-most-eight +Audit +1 +640 ", r"would change 2 and refuse 1\.")),
+    ("kubectl get events", (DENIED,)),
+    ("berth audit", (r"^research +ClusterGPUPolicy/at-most-eight +Audit +1 +640 ", r"would change 2 and deny 1\.")),
     ("berth audit -o json", (r'"patch": "\[\{.*tolerations', r'"codes": "BERTH-111"')),
     (
         "berth audit --reports",
-        (r"^research +ClusterGPUPolicy/at-most-eight +Audit +1 +640 +0 +1 +0 +0", r"would change 2 pods and refuse 1\."),
+        (r"^research +ClusterGPUPolicy/at-most-eight +Audit +1 +640 +0 +1 +0 +0", r"would change 2 pods and deny 1\."),
     ),
     (
         "berth audit --enforce-preview berth-default",
-        (r"^berth-default in Enforce: of 3 pods .*, 0 would be refused and 2 changed", r"^web +Deployment/chat +2 +2 "),
+        (r"^berth-default in Enforce: of 3 pods .*, 0 would be denied and 2 changed", r"^web +Deployment/chat +2 +2 "),
     ),
     ("helm upgrade", (r"in mode Audit, berth-default in Enforce\.",)),
     ("kubectl get clustergpupolicy berth-default", (r"^berth-default +Enforce +True ",)),
@@ -171,7 +171,7 @@ def test_every_command_of_the_page_does_what_the_page_says(newcomer: Newcomer) -
 
 
 def _enforced(rig: Rig) -> None:
-    """While the page has them in Enforce: a pod that is created is changed, one that asks for too much refused, and those of before are
+    """While the page has them in Enforce: a pod that is created is changed, one that asks for too much denied, and those of before are
     as they were."""
     assert [one["operator"] for one in _tolerations(rig, "made", 1) or ()] == ["Exists"]
     assert _tolerations(rig, "too-large", 640) is None
@@ -180,7 +180,7 @@ def _enforced(rig: Rig) -> None:
 
 
 def _tolerations(rig: Rig, name: str, gpus: int) -> list[dict[str, str]] | None:
-    """Those for GPUs of a pod that is created now; None if it is refused by Berth."""
+    """Those for GPUs of a pod that is created now; None if it is denied by Berth."""
     limits = {"nvidia.com/gpu": str(gpus)}
     spec = {"containers": [{"name": "c", "image": "registry.example/c:1", "resources": {"limits": limits}}]}
     reply = rig.api.try_create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}, "default", dry_run=True)

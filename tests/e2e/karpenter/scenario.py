@@ -52,7 +52,7 @@ class Scenario:
             self.replies[case.name] = self.cluster.api.try_create(case.manifest())
 
     def _wait(self, cases: Sequence[Case]) -> None:
-        """Until they run. Of one that was refused or never runs, its test tells. A pod that is gone is created anew: on a busy machine
+        """Until they run. Of one that was denied or never runs, its test tells. A pod that is gone is created anew: on a busy machine
         kube-scheduler may put it on a node to which Karpenter is about to add its taint of unregistered ones, which evicts it."""
         deadline = time.monotonic() + PATIENCE
         while not all(self.runs(case.name) for case in cases if self.replies[case.name].ok) and time.monotonic() < deadline:
@@ -87,7 +87,7 @@ class Scenario:
         mine = [event for event in events if event["source"].get("component") == "karpenter" and case.owns(event["involvedObject"]["name"])]
         return [event["message"] for event in mine if reason in ("", event["reason"])]
 
-    def refused(self, name: str) -> str:
+    def denied(self, name: str) -> str:
         """Why Karpenter buys nothing for the case's pod, which does not run."""
         events = self.cluster.wait_for(lambda: self.events(name, "FailedScheduling"), f"Karpenter to say why it buys nothing for {name}")
         assert not self.runs(name)

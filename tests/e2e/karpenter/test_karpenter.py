@@ -47,7 +47,7 @@ AMPERE = inside(POLICIES["ampere"]["require"])
 
 def test_nothing_is_bought_for_a_pod_that_does_not_tolerate_the_taint(scenario: Scenario) -> None:
     """An untouched pod stays Pending before a tainted NodePool: Karpenter names the taint, and buys for the other pod alone."""
-    assert "did not tolerate taint (taint=nvidia.com/gpu=true:NoSchedule)" in scenario.refused("untouched")
+    assert "did not tolerate taint (taint=nvidia.com/gpu=true:NoSchedule)" in scenario.denied("untouched")
     assert len(scenario.claims("tolerated")) == 1
 
 
@@ -103,13 +103,13 @@ def test_a_whole_machine_is_bought_with_its_network(scenario: Scenario) -> None:
 
 def test_nothing_is_bought_for_gfd_labels_alone(scenario: Scenario) -> None:
     """The trap: a node that does not run yet has no product label, so a pod that requires one waits for ever."""
-    assert LATE in scenario.refused("gfd-alone")
+    assert LATE in scenario.denied("gfd-alone")
     assert not scenario.claims("gfd-alone")
 
 
 def test_berth_cannot_mend_gfd_labels_alone_and_says_so(scenario: Scenario) -> None:
     """What the author requires stands, so the pod waits; the warning names the label to use."""
-    assert LATE in scenario.refused("gfd-alone-judged")
+    assert LATE in scenario.denied("gfd-alone-judged")
     assert not scenario.claims("gfd-alone-judged")
     assert any(
         message.startswith("BERTH-206") and "use karpenter.k8s.aws/" in message for message in scenario.replies["gfd-alone-judged"].warnings

@@ -85,7 +85,7 @@ def test_a_pod_created_at_once_is_decided_by_the_new_policy(followed: Cluster, r
 
 
 def test_a_review_writes_nothing_to_the_cluster(followed: Cluster, replicas: list[Berth]) -> None:
-    """Pods, claims, their templates and workloads are admitted, changed and refused, and the API server's audit log has no write of
+    """Pods, claims, their templates and workloads are admitted, changed and denied, and the API server's audit log has no write of
     Berth's but its Lease, its events and statuses of policies."""
     scope, policy = "reviewed", cluster_policy("reviewed", 120)
     reply = followed.api.apply({**policy, "spec": {**policy["spec"], **REVIEWED}})

@@ -38,8 +38,8 @@ def blackholed(_plane: Cluster, proxy: Proxy) -> None:
     proxy.blackhole()
 
 
-def refusing(_plane: Cluster, proxy: Proxy) -> None:
-    proxy.refuse()
+def denying(_plane: Cluster, proxy: Proxy) -> None:
+    proxy.deny()
     proxy.cut()
 
 
@@ -55,7 +55,7 @@ def killed(plane: Cluster, _proxy: Proxy) -> None:
     server.popen.wait()
 
 
-FAULTS: tuple[Fault, ...] = (healthy, blackholed, refusing, stopped, killed)
+FAULTS: tuple[Fault, ...] = (healthy, blackholed, denying, stopped, killed)
 
 
 def replica(plane: Cluster, proxy: Proxy, name: str) -> Berth:
@@ -74,7 +74,7 @@ def test_a_replica_ends_whatever_its_api_server_does(plane: Cluster, monkeypatch
             fault(plane, proxy)
             time.sleep(random.uniform(0, MOMENT))
             ends(berth)
-            proxy.refuse(False)
+            proxy.deny(False)
             proxy.blackhole(False)
 
 

@@ -95,8 +95,8 @@ def _judge(load: Load, started: float) -> None:
     answers = [answer for asked in load.asked for answer in asked.answers]
     early, late = ([one for one in answers if (one.received < started) is early] for early in (True, False))
     assert {one.status for one in early} == {503}
-    refusals = [one for one in answers if one.status == 503]
-    assert {(one.headers.get("retry-after"), one.headers.get("connection")) for one in refusals} == {("1", "close")}
+    denials = [one for one in answers if one.status == 503]
+    assert {(one.headers.get("retry-after"), one.headers.get("connection")) for one in denials} == {("1", "close")}
     assert {(one.status, one.grace) for one in late} <= {(503, None), (200, GRACE)}
     assert (200, GRACE) in {(one.status, one.grace) for one in late}
     graces = {one.reply.body["spec"]["terminationGracePeriodSeconds"] for one in load.stored()}
@@ -116,9 +116,9 @@ def _results(load: Load, started: float) -> Iterator[str]:
     judged = sorted(one.received for one in asked if one.status == 200)
     yield "## A cold start under load"
     yield ""
-    refused, first = sum(one.received < started for one in asked), (judged[0] - started) * 1000
-    yield f"The list of the policies is held back for {HELD} s. Until then {len(early)} creations of GPU pods were answered, all refused,"
-    yield f"and {refused:,} reviews, all with 503. The first review was judged {first:.0f} ms after the list was let go; then"
+    denied, first = sum(one.received < started for one in asked), (judged[0] - started) * 1000
+    yield f"The list of the policies is held back for {HELD} s. Until then {len(early)} creations of GPU pods were answered, all denied,"
+    yield f"and {denied:,} reviews, all with 503. The first review was judged {first:.0f} ms after the list was let go; then"
     yield f"{len(load.stored())} pods were stored and {len(judged):,} reviews judged, all by the policies. Admitted before: 0."
 
 

@@ -66,14 +66,14 @@ class World:
         with contextlib.suppress(OSError), socket.create_connection((host, int(port)), timeout=PATIENCE) as caller:
             caller.sendall(b"GET / HTTP/1.1\r\n\r\n")
             caller.recv(1)
-        self.proxy.refuse()
+        self.proxy.deny()
         self.proxy.cut()
         assert not self._pod("research", 1), "an entry with failurePolicy Fail"
         claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": f"claim-{next(self.numbers)}"}}
         request = {"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}
         reply = self.cluster.api.try_create({**claim, "spec": {"devices": {"requests": [request]}}}, "research")
         assert reply.ok, f"an entry with failurePolicy Ignore: {reply.message}"
-        self.proxy.refuse(False)
+        self.proxy.deny(False)
 
     def _pod(self, namespace: str, gpus: int, requests: dict[str, str] | None = None, **spec: object) -> bool:
         limits = {"nvidia.com/gpu": str(gpus)}

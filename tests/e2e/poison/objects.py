@@ -148,7 +148,7 @@ def _spoilt(random: Random, spec: Any) -> Any:
 
 
 def _mutated(random: Random, name: str) -> Poison:
-    """Much of it is refused by the API server."""
+    """Much of it is denied by the API server."""
     kind: Kind = random.choice((OWN, OWN, CLUSTER, TEMPLATE))
     spec = _spoilt(random, Drawing(random=random, kind=kind).object()["spec"])
     value = _confined(_object(random, kind, name, spec))

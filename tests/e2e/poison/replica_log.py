@@ -53,7 +53,7 @@ def not_understood(value: Raw) -> bool:
 def named(log: Path, begins: int = 0) -> list[str]:
     """Objects that the log names as not understood, each as often as it does."""
     whole = log.read_bytes()[begins:].split(b"\n")[:-1]
-    return [json.loads(line)["object"] for line in whole if b'"policy_refused"' in line]
+    return [json.loads(line)["object"] for line in whole if b'"policy_rejected"' in line]
 
 
 def events(log: Path, begins: int = 0) -> list[Raw]:

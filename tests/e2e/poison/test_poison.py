@@ -50,7 +50,7 @@ class Poisoned:
     questions: list[undisturbed.Question]
     before: list[tuple[int, bytes]] = field(default_factory=list)
     sent: list[Poison] = field(default_factory=list)
-    refused: Counter[int] = field(default_factory=Counter)
+    denied: Counter[int] = field(default_factory=Counter)
     """by the API server, by status"""
     stored: list[Raw] = field(default_factory=list)
     """as the API server gives them"""
@@ -107,7 +107,7 @@ def _write(found: Poisoned) -> None:
     with ThreadPoolExecutor(WRITERS + 1) as pool:
         beside = pool.submit(found.etcd.put_all, straight)
         statuses = pool.map(lambda one: _tried(found.cluster.api, one), [one for one in found.sent if not one.straight])
-        found.refused = Counter(status for status in statuses if status != 201)
+        found.denied = Counter(status for status in statuses if status != 201)
         beside.result()
     found.written_in = time.perf_counter() - begun
 
@@ -130,14 +130,14 @@ def _take(found: Poisoned, threads: Sequence[Watching]) -> None:
 
 
 def test_the_poison_is_poison(poisoned: Poisoned) -> None:
-    """Much of it is stored and not understood, some is refused by the API server, and what can't be understood by its making is not."""
+    """Much of it is stored and not understood, some is denied by the API server, and what can't be understood by its making is not."""
     stored = {value["metadata"]["name"]: value for value in poisoned.stored}
     sure = [stored[name] for one in poisoned.sent if one.sure and (name := one.value["metadata"]["name"]) in stored]
     bad = [value for value in poisoned.stored if replica_log.not_understood(value)]
     assert [replica_log.shown(value) for value in sure if not replica_log.not_understood(value)] == []
     assert len(bad) > 0.4 * POISONS
-    assert sum(poisoned.refused.values()) > 0.1 * POISONS
-    assert set(poisoned.refused) - UNANSWERED <= {400, 422}
+    assert sum(poisoned.denied.values()) > 0.1 * POISONS
+    assert set(poisoned.denied) - UNANSWERED <= {400, 422}
     straight = {one.value["metadata"]["name"].encode("utf-8", "replace").decode() for one in poisoned.sent if one.straight}
     assert len(straight & stored.keys()) > 0.9 * len(straight)
 
@@ -194,12 +194,12 @@ def _record(poisoned: Poisoned) -> None:
     p50, most = statistics.median(poisoned.seconds) * 1000, max(poisoned.seconds) * 1000
     p99 = statistics.quantiles(poisoned.seconds, n=100)[98] * 1000
     grown = max(after - before for before, after in poisoned.memory) / 2**20
-    straight, refused = sum(one.straight for one in poisoned.sent), sum(poisoned.refused.values())
+    straight, denied = sum(one.straight for one in poisoned.sent), sum(poisoned.denied.values())
     lines = [
         "## Poisoned policies",
         "",
         f"{POISONS:,} objects past, under and around the schema, {straight:,} of them straight into etcd, in",
-        f"{poisoned.written_in:.0f} s. The API server refused {refused:,}; {bad:,} were stored and are not understood, and each of them is",
+        f"{poisoned.written_in:.0f} s. The API server denied {denied:,}; {bad:,} were stored and are not understood, and each of them is",
         f"named in the log of each of {REPLICAS} replicas, the last {poisoned.named_after:.1f} s after the last write. Replicas down: 0.",
         f"Meanwhile {len(poisoned.seconds):,} reviews of pods in other namespaces were answered, {len(poisoned.others)} otherwise than",
         f"before and {poisoned.away} by 503: p50 {p50:.1f} ms ({poisoned.usual * 1000:.1f} before), p99 {p99:.0f} ms, longest",

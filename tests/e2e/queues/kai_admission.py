@@ -1,5 +1,5 @@
 """KAI's admission webhook beside KAI (``tests.testcluster.addons.kai``): it gives a pod that asks for a part of a GPU the environment by
-which the binder tells it its GPU, and refuses one that asks for a whole GPU too.
+which the binder tells it its GPU, and denies one that asks for a whole GPU too.
 
     admission = kai_admission.start(cluster)
     with kai_admission.registered(cluster, admission): ...

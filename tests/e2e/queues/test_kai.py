@@ -110,9 +110,9 @@ def test_pods_of_kais_own_are_left_alone(world: Judged) -> None:
     world.cluster.api.delete({**stored, "apiVersion": "v1", "kind": "Pod"}, grace=0)
 
 
-def test_a_pod_past_the_queue_is_refused(world: Judged) -> None:
+def test_a_pod_past_the_queue_is_denied(world: Judged) -> None:
     """One for the default scheduler is told which scheduler and queue to name, and passes with them."""
-    sentence = world.refused("required", pod(), "BERTH-144")
+    sentence = world.denied("required", pod(), "BERTH-144")
     assert "kai-scheduler" in sentence
     assert "team-a" in sentence
     fine = pod(metadata={"labels": {kai.QUEUE: "team-a"}}, schedulerName=kai.SCHEDULER)
@@ -148,7 +148,7 @@ def assert_in_its_queue(world: Judged, name: str) -> None:
 
 def denied_adoptions(world: Judged) -> float:
     """How many updates Berth has denied: those of controllers, while nobody else writes."""
-    return world.berth.metric("berth_requests_total", phase="validate", decision="refused")
+    return world.berth.metric("berth_requests_total", phase="validate", decision="denied")
 
 
 def test_an_owner_by_an_update_changes_no_queue(world: Judged) -> None:

@@ -125,15 +125,15 @@ def test_where_policies_allow_parts_alone(world: Judged) -> None:
     assert made["spec"]["nodeName"] in {"h100", "h200"}
 
 
-def test_ways_past_a_policy_are_refused(world: Judged) -> None:
+def test_ways_past_a_policy_are_denied(world: Judged) -> None:
     """A part where whole GPUs alone are allowed; a machine that is not; no scheduler of the queue that is required."""
-    world.refused("whole", part(), "BERTH-117")
-    world.refused("queued", {**part(), "spec": {**part()["spec"], "nodeSelector": {FAMILY: "turing"}}}, "BERTH-121")
-    world.refused("required", part("default-scheduler"), "BERTH-144")
+    world.denied("whole", part(), "BERTH-117")
+    world.denied("queued", {**part(), "spec": {**part()["spec"], "nodeSelector": {FAMILY: "turing"}}}, "BERTH-121")
+    world.denied("required", part("default-scheduler"), "BERTH-144")
 
 
 def test_a_part_that_is_asked_for_later_is_judged_as_a_new_pods(world: Judged) -> None:
-    """A pod without a GPU, held back by a gate, passes unjudged; the annotation that it is given then is refused."""
+    """A pod without a GPU, held back by a gate, passes unjudged; the annotation that it is given then is denied."""
     gated = pod({}, metadata={"name": f"part-{next(_number)}"}, schedulerName=kai.SCHEDULER, schedulingGates=[{"name": "example.com/mine"}])
     made = world.cluster.api.create(gated, world["whole"])
     with pytest.raises(ApiError, match="BERTH-117"):

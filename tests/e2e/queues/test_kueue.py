@@ -196,9 +196,9 @@ def test_an_authors_own_queue_stays(world: Judged) -> None:
     assert stored["metadata"]["labels"][kueue.QUEUE] == "own"
 
 
-def test_a_workload_past_the_queue_is_refused(world: Judged) -> None:
-    """It is told which label to write, and is queued with it; taking the label away later is refused too."""
-    assert kueue.QUEUE in world.refused("required", named(job(_of({NVIDIA: "1"})), "past"), "BERTH-144")
+def test_a_workload_past_the_queue_is_denied(world: Judged) -> None:
+    """It is told which label to write, and is queued with it; taking the label away later is denied too."""
+    assert kueue.QUEUE in world.denied("required", named(job(_of({NVIDIA: "1"})), "past"), "BERTH-144")
     stored = world.cluster.api.create(named(job(_of({NVIDIA: "1"}, 600)), "inside", **{kueue.QUEUE: "gpu"}), world["required"])
     world.cluster.wait_for(lambda: ("Job", "inside") in _held(world, "required"), "Kueue to hold it")
     assert stored["spec"]["suspend"] is True
@@ -209,7 +209,7 @@ def test_a_workload_past_the_queue_is_refused(world: Judged) -> None:
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_pods_that_only_say_that_kueue_holds_them_are_refused(world: Judged, kind: str) -> None:
+def test_pods_that_only_say_that_kueue_holds_them_are_denied(world: Judged, kind: str) -> None:
     """A template with Kueue's gate, and the annotation by which Kueue leaves pods to their workload, has no pods; one with the label of the
     queue has a pod, which is admitted and runs."""
     limits, more = {NVIDIA: "1"}, {} if kind == "DaemonSet" else {"replicas": 1}

@@ -143,13 +143,13 @@ def _running(world: World, name: str) -> bool:
 
 
 def test_a_job_that_policy_keeps_out_of_the_only_flavor(world: World) -> None:
-    """It is told. Kueue admits it, for the template says nothing of families, and its pods are refused for ever."""
+    """It is told. Kueue admits it, for the template says nothing of families, and its pods are denied for ever."""
     (told,) = world.created(job("ampere", "kept-out")).warnings
     assert told.startswith(
-        f"{CODE}: queue ampere (ampere) admits spec.template, and its pods never run: ClusterGPUPolicy/hopper-only refuses them "
+        f"{CODE}: queue ampere (ampere) admits spec.template, and its pods never run: ClusterGPUPolicy/hopper-only denies them "
     )
     world.cluster.wait_for(lambda: world.condition("kept-out", "Admitted")[0] == "True", "Kueue to admit the Job")
-    world.cluster.wait_for(lambda: world.why("job/kept-out")["state"] == "refused", "its pods to be refused")
+    world.cluster.wait_for(lambda: world.why("job/kept-out")["state"] == "denied", "its pods to be denied")
     assert _pods(world, "kept-out") == []
 
 

@@ -79,7 +79,7 @@ def replayed(capsys: pytest.CaptureFixture[str], world: World, *words: str) -> t
 
 def test_the_same_policies_decide_nothing_otherwise(world: World, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Pods of every form, created by an author, by controllers, and by server-side apply, twice the same log; dry runs are counted. Once a
-    policy is in Enforce, the log is replayed by it, and the API server refuses and admits what the replay says."""
+    policy is in Enforce, the log is replayed by it, and the API server denies and admits what the replay says."""
     cluster, manifests = world.judged.cluster, {}
     for number in range(PODS):
         manifests[f"p{number}"] = generated(Random(number), f"p{number}")
@@ -122,9 +122,9 @@ def test_the_same_policies_decide_nothing_otherwise(world: World, capsys: pytest
         reply = cluster.api.try_create(_anew(manifests[name.partition(".")[0]]), team, dry_run=True)
         flips[event["responseStatus"]["code"], reply.status] += 1
     assert code == 1
-    assert (found["turns"]["newly-refused"], found["turns"]["newly-admitted"]) == (flips[201, 403], 0)
+    assert (found["turns"]["newly-denied"], found["turns"]["newly-admitted"]) == (flips[201, 403], 0)
     assert flips[201, 403] > PODS / 20
-    print(f"{found['turns']['newly-refused']} of {len(decided)} pods refused now, as the API server refuses them")
+    print(f"{found['turns']['newly-denied']} of {len(decided)} pods denied now, as the API server denies them")
 
 
 def _events(cluster: Cluster) -> Iterator[Raw]:
@@ -141,7 +141,7 @@ def _names(event: Raw) -> set[str]:
 
 
 def _is_decided(event: Raw) -> bool:
-    """A pod of the generator that was stored, or refused by Berth."""
+    """A pod of the generator that was stored, or denied by Berth."""
     name, code = str(event["objectRef"].get("name")), event["responseStatus"]["code"]
     return bool(event["verb"] == "create" and "dryRun" not in event["requestURI"] and name[:1] == "p" and code in (201, 403))
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from policies.facts import device_requests
-from tests.support.claims.attacks import CONFINED, FAMILY, REFUSED, REQUIRE, TYPE
+from tests.support.claims.attacks import CONFINED, DENIED, FAMILY, REQUIRE, TYPE
 from tests.support.claims.published_devices import API_VERSION, class_of, slice_of
 from tests.support.generators.written_claims import claim, exactly
 from tests.testcluster.addons import nodes
@@ -99,12 +99,12 @@ def served(cluster: Cluster, made: Raw) -> bool:
 
 def test_what_asks_for_more_is_not_stored(cluster: Cluster, mallory: Api, namespace: str) -> None:
     """By Berth, with its code; or by the API server itself, which has no such form of a claim."""
-    tried = {name: (made, code) for name, (made, code) in REFUSED.items() if served(cluster, made)}
+    tried = {name: (made, code) for name, (made, code) in DENIED.items() if served(cluster, made)}
     cluster.wait_for(lambda: stored(mallory, namespace, claim(exactly()), f"honest-{next(_number)}").ok, "edit to be given")
     replies = {name: stored(mallory, namespace, made) for name, (made, _) in tried.items()}
     assert {name for name, reply in replies.items() if reply.ok} == set()
     theirs = {name for name, (_, code) in tried.items() if code not in replies[name].message}
-    print(f"refused by Berth: {len(replies) - len(theirs)}, by the API server: {sorted(theirs)}")
+    print(f"denied by Berth: {len(replies) - len(theirs)}, by the API server: {sorted(theirs)}")
     assert all(replies[name].status in (400, 403, 422) for name in theirs), replies
     assert len(replies) - len(theirs) > 15
 
@@ -120,7 +120,7 @@ def test_what_is_stored_is_given_no_other_device(cluster: Cluster, mallory: Api,
         reply = stored(mallory, namespace, made, gpus)
         if not reply.ok:
             assert reply.status in (400, 422) or "BERTH-" in reply.message, (name, reply.message)
-            outcomes[name] = "no such form" if reply.status in (400, 422) else f"refused {reply.status}"
+            outcomes[name] = "no such form" if reply.status in (400, 422) else f"denied {reply.status}"
             continue
         for one in device_requests.written("ResourceClaim", reply.body):
             assert {FAMILY, TYPE} <= set(device_requests.expressions(one.value)), name

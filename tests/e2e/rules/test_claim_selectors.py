@@ -40,7 +40,7 @@ _number = numbers()
 
 
 def edited(made: Raw, facts: Facts) -> Raw | None:
-    """As /mutate leaves it; None if it is refused or left as it is."""
+    """As /mutate leaves it; None if it is denied or left as it is."""
     verdict = judging.judge(ClaimRequest(kind=made["kind"], made=made), facts)
     return apply_patch(copy.deepcopy(made), verdict.patch) if verdict.edits and not verdict.violations else None
 
@@ -205,7 +205,7 @@ def test_a_claim_that_the_controller_makes_gets_them_too(cluster: Cluster, berth
     assert len(device_requests.expressions(way.value)) == 2
 
 
-def test_a_claim_without_its_selectors_is_refused(cluster: Cluster, berth: Berth, new_namespace: NewNamespace) -> None:
+def test_a_claim_without_its_selectors_is_denied(cluster: Cluster, berth: Berth, new_namespace: NewNamespace) -> None:
     """Told apart from one that never came to /mutate by nobody: here that webhook is taken away."""
     namespace = new_namespace({SCOPE: berth.name})
     configuration = {

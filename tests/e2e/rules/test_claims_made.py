@@ -13,7 +13,7 @@ import yaml
 
 from tests.support.generators.written_claims import claim, exactly, first_of
 from tests.testcluster.addons.berth import SCOPE, Berth, registered
-from tests.testcluster.addons.helm import HelmRefused, helm
+from tests.testcluster.addons.helm import HelmRejected, helm
 from tests.testcluster.controlplane.api import Raw, Reply
 from tests.testcluster.controlplane.cluster import Cluster
 from tests.testcluster.controlplane.processes import free_port
@@ -62,7 +62,7 @@ RIGHT: dict[str, Raw] = {
 
 @pytest.mark.parametrize("template", [False, True], ids=["claim", "template"])
 def test_claims_are_judged_when_they_are_made(cluster: Cluster, namespace: str, template: bool) -> None:
-    """Each wrong one is refused with its code, each right one stored."""
+    """Each wrong one is denied with its code, each right one stored."""
     for request, code in WRONG.values():
         reply = made(cluster, namespace, claim(request, template=template))
         assert (reply.status, code in reply.message) == (403, True), (request, reply.message)
@@ -71,7 +71,7 @@ def test_claims_are_judged_when_they_are_made(cluster: Cluster, namespace: str, 
 
 
 def test_what_was_stored_cannot_be_changed(cluster: Cluster, namespace: str) -> None:
-    """So creations are all that there is to judge: the API server refuses another spec of either kind itself."""
+    """So creations are all that there is to judge: the API server denies another spec of either kind itself."""
     for template in (False, True):
         reply = made(cluster, namespace, claim(exactly(count=1), template=template))
         path = f"{cluster.api.path_of(reply.body, namespace)}"
@@ -132,12 +132,12 @@ def typed(cluster: Cluster, manifest: Raw, folder: Path, *words: str) -> str:
     (chart / "templates" / "claim.yaml").write_text(text)
     try:
         helm(*words, str(chart), f"--namespace={namespace}", kubeconfig=cluster.kubeconfig)
-    except HelmRefused as error:
+    except HelmRejected as error:
         return str(error)
     return ""
 
 
-def test_a_claim_for_a_pod_is_refused_to_the_controller_too(cluster: Cluster, berth: Berth, new_namespace: NewNamespace) -> None:
+def test_a_claim_for_a_pod_is_denied_to_the_controller_too(cluster: Cluster, berth: Berth, new_namespace: NewNamespace) -> None:
     """A template from before the policies: the controller that makes claims of it is told what the template says."""
     namespace = new_namespace()
     assert cluster.api.try_create(claim(exactly(count=8), template=True, name="old"), namespace).ok

@@ -18,10 +18,10 @@ from tests.testcluster.controlplane.api import Raw, Reply
 from tests.testcluster.controlplane.cluster import Cluster
 
 WOULD = "mutate.pods.berth.dev/would"
-REFUSED = "mutate.pods.berth.dev/refused"
+DENIED = "mutate.pods.berth.dev/denied"
 T4 = {"nvidia.com/gpu.product": "Tesla-T4"}
 CLOSE = 200
-"""Characters of a refusal within which code, fact and fix stand."""
+"""Characters of a denial within which code, fact and fix stand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ def enforcing(world: Modes) -> Iterator[None]:
 
 
 def audit_annotations(world: Judged, mode: str, name: str) -> Raw:
-    """What the audit log says of the last request that created the pod ``name``, or was refused to."""
+    """What the audit log says of the last request that created the pod ``name``, or was denied to."""
     about = {"resource": "pods", "namespace": world[mode], "name": name}
 
     def found() -> list[Raw]:
@@ -139,19 +139,19 @@ def test_audit_changes_nothing(tried: dict[str, Tried], name: str) -> None:
 def test_audit_tells_what_enforce_then_does(tried: dict[str, Tried], name: str) -> None:
     """The patch that the audit log has, on the pod as it was stored, is what Enforce stores."""
     one = tried[name]
-    assert (one.would["policy"], one.would["mode"], one.would["refusals"]) == ("ClusterGPUPolicy/tried", "Audit", [])
+    assert (one.would["policy"], one.would["mode"], one.would["denials"]) == ("ClusterGPUPolicy/tried", "Audit", [])
     assert one.enforced.ok, one.enforced.message
     assert decided(one.enforced.body) != decided(one.audited)
     assert decided(jsonpatch.apply_patch(one.audited, one.would["patch"])) == decided(one.enforced.body)
 
 
-def test_audit_tells_what_enforce_then_refuses(world: Modes, tried: dict[str, Tried]) -> None:
-    """The refusals that the audit log had are those that it has when the pod is refused, and that the author reads."""
+def test_audit_tells_what_enforce_then_denies(world: Modes, tried: dict[str, Tried]) -> None:
+    """The denials that the audit log had are those that it has when the pod is denied, and that the author reads."""
     one = tried["wrong"]
     assert one.enforced.status == 403, one.enforced.message
-    assert [refusal["code"] for refusal in one.would["refusals"]] == ["BERTH-121", "BERTH-111"]
-    assert all(f"{refusal['code']}: {refusal['fact']}" in one.enforced.message for refusal in one.would["refusals"])
-    assert audit_annotations(world, "audit", "wrong") == {REFUSED: one.would["refusals"]}
+    assert [denial["code"] for denial in one.would["denials"]] == ["BERTH-121", "BERTH-111"]
+    assert all(f"{denial['code']}: {denial['fact']}" in one.enforced.message for denial in one.would["denials"])
+    assert audit_annotations(world, "audit", "wrong") == {DENIED: one.would["denials"]}
 
 
 def test_a_pod_in_audit_waits_as_without_berth(world: Modes) -> None:
@@ -160,7 +160,7 @@ def test_a_pod_in_audit_waits_as_without_berth(world: Modes) -> None:
 
 
 def test_nothing_is_left_of_a_dry_run(world: Modes) -> None:
-    """kubectl --dry-run=server leaves no annotation in the audit log, whether the pod would pass or be refused."""
+    """kubectl --dry-run=server leaves no annotation in the audit log, whether the pod would pass or be denied."""
     assert apply(world, "audit", named("dry", pod()), "--dry-run=server").returncode == 0
     assert audit_annotations(world, "audit", "dry") == {}
     assert apply(world, "enforce", named("dry-wrong", pod(nodeSelector=T4)), "--dry-run=server").returncode == 1
@@ -172,24 +172,24 @@ def test_nothing_is_left_of_a_dry_run(world: Modes) -> None:
 
 def test_warn_lets_the_pod_through_and_tells_who_typed_it(world: Modes) -> None:
     """kubectl prints the warning; the pod is stored and edited by nobody, and the audit log has it too."""
-    done = apply(world, "warn", named("soon-refused", pod(nodeSelector=T4, tolerations=[TOLERATION])))
-    assert (done.returncode, done.stdout) == (0, "pod/soon-refused created\n")
-    assert done.stderr.startswith("Warning: BERTH-121 (would be refused, were ClusterGPUPolicy/warned in Enforce): spec.nodeSelector ")
-    stored = world.cluster.api.get("v1", "Pod", "soon-refused", world["warn"])
+    done = apply(world, "warn", named("soon-denied", pod(nodeSelector=T4, tolerations=[TOLERATION])))
+    assert (done.returncode, done.stdout) == (0, "pod/soon-denied created\n")
+    assert done.stderr.startswith("Warning: BERTH-121 (would be denied, were ClusterGPUPolicy/warned in Enforce): spec.nodeSelector ")
+    stored = world.cluster.api.get("v1", "Pod", "soon-denied", world["warn"])
     assert stored is not None
     assert APPLIED not in stored["metadata"].get("annotations", {})
     assert node_of(world.cluster, stored) == "t4"
-    (would,) = audit_annotations(world, "warn", "soon-refused")[WOULD]
-    assert (would["mode"], [one["code"] for one in would["refusals"]]) == ("Warn", ["BERTH-121"])
+    (would,) = audit_annotations(world, "warn", "soon-denied")[WOULD]
+    assert (would["mode"], [one["code"] for one in would["denials"]]) == ("Warn", ["BERTH-121"])
 
 
-IN_ENFORCE = "(its pods will be refused): spec.template.spec.nodeSelector"
-IN_WARN = "(would be refused, were ClusterGPUPolicy/warned in Enforce): {}.spec.nodeSelector"
+IN_ENFORCE = "(its pods will be denied): spec.template.spec.nodeSelector"
+IN_WARN = "(would be denied, were ClusterGPUPolicy/warned in Enforce): {}.spec.nodeSelector"
 ADVISED = {
     ("Deployment", "enforce"): IN_ENFORCE,
     ("StatefulSet", "enforce"): IN_ENFORCE,
     ("Job", "enforce"): IN_ENFORCE,
-    ("CronJob", "enforce"): "(its pods will be refused): spec.jobTemplate.spec.template.spec.nodeSelector",
+    ("CronJob", "enforce"): "(its pods will be denied): spec.jobTemplate.spec.template.spec.nodeSelector",
     ("Job", "warn"): IN_WARN.format("spec.template"),
     ("CronJob", "warn"): IN_WARN.format("spec.jobTemplate.spec.template"),
 }
@@ -215,7 +215,7 @@ def test_nothing_is_said_of_a_workload_that_nobody_minds(world: Modes, mode: str
 # --- Enforce -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_refusal_as_kubectl_prints_it(world: Modes) -> None:
+def test_a_denial_as_kubectl_prints_it(world: Modes) -> None:
     """One line that begins with the code; code, fact and fix within its first 200 characters; the pod's name is not in it."""
     done = apply(world, "enforce", named("my-very-own-pod", pod(gpus(3))))
     assert (done.returncode, done.stdout) == (1, "")
@@ -261,11 +261,11 @@ def test_a_deployment_tells_in_its_conditions_why_it_has_no_pod(world: Modes) ->
 
 
 def test_the_brake_stops_what_enforces(cluster: Cluster) -> None:
-    """Under --max-mode Audit the same policies edit and refuse nothing, and tell everything."""
+    """Under --max-mode Audit the same policies edit and deny nothing, and tell everything."""
     namespaces = {"enforce": {"mode": "enforce"}}
     with judged(cluster, "braked", "--max-mode", "Audit", namespaces=namespaces, policies=POLICIES / "modes.yaml") as braked:
         made = named("braked", pod(gpus(3)))
         stored = [cluster.api.create(made, braked[key]) for key in ("plain", "enforce")]
         assert decided(stored[0]) == decided(stored[1])
         (would,) = audit_annotations(braked, "enforce", "braked")[WOULD]
-        assert [one["code"] for one in would["refusals"]] == ["BERTH-111"]
+        assert [one["code"] for one in would["denials"]] == ["BERTH-111"]

@@ -1,4 +1,4 @@
-"""Queues on a real API server: what is stored of a silent pod and a silent workload, and what is refused of those past a queue."""
+"""Queues on a real API server: what is stored of a silent pod and a silent workload, and what is denied of those past a queue."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ PAST: dict[str, Raw] = {
 @pytest.mark.parametrize("system", ["kai"], indirect=True)
 @pytest.mark.parametrize("way", PAST)
 def test_a_way_past_kais_queue(cluster: Cluster, namespace: str, way: str) -> None:
-    """Refused by the API server, in Berth's words."""
+    """Denied by the API server, in Berth's words."""
     reply = cluster.api.try_create(PAST[way], namespace)
     assert (reply.ok, "BERTH-144" in reply.message) == (False, True), reply.message
 
@@ -136,7 +136,7 @@ def _pods_of(cluster: Cluster, namespace: str, name: str) -> list[Raw]:
 
 
 @pytest.mark.parametrize("system", ["kueue"], indirect=True)
-def test_a_workload_of_another_queue_is_refused(cluster: Cluster, namespace: str) -> None:
+def test_a_workload_of_another_queue_is_denied(cluster: Cluster, namespace: str) -> None:
     """When it is made."""
     other = cluster.api.try_create(job({"labels": {LABEL: "mine"}}), namespace)
     assert (other.ok, "BERTH-144" in other.message) == (False, True), other.message

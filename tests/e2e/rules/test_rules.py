@@ -88,11 +88,11 @@ def test_a_team_reaches_its_own_tainted_nodes(world: Judged) -> None:
         assert node_of(world.cluster, stored) == "team-node"
 
 
-def test_a_toleration_of_everything_is_refused_where_a_taint_is_reserved(world: Judged) -> None:
+def test_a_toleration_of_everything_is_denied_where_a_taint_is_reserved(world: Judged) -> None:
     """Without Berth such a pod runs on anybody's nodes."""
     everything = pod(tolerations=[{"operator": "Exists"}])
     assert node_of(world.cluster, world.cluster.api.create(everything, world["plain"]))
-    assert "name the keys that spec.tolerations[0] is for" in world.refused("tolerations", everything, "BERTH-131")
+    assert "name the keys that spec.tolerations[0] is for" in world.denied("tolerations", everything, "BERTH-131")
 
 
 # --- node_affinity -----------------------------------------------------------------------------------------------------
@@ -134,11 +134,11 @@ def test_what_a_node_selector_says_already_is_not_repeated(world: Judged) -> Non
     assert node_of(world.cluster, stored) == "h100"
 
 
-def test_a_gpu_that_is_not_allowed_is_refused_with_those_that_are(world: Judged) -> None:
+def test_a_gpu_that_is_not_allowed_is_denied_with_those_that_are(world: Judged) -> None:
     """Without Berth the pod runs there."""
     made = pod(tolerations=[TOLERATION], nodeSelector={PRODUCT: T4})
     assert node_of(world.cluster, world.cluster.api.create(made, world["plain"])) == "t4"
-    sentence = world.refused("node-affinity", made, "BERTH-121")
+    sentence = world.denied("node-affinity", made, "BERTH-121")
     assert sentence.startswith(f"spec.nodeSelector {PRODUCT}={T4} is outside families in [hopper]; use one of ")
     hopper = {product for gpu in catalog().gpus if gpu.family == "hopper" for product in gpu.products}
     offered = set(re.findall(r"NVIDIA-[\w-]+", sentence.partition(" or remove it")[0]))

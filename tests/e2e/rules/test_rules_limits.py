@@ -74,10 +74,10 @@ def test_a_deleted_pod_has_time_for_a_checkpoint(world: Judged) -> None:
 
 
 def test_a_longer_grace_than_the_policys_is_kept_up_to_the_maximum(world: Judged) -> None:
-    """It is never lowered; past the maximum the pod is refused with the number to write."""
+    """It is never lowered; past the maximum the pod is denied with the number to write."""
     stored = world.cluster.api.create(pod(terminationGracePeriodSeconds=3600), world["checkpoint-grace"])
     assert stored["spec"]["terminationGracePeriodSeconds"] == 3600
-    sentence = world.refused("checkpoint-grace", pod(terminationGracePeriodSeconds=3601), "BERTH-141")
+    sentence = world.denied("checkpoint-grace", pod(terminationGracePeriodSeconds=3601), "BERTH-141")
     assert "set spec.terminationGracePeriodSeconds to at most 3600" in sentence
 
 
@@ -104,9 +104,9 @@ def test_who_wants_to_be_drained_is_drained(world: Judged) -> None:
     assert stored["metadata"]["labels"] == {SKIP_DRAIN: "false"}
 
 
-def test_a_protection_for_ever_is_refused_under_a_maximum(world: Judged) -> None:
+def test_a_protection_for_ever_is_denied_under_a_maximum(world: Judged) -> None:
     """The message says which label to remove."""
-    sentence = world.refused("disruption-cap", pod(metadata={"labels": {SKIP_DRAIN: "true"}}), "BERTH-142")
+    sentence = world.denied("disruption-cap", pod(metadata={"labels": {SKIP_DRAIN: "true"}}), "BERTH-142")
     assert sentence.startswith(
         f'metadata.labels["{SKIP_DRAIN}"] is "true", which protects for longer than the maximum of 24h here; remove it'
     )
@@ -129,23 +129,23 @@ def test_a_protection_for_ever_is_refused_under_a_maximum(world: Judged) -> None
     ids=["less-than-the-limit", "no-limit"],
 )
 def test_requests_that_are_not_limits(world: Judged, requests: Raw, limits: Raw, message: str, fix: str) -> None:
-    """Without Berth the API server refuses the pod, and names no fix; Berth does, or mends it where a policy says so, and it runs."""
+    """Without Berth the API server denies the pod, and names no fix; Berth does, or mends it where a policy says so, and it runs."""
     made = pod({"requests": requests, "limits": limits})
     plain = world.cluster.api.try_create(made, world["plain"])
     assert plain.status == 422
     assert message in plain.message
-    assert fix in world.refused("requests-match-limits", made, "BERTH-101")
+    assert fix in world.denied("requests-match-limits", made, "BERTH-101")
     stored = world.cluster.api.create(made, world["repair"])
     assert amounts(stored) == ({NVIDIA: "2"}, {NVIDIA: "2"})
     assert node_of(world.cluster, stored)
 
 
-def test_a_fraction_of_a_dra_extended_resource_is_refused(world: Judged) -> None:
+def test_a_fraction_of_a_dra_extended_resource_is_denied(world: Judged) -> None:
     """The API server alone stores a request of half a device, and nothing ever runs it."""
     made = pod(gpus(name="deviceclass.resource.kubernetes.io/gpu"))
     made["spec"]["containers"][0]["resources"]["limits"] = {"deviceclass.resource.kubernetes.io/gpu": "500m"}
     assert waiting(world.cluster, world.cluster.api.create(made, world["plain"]))
-    sentence = world.refused("requests-match-limits", made, "BERTH-102")
+    sentence = world.denied("requests-match-limits", made, "BERTH-102")
     assert 'set spec.containers[0].resources.limits["deviceclass.resource.kubernetes.io/gpu"] to a whole number' in sentence
 
 
@@ -162,16 +162,16 @@ def test_a_fraction_of_a_dra_extended_resource_is_refused(world: Judged) -> None
     ],
     ids=["misspelt", "no-such-slice", "whole-and-slice", "more-than-a-machine-has"],
 )
-def test_what_no_node_can_give_is_refused_at_once(world: Judged, limits: Raw, code: str, fix: str) -> None:
+def test_what_no_node_can_give_is_rejected_at_once(world: Judged, limits: Raw, code: str, fix: str) -> None:
     """Without Berth the API server stores it, and it is Pending for ever: an author who tolerates the taint reads "Insufficient"."""
     made = pod({"limits": limits}, tolerations=[TOLERATION])
     assert "Insufficient" in waiting(world.cluster, world.cluster.api.create(made, world["plain"]))
-    assert fix in world.refused("device-counts", made, code)
+    assert fix in world.denied("device-counts", made, code)
 
 
-def test_an_odd_number_of_gpus_is_refused_with_the_next_even_one(world: Judged) -> None:
+def test_an_odd_number_of_gpus_is_denied_with_the_next_even_one(world: Judged) -> None:
     """Without Berth three of eight are taken, and of the five that are left most jobs can use four."""
     made = pod(gpus(3), tolerations=[TOLERATION])
     assert node_of(world.cluster, world.cluster.api.create(made, world["plain"]))
-    assert "allowed here: 1, 2, 4, 8; ask for 4" in world.refused("device-counts", made, "BERTH-112")
+    assert "allowed here: 1, 2, 4, 8; ask for 4" in world.denied("device-counts", made, "BERTH-112")
     assert node_of(world.cluster, world.cluster.api.create(pod(gpus(4)), world["device-counts"]))

@@ -78,7 +78,7 @@ def test_the_labels_of_a_namespace_pick_its_policies(world: Judged, key: str, wa
 def test_a_namespace_is_known_by_the_next_dump(world: Judged) -> None:
     """A new one of the team is judged by its name alone until it is dumped; and no longer by its team's policy once it has left.
 
-    A pod whose two reviews lie on either side of a dump is refused by BERTH-123, which says to create it again.
+    A pod whose two reviews lie on either side of a dump is denied by BERTH-123, which says to create it again.
     """
     api = world.cluster.api
     with namespace(world, "scopes-new", {"team": "research"}) as made:
@@ -104,17 +104,17 @@ def test_a_policy_of_one_namespace_never_acts_in_another(world: Judged) -> None:
     stored = {key: world.cluster.api.create(pod(nodeSelector={FAMILY: "ampere"}), world[key]) for key in ("wide", "vision")}
     assert [tolerations(one) for one in stored.values()] == [[TOLERATION]] * 2
     assert [node_of(world.cluster, one) in {"a10g", "a100-shared"} for one in stored.values()] == [True, True]
-    refused = world.cluster.api.try_create(pod(nodeSelector={FAMILY: "ampere"}), world["tight"])
-    assert refused.status == 403
-    assert "GPUPolicy/scopes-tight/own" in refused.message
+    denied = world.cluster.api.try_create(pod(nodeSelector={FAMILY: "ampere"}), world["tight"])
+    assert denied.status == 403
+    assert "GPUPolicy/scopes-tight/own" in denied.message
 
 
 def test_a_namespace_cannot_give_itself_what_the_cluster_forbids(world: Judged) -> None:
     """Its own policy names turing; the cluster's does not, and counts."""
-    refused = world.cluster.api.try_create(pod(nodeSelector={FAMILY: "turing"}), world["tight"])
-    assert refused.status == 403
-    assert "BERTH-121: " in refused.message
-    assert "ClusterGPUPolicy/research" in refused.message
+    denied = world.cluster.api.try_create(pod(nodeSelector={FAMILY: "turing"}), world["tight"])
+    assert denied.status == 403
+    assert "BERTH-121: " in denied.message
+    assert "ClusterGPUPolicy/research" in denied.message
 
 
 def test_a_namespaces_toleration_wants_a_grant(world: Judged) -> None:

@@ -118,9 +118,9 @@ def test_a_slice_more_than_there_are_waits(world: Judged) -> None:
     ],
     ids=["no-such-size", "no-size", "no-such-profile"],
 )
-def test_an_impossible_slice_is_refused_with_what_to_type(world: Judged, made: Raw, code: str, fact: str, fix: str) -> None:
+def test_an_impossible_slice_is_denied_with_what_to_type(world: Judged, made: Raw, code: str, fact: str, fix: str) -> None:
     """Within the first 200 characters."""
-    sentence = f"{code}: {world.refused('any', made, code)}"[:200]
+    sentence = f"{code}: {world.denied('any', made, code)}"[:200]
     assert fact in sentence
     assert fix in sentence
 
@@ -180,6 +180,6 @@ def test_a_pod_for_shared_gpus_is_never_on_a_whole_one(world: Judged) -> None:
     ],
     ids=["slice-by-name", "share-by-name", "share-by-label", "slice-by-annotation"],
 )
-def test_a_share_is_refused_where_gpus_are_exclusive(world: Judged, made: Raw, code: str, message: str) -> None:
+def test_a_share_is_denied_where_gpus_are_exclusive(world: Judged, made: Raw, code: str, message: str) -> None:
     """By whatever word the author asks for it."""
-    assert message in world.refused("exclusive", made, code)[:190]
+    assert message in world.denied("exclusive", made, code)[:190]

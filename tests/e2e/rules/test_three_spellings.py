@@ -3,7 +3,7 @@
 Two clusters have the same machines: on one a device plugin offers their GPUs, on the other a DRA driver publishes them, and its class takes
 the name nvidia.com/gpu too (KEP-5004); a second class has a name of its own, and each has one by its own name besides. Each random pod is
 admitted in each spelling under the same policies, and placed by the real scheduler, alone: all on a GPU that the policies allow, or all
-refused, or all waiting. In ``make prove`` so does Kubernetes 1.36, where DRA extended resources are beta and on unless switched off.
+denied, or all waiting. In ``make prove`` so does Kubernetes 1.36, where DRA extended resources are beta and on unless switched off.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _NAMED = dra.class_of(DRIVER, OTHER, "gpu")
 CLASSES = (dra.class_of(DRIVER, NVIDIA, "gpu"), {**_NAMED, "metadata": {"name": "whole"}})
 NAMES = {"by name": NVIDIA, "by another": OTHER, "by the class": f"{OF_A_CLASS}{DRIVER}", "by the other class": f"{OF_A_CLASS}whole"}
 BETA = "kubernetes-1.36"
-REFUSED, WAITS = "refused", "waits"
+DENIED, WAITS = "denied", "waits"
 _number = numbers()
 
 
@@ -118,8 +118,8 @@ def test_all_spellings_come_to_the_same(clusters: Clusters) -> None:
             **{how: by_name(clusters.dra, facts_of(policies, CLASSES), amount, name) for how, name in NAMES.items()},
             "claim": by_claim(clusters.dra, policies, amount),
         }
-        assert {where for where in found.values() if where not in (REFUSED, WAITS)} <= allowed, (policies, amount, found)
-        kinds = {where if where in (REFUSED, WAITS) else "placed" for where in found.values()}
+        assert {where for where in found.values() if where not in (DENIED, WAITS)} <= allowed, (policies, amount, found)
+        kinds = {where if where in (DENIED, WAITS) else "placed" for where in found.values()}
         if len(kinds) == 1:
             same[kinds.pop()] += 1
         else:
@@ -132,7 +132,7 @@ def test_all_spellings_come_to_the_same(clusters: Clusters) -> None:
 def cause(policies: Sequence[Raw], found: Raw) -> str:
     """Why the spellings differ, as far as it is known."""
     lists = [set(one["spec"]["require"]["sharing"]) for one in policies if "sharing" in one["spec"]["require"]]
-    if lists and "Exclusive" not in set.intersection(*lists) and found["claim"] == REFUSED:
+    if lists and "Exclusive" not in set.intersection(*lists) and found["claim"] == DENIED:
         return "time-sliced"
     return f"{policies} {found}"
 
@@ -143,7 +143,7 @@ def facts_of(policies: Sequence[Raw], objects: Sequence[Raw]) -> Facts:
 
 
 def admitted(made: Raw, facts: Facts) -> Raw | None:
-    """The pod as it is admitted in both phases; None if it is refused."""
+    """The pod as it is admitted in both phases; None if it is denied."""
     request = Request(namespace="ml", user="alice", phase="mutate", pod=made)
     first = evaluate(request, facts)
     if first.violations:
@@ -156,7 +156,7 @@ def admitted(made: Raw, facts: Facts) -> Raw | None:
 def by_name(cluster: Cluster, facts: Facts, amount: int, name: str) -> str:
     amounts = {name: str(amount)}
     made = admitted(pod({"limits": amounts, "requests": amounts}), facts)
-    return REFUSED if made is None else place(cluster, made)
+    return DENIED if made is None else place(cluster, made)
 
 
 def by_claim(cluster: Cluster, policies: Sequence[Raw], amount: int) -> str:
@@ -167,13 +167,13 @@ def by_claim(cluster: Cluster, policies: Sequence[Raw], amount: int) -> str:
         asked = ClaimRequest(kind="ResourceClaimTemplate", made=template, phase=phase)
         verdict = judging.judge(asked, facts_of(policies, CLASSES))
         if verdict.violations:
-            return REFUSED
+            return DENIED
         template = apply_patch(copy.deepcopy(template), verdict.patch)
     stored = {**template, "metadata": {**template["metadata"], "namespace": "ml"}}
     asking = pod({"claims": [{"name": "gpu"}]}, resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": name}])
     made = admitted(asking, facts_of(policies, [*CLASSES, stored]))
     if made is None:
-        return REFUSED
+        return DENIED
     cluster.api.create(template)
     return place(cluster, made)
 

@@ -94,13 +94,13 @@ def test_what_is_called_impossible_is_not_bought_for_and_all_else_is(scanned: tu
     def bound() -> set[str]:
         return {one["metadata"]["name"] for one in cluster.api.list("v1", "Pod", NAMESPACE) if one["spec"].get("nodeName")}
 
-    def refused() -> set[str]:
+    def denied() -> set[str]:
         events = cluster.api.list("v1", "Event", NAMESPACE)
         mine = [one for one in events if one["source"].get("component") == "karpenter" and one["reason"] == "FailedScheduling"]
         return {one["involvedObject"]["name"] for one in mine}
 
     cluster.wait_for(lambda: waiting <= bound() or None, f"Karpenter to buy for {sorted(waiting)}; not for {sorted(never)}")
-    cluster.wait_for(lambda: never <= refused() or None, f"Karpenter to say why it buys nothing for {sorted(never)}")
+    cluster.wait_for(lambda: never <= denied() or None, f"Karpenter to say why it buys nothing for {sorted(never)}")
     assert bound() == waiting
     assert waiting == {"one", "four", "spot", "tolerated", "within", "of-the-other-half"}
     assert never == set(kinds) - waiting - {"sixteen", "no-gpu-seen", "no-such-machine"}

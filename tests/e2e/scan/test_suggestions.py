@@ -52,7 +52,7 @@ def typed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def test_suggested_policies_are_accepted_and_do_what_they_say(
     request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, module: ModuleType
 ) -> None:
-    """Counted, for each policy: pods to which it applies, that it would change and refuse, and of which nothing would be found any more."""
+    """Counted, for each policy: pods to which it applies, that it would change and deny, and of which nothing would be found any more."""
     with posted(request.session, module.objects(SIZE)) as cluster:
         kubeconfig, folder = str(cluster.kubeconfig), tmp_path / "policies"
         live = json.loads(typed(capsys, "scan", "--kubeconfig", kubeconfig, "--suggest", str(folder), "-o", "json"))
@@ -70,8 +70,8 @@ def test_suggested_policies_are_accepted_and_do_what_they_say(
         audited = json.loads(typed(capsys, "audit", "--kubeconfig", kubeconfig, "-o", "json"))["policies"]
         for one in written:
             lines = [line for line in audited if line["policy"] == f"ClusterGPUPolicy/{one.suggestion.name}"]
-            counted = tuple(sum(line[key] for line in lines) for key in ("pods", "would-change", "would-refuse"))
-            assert counted == (one.effect.matched, one.effect.changed, one.effect.refused), one.suggestion.name
+            counted = tuple(sum(line[key] for line in lines) for key in ("pods", "would-change", "would-deny"))
+            assert counted == (one.effect.matched, one.effect.changed, one.effect.denied), one.suggestion.name
         assert sum(one.effect.mended for one in written) > 0
         for one in written:
             if one.effect.found:

@@ -38,7 +38,7 @@ SPEC = {
 
 
 def test_each_change_gets_its_pod_bound(plain: Cluster) -> None:
-    """Pods that fit nowhere: what is proposed is not refused by the policies, is accepted by the API server and bound."""
+    """Pods that fit nowhere: what is proposed is not denied by the policies, is accepted by the API server and bound."""
     tally = {"mended": 0, "none": 0, "missed": 0}
     wrong: list[str] = []
     number = 0
@@ -73,8 +73,8 @@ def _round(cluster: Cluster, number: int, tally: dict[str, int], wrong: list[str
             tally["missed" if any(_allowed(fits_after(pod, fleet, steps), facts) for steps in (1, 2)) else "none"] += 1
             continue
         tally["mended"] += 1
-        admitted, refused = _admit(facts, changed(pod, found.edits))
-        assert not refused, refused
+        admitted, denied = _admit(facts, changed(pod, found.edits))
+        assert not denied, denied
         reply = cluster.api.try_create(dict(admitted), NAMESPACE)
         outcome = cluster.wait_for(partial(decided, cluster, pod["metadata"]["name"]), "a decision") if reply.ok else reply.body
         if reply.ok and outcome["spec"].get("nodeName"):
@@ -93,6 +93,6 @@ def _pending(cluster: Cluster, random: Random, name: str, names: list[str], flee
     while True:
         pod = random_places.pod(random, name, names)
         reply = cluster.api.try_create(pod, NAMESPACE, dry_run=True)
-        admitted, refused = _admit(facts, pod)
-        if reply.ok and not refused and best(admitted, fleet) != "now":
+        admitted, denied = _admit(facts, pod)
+        if reply.ok and not denied and best(admitted, fleet) != "now":
             return pod

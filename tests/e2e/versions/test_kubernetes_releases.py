@@ -10,7 +10,7 @@ import yaml
 
 from policies.policy import API_VERSION
 from tests.e2e.certificates.shared import KINDS, REGISTRATION, SERVICE, Installation, registered
-from tests.e2e.crds.refusals import SPAN
+from tests.e2e.crds.denials import SPAN
 from tests.e2e.crds.specs import made
 from tests.e2e.versions.side_by_side import KINDS as OURS
 from tests.e2e.versions.side_by_side import conditions
@@ -70,11 +70,11 @@ def test_all_that_is_registered_is_kept(release: Installation, berth: Berth) -> 
     assert berth.metric("berth_requests_total") == before
 
 
-def test_pods_are_changed_and_refused(release: Installation, berth: Berth, namespace: str) -> None:
+def test_pods_are_changed_and_denied(release: Installation, berth: Berth, namespace: str) -> None:
     """By /mutate and by /validate; a change of a policy acts on pods that follow, and so does its end."""
     assert tried(release, namespace, gpus(4)).body["spec"]["tolerations"]
     release.cluster.api.create(LIMITED)
-    release.cluster.wait_for(lambda: not tried(release, namespace, gpus(4)).ok, "four GPUs to be refused")
+    release.cluster.wait_for(lambda: not tried(release, namespace, gpus(4)).ok, "four GPUs to be denied")
     assert "BERTH-111" in tried(release, namespace, gpus(4)).message
     assert tried(release, namespace, gpus(2)).ok
     release.cluster.api.delete(LIMITED)
@@ -83,9 +83,9 @@ def test_pods_are_changed_and_refused(release: Installation, berth: Berth, names
 
 def test_the_kinds_are_checked_by_the_api_server(release: Installation) -> None:
     """Its rules in CEL included; all are stored in one version."""
-    refused = release.cluster.api.apply(made("GPUPolicy", {"default": {"gracePeriod": "30d"}}), "default")
-    assert not refused.ok
-    assert SPAN in refused.message
+    denied = release.cluster.api.apply(made("GPUPolicy", {"default": {"gracePeriod": "30d"}}), "default")
+    assert not denied.ok
+    assert SPAN in denied.message
     for kind in OURS:
         plural = release.cluster.api.kind(API_VERSION, kind).plural
         definition = release.cluster.api.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"{plural}.berth.dev")

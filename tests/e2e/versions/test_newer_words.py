@@ -42,7 +42,7 @@ def catalog(tmp_path: Path) -> Path:
 
 @only_in_prove
 def test_the_newer_acts_on_it_whoever_writes_the_status(pair: Pair, catalog: Path) -> None:
-    """The older refuses it, says so, and goes on by what it understood; the newer is not held back by that, and once it holds the Lease
+    """The older denies it, says so, and goes on by what it understood; the newer is not held back by that, and once it holds the Lease
     the status says what it knows. ``make test`` has what becomes wrong act on as it was (``tests/policies/state/test_updater.py``)."""
     wait_for = pair.installation.cluster.wait_for
     older = pair.older("words-older")
@@ -51,20 +51,20 @@ def test_the_newer_acts_on_it_whoever_writes_the_status(pair: Pair, catalog: Pat
     pair.apply(policy("H100"))
     wait_for(lambda: status(pair).get("Accepted") == "True", "the policy to be accepted")
     pair.apply(policy(MODEL))
-    wait_for(lambda: status(pair).get("Accepted") == "False", "the older to refuse it")
+    wait_for(lambda: status(pair).get("Accepted") == "False", "the older to deny it")
     kept = stored(pair)["status"]["lastGood"]
     assert kept == {"generation": 1, "spec": policy("H100")["spec"]}
     wait_for(
         lambda: any(f"ClusterGPUPolicy/{NAME}" in event["changed"] for event in newer.events("policies_loaded")), "the newer to take it"
     )
-    assert older.events("policy_refused")
-    assert not newer.events("policy_refused")
+    assert older.events("policy_rejected")
+    assert not newer.events("policy_rejected")
     pair.settled()
     pair.end(older)
     pair.wait_to_hold(newer)
     wait_for(lambda: status(pair).get("Ready") == "True", "the newer to accept it")
     assert "lastGood" not in stored(pair)["status"]
-    assert not newer.events("policy_refused")
+    assert not newer.events("policy_rejected")
     pair.end(newer)
 
 

@@ -74,7 +74,7 @@ def both(pair: Pair) -> Iterator[Both]:
 
 @pytest.mark.parametrize("file", REVIEWS, ids=lambda file: file.stem)
 def test_both_answer_alike(both: Both, file: Path) -> None:
-    """What was recorded from an API server: the same patch, refusal, warnings and evidence, whoever is asked."""
+    """What was recorded from an API server: the same patch, denial, warnings and evidence, whoever is asked."""
     review = json.loads(file.read_text())
     for phase in PHASES[review["request"]["resource"]["resource"]]:
         older, newer = both.asked(both.older, phase, review), both.asked(both.newer, phase, review)

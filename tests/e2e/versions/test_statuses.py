@@ -53,7 +53,7 @@ def replicas(pair: Pair) -> Iterator[tuple[Berth, Berth]]:
 
 
 def test_while_the_older_holds_the_lease_its_statuses_stay(pair: Pair, replicas: tuple[Berth, Berth]) -> None:
-    """The newer one, which would say more, writes nothing: it waits for its turn. Nobody takes an object for refused meanwhile."""
+    """The newer one, which would say more, writes nothing: it waits for its turn. Nobody takes an object for denied meanwhile."""
     older, newer = replicas
     pair.settled()
     assert pair.changes(QUIET) == 0

@@ -41,12 +41,12 @@ def budget(**spec: object) -> Raw:
 
 
 def test_a_pod_that_runs_is_not_kept_by_its_deletion(cluster: Cluster, namespace: str) -> None:
-    """A day of grace is refused with the sentence on the page; an hour, none at all and the pod's own are not."""
+    """A day of grace is denied with the sentence on the page; an hour, none at all and the pod's own are not."""
     stored = {"apiVersion": "v1", "kind": "Pod", **cluster.api.create(pod({}), namespace)}
     node_of(cluster, stored)
-    refused = cluster.wait_for(lambda: reply if not (reply := deleted(cluster, stored, 86400)).ok else None, "the policy to be in force")
-    assert MESSAGE in refused.message
-    assert refused.message[refused.message.index("ValidatingAdmissionPolicy") :] in (DOCS / "guardrails.md").read_text()
+    denied = cluster.wait_for(lambda: reply if not (reply := deleted(cluster, stored, 86400)).ok else None, "the policy to be in force")
+    assert MESSAGE in denied.message
+    assert denied.message[denied.message.index("ValidatingAdmissionPolicy") :] in (DOCS / "guardrails.md").read_text()
     assert [deleted(cluster, stored, grace).status for grace in (3600, 0)] == [200, 200]
     assert cluster.api.call("DELETE", cluster.api.path_of(stored), dryRun="All").ok
 

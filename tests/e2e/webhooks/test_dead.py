@@ -1,6 +1,6 @@
 """Every replica of Berth dead, or deaf: other pods never notice, GPU pods wait, and all goes on by itself when Berth is back.
 
-One replica is all there are, since the API server calls it by URL. It is killed (SIGKILL: its port refuses connections) or stopped
+One replica is all there are, since the API server calls it by URL. It is killed (SIGKILL: its port denies connections) or stopped
 (SIGSTOP: its port takes connections and nobody answers). What the API server did, it tells by its own metrics.
 """
 
@@ -16,7 +16,7 @@ from itertools import cycle, islice
 import pytest
 
 from tests.e2e.plain_pods import named, plain_pods
-from tests.e2e.webhook_metrics import EXCLUDED, FAIL_OPEN, REFUSED, counted, since
+from tests.e2e.webhook_metrics import DENIED, EXCLUDED, FAIL_OPEN, counted, since
 from tests.support.counts import count
 from tests.testcluster.addons.berth import LIBRARY, PROBE, ROOT, SCOPE, Berth, manifests, registered, serve
 from tests.testcluster.controlplane.api import Raw, Reply
@@ -132,14 +132,14 @@ def test_pods_without_accelerators_do_not_notice_that_berth_is_dead(
     assert_unaffected(replies[judged], replies[elsewhere])
 
 
-def test_gpu_pods_are_refused_with_the_api_servers_message_while_berth_is_dead(cluster: Cluster, berth: Berth, judged: str) -> None:
+def test_gpu_pods_are_denied_with_the_api_servers_message_while_berth_is_dead(cluster: Cluster, berth: Berth, judged: str) -> None:
     """Not stored unjudged; whose controller made them reads the same in its events, and the Job itself is stored."""
     kill(cluster, berth)
     pattern, before = failed_call(berth, "connection refused"), counted(cluster)
     replies = [cluster.api.try_create(pod, judged) for pod in gpu_pods()]
     assert {reply.status for reply in replies} == {500}
     assert [reply.message for reply in replies if not pattern.fullmatch(reply.message)] == []
-    assert since(before, cluster)[REFUSED, PODS[0], "CREATE"] == len(replies)
+    assert since(before, cluster)[DENIED, PODS[0], "CREATE"] == len(replies)
     cluster.api.create(of_template("batch/v1", "Job", "train"), judged)
     selector = {"fieldSelector": "involvedObject.name=train,reason=FailedCreate"}
     events = cluster.wait_for(lambda: cluster.api.list("v1", "Event", judged, **selector), "the Job to say why it has no pod")
@@ -157,7 +157,7 @@ def test_with_claims_at_ignore_pods_with_some_are_stored_and_counted_while_berth
     for i in range(3):
         cluster.api.create(by_claim(f"claims-{i}"), namespace)
     risen = since(before, cluster)
-    assert {key: number for key, number in risen.items() if key[0] in (FAIL_OPEN, REFUSED)} == {(FAIL_OPEN, e, ""): 3 for e in CLAIMS}
+    assert {key: number for key, number in risen.items() if key[0] in (FAIL_OPEN, DENIED)} == {(FAIL_OPEN, e, ""): 3 for e in CLAIMS}
 
 
 def test_switched_to_ignore_gpu_pods_are_stored_unjudged_and_counted(cluster: Cluster, berth: Berth, judged: str) -> None:
@@ -178,28 +178,28 @@ def test_switched_to_ignore_gpu_pods_are_stored_unjudged_and_counted(cluster: Cl
 def test_a_berth_that_takes_calls_and_never_answers_holds_up_gpu_pods_alone(
     cluster: Cluster, berth: Berth, judged: str, new_namespace: NewNamespace
 ) -> None:
-    """GPU pods are refused when timeoutSeconds are over, plain ones created meanwhile as ever; once it goes on, so do GPU pods."""
+    """GPU pods are denied when timeoutSeconds are over, plain ones created meanwhile as ever; once it goes on, so do GPU pods."""
     elsewhere, pattern = new_namespace(), failed_call(berth, "context deadline exceeded")
     berth.process.signal(signal.SIGSTOP)
     try:
         with ThreadPoolExecutor(len(gpu_pods())) as pool:
             waiting = [pool.submit(cluster.api.try_create, pod, judged) for pod in gpu_pods()]
             replies = in_turns(cluster, (judged, elsewhere), count(100, 1000))
-            refused = [future.result() for future in waiting]
+            denied = [future.result() for future in waiting]
     finally:
         berth.process.signal(signal.SIGCONT)
-    assert [reply.message for reply in refused if not pattern.fullmatch(reply.message)] == []
-    assert all(reply.seconds >= 5 for reply in refused), "timeoutSeconds"
+    assert [reply.message for reply in denied if not pattern.fullmatch(reply.message)] == []
+    assert all(reply.seconds >= 5 for reply in denied), "timeoutSeconds"
     assert_unaffected(replies[judged], replies[elsewhere])
     assert_edited(cluster.api.create(gpu_pod("after"), judged))
 
 
 def test_started_again_berth_is_called_again_without_any_manual_step(cluster: Cluster, berth: Berth, judged: str) -> None:
-    """The next GPU pod has its toleration, and a Job and a Deployment whose pods were refused meanwhile get them by themselves."""
+    """The next GPU pod has its toleration, and a Job and a Deployment whose pods were denied meanwhile get them by themselves."""
     kill(cluster, berth)
     waiting = [cluster.api.create(of_template(*kind, "waits"), judged) for kind in (("batch/v1", "Job"), ("apps/v1", "Deployment"))]
     failed = {"fieldSelector": "reason=FailedCreate"}
-    cluster.wait_for(lambda: len(cluster.api.list("v1", "Event", judged, **failed)) >= len(waiting), "both to be refused pods")
+    cluster.wait_for(lambda: len(cluster.api.list("v1", "Event", judged, **failed)) >= len(waiting), "both to be denied pods")
     again = serve(cluster, berth.name, POLICIES, *PLATFORM, listen=berth.url.removeprefix("https://"))
     try:
         assert_edited(cluster.api.create(gpu_pod("next"), judged))

@@ -21,7 +21,7 @@ def test_the_shipped_registration_is_accepted(cluster: Cluster) -> None:
             assert {key: stored[webhook["name"]].get(key) for key in webhook} == webhook
 
 
-def test_a_broken_condition_is_refused(cluster: Cluster) -> None:
+def test_a_broken_condition_is_denied(cluster: Cluster) -> None:
     """The API server does compile them: the same file with one of them cut short does not pass."""
     value = next(yaml.safe_load_all(SHIPPED.read_text()))
     value["webhooks"][0]["matchConditions"][-1]["expression"] += " &&"

@@ -38,7 +38,7 @@ REQUIRE: Raw = {
 }
 STORED, NOWHERE = "stored", "stored, and no node will do"
 UNTOUCHED = ("nothing", "annotate-each-time", "add-a-gpu-sidecar", "strip-tolerations", "strip-applied", "reverse-terms", "select-h100")
-REFUSED = {
+DENIED = {
     "add-a-gpu-init-container": "BERTH-111",
     "ask-for-more": "BERTH-111",
     "ask-unequally": "BERTH-101",
@@ -51,7 +51,7 @@ REFUSED = {
 }
 BECOMES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys((*UNTOUCHED, "tolerate-more", "ask-for-none"), (STORED,) * 4),
-    **{does: (code,) * 4 for does, code in REFUSED.items()},
+    **{does: (code,) * 4 for does, code in DENIED.items()},
     # Berth comes again after it, but not after its second call.
     "strip-affinity": (STORED, STORED, STORED, "BERTH-123"),
     "strip-all": (STORED, STORED, STORED, "BERTH-123"),
@@ -118,7 +118,7 @@ INSIDE, OUTSIDE = "open-h100", ("open-t4", "open-a100", "open-h100-shared")
 
 
 def test_whatever_a_second_webhook_does_what_is_stored_is_inside(cluster: Cluster, new_namespace: NewNamespace, tmp_path: Path) -> None:
-    """Each case: stored inside ``require``, or refused by Berth with a code and nothing stored; never an internal error."""
+    """Each case: stored inside ``require``, or denied by Berth with a code and nothing stored; never an internal error."""
     table, beside = list(cases()), new_namespace()
     with (
         open_nodes(cluster, *open_gpus()) as opened,
@@ -151,7 +151,7 @@ def name_of(value: Raw) -> str:
 
 
 def became(reply: Reply, takers: list[str] | None) -> str:
-    """As the table has it: of a refusal its first code, or the whole message where it is not Berth's."""
+    """As the table has it: of a denial its first code, or the whole message where it is not Berth's."""
     if reply.ok:
         return STORED if takers is None or takers else NOWHERE
     found = re.match(
@@ -177,7 +177,7 @@ def bound_outside(cluster: Cluster, namespace: str, stored: list[Raw]) -> list[t
 def test_a_job_whose_pods_another_webhook_spoils_says_so_and_runs_when_that_is_gone(
     cluster: Cluster, new_namespace: NewNamespace, tmp_path: Path
 ) -> None:
-    """The refusal says what is likely and that a retry is right; the Job controller tries again by itself, and then it is."""
+    """The denial says what is likely and that a retry is right; the Job controller tries again by itself, and then it is."""
     with berth(cluster, tmp_path, REQUIRE) as by, second_webhook.serving(tmp_path, DOES) as second:
         namespace = new_namespace({SCOPE: by.name})
         template = pod("", "strip-affinity", "after-IfNeeded")
@@ -199,7 +199,7 @@ def test_a_job_whose_pods_another_webhook_spoils_says_so_and_runs_when_that_is_g
 RETRY = "create the pod again (controllers do so by themselves)."
 
 
-def test_policies_that_change_between_the_two_calls_refuse_the_pod_once(
+def test_policies_that_change_between_the_two_calls_deny_the_pod_once(
     cluster: Cluster, new_namespace: NewNamespace, tmp_path: Path
 ) -> None:
     """What /mutate wrote under the old ones is judged by the new ones; the message says what is likely, and a retry is right."""

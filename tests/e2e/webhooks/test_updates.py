@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e import one_policy
-from tests.e2e.webhook_metrics import REFUSED, counted
+from tests.e2e.webhook_metrics import DENIED, counted
 from tests.e2e.webhooks.pod_changes import CHANGES, Change, Pods, tolerated
 from tests.testcluster.addons.berth import SCOPE, Berth, manifests, registered
 from tests.testcluster.controlplane.api import Raw, Reply
@@ -72,7 +72,7 @@ def kill(cluster: Cluster, berth: Berth) -> None:
 
 
 def failed(pods: Pods, changes: Sequence[Change]) -> dict[str, str]:
-    """Begins them all: name -> the message of the first call that was refused."""
+    """Begins them all: name -> the message of the first call that was denied."""
     replies = {change.name: change.begin(pods, change) for change in changes}
     return {name: next(r.message for r in of if not r.ok) for name, of in replies.items() if not all(r.ok for r in of)}
 
@@ -84,7 +84,7 @@ def wait_until_done(pods: Pods, changes: Sequence[Change]) -> None:
 
 
 def test_with_berth_dead_running_gpu_pods_finish_go_and_change_as_ever(cluster: Cluster, berth: Berth, pods: Pods) -> None:
-    """0 failed, 0 stuck, though a new GPU pod is refused."""
+    """0 failed, 0 stuck, though a new GPU pod is denied."""
     pods.create(CHANGES)
     kill(cluster, berth)
     assert cluster.api.try_create(NEW, pods.namespace).status == 500
@@ -93,17 +93,17 @@ def test_with_berth_dead_running_gpu_pods_finish_go_and_change_as_ever(cluster: 
 
 
 def test_called_for_every_update_a_dead_berth_would_hold_finished_jobs_for_ever(cluster: Cluster, berth: Berth, pods: Pods) -> None:
-    """The trap that the registration keeps clear of: with entries for UPDATE at Fail, what is done here is refused until they are gone."""
+    """The trap that the registration keeps clear of: with entries for UPDATE at Fail, what is done here is denied until they are gone."""
     by_hand, finished = by_name("deleted-and-let-go", "ungated", "labelled"), by_name("finished")
     pods.create((*by_hand, *finished))
     ours = manifests(berth, scope=berth.name)
     apply(cluster, [with_updates(value) for value in ours])
     kill(cluster, berth)
     cluster.wait_for(lambda: not relabelled(pods).ok, "entries for updates to be in force")
-    before = refused_updates(cluster)
+    before = rejected_updates(cluster)
     assert failed(pods, by_hand).keys() == {change.name for change in by_hand}
     assert end_of_run(pods, finished[0]).ok, "the kubelet's word is status, which is not pods"
-    cluster.wait_for(lambda: refused_updates(cluster) > before + len(by_hand), "the Job controller to be refused")
+    cluster.wait_for(lambda: rejected_updates(cluster) > before + len(by_hand), "the Job controller to be denied")
     assert not finished[0].done(pods, finished[0])
     apply(cluster, ours)
     cluster.wait_for(lambda: relabelled(pods).ok, "the registration to be as it was")
@@ -134,9 +134,9 @@ def relabelled(pods: Pods) -> Reply:
     return pods.call("PATCH", "labelled", {"metadata": {"labels": {"tried": "so"}}}, dryRun="All")
 
 
-def refused_updates(cluster: Cluster) -> float:
+def rejected_updates(cluster: Cluster) -> float:
     """By the entry that does not answer."""
-    return counted(cluster).get((REFUSED, "validate.pods.berth.dev", "UPDATE"), 0.0)
+    return counted(cluster).get((DENIED, "validate.pods.berth.dev", "UPDATE"), 0.0)
 
 
 def end_of_run(pods: Pods, change: Change) -> Reply:
@@ -147,16 +147,16 @@ def end_of_run(pods: Pods, change: Change) -> Reply:
 def test_after_a_policy_is_tightened_pods_that_no_longer_meet_it_go_on_as_ever(
     cluster: Cluster, berth: Berth, pods: Pods, policy: Path
 ) -> None:
-    """0 failed, 0 stuck, with Berth alive; a new pod like them is refused, and has been admitted before."""
+    """0 failed, 0 stuck, with Berth alive; a new pod like them is denied, and has been admitted before."""
     pods.create(CHANGES)
     one_policy.write(policy, TIGHT)
-    message = cluster.wait_for(lambda: refusal(cluster, pods), "the new policy to act")
+    message = cluster.wait_for(lambda: denial(cluster, pods), "the new policy to act")
     assert set(re.findall("BERTH-[0-9]+", message)) == {"BERTH-112", "BERTH-121", "BERTH-131", "BERTH-141"}
     assert failed(pods, CHANGES) == {}
     wait_until_done(pods, CHANGES)
 
 
-def refusal(cluster: Cluster, pods: Pods) -> str:
+def denial(cluster: Cluster, pods: Pods) -> str:
     """Of a new pod; "" where it is admitted."""
     reply = cluster.api.try_create({**NEW, "spec": pods.spec}, pods.namespace, dry_run=True)
     return reply.message if reply.status == 403 else ""
@@ -167,7 +167,7 @@ def test_an_update_may_not_add_a_toleration_that_is_forbidden(cluster: Cluster, 
     changes = by_name("labelled", "tolerating-more")
     pods.create(changes)
     one_policy.write(policy, {"tolerations": TIGHT["tolerations"]})
-    cluster.wait_for(lambda: refusal(cluster, pods), "the new policy to act")
+    cluster.wait_for(lambda: denial(cluster, pods), "the new policy to act")
     for change in changes:
         for added in ADDED:
             reply = tolerated(change.name, added).begin(pods, change)[0]

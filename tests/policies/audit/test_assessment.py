@@ -89,7 +89,7 @@ def test_the_workload_is_the_owner_of_owners() -> None:
 @examples(10, 300)
 @given(cases(MODES))
 def test_pods_on_like_nodes_have_the_findings_of_each_alone(case: Case) -> None:
-    """Whatever was judged before: pods that differ in their node alone, and of which a refusal names the node."""
+    """Whatever was judged before: pods that differ in their node alone, and of which a denial names the node."""
     world = case.world.snapshot
     together = Assessment(world, prices(catalog()), {})
     raw = {**case.request.pod, "metadata": {**case.request.pod.get("metadata", {}), "name": "p", "namespace": case.request.namespace}}

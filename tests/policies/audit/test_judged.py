@@ -27,7 +27,7 @@ from tests.support.snapshots import build
 @given(audited())
 @examples(150, 10_000)
 def test_what_policies_in_audit_would_do_is_said_of_pods_that_others_have_changed(case: Case) -> None:
-    """Of a pod as policies in Enforce have made it: the same policies, edits, refusals and patch as when it was created."""
+    """Of a pod as policies in Enforce have made it: the same policies, edits, denials and patch as when it was created."""
     found = created(case)
     if found is None:
         return

@@ -13,7 +13,7 @@ from policies.audit.workload_report import OPEN_REPORTS, Workload
 from tests.support.generators.strategies import examples, randoms
 
 POLICIES = ("ClusterGPUPolicy/a", "ClusterGPUPolicy/b", "GPUPolicy/team-a/c")
-FINDINGS: tuple[Finding, ...] = ("would-change", "would-refuse")
+FINDINGS: tuple[Finding, ...] = ("would-change", "would-deny")
 WORKLOADS = tuple(Workload("batch/v1", "Job", "team-a", name, name) for name in ("one", "two", "three"))
 
 
@@ -39,7 +39,7 @@ def totals_of(ledger: Ledger) -> dict[str, Totals]:
         pods = [one for one in ledger.pods.values() if policy in one.matched]
         if pods:
             kinds = [o.finding for one in pods for o in one.outcomes if o.policies == (policy,)]
-            found[policy] = Totals(len(pods), kinds.count("would-change"), kinds.count("would-refuse"))
+            found[policy] = Totals(len(pods), kinds.count("would-change"), kinds.count("would-deny"))
     return found
 
 

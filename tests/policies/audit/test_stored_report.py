@@ -43,12 +43,12 @@ _PROPERTIES = ("finding", "mode", "pods", "gpus", "templates", "usdPerHour", "co
 
 def test_a_report_is_read_as_it_was_written() -> None:
     """With its workload, policies, counts and patch."""
-    report = made(outcome(), outcome("would-refuse", policies=("ClusterGPUPolicy/b",)))
+    report = made(outcome(), outcome("would-deny", policies=("ClusterGPUPolicy/b",)))
     assert is_ours(report)
     found = stored_report(report)
     assert (found.namespace, found.kind, found.name, found.left_out, found.damaged) == ("team-a", "Job", "train", 0, 0)
-    refused, changed = found.results
-    assert (refused.finding, refused.policies, refused.codes) == ("would-refuse", ("ClusterGPUPolicy/b",), ("BERTH-104",))
+    denied, changed = found.results
+    assert (denied.finding, denied.policies, denied.codes) == ("would-deny", ("ClusterGPUPolicy/b",), ("BERTH-104",))
     assert (changed.mode, changed.pods, changed.gpus, changed.usd, changed.patch) == ("Audit", 3, 6, 4.5, '[{"op":"replace"}]')
 
 

@@ -103,10 +103,10 @@ def test_templates_count_while_there_are_no_pods() -> None:
     assert ledger.totals()["ClusterGPUPolicy/grace"].pods == 1
 
 
-def test_a_template_that_is_refused_today_is_found() -> None:
+def test_a_template_that_is_denied_today_is_found() -> None:
     """By a policy in Enforce: its workload has no pods because of that, and nobody reads the Events of a ReplicaSet."""
-    refusing = Policy(name="few", mode="Enforce", require=Require(gpus_per_pod=DeviceLimit(max=1)))
-    snapshot = build(PolicySet(policies=(refusing,)), catalog(), cluster=ClusterFacts())
+    denying = Policy(name="few", mode="Enforce", require=Require(gpus_per_pod=DeviceLimit(max=1)))
+    snapshot = build(PolicySet(policies=(denying,)), catalog(), cluster=ClusterFacts())
     (template,) = made("Job", gpus=2)
     found = Assessment(snapshot, prices(catalog()), {}).of(template)
     assert found is not None

@@ -25,17 +25,17 @@ BARE = Workload("v1", "Namespace", "team-a", "team-a", "")
 
 
 def outcome(finding: Finding = "would-change", **given: Any) -> Outcome:
-    refuses = finding in ("would-refuse", "no-longer-fits")
+    denies = finding in ("would-deny", "no-longer-fits")
     base = Outcome(
         policies=("ClusterGPUPolicy/a",),
         mode="Audit",
         finding=finding,
         rules=("checkpoint_grace",),
-        codes=("BERTH-104",) if refuses else (),
-        texts=("BERTH-104: a fact; a fix.",) if refuses else (),
-        paths=() if refuses else ("terminationGracePeriodSeconds",),
+        codes=("BERTH-104",) if denies else (),
+        texts=("BERTH-104: a fact; a fix.",) if denies else (),
+        paths=() if denies else ("terminationGracePeriodSeconds",),
         dropped=(),
-        patch="" if refuses else '[{"op":"replace"}]',
+        patch="" if denies else '[{"op":"replace"}]',
     )
     return base._replace(**given)
 
@@ -73,12 +73,12 @@ def test_what_it_keeps_from_others_is_a_change_too() -> None:
     assert both == "In Enforce it would write tolerations and would keep other policies from writing affinity."
 
 
-def test_a_refusal_fails_and_comes_first() -> None:
-    """With its codes and sentences; what policies in Enforce would refuse today comes before what others would."""
-    found = made(outcome(), outcome("would-refuse"), outcome("no-longer-fits", mode="Enforce"), outcome("not-as-enforced", mode="Enforce"))
+def test_a_denial_fails_and_comes_first() -> None:
+    """With its codes and sentences; what policies in Enforce would deny today comes before what others would."""
+    found = made(outcome(), outcome("would-deny"), outcome("no-longer-fits", mode="Enforce"), outcome("not-as-enforced", mode="Enforce"))
     assert [(one["result"], one["properties"]["finding"]) for one in found["results"]] == [
         ("fail", "no-longer-fits"),
-        ("fail", "would-refuse"),
+        ("fail", "would-deny"),
         ("warn", "not-as-enforced"),
         ("warn", "would-change"),
     ]

@@ -1,4 +1,4 @@
-"""Claims by somebody who wants a device that policies do not allow, or more of them: each is refused with its code, or has what is
+"""Claims by somebody who wants a device that policies do not allow, or more of them: each is denied with its code, or has what is
 required at the end of every way to meet it."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from policies.state.snapshot import Facts
 from policies.verdict import Verdict
 from tests.support import snapshots
 from tests.support.cases.golden import catalog_with, policies_of
-from tests.support.claims.attacks import CONFINED, FAMILY, REFUSED, REQUIRE, TYPE, with_metadata
+from tests.support.claims.attacks import CONFINED, DENIED, FAMILY, REQUIRE, TYPE, with_metadata
 from tests.support.claims.random_claims import CLASSES
 from tests.support.generators.written_claims import claim, exactly
 
@@ -43,10 +43,10 @@ def judged(made: Raw, facts: Facts = FACTS, user: str = "mallory") -> Verdict:
     return judging.judge(ClaimRequest(user=user, kind=made["kind"], made=made), facts)
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_asks_for_more_is_refused(name: str) -> None:
+@pytest.mark.parametrize("name", DENIED)
+def test_what_asks_for_more_is_denied(name: str) -> None:
     """With the code of what is wrong, and nothing is written."""
-    made, code = REFUSED[name]
+    made, code = DENIED[name]
     verdict = judged(made)
     assert code in {violation.code for violation in verdict.violations}, verdict
     assert verdict.patch == ()
@@ -166,7 +166,7 @@ def test_a_class_that_changes_afterwards_gives_nothing_else() -> None:
 
 
 def test_what_a_class_gives_out_is_judged_as_it_is_now() -> None:
-    """The same claim is refused once its class selects slices."""
+    """The same claim is denied once its class selects slices."""
     now = {**CLASSES, "gpu.nvidia.com": DeviceClass("gpu.nvidia.com", "", (("gpu.nvidia.com/type", "mig"),), True)}
     assert judged(claim(exactly())).violations == ()
     assert {violation.code for violation in judged(claim(exactly()), facts_of(REQUIRE, now)).violations} == {"BERTH-126"}

@@ -28,7 +28,7 @@ def pod(limit: str = "2", **spec: Any) -> dict[str, Any]:
     return {"metadata": {}, "spec": {"containers": [{"name": "c", "resources": resources}], **spec}}
 
 
-def test_what_mutate_refuses_is_the_answer() -> None:
+def test_what_mutate_denies_is_the_answer() -> None:
     """The second phase is never reached, as in a cluster."""
     both = judged(pod(), EQUAL)
     assert [v.code for v in both.violations] == ["BERTH-101"]
@@ -36,7 +36,7 @@ def test_what_mutate_refuses_is_the_answer() -> None:
 
 
 def test_validate_judges_the_pod_as_edited() -> None:
-    """What an edit mended is not refused, and the given pod stays as it came."""
+    """What an edit mended is not denied, and the given pod stays as it came."""
     asked = pod()
     both = judged(asked, EQUAL, MEND)
     assert (both.violations, both.judged) == ((), True)

@@ -133,10 +133,10 @@ def test_the_policies_that_act_are_those_that_match(random: Random) -> None:
 
 @given(randoms())
 @examples(25, 2000)
-def test_refusals_and_remarks_are_the_engines(random: Random) -> None:
+def test_denials_and_remarks_are_the_engines(random: Random) -> None:
     """The same sentences, each remark once, with its field or at the end."""
     seen = both(random)
-    assert seen.answer.look.refused == seen.verdict.violations
+    assert seen.answer.look.denied == seen.verdict.violations
     assert remark_texts(seen.answer) == {
         str(remark) for remark in seen.verdict.remarks if remark.code not in OF_EDITS
     }  # rows tell of edits
@@ -210,34 +210,34 @@ def test_the_template_and_the_slice_are_what_is_written(random: Random) -> None:
 
 @given(randoms())
 @examples(25, 2000)
-def test_a_model_that_is_not_left_is_refused(random: Random) -> None:
-    """On nodes of one's own, a pod that selects a product of a model outside ``models left`` is refused; of one inside it is not
-    refused for its model, where no policy asks how GPUs are shared."""
+def test_a_model_that_is_not_left_is_denied(random: Random) -> None:
+    """On nodes of one's own, a pod that selects a product of a model outside ``models left`` is denied; of one inside it is not
+    denied for its model, where no policy asks how GPUs are shared."""
     base = world(random)
     facts = replace(base, platforms=("gfd",)).snapshot.facts_for(random.choice(NAMESPACES))
     kind = Kind(workload="Pod", labels=(), gpus=1)
     answer = effective(facts, kind)
     left = rows(answer, "require", "models left")
     gpu = random.choice([g for g in catalog().gpus if g.vendor == "nvidia" and g.products])
-    refused = judged(facts, kind, nodeSelector={"nvidia.com/gpu.product": gpu.products[0]}).violations
+    denied = judged(facts, kind, nodeSelector={"nvidia.com/gpu.product": gpu.products[0]}).violations
     if left and gpu.model not in left[0].value:
-        assert {v.code for v in refused} & {"BERTH-121", "BERTH-122"}
+        assert {v.code for v in denied} & {"BERTH-121", "BERTH-122"}
     elif not rows(answer, "require", "sharing"):
-        assert not any(v.code == "BERTH-121" and "gpu.product" in v.fact for v in refused)
+        assert not any(v.code == "BERTH-121" and "gpu.product" in v.fact for v in denied)
 
 
 @given(randoms())
 @examples(25, 2000)
 def test_would_is_what_the_engine_says_of_audit_and_warn(random: Random) -> None:
-    """One layer for each policy in Audit or Warn that matches, refusing as the engine would; without a row it would change nothing."""
+    """One layer for each policy in Audit or Warn that matches, denying as the engine would; without a row it would change nothing."""
     seen = both(random)
     layers = {layer.policies[0]: layer for layer in seen.answer.would}
     matched = {would.policy for would in seen.verdict.would}
     assert matched <= set(layers)
     for would in seen.verdict.would:
         layer = layers[would.policy]
-        assert layer.refused == would.violations
-        if not layer.rows and not layer.refused:
+        assert layer.denied == would.violations
+        if not layer.rows and not layer.denied:
             assert would.edits == ()
 
 
@@ -387,9 +387,9 @@ def test_a_toleration_that_is_not_allowed_is_not_granted() -> None:
     """The one that is allowed acts; the other stands without a value, with why."""
     own = of("own", "team-a", default=Default(tolerate=(RESEARCH, WEB)))
     answer = asked(of("a", allow=Allow(tolerations=(RESEARCH,))), own)
-    granted, refused = rows(answer, "default", "tolerate")
+    granted, denied = rows(answer, "default", "tolerate")
     assert (granted.text, granted.by) == ("team=research", (OWN,))
-    assert (refused.value, refused.notes) == (
+    assert (denied.value, denied.notes) == (
         None,
         (f"BERTH-218: toleration team=web of {OWN} is in no ClusterGPUPolicy's allow.tolerations: not added",),
     )
@@ -464,23 +464,23 @@ def test_a_policy_for_some_pods_is_a_layer_with_its_condition() -> None:
 
 
 def test_audit_and_warn_stand_apart() -> None:
-    """What they would change, and whether they would refuse; nothing of theirs is in force."""
+    """What they would change, and whether they would deny; nothing of theirs is in force."""
     softer = of("b", mode="Warn", require=Require(gpus_per_pod=DeviceLimit(one_of=(8,))))
     answer = asked(of("a", require=Require(gpus_per_pod=DeviceLimit(max=8))), softer)
     assert rows(answer, "require", "gpusPerPod.oneOf") == []
     (layer,) = answer.would
     assert layer.title == f"{B} (Warn)"
     assert [row.field for row in layer.rows] == ["gpusPerPod.oneOf"]
-    assert str(layer.refused[0]).startswith("BERTH-112: the pod asks for 1 GPUs")
+    assert str(layer.denied[0]).startswith("BERTH-112: the pod asks for 1 GPUs")
 
 
-def test_what_is_refused_anyway_is_not_refused_again_by_another_who_asks() -> None:
-    """A refusal that a policy in Enforce and one in Audit both ask for: the names of those who ask differ, the refusal does not."""
+def test_what_is_denied_anyway_is_not_denied_again_by_another_who_asks() -> None:
+    """A denial that a policy in Enforce and one in Audit both ask for: the names of those who ask differ, the denial does not."""
     whole = Require(gpus_per_pod=DeviceLimit(one_of=(8,)))
     answer = asked(of("a", require=whole), of("b", mode="Audit", require=whole))
-    assert [violation.code for violation in answer.look.refused] == ["BERTH-112"]
+    assert [violation.code for violation in answer.look.denied] == ["BERTH-112"]
     (layer,) = answer.would
-    assert layer.refused == ()
+    assert layer.denied == ()
 
 
 def test_a_mode_that_is_capped_shows_both() -> None:
@@ -496,7 +496,7 @@ def test_policies_that_leave_nothing_are_told_as_the_engine_tells_it() -> None:
     hopper, turing = (of(n, require=Require(machine=Machine(families=InNotIn(in_=(f,))))) for n, f in (("a", "hopper"), ("b", "turing")))
     answer = asked(hopper, turing)
     assert one(answer, "require", "models left")[0] == "no GPU that is known here"
-    assert str(answer.look.refused[0]).startswith("BERTH-122: ")
+    assert str(answer.look.denied[0]).startswith("BERTH-122: ")
 
 
 def test_a_namespace_that_is_excluded_says_so() -> None:

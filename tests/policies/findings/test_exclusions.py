@@ -25,7 +25,7 @@ from tests.policies.findings.found import condition, found, message_of, namespac
     ids=lambda value: str(value)[:40],
 )
 def test_both_are_told_what_excludes_what(one: dict[str, Any], other: dict[str, Any], thing: str) -> None:
-    """A pod that both match is refused whatever its author writes."""
+    """A pod that both match is denied whatever its author writes."""
     both = found(policy("a", require=one), policy("b", require=other))
     assert thing in message_of(both["a"], "Conflicted")
     assert "ClusterGPUPolicy/b" in message_of(both["a"], "Conflicted")
@@ -95,7 +95,7 @@ def test_what_no_platform_offers_is_told() -> None:
     one = condition(found(policy("a", require={"sharing": ["MIG"]}))["a"], "Conflicted")
     assert one is not None
     assert (one.status, one.reason) == ("True", "NothingOffered")
-    assert one.message == "sharing [MIG] leaves nothing on karpenter-aws: every pod that it matches is refused"
+    assert one.message == "sharing [MIG] leaves nothing on karpenter-aws: every pod that it matches is denied"
     assert not message_of(found(policy("a", require={"sharing": ["MIG"]}), platforms=["gfd"])["a"], "Conflicted")
 
 

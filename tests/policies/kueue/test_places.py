@@ -106,7 +106,7 @@ def test_each_flavor_is_told_of() -> None:
     """What policy keeps out comes first: Kueue would give it."""
     both = (local_queue(), cluster_queue("ampere", "hopper"), flavor("ampere"), flavor("hopper", nodeTaints=[TAINT]))
     (text,) = told(job(), world(*both, policy=HOPPER_ONLY))
-    assert "admits spec.template, and its pods never run: ClusterGPUPolicy/p refuses them in ampere" in text
+    assert "admits spec.template, and its pods never run: ClusterGPUPolicy/p denies them in ampere" in text
     assert text.endswith(". hopper has taint nvidia.com/gpu=present:NoSchedule")
 
 
@@ -114,11 +114,11 @@ def test_a_flavor_that_kueue_may_give_wrongly() -> None:
     """One of two is left; which one Kueue gives depends on quotas. A nodeSelector of the template decides it."""
     both = (local_queue(), cluster_queue("ampere", "hopper"), flavor("ampere"), flavor("hopper"))
     (text,) = told(job(), world(*both, policy=HOPPER_ONLY))
-    assert "may put spec.template where its pods never run: ClusterGPUPolicy/p refuses them in ampere" in text
+    assert "may put spec.template where its pods never run: ClusterGPUPolicy/p denies them in ampere" in text
     assert told(job(nodeSelector={FAMILY: "hopper"}), world(*both, policy=HOPPER_ONLY)) == ()
 
 
-def test_pods_that_are_refused_anywhere_are_told_of_elsewhere() -> None:
+def test_pods_that_are_denied_anywhere_are_told_of_elsewhere() -> None:
     """The flavor is not what is wrong with them."""
     policy = {"require": {"gpusPerPod": {"oneOf": [2, 4]}, "families": {"in": ["hopper"]}}}
     assert told(job(), world(*AMPERE, policy=policy)) == ()

@@ -1,4 +1,4 @@
-"""Smallest changes by which policies admit what they refuse: of every golden case that is refused, and of pods of many worlds."""
+"""Smallest changes by which policies admit what they deny: of every golden case that is denied, and of pods of many worlds."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from webhook.admission.review import ReviewError
 
 GPU = "nvidia.com/gpu"
 NOT_THE_PODS = ("BERTH-122",)
-"""Refusals that no pod can mend."""
+"""Denials that no pod can mend."""
 NOT_OF_FIELDS = (
-    "actors/both-a-service-with-claims-only-refusals",
-    "actors/claims-only-refusals",
+    "actors/both-a-service-with-claims-only-denials",
+    "actors/claims-only-denials",
     "actors/claims-only-unknown-edits",
-    "actors/claims-only-unknown-refusals",
-    "actors/forged-claim-refusals",
+    "actors/claims-only-unknown-denials",
+    "actors/forged-claim-denials",
     "device_counts/a-fraction-by-hami-under-whole-gpus-only",
     "device_counts/a-fraction-by-container-is-counted",
     "device_counts/a-fraction-of-many-gpus-counts-each",
@@ -68,8 +68,8 @@ class Judge:
 
 
 @cache
-def refused() -> tuple[tuple[Case, Judge], ...]:
-    """The golden cases whose pod is refused, with their judges."""
+def denied() -> tuple[tuple[Case, Judge], ...]:
+    """The golden cases whose pod is denied, with their judges."""
     found = []
     for case in golden.cases():
         try:
@@ -106,10 +106,10 @@ def hopeless(case: Case, judge: Judge) -> bool:
     )
 
 
-def test_a_refused_pod_is_mended_or_hopeless() -> None:
+def test_a_denied_pod_is_mended_or_hopeless() -> None:
     """A change is found that the policies admit, unless what is wrong is not in the pod, or is known to its author alone."""
     wrong = {}
-    for case, judge in refused():
+    for case, judge in denied():
         found = search(judge)
         if found.mend is None:
             if not hopeless(case, judge):
@@ -122,9 +122,9 @@ def test_a_refused_pod_is_mended_or_hopeless() -> None:
 
 
 def test_no_part_of_a_change_would_do() -> None:
-    """With any of its steps left out, policies still refuse the pod."""
+    """With any of its steps left out, policies still deny the pod."""
     wrong = []
-    for case, judge in refused():
+    for case, judge in denied():
         found = search(judge)
         steps = () if found.mend is None else found.mend.steps
         parts = [part for number in range(len(steps)) for part in combinations(steps, number)]
@@ -141,7 +141,7 @@ def _with(pod: Mapping[str, Any], steps: tuple[Step, ...]) -> dict[str, Any]:
 
 
 def _of(name: str) -> Judge:
-    return next(judge for case, judge in refused() if case.name == name)
+    return next(judge for case, judge in denied() if case.name == name)
 
 
 def _steps_of(found: Found) -> list[tuple[str, str, Any]]:
@@ -157,14 +157,14 @@ def _steps_of(found: Found) -> list[tuple[str, str, Any]]:
         ("device_counts/a-misspelt-name", None),
         ("tolerations/forbidden", [("unwrite", "0", None)]),
         ("tolerations/a-node-name-past-a-forbidden-taint", [("unwrite", "nodeName", None)]),
-        ("checkpoint_grace/above-the-maximum-is-refused", [("write", "terminationGracePeriodSeconds", 600)]),
+        ("checkpoint_grace/above-the-maximum-is-denied", [("write", "terminationGracePeriodSeconds", 600)]),
         ("node_affinity/template-that-does-not-exist", [("write", "berth.dev/node-template", "a100")]),
-        ("node_affinity/capacity-spot-for-a-long-run-is-refused", [("relabel", "karpenter.sh/capacity-type", "on-demand")]),
+        ("node_affinity/capacity-spot-for-a-long-run-is-denied", [("relabel", "karpenter.sh/capacity-type", "on-demand")]),
         ("device_counts/a-fraction-under-whole-gpus-only", None),
     ],
 )
 def test_the_change_is_what_the_fix_says(name: str, expected: list[tuple[str, str, Any]] | None) -> None:
-    """Where a refusal names what to type, that is the change."""
+    """Where a denial names what to type, that is the change."""
     found = search(_of(name))
     assert found.mend is not None
     if expected is not None:
@@ -187,7 +187,7 @@ def fleet(*nodes: dict[str, Any]) -> Fleet:
 
 def test_of_allowed_values_one_is_chosen_that_has_a_place() -> None:
     """An instance type of the cluster is better than one that nobody has, where both are allowed."""
-    judge = _of("node_affinity/t4-under-hopper-and-ampere-is-refused")
+    judge = _of("node_affinity/t4-under-hopper-and-ampere-is-denied")
     elsewhere = search(judge, fleet(node("h", **{"karpenter.k8s.aws/instance-gpu-name": "h100"})))
     assert elsewhere.then == "now"
     assert "h100" in [value for _, _, value in _steps_of(elsewhere)]

@@ -88,8 +88,8 @@ def _holds(at: World, objects: list[Raw], pod: Raw, found: Alternatives) -> None
         if value["kind"] == "Pod" and value["spec"].get("nodeName") and value.get("status", {}).get("phase") not in ("Succeeded", "Failed"):
             held.setdefault(value["spec"]["nodeName"], Counter()).update(wants(value).requests)
     for one in found.found:
-        admitted, refused = _admitted(at, changed(pod, one.edits))
-        assert refused == ()
+        admitted, denied = _admitted(at, changed(pod, one.edits))
+        assert denied == ()
         keys = {item.get("key", "") for item in changed(pod, one.edits)["spec"].get("tolerations") or ()}
         before = {item.get("key", "") for item in pod["spec"].get("tolerations") or ()}
         assert not [key for key in keys - before if any(key.startswith(bad.rstrip("*")) for bad in catalog().never_tolerate)]
@@ -177,14 +177,14 @@ def test_a_slice_is_named_as_one() -> None:
     assert one.placement.usd == pytest.approx(at.prices.machines["p5.48xlarge"][0] / 8 / 7, rel=0.2)
 
 
-def test_what_policies_refuse_is_counted_and_left_out() -> None:
+def test_what_policies_deny_is_counted_and_left_out() -> None:
     """A model that is forbidden is no alternative, though it is free."""
     group = {"eks.amazonaws.com/nodegroup": "gpu"}
     objects = [_node("busy", "p4d.24xlarge", 8, **group), _bound("all", "busy", 8), _node("free", "g6.xlarge", 1, **group)]
     at = world(objects, [_policy(require={"models": {"notIn": ["L4"]}})])
     found = _found(at, _pod({GPU: "1"}))
     assert found is not None
-    assert (found.found, found.refused) == ((), 1)
+    assert (found.found, found.denied) == ((), 1)
 
 
 def test_taints_that_nobody_tolerates_stay() -> None:

@@ -1,4 +1,4 @@
-"""Smallest changes: they mend, no smaller one does, and no policy refuses them."""
+"""Smallest changes: they mend, no smaller one does, and no policy denies them."""
 
 from __future__ import annotations
 
@@ -129,19 +129,19 @@ def test_a_node_pool_is_a_place_too() -> None:
     assert mended["tolerations"][0]["key"] == GPU
 
 
-def test_what_a_policy_refuses_is_not_proposed() -> None:
-    """The next larger change is, and the refusal is there to be told."""
-    refusal = Violation(code="BERTH-131", found=phrase("fact"), advice=phrase("fix"), rule="tolerations")
+def test_what_a_policy_denies_is_not_proposed() -> None:
+    """The next larger change is, and the denial is there to be told."""
+    denial = Violation(code="BERTH-131", found=phrase("fact"), advice=phrase("fix"), rule="tolerations")
 
     def admit(pod: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Violation, ...]]:
-        return pod, (refusal,) if any(one.get("key") == "team" for one in pod["spec"].get("tolerations", ())) else ()
+        return pod, (denial,) if any(one.get("key") == "team" for one in pod["spec"].get("tolerations", ())) else ()
 
     taint = {"key": "team", "value": "ml", "effect": "NoSchedule"}
     pod = _pod(nodeSelector={"zone": "b", "disk": "ssd"})
     place = _fleet(_node("a", [taint], {"zone": "b", "disk": "ssd"}), _node("b", [], {"zone": "a"}))
     found = smallest(pod, place, catalog(), admit)
     assert _mended(found, pod)["nodeSelector"] == {"zone": "a"}
-    assert found.forbidden == (refusal,)
+    assert found.forbidden == (denial,)
     assert smallest(_pod(tolerations=[{"key": "team"}]), place, catalog(), admit).mend is None
 
 

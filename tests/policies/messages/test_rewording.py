@@ -65,13 +65,13 @@ def of_verdict(verdict: Verdict, review: Review, phase: Phase) -> dict[str, Any]
     return {
         "allowed": response["allowed"],
         "patch": response.get("patch"),
-        "refused": [without_text(v) for v in verdict.violations],
+        "denied": [without_text(v) for v in verdict.violations],
         "would": [(w.policy, w.patch, [*map(without_text, w.violations)], [*map(without_text, w.remarks)]) for w in verdict.would],
         "warned": [without_text(r) for r in warnings.warned(verdict.remarks, verdict.violations, review.pod)],
         "platform": [without_text(r) for r in warnings.of_platform(verdict.remarks, review.pod)],
         "warnings": codes(response.get("warnings", [])),
         "counted": tally(phase, review.operation, verdict),
-        "logged": [[entry["code"] for entry in record[key]] for key in ("refusals", "remarks")],
+        "logged": [[entry["code"] for entry in record[key]] for key in ("denials", "remarks")],
     }
 
 
@@ -96,12 +96,12 @@ def of_workload(world: World, request: Request) -> list[str]:
 
 def of_look(look: Look) -> list[object]:
     rows = [(row.section, row.field, row.value, row.text, row.by, [note[:9] for note in row.notes]) for row in look.rows]
-    return [rows, codes(list(look.remarks)), [violation.code for violation in look.refused]]
+    return [rows, codes(list(look.remarks)), [violation.code for violation in look.denied]]
 
 
 def of_effective(answer_: Effective) -> list[object]:
     """Each row with the codes of the remarks that belong to it."""
-    layers = [(one.title, one.policies, [row.field for row in one.rows], len(one.refused)) for one in (*answer_.some, *answer_.would)]
+    layers = [(one.title, one.policies, [row.field for row in one.rows], len(one.denied)) for one in (*answer_.some, *answer_.would)]
     return [*of_look(answer_.look), layers]
 
 

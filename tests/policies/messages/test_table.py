@@ -17,7 +17,7 @@ SECTIONS = dict(re.findall(r"^### (BERTH-\d{3}): (.*?)(?=^###? |\Z)", CODES, re.
 
 
 def test_every_code_is_documented_under_its_title() -> None:
-    """In the table's order: refusals, what answers say of themselves, warnings."""
+    """In the table's order: denials, what answers say of themselves, warnings."""
     assert re.findall(r"^### (BERTH-\d{3}): (.+)$", CODES, re.MULTILINE) == [(code, row.title) for code, row in TABLE.items()]
 
 
@@ -53,7 +53,7 @@ def test_no_row_hides_a_shared_template() -> None:
 
 
 def test_who_is_spared() -> None:
-    """Of the refusals of a placement (design section 4); all others hold whoever writes the pod."""
+    """Of the denials of a placement (design section 4); all others hold whoever writes the pod."""
     assert spared("all") == frozenset()
     assert spared("none") == {"BERTH-121", "BERTH-122", "BERTH-123", "BERTH-124", "BERTH-125"}
     assert spared("node") == spared("none") - {"BERTH-124"}

@@ -74,7 +74,7 @@ def test_one_version_is_served_and_stored(kind: Kind) -> None:
     assert version(kind)["subresources"] == {"status": {}}
 
 
-COUNTED = ("Would Change", "Would Refuse")
+COUNTED = ("Would Change", "Would Deny")
 
 
 @pytest.mark.parametrize(

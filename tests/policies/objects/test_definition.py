@@ -85,8 +85,8 @@ def schemas(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
         (("match", "gpus"), {"min": -1}),
     ],
 )
-def test_schema_and_parser_refuse_alike(path: tuple[str, str], value: object) -> None:
-    """What the schema can say of a mistake, it says: the API server refuses it as the parser does."""
+def test_schema_and_parser_deny_alike(path: tuple[str, str], value: object) -> None:
+    """What the schema can say of a mistake, it says: the API server denies it as the parser does."""
     whole = copy.deepcopy(next(one for one in shipped() if one["metadata"]["name"] == "everything"))
     inner = whole["spec"]
     for step in path[:-1]:

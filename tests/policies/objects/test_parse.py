@@ -374,7 +374,7 @@ capacity: [spot]
 
 
 def test_nothing_verified(catalog: Catalog) -> None:
-    """Where the catalog has no verified figure, usableMemory is refused and says so."""
+    """Where the catalog has no verified figure, usableMemory is denied and says so."""
     bare = replace(catalog, gpus=tuple(gpu for gpu in catalog.gpus if gpu.model == "T4"))
     assert messages(parse(written("default: {mig: {usableMemory: 1Gi}}"), bare)[1]) == [
         'spec.default.mig.usableMemory: no MIG profile is verified to have "1Gi"; verified figures: none'

@@ -1,4 +1,4 @@
-"""A machine that nobody knows is undecided on every platform (design law 7): what is required is written, and nobody is refused for it."""
+"""A machine that nobody knows is undecided on every platform (design law 7): what is required is written, and nobody is denied for it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def both(request: Request, known: Facts) -> tuple[Verdict, Verdict, Verdict]:
 @pytest.mark.parametrize("demands", DEMANDS, ids=str)
 @pytest.mark.parametrize(("platform", "key"), [*TYPES, *((p, OLDER) for p in CLOUDS)], ids=lambda one: getattr(one, "name", one))
 def test_a_type_that_nobody_knows_is_written_beside_and_told(platform: Platform, key: str, demands: Raw) -> None:
-    """On every platform, by each of its keys of types and the older one: a warning and the requirement, no refusal at either call."""
+    """On every platform, by each of its keys of types and the older one: a warning and the requirement, no denial at either call."""
     prefix, new = platform.type_prefix, NEW[str(platform.cloud)]
     first, again, last = both(Request(namespace="ml", pod=pod(key, f"{prefix}{new}")), facts(platform.name, demands))
     assert [v.code for v in (*first.violations, *again.violations, *last.violations)] == []
@@ -69,7 +69,7 @@ def _expressions(affinity: Any) -> list[Raw]:
 
 
 @pytest.mark.parametrize("platform", [p for p in CLOUDS if len(p.machine_keys) == 1], ids=lambda p: p.name)
-def test_where_types_are_all_there_is_instance_families_in_a_list_refuse(platform: Platform) -> None:
+def test_where_types_are_all_there_is_instance_families_in_a_list_deny(platform: Platform) -> None:
     """Nothing else tells a family: the two expressions are on one key and share no value."""
     families = sorted({m.family for m in CATALOG.machines if m.cloud == platform.cloud and platform.name not in m.not_on and m.family})[:1]
     request = Request(namespace="ml", pod=pod("node.kubernetes.io/instance-type", NEW[str(platform.cloud)]))

@@ -70,7 +70,7 @@ def test_a_slice_or_none(text: str | None, gigabytes: int | None, none: bool) ->
         ("opt-out", "grace, protection", "write grace"),
     ],
 )
-def test_bad_syntax_is_refused_with_what_to_write(key: str, text: str, hint: str) -> None:
+def test_bad_syntax_is_denied_with_what_to_write(key: str, text: str, hint: str) -> None:
     """Each annotation on its own."""
     (violation,) = read(settings={key: text}).violations
     assert violation.code == "BERTH-151"

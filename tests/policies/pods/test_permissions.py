@@ -45,7 +45,7 @@ PLACEMENT = ("none", "left", "node", "all")
 
 
 @given(st.sampled_from(ROWS), st.sampled_from(ROWS))
-def test_of_the_edits_the_least_of_the_refusals_the_most(first: Actor, second: Actor) -> None:
+def test_of_the_edits_the_least_of_the_denials_the_most(first: Actor, second: Actor) -> None:
     """In either order."""
     met = meet(first, second)
     for field, order in ORDER.items():
@@ -192,7 +192,7 @@ def test_a_part_by_name_is_chosen_no_nodes(name: str) -> None:
     ],
 )  # fmt: skip
 def test_a_word_to_a_sharing_scheduler_makes_no_fraction(key: str) -> None:
-    """Beside a GPU no default chooses nodes then; nobody is refused for it, and alone it asks for nothing."""
+    """Beside a GPU no default chooses nodes then; nobody is denied for it, and alone it asks for nothing."""
     one = pod(annotations={key: "x"})
     assert actor(one) is SHARING
     assert actor(one, asked=False) is PLAIN

@@ -51,7 +51,7 @@ def test_every_container_counts() -> None:
 
 
 def test_requests_are_summed_up_over_the_containers() -> None:
-    """As Kubernetes does: what one asks too much of, another may ask too little of (the API server refuses such a pod)."""
+    """As Kubernetes does: what one asks too much of, another may ask too little of (the API server denies such a pod)."""
     spec = {"containers": [container(BOTH, {"cpu": "2"}), container({"cpu": "2", "memory": "1Gi"}, {"cpu": "1"})]}
     assert names(spec) == []
 

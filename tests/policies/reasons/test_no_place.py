@@ -122,7 +122,7 @@ def test_it_is_only_a_warning(random: Random) -> None:
     ],
 )
 def test_what_nothing_runs_is_told(objects: list[Raw], pod: Raw) -> None:
-    """With code, fact and fix in the first 200 characters, and without the name of the pod; no one is refused for it."""
+    """With code, fact and fix in the first 200 characters, and without the name of the pod; no one is denied for it."""
     verdict = judged(pod, snapshot(objects))
     (sentence,) = said(verdict)
     assert len(sentence) <= 200

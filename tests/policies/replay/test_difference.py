@@ -17,29 +17,29 @@ from tests.support.generators.random_pods import request
 from tests.support.generators.random_worlds import catalog, world
 
 TOLERATION, GRACE = Effect(("spec", "tolerations", "-"), '{"key":"a"}'), Effect(("spec", "terminationGracePeriodSeconds"), "600")
-REFUSED = Decision(refused=True, reasons=(Reason("BERTH-111", "device_counts", ("ClusterGPUPolicy/few",)),))
+DENIED = Decision(denied=True, reasons=(Reason("BERTH-111", "device_counts", ("ClusterGPUPolicy/few",)),))
 
 
-def test_refused_now_is_due_to_those_that_refuse() -> None:
-    """And admitted now to those that refused then."""
+def test_denied_now_is_due_to_those_that_deny() -> None:
+    """And admitted now to those that denied then."""
     admitted = Decision(effects={GRACE: ("ClusterGPUPolicy/grace",)})
-    found = difference(admitted, REFUSED)
+    found = difference(admitted, DENIED)
     assert found is not None
-    assert (found.turn, found.policies) == ("newly-refused", ("ClusterGPUPolicy/few",))
-    assert (found.then, found.now) == (Side("edited"), Side("refused", ("BERTH-111",)))
-    back = difference(REFUSED, admitted)
+    assert (found.turn, found.policies) == ("newly-denied", ("ClusterGPUPolicy/few",))
+    assert (found.then, found.now) == (Side("edited"), Side("denied", ("BERTH-111",)))
+    back = difference(DENIED, admitted)
     assert back is not None
     assert (back.turn, back.policies) == ("newly-admitted", ("ClusterGPUPolicy/few",))
 
 
 def test_other_reasons_are_told_by_code_and_rule_alone() -> None:
     """Who asks for the same, and how it is worded, decides nothing."""
-    other = Decision(refused=True, reasons=(Reason("BERTH-101", "requests_match_limits", ("ClusterGPUPolicy/b",)),))
-    renamed = Decision(refused=True, reasons=(Reason("BERTH-111", "device_counts", ("ClusterGPUPolicy/renamed",)),))
-    unknown = Decision(refused=True, reasons=None)
-    assert difference(REFUSED, renamed) is None
-    assert difference(unknown, REFUSED) is None
-    found = difference(REFUSED, other)
+    other = Decision(denied=True, reasons=(Reason("BERTH-101", "requests_match_limits", ("ClusterGPUPolicy/b",)),))
+    renamed = Decision(denied=True, reasons=(Reason("BERTH-111", "device_counts", ("ClusterGPUPolicy/renamed",)),))
+    unknown = Decision(denied=True, reasons=None)
+    assert difference(DENIED, renamed) is None
+    assert difference(unknown, DENIED) is None
+    found = difference(DENIED, other)
     assert found is not None
     assert (found.turn, found.policies) == ("other-reasons", ("ClusterGPUPolicy/b", "ClusterGPUPolicy/few"))
 
@@ -62,7 +62,7 @@ def test_what_an_audited_policy_would_do_is_compared_last() -> None:
     found = difference(then, now)
     assert found is not None
     assert (found.turn, found.policies) == ("other-would", ("ClusterGPUPolicy/a",))
-    assert (found.then, found.now) == (Side("would refuse", ("BERTH-111",)), Side("nothing"))
+    assert (found.then, found.now) == (Side("would deny", ("BERTH-111",)), Side("nothing"))
     assert difference(Decision(would=None), now) is None
     assert difference(Decision(would={}, whole=False), Decision(would={"ClusterGPUPolicy/z": would})) is None
     counted = WouldBe(frozenset(), None)
@@ -92,7 +92,7 @@ def test_a_record_differs_from_what_other_policies_decide_as_the_decision_itself
         if recorded.then is None or any([*undecodable(Pod(met.request.pod), each.snapshot)] for each in (before, after)):
             continue  # no API server sends such a pod
         if then.violations and not then.mutate.violations:
-            continue  # refused by /validate, whose annotations this record lacks
+            continue  # denied by /validate, whose annotations this record lacks
         decision = recorded.then.decision()
         assert difference(decision, of_judgement(then)) is None
         assert not recorded.then.same_as(now) or difference(decision, of_judgement(now)) is None

@@ -18,7 +18,7 @@ def errors(usable: str) -> list[str]:
     return [str(error) for error in parse_objects([Document(file="x", value=policy)], CATALOG)[1]]
 
 
-def test_usable_memory_that_nobody_verified_is_refused_with_the_list() -> None:
+def test_usable_memory_that_nobody_verified_is_denied_with_the_list() -> None:
     """No figure above the largest verified one: the policy says so before any pod meets it."""
     (error,) = errors("100Gi")
     verified = {p.usable_mib for gpu in CATALOG.gpus for p in gpu.mig if p.usable_mib}

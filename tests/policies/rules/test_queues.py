@@ -154,7 +154,7 @@ def test_a_pod_in_a_required_queue_is_admitted(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", PAST)
-def test_every_way_past_a_required_queue_is_refused(way: str) -> None:
+def test_every_way_past_a_required_queue_is_denied(way: str) -> None:
     """By one code, which names the field of the policy."""
     queue, made, user, queues = PAST[way]
     (violation,) = judged(queue, made, user, queues).violations
@@ -229,6 +229,6 @@ UPDATES: dict[str, tuple[Raw, Raw, Raw, str, bool]] = {
 @pytest.mark.parametrize("change", UPDATES)
 def test_an_update_keeps_a_pod_in_its_queue(change: str) -> None:
     """What may not be created may not come about by an update; what was there before the policy stays."""
-    queue, before, after, user, refused = UPDATES[change]
+    queue, before, after, user, denied = UPDATES[change]
     found = judged(queue, after, user, operation="UPDATE", old_pod=before)
-    assert codes(found) == (["BERTH-144"] if refused else [])
+    assert codes(found) == (["BERTH-144"] if denied else [])

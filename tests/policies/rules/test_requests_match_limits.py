@@ -79,7 +79,7 @@ def sized(*containers: tuple[str, str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "refused"),
+    ("old", "new", "denied"),
     [
         ([("1", "1")], [("2", "2")], 0),
         ([("1", "1")], [("1", "2")], 1),
@@ -90,10 +90,10 @@ def sized(*containers: tuple[str, str]) -> dict[str, Any]:
     ids=str,
 )
 @pytest.mark.parametrize("subresource", ["resize", ""])
-def test_a_resize_is_refused_for_what_it_worsens(
-    old: list[tuple[str, str]], new: list[tuple[str, str]], refused: int, subresource: str
+def test_a_resize_is_denied_for_what_it_worsens(
+    old: list[tuple[str, str]], new: list[tuple[str, str]], denied: int, subresource: str
 ) -> None:
     """A pod that was not Guaranteed before may be resized; another update can't change amounts, and is not judged by them."""
     request = Request(operation="UPDATE", phase="validate", subresource=subresource, namespace="ml", pod=sized(*new), old_pod=sized(*old))
     found = evaluate(request, ONLY_GUARANTEED).violations
-    assert [v.code for v in found] == ["BERTH-103"] * (refused if subresource else 0)
+    assert [v.code for v in found] == ["BERTH-103"] * (denied if subresource else 0)

@@ -30,12 +30,12 @@ def codes(verdict: Verdict) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "refused"), [(None, True), (3600, False), (3601, True), (1, False), (True, True), ("60", True)], ids=repr
+    ("seconds", "denied"), [(None, True), (3600, False), (3601, True), (1, False), (True, True), ("60", True)], ids=repr
 )
-def test_a_longest_time_is_judged_on_the_final_pod(seconds: object, refused: bool) -> None:
+def test_a_longest_time_is_judged_on_the_final_pod(seconds: object, denied: bool) -> None:
     """A pod without a deadline, or with what is none, runs for ever once nobody can write one any more."""
     found = judged({"require": {"maxRuntime": "1h"}}, "validate", activeDeadlineSeconds=seconds)
-    assert codes(found) == (["BERTH-143"] if refused else [])
+    assert codes(found) == (["BERTH-143"] if denied else [])
 
 
 def test_why_a_deadline_is_missing_is_told() -> None:

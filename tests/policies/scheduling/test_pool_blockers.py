@@ -56,7 +56,7 @@ def test_slices_and_pools_without_gpus() -> None:
 
 
 def test_labels_that_nodes_have_only_once_they_run() -> None:
-    """Karpenter refuses a label that it does not know, unless the pool promises it; what is denied need not be known."""
+    """Karpenter denies a label that it does not know, unless the pool promises it; what is denied need not be known."""
     product = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB"}
     assert _kinds(_found(pool(), nodeSelector=product)) == [("label", "nvidia.com/gpu.product")]
     assert _found(pool(labels=product), nodeSelector=product) == []

@@ -267,7 +267,7 @@ def test_rows_for_new_families_are_bounded() -> None:
     followed = new_updater()
     spec = {"require": {"instanceFamilies": {"notIn": [f"x{i}" for i in range(256)]}}}
     lived = followed.apply({("ClusterGPUPolicy", "", "x"): {"metadata": {"name": "x"}, "spec": spec}})
-    assert not lived.refused
+    assert not lived.denied
     for table in lived.snapshot.tables.values():
         assert len({offer.host.family for offer in table.offers} & {f"x{i}" for i in range(256)}) in (0, 64)
 
@@ -399,18 +399,18 @@ def test_what_is_taken_over_is_bounded() -> None:
 
 
 def test_what_becomes_wrong_acts_on_as_it_was() -> None:
-    """It is refused once, however often its status is written; another mistake is told again; a right form acts at once."""
+    """It is denied once, however often its status is written; another mistake is told again; a right form acts at once."""
     followed = new_updater()
     followed.apply(cluster_policy(SPOT))
     lived = followed.apply(cluster_policy(WRONG, version=2))
-    assert (requires(lived), lived.changed, [one.key for one in lived.refused]) == (("spot",), False, [KEY])
+    assert (requires(lived), lived.changed, [one.key for one in lived.denied]) == (("spot",), False, [KEY])
     assert (entry(lived).stale, entry(lived).generation, entry(lived).last_good) == (True, 2, {"generation": 1, "spec": SPOT})
     written = followed.apply(cluster_policy(WRONG, version=2, status={"lastGood": {"generation": 1, "spec": SPOT}}))
-    assert (requires(written), written.refused, entry(written).stale) == (("spot",), (), True)
+    assert (requires(written), written.denied, entry(written).stale) == (("spot",), (), True)
     other = followed.apply(cluster_policy({"modes": 1}, version=3))
-    assert (requires(other), len(other.refused)) == (("spot",), 1)
+    assert (requires(other), len(other.denied)) == (("spot",), 1)
     good = followed.apply(cluster_policy(RESERVED, version=4))
-    assert (requires(good), good.refused, entry(good).stale) == (("reserved",), (), False)
+    assert (requires(good), good.denied, entry(good).stale) == (("reserved",), (), False)
     assert entry(good).last_good == {"generation": 4, "spec": RESERVED}
 
 
@@ -419,10 +419,10 @@ def test_a_spec_of_any_shape_is_told(spec: Any) -> None:
     """Alone nothing of it acts; after a good form that one does."""
     followed = new_updater()
     first = followed.apply(cluster_policy(spec))
-    assert (requires(first), len(first.refused), entry(first).acting, entry(first).last_good) == ((), 1, None, None)
+    assert (requires(first), len(first.denied), entry(first).acting, entry(first).last_good) == ((), 1, None, None)
     followed.apply(cluster_policy(SPOT))
     lived = followed.apply(cluster_policy(spec))
-    assert (requires(lived), entry(lived).stale, len(lived.refused)) == (("spot",), True, 1)
+    assert (requires(lived), entry(lived).stale, len(lived.denied)) == (("spot",), True, 1)
 
 
 @pytest.mark.parametrize("gone_first", [True, False])
@@ -433,7 +433,7 @@ def test_what_was_made_anew_and_wrong_does_not_act(gone_first: bool) -> None:
     if gone_first:
         assert requires(followed.apply({KEY: None})) == ()
     lived = followed.apply(cluster_policy(WRONG, uid="other"))
-    assert (requires(lived), entry(lived).acting, len(lived.refused)) == ((), None, 1)
+    assert (requires(lived), entry(lived).acting, len(lived.denied)) == ((), None, 1)
 
 
 def test_at_a_start_the_status_knows_the_last_good_form() -> None:
@@ -448,7 +448,7 @@ def test_a_last_good_form_may_come_later() -> None:
     followed = new_updater()
     followed.apply(cluster_policy(WRONG))
     lived = followed.apply(cluster_policy(WRONG, version=2, status={"lastGood": {"generation": 1, "spec": SPOT}}))
-    assert (requires(lived), entry(lived).stale, lived.added, lived.refused) == (("spot",), True, ("ClusterGPUPolicy/one",), ())
+    assert (requires(lived), entry(lived).stale, lived.added, lived.denied) == (("spot",), True, ("ClusterGPUPolicy/one",), ())
 
 
 def test_of_two_last_good_forms_the_newer_acts() -> None:
@@ -537,7 +537,7 @@ def test_a_template_too_acts_in_its_last_good_form() -> None:
 
 
 def test_what_is_nested_too_deep_to_be_compared_is_told() -> None:
-    """Nothing of it raises; the last good form acts, and it is refused once."""
+    """Nothing of it raises; the last good form acts, and it is denied once."""
     deep: Any = {}
     for _ in range(20_000):
         deep = {"a": deep}
@@ -545,8 +545,8 @@ def test_what_is_nested_too_deep_to_be_compared_is_told() -> None:
         json.dumps(deep)
     followed = new_updater()
     followed.apply(cluster_policy(SPOT))
-    refused = [len(followed.apply(cluster_policy({"deep": deep}, version=version)).refused) for version in (2, 3)]
-    assert refused == [1, 0]
+    denied = [len(followed.apply(cluster_policy({"deep": deep}, version=version)).denied) for version in (2, 3)]
+    assert denied == [1, 0]
     assert requires(followed.apply({})) == ("spot",)
 
 

@@ -36,11 +36,11 @@ def test_reads(text: str, seconds: int) -> None:
         ("1h" * 20, f'wants a duration; found "{"1h" * 20}"; write 2h, 90s or 1h30m'),
     ],
 )
-def test_refuses(value: object, message: str) -> None:
+def test_denies(value: object, message: str) -> None:
     """Each mistake says what to write."""
-    with pytest.raises(duration.DurationError) as refused:
+    with pytest.raises(duration.DurationError) as denied:
         duration.seconds(value)
-    assert str(refused.value) == message
+    assert str(denied.value) == message
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(5400, "1h30m"), (90, "1m30s"), (7200, "2h"), (0, "0s"), (86400, "24h")])
@@ -103,7 +103,7 @@ def test_what_go_reads(text: str, seconds: Fraction | int) -> None:
     ],
     ids=repr,
 )
-def test_what_go_refuses(value: object) -> None:
+def test_what_go_denies(value: object) -> None:
     """No duration, or one that an int64 of nanoseconds does not hold."""
     assert duration.read(value) is None
 

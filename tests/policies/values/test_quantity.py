@@ -57,7 +57,7 @@ def test_suffixes_and_exponents(text: str, value: Fraction) -> None:
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_what_is_no_quantity_is_refused(value: object) -> None:
+def test_what_is_no_quantity_is_denied(value: object) -> None:
     """Nothing is guessed: a boolean, a blank inside, an Arabic digit, an exponent or a text without end."""
     with pytest.raises(QuantityError):
         parse(value)

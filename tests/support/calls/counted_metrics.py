@@ -87,7 +87,7 @@ def lively() -> Metrics:
     made.decided(*judged("pods-create-vllm-server", "validate"), library().facts_for("made-up"))
     made.decided("mutate", "CREATE", edited(["GPUPolicy/gone/own"]))
     made.cut("slow")
-    made.snapshot_refused()
+    made.snapshot_rejected()
     made.also(FilesCollector({"policies": NOW}))
     made.certificate(NOW + 86_400)
     made.also(WatchCollector(lambda: iter(FOLLOWED), lambda: (1, 2), lambda: Writes(held=True, written=3)))

@@ -74,7 +74,7 @@ class Dispatch:
     object: Raw = field(default_factory=dict)
     """what a webhook would get"""
     undecodable: str = ""
-    """it is refused before admission"""
+    """it is denied before admission"""
 
 
 def judge(
@@ -86,7 +86,7 @@ def judge(
     chosen: Chosen | None = None,
     namespaces: Sequence[str] = (NAMESPACE,),
 ) -> tuple[list[str], list[Dispatch]]:
-    """Why the manifests would be refused, and what would be called for each request."""
+    """Why the manifests would be denied, and what would be called for each request."""
     where, chosen = target or Service(), chosen or Chosen()
     first = _of_the_shipped(where, ca, chosen, tuple(namespaces)) if laid is None else _registration(laid, where, ca, chosen, namespaces)
     program = _program_for(first)

@@ -26,7 +26,7 @@ AUTHOR_READS = 200
 POD_NAME = "trainer-x7k2q"
 """of every pod in the cases: events that differ by pod name are not folded (kubernetes#106160)"""
 NOBODYS = {"BERTH-151", "BERTH-152"}
-"""refusals of an annotation that can't be read, which no policy asks for"""
+"""denials of an annotation that can't be read, which no policy asks for"""
 BARE = re.compile(r"(?<![\w.\]])(?:spec\.(?!template\b)(?!require\b|default\b|gpus\b)\w+|metadata\.(?:annotations|labels))")
 """a path of a pod that a workload's author would look for in vain"""
 SECOND = "spec.workerGroupSpecs[1].template"
@@ -49,7 +49,7 @@ def _breaches(statements: Iterable[Callable[..., Iterable[object]]], *subject: o
 
 
 def violations(verdict: Verdict) -> list[Violation]:
-    """Return the refusals of all policies, in whatever mode."""
+    """Return the denials of all policies, in whatever mode."""
     return [*verdict.violations, *(violation for would in verdict.would for violation in would.violations)]
 
 
@@ -86,7 +86,7 @@ def policies_named(decided: DecidedCase) -> set[str]:
 
 
 def code_fact_and_fix_come_first(verdict: Verdict) -> Iterator[str]:
-    """A refusal says what is wrong and what to type within its first 200 characters, and nothing is put before them."""
+    """A denial says what is wrong and what to type within its first 200 characters, and nothing is put before them."""
     for violation in violations(verdict):
         text = f"{violation.code}: {violation.fact}; {violation.fix}."
         if len(text) > AUTHOR_READS or not str(violation).startswith(text):
@@ -105,7 +105,7 @@ def what_was_chosen_and_what_to_type_come_first(verdict: Verdict) -> Iterator[st
 
 
 def no_sentence_names_the_pod(verdict: Verdict) -> Iterator[str]:
-    """Neither a pod's name nor its uid, so that equal refusals stay equal."""
+    """Neither a pod's name nor its uid, so that equal denials stay equal."""
     return (text for text in _texts(verdict) if POD_NAME in text)
 
 
@@ -118,8 +118,8 @@ def _texts(verdict: Verdict) -> list[str]:
     return [str(sentence) for sentence in (*violations(verdict), *remarks(verdict))]
 
 
-def a_refusal_says_who_asks(verdict: Verdict) -> Iterator[str]:
-    """Who is refused can tell whom to ask; an annotation that can't be read is nobody's demand."""
+def a_denial_says_who_asks(verdict: Verdict) -> Iterator[str]:
+    """Who is denied can tell whom to ask; an annotation that can't be read is nobody's demand."""
     return (str(violation) for violation in violations(verdict) if not violation.policies and violation.code not in NOBODYS)
 
 
@@ -127,13 +127,13 @@ def a_refusal_says_who_asks(verdict: Verdict) -> Iterator[str]:
 
 
 def a_second_mutate_changes_nothing(case: Case, request: Request, verdict: Verdict) -> Iterator[str]:
-    """On the edited pod it changes nothing, refuses nothing, and tells nothing again of what was edited."""
+    """On the edited pod it changes nothing, denies nothing, and tells nothing again of what was edited."""
     if request.phase == "validate" or request.operation != "CREATE" or verdict.violations or not verdict.judged:
         return
     again = evaluate(replace(request, pod=apply_patch(request.pod, verdict.patch)), case.facts(request.namespace))
     yield from (f"it would {op['op']} {op['path']}" for op in again.patch)
     yield from (f"it says again: {remark}" for remark in again.remarks if remark.code in OF_EDITS)
-    yield from (f"it refuses: {violation}" for violation in again.violations)
+    yield from (f"it denies: {violation}" for violation in again.violations)
 
 
 def labels_of_metrics_are_names_of_ours(case: Case, _: Request, verdict: Verdict) -> Iterator[object]:
@@ -159,10 +159,10 @@ def all_that_is_said_of_pods_is_said_of_templates(case: Case, *_: object) -> Ite
             yield text
 
 
-def a_refusal_of_one_of_several_templates_names_it_once(case: Case, *_: object) -> Iterator[str]:
+def a_denial_of_one_of_several_templates_names_it_once(case: Case, *_: object) -> Iterator[str]:
     """With the pod as the second of two templates, the opening names it only where no path in the sentence does."""
     for _code, text in _advice(case, lambda pod, namespace: ray_review({}, pod, namespace=namespace)):
-        if "will be refused)" in text and (SECOND not in text or (f"from {SECOND} will" in text and text.count(SECOND) > 1)):
+        if "will be denied)" in text and (SECOND not in text or (f"from {SECOND} will" in text and text.count(SECOND) > 1)):
             yield text
 
 
@@ -180,12 +180,12 @@ OF_SENTENCES = (
     what_was_chosen_and_what_to_type_come_first,
     no_sentence_names_the_pod,
     a_sentence_is_one_line,
-    a_refusal_says_who_asks,
+    a_denial_says_who_asks,
 )
 OF_PODS = (
     a_second_mutate_changes_nothing,
     labels_of_metrics_are_names_of_ours,
     only_defaults_of_policies_are_kept_from_authors,
     all_that_is_said_of_pods_is_said_of_templates,
-    a_refusal_of_one_of_several_templates_names_it_once,
+    a_denial_of_one_of_several_templates_names_it_once,
 )

@@ -44,7 +44,7 @@ PLACE = "/spec/devices/requests/0/exactly/selectors/0"
 TIME_SLICED = {"driver": "gpu.nvidia.com", "parameters": {"kind": "GpuConfig", "sharing": {"strategy": "TimeSlicing"}}}
 OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "train", "uid": "0a1b2c3d-0000-4000-8000-00000000f0f0", "controller": True}
 
-REFUSED: dict[str, tuple[Raw, str]] = {
+DENIED: dict[str, tuple[Raw, str]] = {
     "a way by another vendor's class": (claim(first_of(exactly(), exactly("gpu.amd.com"))), "BERTH-126"),
     "a way by a class of slices": (claim(first_of(exactly(), exactly("mig.nvidia.com"))), "BERTH-126"),
     "the last of eight ways by a class that nobody knows": (claim(first_of(*[exactly()] * 7, exactly("acme"))), "BERTH-126"),

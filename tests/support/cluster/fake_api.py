@@ -80,7 +80,7 @@ class FakeApi:
             self._changed.notify_all()
 
     def compact(self) -> None:
-        """Watches from before now are refused."""
+        """Watches from before now are denied."""
         self.compacted = self.version
 
     async def wrong(self, fault: str) -> None:

@@ -1,4 +1,4 @@
-"""A TCP proxy that does to connections what networks do: cuts them, swallows what they carry, delays it, refuses new ones.
+"""A TCP proxy that does to connections what networks do: cuts them, swallows what they carry, delays it, denies new ones.
 
 Runs on threads of its own, so tests of any form can use it::
 
@@ -33,7 +33,7 @@ class Proxy:
         self.connections: list[float] = []
         self._delay = 0.0
         self._swallows = False
-        self._refuses = False
+        self._denies = False
         self._pairs: list[_Pair] = []
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -70,9 +70,9 @@ class Proxy:
         if not on:
             self.cut()
 
-    def refuse(self, on: bool = True) -> None:
+    def deny(self, on: bool = True) -> None:
         """New connections are reset at once, and are counted."""
-        self._refuses = on
+        self._denies = on
 
     def delay(self, seconds: float) -> None:
         """What the server says comes later by this."""
@@ -91,7 +91,7 @@ class Proxy:
 
     def _serve(self, client: socket.socket) -> None:
         server = None
-        if not self._refuses:
+        if not self._denies:
             with self._lock:
                 target = next(self._targets)
             with contextlib.suppress(OSError):

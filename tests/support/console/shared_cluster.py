@@ -140,7 +140,7 @@ def _pod(name: str, job: str, gpus: int) -> Raw:
 
 
 def _event(namespace: str, job: str, word: str) -> Raw:
-    """As the Job controller tells of a pod that was refused."""
+    """As the Job controller tells of a pod that was denied."""
     return {
         "apiVersion": "v1",
         "kind": "Event",

@@ -64,7 +64,7 @@ INSTANCES = ("p4d", "p4de", "p5", "g4dn", "g5", "g6", "g4ad", "a2", "a3", "g2", 
 
 
 def in_not_in(random: Random, names: Sequence[str]) -> InNotIn:
-    """Never a list of which nothing is left: the parser refuses that."""
+    """Never a list of which nothing is left: the parser denies that."""
     match random.randrange(5):
         case 0 | 1:
             return InNotIn(in_=some(random, names))
@@ -127,7 +127,7 @@ def equal(random: Random) -> tuple[Literal["accelerators", "cpuAndMemory"], ...]
 
 
 def floored(require: Require, part: float) -> Require:
-    """With a least grace, never more than the most, which the parser refuses. Drawn from what else is required: a seed that once found
+    """With a least grace, never more than the most, which the parser denies. Drawn from what else is required: a seed that once found
     something gives the same of all else."""
     random = Random(repr(require))
     least = random.choice((20, 30, 45, 600, 1200)) if chance(random, part) else None

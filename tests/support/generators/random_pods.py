@@ -124,7 +124,7 @@ def _amount(random: Random, calm: bool) -> object:
 
 
 def _containers(random: Random, calm: bool) -> tuple[list[Raw], list[Raw]]:
-    """Calm: what most people write, so that a fair part of all pods gets past every refusal."""
+    """Calm: what most people write, so that a fair part of all pods gets past every denial."""
     names = _USUAL if calm else _NAMES
     asked = some(random, names, 1, 1) if calm or chance(random, 0.85) else some(random, names, 0, 2)
     more = random.choice((0, 0, 1, 2))

@@ -69,7 +69,7 @@ WORKLOADS = ("Job", "Deployment", "StatefulSet", "DaemonSet", "Notebook", "PyTor
 
 
 def match(random: Random, *, cluster: bool, requires: bool) -> Match:
-    """In a ClusterGPUPolicy with ``require`` authors' labels and owners don't choose: the parser refuses it."""
+    """In a ClusterGPUPolicy with ``require`` authors' labels and owners don't choose: the parser denies it."""
     free = not (cluster and requires)
     bounds = random.choice((Bounds(min=1), Bounds(min=2), Bounds(max=1), Bounds(min=1, max=8), Bounds(max=0)))
     return Match(

@@ -17,19 +17,19 @@ SECONDS = 600
 """Twice the time for which Helm waits by itself (`--timeout`)."""
 
 
-class HelmRefused(Exception):
+class HelmRejected(Exception):
     """What Helm said."""
 
 
 def helm(*words: str, kubeconfig: Path | None = None) -> str:
-    """What it prints. Raises HelmRefused, and NoProgram. Nothing of whoever runs the tests is read or written."""
+    """What it prints. Raises HelmRejected, and NoProgram. Nothing of whoever runs the tests is read or written."""
     program = programs.path("helm")
     with tempfile.TemporaryDirectory() as home:
         own = {f"HELM_{name}_HOME": f"{home}/{name}" for name in ("CACHE", "CONFIG", "DATA")} | {"KUBECACHEDIR": f"{home}/kube"}
         environment = {**os.environ, **own, "KUBECONFIG": str(kubeconfig or f"{home}/none")}
         done = subprocess.run([program, *words], env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
     if done.returncode != 0:
-        raise HelmRefused(f"{done.stdout}{done.stderr}")
+        raise HelmRejected(f"{done.stdout}{done.stderr}")
     return done.stdout
 
 

@@ -50,7 +50,7 @@ class Reply:
 
     @property
     def message(self) -> str:
-        """Why it was refused; "" of an object."""
+        """Why it was rejected; "" of an object."""
         return str(self.body.get("message", "")) if self.body.get("kind") == "Status" else ""
 
 
@@ -181,7 +181,7 @@ class Api:
         return self.call("PATCH", path, value, content="application/apply-patch+yaml", fieldManager="berth-tests", force="true")
 
     def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Raw | None:
-        """None where there is none. Raises ApiError for other refusals."""
+        """None where there is none. Raises ApiError for other rejections."""
         path = self.kind(api_version, kind).path(namespace, name)
         reply = self.call("GET", path)
         return None if reply.status == 404 else self._done("GET", path, reply)
@@ -203,7 +203,7 @@ class Api:
         return self._done("PATCH", path, self.call("PATCH", path, change, content=content))
 
     def delete(self, value: Raw, *, grace: int | None = None) -> None:
-        """Whether it was there or not. Raises ApiError for other refusals."""
+        """Whether it was there or not. Raises ApiError for other rejections."""
         path = self.path_of(value)
         query = {"propagationPolicy": "Background"} | ({} if grace is None else {"gracePeriodSeconds": str(grace)})
         reply = self.call("DELETE", path, **query)

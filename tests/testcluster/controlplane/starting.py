@@ -256,7 +256,7 @@ def _served(api: Api, api_version: str, kind: str) -> bool:
 
 def _must(reply: Reply, what: str) -> None:
     if not reply.ok:
-        raise ClusterFailed(f"{what} was refused: {reply.status} {reply.message}")
+        raise ClusterFailed(f"{what} was rejected: {reply.status} {reply.message}")
 
 
 def http_ok(url: str) -> bool:

@@ -14,7 +14,7 @@ from tests.support.calls.in_process import JSON, Received, answered, ask, ask_as
 from webhook.admission.app import LARGEST_REVIEW, App, Replica, starlette_of
 from webhook.reload.sources import Sources, load
 from webhook.server.answers import TOO_MANY
-from webhook.server.http import Call, Refusal
+from webhook.server.http import Call, Denial
 from webhook.server.limits import Limits
 from webhook.server.requests import NO_ROOM
 from webhook.telemetry.metrics import Metrics
@@ -54,8 +54,8 @@ def test_validate_is_the_same_way_without_a_patch(snapshot: Snapshot) -> None:
     assert "patch" not in json.loads(post(snapshot, path="/validate").body)["response"]
 
 
-def test_a_refusal_is_an_answer(snapshot: Snapshot) -> None:
-    """A refused pod is HTTP 200 with allowed false: an HTTP error would be a broken webhook."""
+def test_a_denial_is_an_answer(snapshot: Snapshot) -> None:
+    """A denied pod is HTTP 200 with allowed false: an HTTP error would be a broken webhook."""
     answer = post(snapshot, MISMATCH)
     assert answer.status == 200
     assert json.loads(answer.body)["response"]["status"]["code"] == 403
@@ -165,13 +165,13 @@ def test_a_compressed_body_is_415(snapshot: Snapshot) -> None:
 def test_a_declared_length_over_any_review_is_413_unread(snapshot: Snapshot) -> None:
     """Before any of the body is in; the connection closes."""
     app = App(serving(snapshot))
-    refusal = app.begin(arriving(content_length=str(LARGEST_REVIEW + 1)))
-    assert refusal is not None
-    assert (refusal.answer.status, refusal.answer.close) == (413, True)
+    denial = app.begin(arriving(content_length=str(LARGEST_REVIEW + 1)))
+    assert denial is not None
+    assert (denial.answer.status, denial.answer.close) == (413, True)
     assert app.begin(arriving(content_length=str(LARGEST_REVIEW))) is None
 
 
-def test_a_review_over_the_cap_is_refused_by_its_head(snapshot: Snapshot) -> None:
+def test_a_review_over_the_cap_is_denied_by_its_head(snapshot: Snapshot) -> None:
     """Its uid is in its first bytes, which are all that is held."""
     call = arriving(b"/validate")
     call.body, call.size = CREATE[:4096], LIMIT + 1
@@ -201,7 +201,7 @@ def test_what_is_no_review_is_400_and_logged(snapshot: Snapshot, capsys: pytest.
     assert json.loads(capsys.readouterr().err)["reason"] == answer.body.decode().strip()
 
 
-def test_an_object_that_is_no_pod_is_refused_in_an_answer(snapshot: Snapshot) -> None:
+def test_an_object_that_is_no_pod_is_denied_in_an_answer(snapshot: Snapshot) -> None:
     """A field of the wrong type is named with its path; no answer is given on a guess, and no error that lets it pass at Ignore."""
     review = json.loads(CREATE)
     review["request"]["object"]["spec"]["containers"] = "none"
@@ -230,7 +230,7 @@ def test_a_failure_is_a_sentence_to_the_caller(
 
 
 @pytest.mark.parametrize("path", ["/mutate", "/advise"])
-def test_a_failure_refuses_only_where_something_is_enforced(snapshot: Snapshot, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_denies_only_where_something_is_enforced(snapshot: Snapshot, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else, and for advice, it is a warning."""
 
     def broken(*_: object) -> None:
@@ -297,7 +297,7 @@ def test_far_behind_nothing_is_passed_over(snapshot: Snapshot, monkeypatch: pyte
     answer = ask(starlette_of(app), path, CREATE)
     response = json.loads(answer.body)["response"]
     assert (answer.status, response["allowed"], response["status"]["message"][:9]) == (200, False, "BERTH-008")
-    for refusal in (NO_ROOM, Refusal("shed", TOO_MANY)):
-        call = Call(b"POST", path.encode(), {b"content-type": b"application/json"}, 0.0, CREATE[:4096], len(CREATE), refusal=refusal)
+    for denial in (NO_ROOM, Denial("shed", TOO_MANY)):
+        call = Call(b"POST", path.encode(), {b"content-type": b"application/json"}, 0.0, CREATE[:4096], len(CREATE), denial=denial)
         for found in (answered(app, call), app.turned_away(call, TOO_MANY)):
             assert json.loads(found.body)["response"]["status"]["code"] == 429

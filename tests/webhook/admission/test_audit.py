@@ -33,17 +33,17 @@ def in_mode(case: Case, mode: Any, *ids: str) -> World:
 @examples(60, 20_000)
 @given(audited())
 def test_the_recorded_patch_is_the_patch_of_enforce(case: Case) -> None:
-    """Each policy of the annotation, switched alone to Enforce, makes the server send just that patch or that refusal."""
+    """Each policy of the annotation, switched alone to Enforce, makes the server send just that patch or that denial."""
     for recorded in json.loads(response(case, case.world).get("auditAnnotations", {}).get("would", "[]")):
         enforced = response(case, in_mode(case, "Enforce", recorded["policy"]))
         sent = json.loads(base64.b64decode(enforced["patch"])) if "patch" in enforced else []
         assert recorded.get("patch", sent) == sent
         assert recorded.get("operations", len(sent)) == len(sent)
-        assert {refusal["code"] for refusal in recorded["refusals"]} <= {word[:9] for word in codes(enforced)}
+        assert {denial["code"] for denial in recorded["denials"]} <= {word[:9] for word in codes(enforced)}
 
 
 def codes(sent: dict[str, Any]) -> list[str]:
-    """The sentences of a refusal, each led by its code."""
+    """The sentences of a denial, each led by its code."""
     message = sent.get("status", {}).get("message", "")
     return [line.removeprefix("- ") for line in message.splitlines()]
 

@@ -18,7 +18,7 @@ from webhook.telemetry.verdict_records import MOST_BYTES
 REVIEWS = Path(__file__).parent.parent.parent / "reviews"
 REVIEW = parse((REVIEWS / "pods-create-train-llama.json").read_bytes())
 EDIT = Edit(op="add", path=("spec", "tolerations", "-"), value={"key": "k"}, rule="tolerations", policies=("ClusterGPUPolicy/a",))
-REFUSAL = worded.refusal("BERTH-101", "f", rule="requests_match_limits", policies=("ClusterGPUPolicy/a",))
+DENIAL = worded.denial("BERTH-101", "f", rule="requests_match_limits", policies=("ClusterGPUPolicy/a",))
 PATCH = ({"op": "add", "path": "/spec/tolerations", "value": [{"key": "k"}]},)
 QUALIFIED = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 """the name part of a qualified name (apimachinery util/validation), which an annotation's key must be"""
@@ -30,13 +30,13 @@ def would(policy: str = "ClusterGPUPolicy/audited", **fields: Any) -> Would:
 
 def test_keys_are_qualified_names() -> None:
     """The API server drops an annotation whose key is none."""
-    annotations = audit_annotations(Verdict(violations=(REFUSAL,), would=(would(violations=(REFUSAL,)),)))
-    assert list(annotations) == ["would", "refused"]
+    annotations = audit_annotations(Verdict(violations=(DENIAL,), would=(would(violations=(DENIAL,)),)))
+    assert list(annotations) == ["would", "denied"]
     assert all(QUALIFIED.fullmatch(key) and len(key) <= 63 for key in annotations)
 
 
 def test_a_would_be_patch_is_kept_whole() -> None:
-    """Who, in which mode, the patch, and what it would refuse or say."""
+    """Who, in which mode, the patch, and what it would deny or say."""
     remark = worded.remark("BERTH-201", "t", rule="node_affinity")
     kept = json.loads(audit_annotations(Verdict(would=(would(edits=(EDIT,), patch=PATCH, remarks=(remark,)),)))["would"])
     assert kept == [
@@ -44,15 +44,15 @@ def test_a_would_be_patch_is_kept_whole() -> None:
             "policy": "ClusterGPUPolicy/audited",
             "mode": "Audit",
             "patch": list(PATCH),
-            "refusals": [],
+            "denials": [],
             "remarks": [{"code": "BERTH-201", "rule": "node_affinity", "policies": [], "text": "t"}],
         }
     ]
 
 
-def test_a_refusal_is_kept() -> None:
+def test_a_denial_is_kept() -> None:
     """By code, rule and policy, with its fact."""
-    kept = json.loads(audit_annotations(Verdict(violations=(REFUSAL,)))["refused"])
+    kept = json.loads(audit_annotations(Verdict(violations=(DENIAL,)))["denied"])
     assert kept == [{"code": "BERTH-101", "rule": "requests_match_limits", "policies": ["ClusterGPUPolicy/a"], "fact": "f"}]
 
 
@@ -65,7 +65,7 @@ def test_what_changes_nothing_is_not_kept() -> None:
 def test_what_is_kept_is_bounded(number: int) -> None:
     """Patches give way to their length, then the list to its length: an audit event is no place for a megabyte."""
     big = ({"op": "add", "path": "/metadata/annotations/x", "value": "y" * 4000},)
-    long = worded.refusal("BERTH-101", "f" * 100_000)
+    long = worded.denial("BERTH-101", "f" * 100_000)
     kept = audit_annotations(Verdict(would=tuple(would(f"ClusterGPUPolicy/{n}", patch=big, violations=(long,)) for n in range(number))))[
         "would"
     ]
@@ -78,7 +78,7 @@ def test_what_is_kept_is_bounded(number: int) -> None:
 
 def test_nothing_is_annotated_on_dry_run() -> None:
     """The answer is the same but for that."""
-    verdict = Verdict(would=(would(violations=(REFUSAL,)),))
+    verdict = Verdict(would=(would(violations=(DENIAL,)),))
     dry = parse(json.dumps(with_dry_run()).encode())
     assert "auditAnnotations" in answer(REVIEW, verdict)["response"]
     assert "auditAnnotations" not in answer(dry, verdict)["response"]

@@ -78,21 +78,21 @@ def test_a_review_of_no_resource_that_is_known_is_of_no_claim(resource: object) 
     assert not claim_review.is_about(document)
 
 
-def test_a_claim_is_refused_in_an_answer(lines: list[Raw]) -> None:
+def test_a_claim_is_denied_in_an_answer(lines: list[Raw]) -> None:
     """With every reason, an audit annotation and a line of the log; it counts as no pod."""
     metrics = Metrics("test")
     word, response = validated(review_of(claim(exactly(count=8), exactly(adminAccess=True))), metrics=metrics)
-    assert (word, response["uid"], response["allowed"], response["status"]["code"]) == ("refused", "u-1", False, 403)
+    assert (word, response["uid"], response["allowed"], response["status"]["code"]) == ("denied", "u-1", False, 403)
     assert response["status"]["message"].startswith("2 reasons:\n- BERTH-111: the claim asks for 9 GPUs")
-    assert [one["code"] for one in json.loads(response["auditAnnotations"]["refused"])] == ["BERTH-111", "BERTH-116"]
+    assert [one["code"] for one in json.loads(response["auditAnnotations"]["denied"])] == ["BERTH-111", "BERTH-116"]
     fields = {key: lines[0][key] for key in ("event", "phase", "kind", "name", "namespace", "user", "decision")}
     assert fields == {
         "event": "decision", "phase": "validate", "kind": "ResourceClaim", "name": "gpus", "namespace": "ml", "user": "alice",
-        "decision": "refused",
+        "decision": "denied",
     }  # fmt: skip
     counted = metrics.exposition("")[0].decode()
-    assert 'berth_policy_outcomes_total{mode="Enforce",outcome="refused",policy="(other)",rule="device_counts"} 1.0' in counted
-    assert 'berth_pods_total{decision="refused"} 0.0' in counted
+    assert 'berth_policy_outcomes_total{mode="Enforce",outcome="denied",policy="(other)",rule="device_counts"} 1.0' in counted
+    assert 'berth_pods_total{decision="denied"} 0.0' in counted
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_warn_is_told_to_who_makes_it() -> None:
     word, response = validated(review_of(claim(exactly(count=8))), soft, phase="mutate")
     assert (word, response["allowed"], len(response["warnings"])) == ("admitted", True, 1)
     assert validated(review_of(claim(exactly(count=8))), soft) == ("admitted", {"uid": "u-1", "allowed": True})
-    assert response["warnings"][0].startswith("BERTH-111 (would be refused, were ClusterGPUPolicy/warn in Enforce): the claim asks for 8")
+    assert response["warnings"][0].startswith("BERTH-111 (would be denied, were ClusterGPUPolicy/warn in Enforce): the claim asks for 8")
     assert [one["mode"] for one in json.loads(response["auditAnnotations"]["would"])] == ["Audit", "Warn"]
 
 
@@ -132,7 +132,7 @@ def test_what_is_required_is_written_and_recorded(lines: list[Raw]) -> None:
     assert (lines[0]["phase"], lines[0]["edits"][0]["rule"]) == ("mutate", "device_selectors")
     assert validated(review_of(apply_patch(made, patch)), hopper) == ("admitted", {"uid": "u-1", "allowed": True})
     word, response = validated(review_of(made), hopper)
-    assert (word, "BERTH-127" in response["status"]["message"]) == ("refused", True)
+    assert (word, "BERTH-127" in response["status"]["message"]) == ("denied", True)
 
 
 def test_what_is_written_makes_no_claim_too_large() -> None:
@@ -148,7 +148,7 @@ def test_what_is_written_makes_no_claim_too_large() -> None:
 def test_nothing_is_told_of_a_dry_run(lines: list[Raw]) -> None:
     """It never happened: the answer alone."""
     word, response = validated(review_of(claim(exactly(count=8)), dry_run=True))
-    assert (word, response["allowed"], "auditAnnotations" in response, lines) == ("refused", False, False, [])
+    assert (word, response["allowed"], "auditAnnotations" in response, lines) == ("denied", False, False, [])
 
 
 @pytest.mark.parametrize(
@@ -158,12 +158,12 @@ def test_nothing_is_told_of_a_dry_run(lines: list[Raw]) -> None:
     ],
     ids=["too many"],
 )
-def test_more_than_is_judged_is_refused_in_an_answer(tolerations: list[Raw]) -> None:
+def test_more_than_is_judged_is_denied_in_an_answer(tolerations: list[Raw]) -> None:
     """An error would let it pass where the entry says Ignore."""
     document = json.dumps(review_of(claim(exactly(tolerations=tolerations)))).encode()
     word, body = handlers.judged("validate", document, FEW, Metrics("test"))
     response = orjson.loads(body)["response"]
-    assert (word, response["allowed"], response["status"]["code"]) == ("refused", False, 413)
+    assert (word, response["allowed"], response["status"]["code"]) == ("denied", False, 413)
 
 
 def test_a_claim_as_large_as_usual_ones_at_their_largest_is_judged() -> None:
@@ -192,7 +192,7 @@ def test_what_is_no_review_of_a_claim(change: Raw, sentence: str) -> None:
 
 
 def test_other_objects_of_the_group_are_none() -> None:
-    """They are refused as what comes to /validate and is no pod."""
+    """They are denied as what comes to /validate and is no pod."""
     document = review_of(claim(exactly()))
     document["request"]["resource"]["resource"] = "deviceclasses"
     with pytest.raises(ReviewError, match="send only pods here"):

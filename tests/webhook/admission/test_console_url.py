@@ -49,7 +49,7 @@ def answered(body: bytes, at: Snapshot, phase: Any = "mutate", decisions: Decisi
     return response
 
 
-def test_a_refusal_ends_with_where_to_look() -> None:
+def test_a_denial_ends_with_where_to_look() -> None:
     """After everything that it said before; code, fact and fix stay first."""
     body = owned(MISMATCH, "train")
     before, after = (answered(body, snapshot(url))["status"]["message"] for url in ("", f"{URL}/"))
@@ -89,7 +89,7 @@ def test_pods_of_one_workload_are_decided_once_and_of_two_each(phase: Any) -> No
 
 
 @pytest.mark.parametrize("url", ["berth.example.com", "https://x/?q=1", "https://" + "x" * 200])
-def test_an_address_that_is_none_is_refused(url: str) -> None:
+def test_an_address_that_is_none_is_denied(url: str) -> None:
     """With what is wanted."""
     with pytest.raises(SourcesError, match="--console-url: wants an address of at most 100 characters"):
         snapshot(url)

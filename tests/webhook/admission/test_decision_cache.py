@@ -143,7 +143,7 @@ def test_updates_are_not_kept(snapshot: Snapshot) -> None:
     assert decision_cache.key("validate", replace(request, operation="UPDATE", old_pod=request.pod), facts, b"{}") is None
 
 
-def test_what_is_nested_deeper_than_it_can_be_written_is_refused(snapshot: Snapshot) -> None:
+def test_what_is_nested_deeper_than_it_can_be_written_is_denied(snapshot: Snapshot) -> None:
     """In what is read; elsewhere it passes as it is."""
     document = json.loads(BODY)
     deep: Any = "x"
@@ -153,23 +153,23 @@ def test_what_is_nested_deeper_than_it_can_be_written_is_refused(snapshot: Snaps
     assert answered("mutate", json.dumps(document).encode(), snapshot) == answered("mutate", BODY, snapshot)
     document["request"]["object"]["spec"]["nodeSelector"] = {"a": deep}
     word, answer = handlers.judged("mutate", json.dumps(document).encode(), snapshot, METRICS)
-    assert (word, b"BERTH-005" in answer, b"nested deeper than 254 levels" in answer) == ("refused", True, True)
+    assert (word, b"BERTH-005" in answer, b"nested deeper than 254 levels" in answer) == ("denied", True, True)
 
 
 @pytest.mark.parametrize("phase", ["mutate", "validate"])
-def test_what_would_take_too_long_is_refused_unread(phase: Phase, snapshot: Snapshot, lines: list[dict[str, Any]]) -> None:
-    """In an answer, so that no entry at Ignore lets it pass; where nothing may refuse it is allowed with a warning."""
+def test_what_would_take_too_long_is_denied_unread(phase: Phase, snapshot: Snapshot, lines: list[dict[str, Any]]) -> None:
+    """In an answer, so that no entry at Ignore lets it pass; where nothing may deny it is allowed with a warning."""
     document = json.loads(BODY)
     document["request"]["object"]["spec"]["nodeSelector"] = {f"example.com/{i:05}": "x" for i in range(6000)}
     sent = json.dumps(document).encode()
     word, answer = handlers.judged(phase, sent, snapshot, METRICS)
     status = json.loads(answer)["response"]["status"]
-    assert (word, status["code"], status["message"][:9]) == ("refused", 413, "BERTH-004")
+    assert (word, status["code"], status["message"][:9]) == ("denied", 413, "BERTH-004")
     audited = snapshot.with_policies(replace(c, mode="Audit") for c in snapshot.policies)
     word, answer = handlers.judged(phase, sent, audited, METRICS)
     response = json.loads(answer)["response"]
     assert (word, response["allowed"], response["warnings"][0][:9]) == ("unmatched", True, "BERTH-004")
-    assert [(line["event"], line["refused"]) for line in lines] == [("too_large", True), ("too_large", False)]
+    assert [(line["event"], line["denied"]) for line in lines] == [("too_large", True), ("too_large", False)]
 
 
 @pytest.mark.parametrize("names", [100, 2_000, 45_000])
@@ -185,12 +185,12 @@ def test_a_pod_that_asks_for_nothing_is_admitted_at_any_size(phase: Phase, names
         container["resources"] = {"limits": amounts | more, "requests": amounts | more}
         word, answer = handlers.judged(phase, json.dumps(document, separators=(",", ":")).encode(), snapshot, METRICS)
         allowed.append((word, json.loads(answer)["response"]["allowed"]))
-    assert allowed == [("unmatched", True), ("refused", False), ("refused", False)]
+    assert allowed == [("unmatched", True), ("denied", False), ("denied", False)]
 
 
 @pytest.mark.parametrize("written", ["tolerations", "bytes"])
 def test_what_policies_add_counts_at_once(written: str, snapshot: Snapshot) -> None:
-    """A pod near the limit is refused by the call that would write into it; else, once it is written, the next call would refuse it."""
+    """A pod near the limit is denied by the call that would write into it; else, once it is written, the next call would deny it."""
     answers = set()
     for number in range(100, 181) if written == "tolerations" else range(54, 65):
         document = json.loads(BODY)
@@ -211,11 +211,11 @@ def test_what_policies_add_counts_at_once(written: str, snapshot: Snapshot) -> N
     assert answers == {True, False}
 
 
-def test_an_old_pod_that_would_take_too_long_is_refused_unread(snapshot: Snapshot) -> None:
+def test_an_old_pod_that_would_take_too_long_is_denied_unread(snapshot: Snapshot) -> None:
     """An update's review holds two."""
     document = json.loads(BODY)
     document["request"] |= {"operation": "UPDATE", "oldObject": {"spec": {"tolerations": [{"key": f"k{i}"} for i in range(20_000)]}}}
-    assert handlers.judged("validate", json.dumps(document).encode(), snapshot, METRICS)[0] == "refused"
+    assert handlers.judged("validate", json.dumps(document).encode(), snapshot, METRICS)[0] == "denied"
 
 
 def test_nothing_is_kept_for_a_namespace_that_can_not_be(snapshot: Snapshot) -> None:

@@ -1,4 +1,4 @@
-"""AdmissionReview v1: what is read from one, what is refused, and what the answer holds."""
+"""AdmissionReview v1: what is read from one, what is denied, and what the answer holds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from webhook.admission.review import Review, ReviewError, answer, parse
 REVIEWS = Path(__file__).parent.parent.parent / "reviews"
 CREATE: dict[str, Any] = json.loads((REVIEWS / "pods-create-train-llama.json").read_text())
 UPDATE: dict[str, Any] = json.loads((REVIEWS / "pods-update-amd-bench.json").read_text())
-MISMATCH = worded.refusal("BERTH-101", "the request is not the limit", "make them equal", rule="requests_match_limits")
+MISMATCH = worded.denial("BERTH-101", "the request is not the limit", "make them equal", rule="requests_match_limits")
 PATCH = ({"op": "add", "path": "/spec/tolerations", "value": []},)
 
 
@@ -64,7 +64,7 @@ def test_a_recorded_update_has_its_old_pod() -> None:
 
 @pytest.mark.parametrize("name", [path.name for path in sorted(REVIEWS.glob("pods-*.json"))])
 def test_every_recorded_review_of_a_pod_is_read(name: str) -> None:
-    """None of the recorded reviews is refused at the door."""
+    """None of the recorded reviews is denied at the door."""
     assert parse((REVIEWS / name).read_bytes()).namespace in ("default", "ml-team")
 
 
@@ -146,7 +146,7 @@ def test_the_last_of_two_equal_keys_wins() -> None:
 
 
 def test_allowed_as_it_is() -> None:
-    """Neither patch nor patchType nor warnings: the API server refuses a half of the first two."""
+    """Neither patch nor patchType nor warnings: the API server denies a half of the first two."""
     assert response(Verdict()) == {"uid": "12d3626a-b5a7-4a6c-b2bd-e385b0a58497", "allowed": True}
 
 
@@ -166,8 +166,8 @@ def test_denied_with_one_reason() -> None:
     """One violation is its sentence, and a denial carries no patch."""
     got = response(Verdict(violations=(MISMATCH,), patch=PATCH))
     message = "BERTH-101: the request is not the limit; make them equal."
-    refused = [{"code": "BERTH-101", "rule": "requests_match_limits", "policies": [], "fact": "the request is not the limit"}]
-    assert json.loads(got.pop("auditAnnotations")["refused"]) == refused
+    denied = [{"code": "BERTH-101", "rule": "requests_match_limits", "policies": [], "fact": "the request is not the limit"}]
+    assert json.loads(got.pop("auditAnnotations")["denied"]) == denied
     assert got == {
         "uid": parsed().uid,
         "allowed": False,
@@ -177,14 +177,14 @@ def test_denied_with_one_reason() -> None:
 
 def test_denied_with_all_reasons() -> None:
     """Every violation is told at once, in the engine's order."""
-    other = worded.refusal("BERTH-111", "nine GPUs", "ask for eight", rule="device_counts")
+    other = worded.denial("BERTH-111", "nine GPUs", "ask for eight", rule="device_counts")
     message = response(Verdict(violations=(MISMATCH, other)))["status"]["message"]
     assert message.splitlines() == ["2 reasons:", f"- {MISMATCH}", f"- {other}"]
 
 
-def test_a_refusal_is_bounded() -> None:
+def test_a_denial_is_bounded() -> None:
     """A megabyte that an author wrote does not come back, nor its line ends, nor the three-thousandth reason."""
-    long = worded.refusal("BERTH-101", "f\n\u2028" * 500_000)
+    long = worded.denial("BERTH-101", "f\n\u2028" * 500_000)
     one = response(Verdict(violations=(long,)))["status"]["message"]
     assert (len(one), one.splitlines()) == (1000, [one])
     many = response(Verdict(violations=(long,) * 3000))["status"]["message"].splitlines()
@@ -196,12 +196,12 @@ def test_warnings_once_each_in_order() -> None:
     assert warnings(remarks("a", "b", "a")) == ["BERTH-201: a", "BERTH-201: b"]
 
 
-def test_a_policy_in_warn_says_what_it_would_refuse() -> None:
-    """Warn is one warning per would-be refusal; Audit says nothing to the author."""
+def test_a_policy_in_warn_says_what_it_would_deny() -> None:
+    """Warn is one warning per would-be denial; Audit says nothing to the author."""
     warn = Would(policy="ClusterGPUPolicy/x", mode="Warn", violations=(MISMATCH,))
     audit = Would(policy="ClusterGPUPolicy/y", mode="Audit", violations=(MISMATCH,))
     assert warnings(Verdict(would=(warn, audit))) == [
-        "BERTH-101 (would be refused, were ClusterGPUPolicy/x in Enforce): the request is not the limit; make them equal"
+        "BERTH-101 (would be denied, were ClusterGPUPolicy/x in Enforce): the request is not the limit; make them equal"
     ]
 
 

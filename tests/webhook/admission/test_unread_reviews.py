@@ -1,4 +1,4 @@
-"""What can't be read is answered: refused where anything is enforced in that namespace, and by that namespace's own facts."""
+"""What can't be read is answered: denied where anything is enforced in that namespace, and by that namespace's own facts."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def deep(levels: int) -> bytes:
 )
 @pytest.mark.parametrize("phase", ["mutate", "validate"])
 def test_what_nobody_reads_hides_nothing(phase: Any, part: bytes, snapshot: Snapshot) -> None:
-    """Whatever is in it, the pod is judged as it is without: these are what Go writes and orjson refuses."""
+    """Whatever is in it, the pod is judged as it is without: these are what Go writes and orjson denies."""
     with pytest.raises(ValueError):
         orjson.loads(with_part(part))
     expected = handlers.judged(phase, BODY, snapshot, METRICS)
@@ -102,15 +102,15 @@ UNREADABLE: dict[str, Callable[[], bytes]] = {
 
 @pytest.mark.parametrize("body", [pytest.param(make(), id=name) for name, make in UNREADABLE.items()])
 @pytest.mark.parametrize("phase", ["mutate", "validate"])
-def test_what_can_not_be_read_is_refused_in_an_answer(phase: Any, body: bytes, snapshot: Snapshot, lines: list[dict[str, Any]]) -> None:
+def test_what_can_not_be_read_is_denied_in_an_answer(phase: Any, body: bytes, snapshot: Snapshot, lines: list[dict[str, Any]]) -> None:
     """Where something is enforced; elsewhere it is allowed with a warning. An error status would let it pass at Ignore."""
-    for namespace, word in (("strict", "refused"), ("default", "unmatched")):
+    for namespace, word in (("strict", "denied"), ("default", "unmatched")):
         decision, answer = handlers.judged(phase, sent(namespace, body=body), snapshot, METRICS)
         response = json.loads(answer)["response"]
         text = response["warnings"][0] if word == "unmatched" else response["status"]["message"]
         assert (decision, response["uid"], response["allowed"]) == (word, UID, word == "unmatched")
         assert text.startswith("BERTH-005: this object can't be read, so it is not judged: ")
-    assert [(line["event"], line["refused"]) for line in lines] == [("unreadable", True), ("unreadable", False)]
+    assert [(line["event"], line["denied"]) for line in lines] == [("unreadable", True), ("unreadable", False)]
 
 
 @pytest.mark.parametrize(("group", "kind", "denied"), [("resource.k8s.io", "ResourceClaim", True), ("", "Pod", False)])
@@ -124,18 +124,18 @@ def test_a_claim_that_is_too_long_is_denied_whatever_its_class_is_called(group: 
     assert json.loads(answer)["response"]["allowed"] is not denied
 
 
-def test_advice_is_never_a_refusal(snapshot: Snapshot) -> None:
+def test_advice_is_never_a_denial(snapshot: Snapshot) -> None:
     """It only ever warns, also of what can't be read."""
     word, answer = handlers.workload(sent("strict")[:-5], snapshot, METRICS)
     response = json.loads(answer)["response"]
     assert (word, response["allowed"], response["warnings"][0][:9]) == ("advised", True, "BERTH-005")
 
 
-def test_one_namespace_is_not_refused_for_the_policy_of_another(snapshot: Snapshot) -> None:
+def test_one_namespace_is_not_denied_for_the_policy_of_another(snapshot: Snapshot) -> None:
     """A pod of which too much would have to be judged, and a review over the cap, are decided by the namespace's own policies."""
     terms = ",".join(f'"example.com/{i:05}":"x"' for i in range(6000)).encode()
     large = BODY.replace(b'"spec":{', b'"spec":{"nodeSelector":{' + terms + b"},", 1)
-    for namespace, word in (("strict", "refused"), ("default", "unmatched")):
+    for namespace, word in (("strict", "denied"), ("default", "unmatched")):
         body = sent(namespace, body=large)
         head = head_of(body[:UID_BYTES])
         assert handlers.judged("mutate", body, snapshot, METRICS)[0] == word
@@ -144,7 +144,7 @@ def test_one_namespace_is_not_refused_for_the_policy_of_another(snapshot: Snapsh
 
 
 def test_where_the_namespace_is_unknown_any_policy_counts(snapshot: Snapshot) -> None:
-    """Nobody's large pod passes because its name fills the first bytes; under Audit alone nothing is refused."""
+    """Nobody's large pod passes because its name fills the first bytes; under Audit alone nothing is denied."""
     head = head_of(sent("default", "x" * UID_BYTES)[:UID_BYTES])
     assert head == Head(UID, None)
     assert head.enforced(snapshot)

@@ -33,7 +33,7 @@ def remark(code: str, policies: tuple[str, ...] = POLICY, about: Path = ()) -> R
 
 
 def violation(code: str, about: Path = ()) -> Violation:
-    return worded.refusal(code, "a fact", rule="node_affinity", policies=POLICY, about=about)
+    return worded.denial(code, "a fact", rule="node_affinity", policies=POLICY, about=about)
 
 
 def codes(name: str) -> tuple[list[str], list[str]]:
@@ -92,7 +92,7 @@ def test_a_slice_that_the_author_asked_for_is_a_warning() -> None:
     ids=str,
 )
 def test_an_annotation_makes_it_the_authors(code: str, pod: dict[str, Any], heard: bool) -> None:
-    """Where it asks for the same as a default; spared refusals are always told."""
+    """Where it asks for the same as a default; spared denials are always told."""
     assert list(warned([remark(code)], [], pod)) == ([remark(code)] if heard else [])
 
 
@@ -103,8 +103,8 @@ def test_what_names_no_policy_is_the_authors(code: str) -> None:
     assert list(warned([alone], [], {})) == [alone]
 
 
-def test_an_unknown_value_that_is_refused_is_said_once() -> None:
-    """The refusal says it with what is allowed. Another value that is refused, and a refusal for something else, take nothing away."""
+def test_an_unknown_value_that_is_denied_is_said_once() -> None:
+    """The denial says it with what is allowed. Another value that is denied, and a denial for something else, take nothing away."""
     unknown = remark("BERTH-201", (), ("spec.nodeSelector", "example.com/gpu"))
     assert list(warned([unknown], [violation("BERTH-125", unknown.about)], {})) == []
     other = violation("BERTH-125", ("spec.nodeSelector", "example.com/gpu-memory"))
@@ -114,19 +114,19 @@ def test_an_unknown_value_that_is_refused_is_said_once() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "an-unknown-gpu-name-under-an-in-policy-is-refused",
-        "an-unknown-instance-type-of-no-required-family-is-refused",
+        "an-unknown-gpu-name-under-an-in-policy-is-denied",
+        "an-unknown-instance-type-of-no-required-family-is-denied",
         "a-hint-is-of-the-pods-own-vendor",
     ],
 )
-def test_an_unknown_value_is_refused_and_remarked_as_the_same(name: str) -> None:
+def test_an_unknown_value_is_denied_and_remarked_as_the_same(name: str) -> None:
     """The engine says of both which value they are about."""
     remarks, warnings = codes(f"node_affinity/{name}")
     assert "BERTH-201" in remarks
     assert "BERTH-201" not in warnings
 
 
-def test_an_annotation_that_is_refused_is_said_once() -> None:
+def test_an_annotation_that_is_denied_is_said_once() -> None:
     """That nothing was found for a size which does not exist is no news."""
     assert codes("mig_resources/author-asks-for-a-size-that-no-gpu-has") == (["BERTH-210"], [])
 

@@ -76,7 +76,7 @@ def sliced(size: str) -> dict[str, Any]:
 def mismatch(path: str, container: str = "main") -> str:
     """The sentence, with as much of the rest as a warning holds."""
     message = (
-        f'BERTH-101 (its pods will be refused): container "{container}" requests 1 nvidia.com/gpu but its limit is 2; '
+        f'BERTH-101 (its pods will be denied): container "{container}" requests 1 nvidia.com/gpu but its limit is 2; '
         f'set {path}.spec.containers[0].resources.requests["nvidia.com/gpu"] to 2'
     )
     asked_by = " (asked by ClusterGPUPolicy/p0)"
@@ -185,7 +185,7 @@ def test_every_template_of_the_catalog_is_advised_on(workload: Workload, path: s
 
 @pytest.mark.parametrize("number", ["kserve", "argo", "nvidia", "batch", "trainer"])
 def test_kinds_without_templates_are_advised_on(number: str) -> None:
-    """Of a manifest as its author writes it, a refusal with the manifest's own path."""
+    """Of a manifest as its author writes it, a denial with the manifest's own path."""
     expected = {
         "kserve": 'set spec.predictor.containers[0].resources.requests["nvidia.com/gpu"] to 2',
         "argo": 'set spec.containers[0].resources.requests["nvidia.com/gpu"] in spec.templates[0].podSpecPatch to 2',
@@ -194,9 +194,9 @@ def test_kinds_without_templates_are_advised_on(number: str) -> None:
     texts: list[str] = []
     for value in (case["manifest"] for path, _, case in kind_cases() if path.stem == number):
         texts += advise(workload_review(value["apiVersion"], value["kind"], value), WORLD)
-    refusals = [one for one in texts if "its pods will be refused" in one]
-    assert len(refusals) == (number in expected)
-    assert all(expected[number] in one for one in refusals)
+    denials = [one for one in texts if "its pods will be denied" in one]
+    assert len(denials) == (number in expected)
+    assert all(expected[number] in one for one in denials)
 
 
 def test_no_wrong_type_in_kinds_without_templates_is_an_error() -> None:
@@ -211,7 +211,7 @@ def test_no_wrong_type_in_kinds_without_templates_is_an_error() -> None:
 def test_an_amount_that_is_not_filled_in_is_told_without_a_policy() -> None:
     """The API server takes no pod with it."""
     (texts,) = advise(job_review(template("$GPUS", "$GPUS")), world({"default": {"acceleratorTaints": "Tolerate"}}))
-    assert texts.startswith('BERTH-102 (its pods will be refused): container "main": "$GPUS" of nvidia.com/gpu is no whole number')
+    assert texts.startswith('BERTH-102 (its pods will be denied): container "main": "$GPUS" of nvidia.com/gpu is no whole number')
 
 
 def test_a_patch_that_cannot_be_read_is_told() -> None:
@@ -219,16 +219,16 @@ def test_a_patch_that_cannot_be_read_is_told() -> None:
     one = {"name": "a", "container": {"resources": {"limits": {"nvidia.com/gpu": "500m"}}}, "podSpecPatch": "{{inputs.parameters.p}}"}
     texts = advise(workload_review("argoproj.io/v1alpha1", "Workflow", {"spec": {"templates": [one]}}), WORLD)
     assert texts[0].startswith("BERTH-002: spec.templates[0].podSpecPatch: wants a patch of the pod's spec; found the text")
-    assert texts[1].startswith("BERTH-102 (its pods will be refused): ")
+    assert texts[1].startswith("BERTH-102 (its pods will be denied): ")
     assert 'set spec.templates[0].container.resources.limits["nvidia.com/gpu"] to a whole number' in texts[1]
 
 
-def test_a_refused_worker_group_is_named() -> None:
-    """Where a workload has several templates, a refusal says which is meant: by the path to edit, or before the fact."""
+def test_a_denied_worker_group_is_named() -> None:
+    """Where a workload has several templates, a denial says which is meant: by the path to edit, or before the fact."""
     texts = advise(ray_review(template(), template(limit="2"), headGroupSpec={"template": template()}), WORLD)
     assert texts == (mismatch("spec.workerGroupSpecs[1].template"),)
     (counted,) = advise(ray_review(template(), template("9", "9")), world({"require": {"gpusPerPod": {"max": 8}}}))
-    assert counted.startswith("BERTH-111 (its pods from spec.workerGroupSpecs[1].template will be refused): the pod asks for 9 GPUs")
+    assert counted.startswith("BERTH-111 (its pods from spec.workerGroupSpecs[1].template will be denied): the pod asks for 9 GPUs")
 
 
 @pytest.mark.parametrize(
@@ -240,17 +240,17 @@ def test_a_refused_worker_group_is_named() -> None:
     ],
 )
 def test_a_fix_of_one_of_several_templates_is_to_be_pasted(one: dict[str, Any], code: str, fix: str) -> None:
-    """With the path in the PyTorchJob, once, not the pod's; an unknown value is not remarked on beside its refusal."""
+    """With the path in the PyTorchJob, once, not the pod's; an unknown value is not remarked on beside its denial."""
     job_ = workload_review("kubeflow.org/v1", "PyTorchJob", replicas({"Master": template(), "Worker": one}))
     (texts,) = advise(job_, world(EQUAL, {"require": {"families": {"in": ["hopper", "ampere"]}}}))
-    assert texts.startswith(f"{code} (its pods will be refused): ")
+    assert texts.startswith(f"{code} (its pods will be denied): ")
     assert fix.format("spec.pytorchReplicaSpecs.Worker.template.spec") in texts
     assert texts.count("pytorchReplicaSpecs") == 1
     assert len(texts) <= WARNING_LENGTH
 
 
-def test_a_refusal_says_who_asks_where_there_is_room() -> None:
-    """As the refusal of a pod does, and what else it says: whole or not at all."""
+def test_a_denial_says_who_asks_where_there_is_room() -> None:
+    """As the denial of a pod does, and what else it says: whole or not at all."""
     few = {"require": {"gpusPerPod": {"max": 8}}}
     (texts,) = advise(job_review(template("9", "9")), world(few))
     assert texts.endswith("; ask for at most 8, or split the work over more pods. (asked by ClusterGPUPolicy/p0)")
@@ -264,12 +264,10 @@ def test_a_refusal_says_who_asks_where_there_is_room() -> None:
     assert nobodys.endswith("; remove the annotation. No template is allowed in this namespace.")
 
 
-def test_a_warning_policy_says_what_it_would_refuse() -> None:
+def test_a_warning_policy_says_what_it_would_deny() -> None:
     """As for a pod, with the template where there are several; Audit says nothing to the author."""
     few, audited = {"require": {"gpusPerPod": {"max": 1}}, "mode": "Warn"}, {"require": {"gpusPerPod": {"max": 2}}, "mode": "Audit"}
-    rest = (
-        "would be refused, were ClusterGPUPolicy/p0 in Enforce): the pod asks for 4 GPUs, more than the 1 allowed here; ask for at most 1"
-    )
+    rest = "would be denied, were ClusterGPUPolicy/p0 in Enforce): the pod asks for 4 GPUs, more than the 1 allowed here; ask for at most 1"
     (alone,) = advise(job_review(template("4", "4")), world(few, audited))
     assert alone.startswith(f"BERTH-111 ({rest}")
     (named,) = advise(ray_review(template("4", "4"), template()), world(few, audited))
@@ -277,7 +275,7 @@ def test_a_warning_policy_says_what_it_would_refuse() -> None:
 
 
 def test_remarks_are_said_once_for_all_templates() -> None:
-    """Which template is meant does not matter to what is no refusal."""
+    """Which template is meant does not matter to what is no denial."""
     (texts,) = advise(ray_review(sliced("10gb"), sliced("10gb"), template("0", "0")), WORLD)
     assert texts.startswith("BERTH-210: MIG slice 10gb skipped: ")
 
@@ -289,7 +287,7 @@ def test_a_default_that_was_left_out_is_not_told() -> None:
     assert advise(job_review(sliced("10gb")), slices) != ()
 
 
-def test_a_value_that_is_refused_is_not_remarked_on() -> None:
+def test_a_value_that_is_denied_is_not_remarked_on() -> None:
     """That no node has a slice of a size which does not exist is no news."""
     assert [texts[:9] for texts in advise(job_review(sliced("11gb")), WORLD)] == ["BERTH-151"]
 
@@ -310,7 +308,7 @@ def test_a_remark_has_the_workloads_path() -> None:
     assert texts == f'BERTH-201: {message}; did you mean "h100"?'
 
 
-def test_what_repair_mends_is_not_refused() -> None:
+def test_what_repair_mends_is_not_denied() -> None:
     """Both phases are foretold: /validate sees the pod as /mutate edited it."""
     assert advise(job_review(template(limit="2")), world(EQUAL, {"default": {"repair": ["accelerators"]}})) == ()
 
@@ -338,7 +336,7 @@ def test_a_long_path_gives_way(length: int, way: str) -> None:
     specs = replicas({role: template(terminationGracePeriodSeconds=3600), "M": template()})
     (texts,) = advise(workload_review("kubeflow.org/v1", "PyTorchJob", specs), world({"require": {"gracePeriod": {"max": "10m"}}}))
     at, field = f"spec.pytorchReplicaSpecs.{role}.template", "spec.terminationGracePeriodSeconds"
-    opening = {"placed": "its pods will be refused", "named": f"its pods from {at} will be refused", "short": at}[way]
+    opening = {"placed": "its pods will be denied", "named": f"its pods from {at} will be denied", "short": at}[way]
     field = f"{at}.{field}" if way == "placed" else field
     assert texts.startswith(f"BERTH-141 ({opening}): {field} is 3600, above the maximum of 600 s here; set {field} to at most 600")
     assert len(texts) <= WARNING_LENGTH
@@ -406,7 +404,7 @@ def test_a_workload_of_many_templates_is_judged_in_part() -> None:
 
 
 def test_the_answer_is_always_allowed_and_never_patches() -> None:
-    """Echoing uid, kind and version; the refusals are warnings."""
+    """Echoing uid, kind and version; the denials are warnings."""
     review_ = job_review(template(limit="2"))
     whole = answer(review_, workload_advice.advise(review_, WORLD))
     assert (whole["apiVersion"], whole["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")

@@ -63,7 +63,7 @@ def test_a_namespace_that_is_gone_takes_its_series_with_it() -> None:
     assert b'resource_namespace="ml"' not in it.replica.metrics.exposition("")[0]
 
 
-def test_an_object_that_is_refused_is_known_though_nothing_else_is_decided() -> None:
+def test_an_object_that_is_denied_is_known_though_nothing_else_is_decided() -> None:
     """``/policies`` and the metrics tell of it, and the same snapshot goes on."""
     it, following = condition(), updater()
     activated(it, following.apply(POLICY))
@@ -88,11 +88,11 @@ def test_the_log_tells_of_policies_and_not_of_facts(capsys: pytest.CaptureFixtur
 
 
 def test_a_set_of_files_that_was_read_is_told_though_it_is_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    """Who writes a file looks for the line that says that it was read, and a set that was refused before is in force again."""
+    """Who writes a file looks for the line that says that it was read, and a set that was rejected before is in force again."""
     it, following = condition(), updater()
     activated(it, following.apply(POLICY))
-    it.refused_at = 1
+    it.rejected_at = 1
     asyncio.run(activation.load(it, following.apply({}), ["a.yaml: odd"]))
     first, warning, second = (json.loads(line) for line in capsys.readouterr().err.splitlines())
     assert (warning["event"], warning["text"]) == ("policies_warning", "a.yaml: odd")
-    assert (second["policies"], second["added"], it.refused_at) == (first["policies"], [], 0)
+    assert (second["policies"], second["added"], it.rejected_at) == (first["policies"], [], 0)

@@ -253,7 +253,7 @@ def left_to_collect(folder: Path, text: str) -> int:
     "text", [POLICY.replace("NAME", "b"), "kind: [", POLICY.replace("Tolerate", "Maybe")], ids=["new", "broken", "wrong"]
 )
 def test_what_is_no_longer_in_force_leaves_nothing_to_collect(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither a set that is replaced nor one that is refused: what is in a cycle when objects are frozen stays for ever."""
+    """Neither a set that is replaced nor one that is rejected: what is in a cycle when objects are frozen stays for ever."""
     monkeypatch.setattr(gc, "freeze", lambda: None)
     monkeypatch.setattr(log, "_sink", lambda line: None)
     put(tmp_path, "a")

@@ -25,10 +25,10 @@ from webhook.telemetry.metrics import Metrics
 
 
 def state(condition: Condition) -> tuple[float, bool]:
-    """``berth_snapshot_last_reload_successful``, and whether /readyz tells of a refused change."""
+    """``berth_snapshot_last_reload_successful``, and whether /readyz tells of a rejected change."""
     text = condition.replica.metrics.exposition("text/plain")[0].decode()
     value = next(line.split()[1] for line in text.splitlines() if line.startswith("berth_snapshot_last_reload_successful "))
-    return float(value), "was refused" in str(next(checks(condition, condition.refused_at + 1)))
+    return float(value), "was rejected" in str(next(checks(condition, condition.rejected_at + 1)))
 
 
 @pytest.mark.parametrize("failure", ["of a file", "of the shipped catalog", "unforeseen"])

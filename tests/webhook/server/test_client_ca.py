@@ -16,7 +16,7 @@ from tests.support.calls.raw_tls import GONE, context
 from tests.support.calls.server_process import JSON, ROOT, Running, serving
 from tests.support.certificate_files import client_certificate
 from tests.testcluster.calls import PATIENCE, Answer, request_once
-from tests.webhook.test_serve import refused
+from tests.webhook.test_serve import denied
 
 REVIEW = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
 
@@ -73,7 +73,7 @@ def test_nobody_else_is(version: ssl.TLSVersion, server: Running, tmp_path: Path
     assert len(server.events("decision")) == before
 
 
-def test_another_name_is_refused_with_a_sentence(server: Running, ca: KeyPair, tmp_path: Path) -> None:
+def test_another_name_is_denied_with_a_sentence(server: Running, ca: KeyPair, tmp_path: Path) -> None:
     """Of the same CA, as a kubelet may have one: 403, unjudged, on a connection that ends."""
     before = len(server.events("decision"))
     answer = call(server, client_certificate(ca, "system:node:a", tmp_path))
@@ -85,6 +85,6 @@ def test_another_name_is_refused_with_a_sentence(server: Running, ca: KeyPair, t
 def test_a_file_without_a_ca_is_one_line(tmp_path: Path) -> None:
     """The server does not start, and says which file it was."""
     (tmp_path / "ca").write_text("nothing")
-    message = refused("--self-signed", str(tmp_path / "tls"), "--listen", "127.0.0.1:0", "--client-ca", str(tmp_path / "ca"))
+    message = denied("--self-signed", str(tmp_path / "tls"), "--listen", "127.0.0.1:0", "--client-ca", str(tmp_path / "ca"))
     assert message.startswith(f"berth: {tmp_path / 'ca'}: no CA certificates in PEM form")
     assert message.count("\n") == 1

@@ -44,7 +44,7 @@ def wire(server: Running) -> Iterator[Wire]:
 def test_a_request_with_two_meanings_has_none(request_: bytes, wire: Wire) -> None:
     """400, and the end: the good request behind it is not answered, for where it begins is anybody's guess.
 
-    A body that is cut short is a review that can't be read, with a uid: refused in an answer, and the rest is garbage.
+    A body that is cut short is a review that can't be read, with a uid: rejected in an answer, and the rest is garbage.
     """
     wire.send(request_ + NEXT)
     replies = wire.replies()

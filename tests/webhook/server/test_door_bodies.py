@@ -1,4 +1,4 @@
-"""Bodies that mean harm (reliability.md E3, E4, E5): each is a 400, a refusal or a judged review, and the next review is answered.
+"""Bodies that mean harm (reliability.md E3, E4, E5): each is a 400, a rejection or a judged review, and the next review is answered.
 
 How much work a body may be: tests/fuzz/test_growth.py.
 """
@@ -75,13 +75,13 @@ AS_GO_READS_IT = ["1e400", "-1e400", "1e99999999999", '"\\ud800"', '"\\udc00"', 
 
 
 @pytest.mark.parametrize("literal", NEVER_JSON)
-def test_what_json_does_not_have_is_refused(literal: str, wire: Wire) -> None:
+def test_what_json_does_not_have_is_denied(literal: str, wire: Wire) -> None:
     """Wherever it stands, also in a field that nobody reads: what Python's own parser takes is no exception. Advice warns of it."""
     assert_unreadable(put(literal), wire)
 
 
 def assert_unreadable(body: bytes, wire: Wire) -> None:
-    """Its uid is known, so it is answered, for an error status would let it pass at Ignore: BERTH-005, a refusal of a pod."""
+    """Its uid is known, so it is answered, for an error status would let it pass at Ignore: BERTH-005, a rejection of a pod."""
     for path in PATHS:
         response = answered(body, wire, path)
         text = response["warnings"][0] if response["allowed"] else response["status"]["message"]
@@ -114,7 +114,7 @@ def test_another_encoding_is_400(encoding: str, wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-7"])
-def test_another_encoding_with_a_head_in_ascii_is_refused(encoding: str, wire: Wire) -> None:
+def test_another_encoding_with_a_head_in_ascii_is_denied(encoding: str, wire: Wire) -> None:
     """Nor is there a byte order mark before it (RFC 8259, 8.1); the uid is found behind it all the same."""
     assert_unreadable(TEXT.replace("train", "trän", 1).encode(encoding), wire)
 

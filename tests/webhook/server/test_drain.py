@@ -89,7 +89,7 @@ def test_half_a_body_at_sigterm_is_answered(tmp_path: Path) -> None:
         server.process.send_signal(signal.SIGTERM)
         server.event("stopping")
         early.send(REVIEW[-1000:])
-        until(lambda: refused(server), "the end of the lame duck")
+        until(lambda: denied(server), "the end of the lame duck")
         late.send(REVIEW[-1000:])
         for wire in (early, late):
             reply = wire.reply()
@@ -99,7 +99,7 @@ def test_half_a_body_at_sigterm_is_answered(tmp_path: Path) -> None:
         assert server.process.wait(PATIENCE) == 0
 
 
-def refused(server: Running) -> bool:
+def denied(server: Running) -> bool:
     """New connections are."""
     try:
         with dialled(server):
@@ -146,7 +146,7 @@ def test_a_second_sigterm_skips_the_wait_and_not_the_answers(tmp_path: Path) -> 
         server.process.send_signal(signal.SIGTERM)
         server.event("stopping")
         server.process.send_signal(signal.SIGTERM)
-        until(lambda: refused(server), "the end of the lame duck")
+        until(lambda: denied(server), "the end of the lame duck")
         wire.send(REVIEW[-1000:])
         reply = wire.reply()
         assert reply is not None

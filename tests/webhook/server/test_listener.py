@@ -15,7 +15,7 @@ import pytest
 from tests.support.calls.in_process import StandIn, exchange, port, run, tls_contexts
 from tests.support.calls.server_process import ROOT
 from webhook.server import places
-from webhook.server.http import Answer, Call, Later, Refusal, text_answer
+from webhook.server.http import Answer, Call, Denial, Later, text_answer
 from webhook.server.limits import Limits
 from webhook.server.listener import MORE_FILES, StartError, listen, make_room
 from webhook.server.places import OPEN, SHAKING, SILENT, Holder
@@ -61,7 +61,7 @@ class Nothing(StandIn):
 
     room = most = 1000
 
-    def begin(self, call: Call) -> Refusal | None:
+    def begin(self, call: Call) -> Denial | None:
         return None
 
     def answer(self, call: Call, later: Later) -> Answer:

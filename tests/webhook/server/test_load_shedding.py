@@ -16,7 +16,7 @@ import pytest
 from tests.support.calls.in_process import StandIn, port, read_answer, run
 from tests.testcluster.calls import PATIENCE
 from webhook.server import load_shedding
-from webhook.server.http import Answer, Call, Later, Refusal, text_answer
+from webhook.server.http import Answer, Call, Denial, Later, text_answer
 from webhook.server.limits import Limits
 from webhook.server.load_shedding import LoadShedding
 
@@ -82,7 +82,7 @@ class Watching(StandIn):
         self.now = 100.0
         self.stands, self.goes_on = threading.Event(), threading.Event()
 
-    def begin(self, call: Call) -> Refusal | None:
+    def begin(self, call: Call) -> Denial | None:
         return None
 
     def answer(self, call: Call, later: Later) -> Answer:

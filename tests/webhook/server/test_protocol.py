@@ -16,7 +16,7 @@ from tests.support.calls.in_process import StandIn, exchange, port, read_answer,
 from tests.support.calls.server_process import ROOT, Running, serving, until
 from tests.testcluster.calls import PATIENCE
 from webhook.server import requests
-from webhook.server.http import Answer, Call, Later, Refusal, come_back, text_answer
+from webhook.server.http import Answer, Call, Denial, Later, come_back, text_answer
 from webhook.server.limits import Limits
 
 REVIEW = (ROOT / "tests" / "reviews" / "pods-create-train-llama.json").read_bytes()
@@ -113,10 +113,10 @@ def test_too_many_connections_are_told_to_come_back(tmp_path: Path) -> None:
                 connection.sendall(HEAD + REVIEW[:500])
             until(lambda: b"berth_requests_in_flight 100.0" in server.health("/metrics").body, "a hundred calls on their way")
             for asks in (True, False):
-                with dialled(server) as refused:
+                with dialled(server) as denied:
                     if asks:
-                        refused.sendall(HEAD + REVIEW)
-                    received = read_answer(refused)
+                        denied.sendall(HEAD + REVIEW)
+                    received = read_answer(denied)
                 assert (received.status, received.headers["retry-after"], received.headers["connection"]) == (503, "1", "close")
             held[0].sendall(REVIEW[500:])
             assert read_answer(held[0]).status == 200
@@ -178,14 +178,14 @@ class Echo(StandIn):
 
     def __init__(self) -> None:
         self.lost_calls: list[Call] = []
-        self.refusal: Refusal | None = None
+        self.denial: Denial | None = None
 
-    def begin(self, call: Call) -> Refusal | None:
-        return self.refusal
+    def begin(self, call: Call) -> Denial | None:
+        return self.denial
 
     def answer(self, call: Call, later: Later) -> Answer:
-        if call.refusal is not None:
-            return call.refusal.answer
+        if call.denial is not None:
+            return call.denial.answer
         too_long = max(call.size, call.declared) > self.most
         return text_answer(
             413 if too_long else 200, f"{call.method.decode()} {call.path.decode()} {call.size} {len(call.body)}", close=too_long
@@ -301,20 +301,20 @@ def test_bodies_hold_no_more_together_than_they_may() -> None:
     run(both())
 
 
-def test_a_refusal_waits_for_the_body_and_drops_it() -> None:
+def test_a_denial_waits_for_the_body_and_drops_it() -> None:
     """A caller that is still writing may not read."""
     app = Echo()
-    app.refusal = Refusal("unavailable", come_back("not now"))
+    app.denial = Denial("unavailable", come_back("not now"))
     assert sentences(answers_to(request(b"x" * 20, length=400), b"x" * 379, b"x", app=app)) == ["503 not now"]
 
 
 def test_who_asks_first_is_told_to_go_on() -> None:
-    """Expect: 100-continue; or the refusal, at once. A caller that sends without waiting gets no 100."""
+    """Expect: 100-continue; or the rejection, at once. A caller that sends without waiting gets no 100."""
     expecting = request(b"", "Expect: 100-continue", length=300)
     heard = answers_to(expecting, BODY)
     assert heard.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")
     app = Echo()
-    app.refusal = Refusal("rejected", text_answer(415, "no"))
+    app.denial = Denial("rejected", text_answer(415, "no"))
     assert sentences(answers_to(expecting, app=app)) == ["415 no"]
     assert answers_to(request(BODY, "Expect: 100-continue")).startswith(b"HTTP/1.1 200 ")
 
@@ -371,7 +371,7 @@ def test_a_head_may_have_so_many_bytes(begun: bytes) -> None:
     assert cuts in (["head"], ["garbled"])
 
 
-def test_chunks_that_hold_next_to_nothing_are_refused() -> None:
+def test_chunks_that_hold_next_to_nothing_are_denied() -> None:
     """A body costs about as much to read as it has bytes."""
     cuts: list[str] = []
     extension = chunked(b"x" * 20)[:-5].replace(b"14\r\n", b"14;" + b"y" * 8000 + b"\r\n")
@@ -380,7 +380,7 @@ def test_chunks_that_hold_next_to_nothing_are_refused() -> None:
     assert cuts == ["garbled"]
 
 
-def test_a_refusal_reaches_who_is_still_sending() -> None:
+def test_a_denial_reaches_who_is_still_sending() -> None:
     """Ten megabytes after a request that is none: the answer is there when the caller looks."""
     assert sentences(answers_to(b"nonsense\r\n\r\n", *[b"x" * 2**20] * 10))[0].startswith("400 this is not HTTP/1.1 as Berth reads it: ")
 
@@ -396,18 +396,18 @@ BEGUN = b"GET /2 HTTP"
     ("third", "sentence_begin"),
     [
         pytest.param(b"nonsense\r\n\r\n", "400 this is not HTTP/1.1", id="garbled"),
-        pytest.param(b"GET /3 HTTP/1.1\r\n\r\n", "400 send one Host", id="refused"),
+        pytest.param(b"GET /3 HTTP/1.1\r\n\r\n", "400 send one Host", id="denied"),
         pytest.param(request(b"x", length=10**9), "413 POST /mutate", id="giant"),
     ],
 )
-def test_a_refusal_is_no_answer_to_an_earlier_call(third: bytes, sentence_begin: str) -> None:
+def test_a_denial_is_no_answer_to_an_earlier_call(third: bytes, sentence_begin: str) -> None:
     """It comes after the answers to those that came in the same piece, for a caller takes answers in order."""
     heard = sentences(answers_to(FIRST + SECOND + third + FIRST))
     assert heard[:2] == ["200 GET /1 0 0", "200 GET /2 0 0"]
     assert [sentence[: len(sentence_begin)] for sentence in heard[2:]] == [sentence_begin]
 
 
-def test_a_second_host_is_refused() -> None:
+def test_a_second_host_is_denied() -> None:
     """Also where nothing else is odd: two servers could each take another one."""
     assert sentences(answers_to(FIRST.replace(b"Host: x\r\n", b"Host: x\r\nHost: y\r\n"))) == ["400 send one Host"]
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.calls.in_process import StandIn, port, read_answer, run, tls_contexts
 from tests.testcluster.calls import PATIENCE
-from webhook.server.http import Answer, Call, Later, Refusal, text_answer
+from webhook.server.http import Answer, Call, Denial, Later, text_answer
 from webhook.server.limits import Limits
 from webhook.server.protocol import Protocol
 from webhook.server.server import Server
@@ -28,7 +28,7 @@ class Doubling(StandIn):
     room = 10**7
     most = 10**7
 
-    def begin(self, call: Call) -> Refusal | None:
+    def begin(self, call: Call) -> Denial | None:
         return None
 
     def answer(self, call: Call, later: Later) -> Answer:

@@ -146,7 +146,7 @@ def test_what_is_no_review_of_a_pod_is_400(path: str, body: bytes, message: str,
 
 @pytest.mark.parametrize("path", ["/mutate", "/validate"])
 @pytest.mark.parametrize(("body", "message"), UNREADABLE)
-def test_what_has_a_uid_and_can_not_be_read_is_refused(path: str, body: bytes, message: str, server: Running) -> None:
+def test_what_has_a_uid_and_can_not_be_read_is_denied(path: str, body: bytes, message: str, server: Running) -> None:
     """In an answer: an error status would let the pod pass where the failurePolicy is Ignore."""
     answer = server.post(path, body)
     taken_by_the_api_server(answer, CREATE["request"]["uid"])
@@ -158,7 +158,7 @@ def test_what_has_a_uid_and_can_not_be_read_is_refused(path: str, body: bytes, m
 @pytest.mark.parametrize("path", ["/mutate", "/validate"])
 @pytest.mark.parametrize("value", AS_GO_READS_IT)
 def test_what_go_reads_and_nobody_looks_at_hides_nothing(path: str, value: bytes, server: Running) -> None:
-    """A number past a double's and half a character are no reason to refuse the pod, nor to pass it: it is judged as it is without."""
+    """A number past a double's and half a character are no reason to reject the pod, nor to pass it: it is judged as it is without."""
     odd = MISMATCH.replace(b'"metadata":{', b'"metadata":{"x":' + value + b",", 1)
     assert odd != MISMATCH
     answer = server.post(path, odd)
@@ -215,7 +215,7 @@ def large(review: dict[str, Any], size: int) -> bytes:
 
 
 @pytest.mark.parametrize("path", ["/mutate", "/validate"])
-def test_a_review_over_the_cap_is_refused(path: str, server: Running) -> None:
+def test_a_review_over_the_cap_is_denied(path: str, server: Running) -> None:
     """With a sentence and its uid: an HTTP error would let it pass where the failurePolicy is Ignore."""
     body = large(CREATE, 1_300_000)
     assert len(body) > Limits().body
@@ -231,7 +231,7 @@ def test_advice_on_a_workload_over_the_cap_allows(server: Running) -> None:
     assert (answer.response["allowed"], answer.response["warnings"][0][:9]) == (True, "BERTH-003")
 
 
-def test_under_the_emergency_brake_nothing_is_refused(tmp_path: Path) -> None:
+def test_under_the_emergency_brake_nothing_is_denied(tmp_path: Path) -> None:
     """Where no policy is in Enforce, a review over the cap is allowed with a warning."""
     with serving(tmp_path, *OPTIONS, "--max-mode", "Audit") as server:
         answer = server.post("/mutate", large(CREATE, 1_300_000))
@@ -306,7 +306,7 @@ spec:
 @pytest.mark.parametrize("max_mode", MODES)
 @pytest.mark.parametrize("mode", MODES)
 def test_a_mode_is_what_comes_over_the_wire(mode: str, max_mode: str, tmp_path: Path) -> None:
-    """The weaker of the policy's and the server's: Enforce patches and refuses, Warn warns, Audit only records."""
+    """The weaker of the policy's and the server's: Enforce patches and rejects, Warn warns, Audit only records."""
     policy = tmp_path / "policy.yaml"
     policy.write_text(POLICY.replace("MODE", mode))
     acting = min(mode, max_mode, key=MODES.index)
@@ -319,7 +319,7 @@ def test_a_mode_is_what_comes_over_the_wire(mode: str, max_mode: str, tmp_path: 
     assert bool(audited) != (acting == "Enforce")
     if audited:
         would = json.loads(bad["auditAnnotations"]["would"])[0]
-        assert [refusal["code"] for refusal in would["refusals"]] == ["BERTH-101"]
+        assert [denial["code"] for denial in would["denials"]] == ["BERTH-101"]
 
 
 def test_what_is_audited_is_what_enforce_then_patches(tmp_path: Path) -> None:
@@ -365,13 +365,13 @@ def test_jq_reads_the_log(tmp_path: Path) -> None:
     if jq is None:
         pytest.skip("there is no jq here: apt install jq")
     with serving(tmp_path, *OPTIONS) as server:
-        hostile = changed(userInfo={"username": 'a\n{"event":"decision","decision":"refused"}\x1b[2J\x85\u2028\x7f' + "n" * 5000})
+        hostile = changed(userInfo={"username": 'a\n{"event":"decision","decision":"denied"}\x1b[2J\x85\u2028\x7f' + "n" * 5000})
         for body in (json.dumps(CREATE).encode(), MISMATCH, hostile, b"[]"):
             server.post("/mutate", body)
         server.event("rejected")
         raw = server.log.read_bytes()
     done = subprocess.run([jq, "-c", 'select(.event == "decision") | .decision'], input=raw, capture_output=True, check=True)
-    assert done.stdout.split() == [b'"patched"', b'"refused"', b'"patched"']
+    assert done.stdout.split() == [b'"patched"', b'"denied"', b'"patched"']
     assert raw.isascii()
     assert b"\x1b" not in raw
 

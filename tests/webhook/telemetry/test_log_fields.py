@@ -18,7 +18,7 @@ from webhook.telemetry.verdict_records import would_records
 
 REVIEW = parse((Path(__file__).parent.parent.parent / "reviews" / "pods-create-train-llama.json").read_bytes())
 EDIT = Edit(op="add", path=("spec", "tolerations", "-"), value={"key": "k"}, rule="tolerations", policies=("ClusterGPUPolicy/a",))
-REFUSAL = worded.refusal("BERTH-101", "f", rule="requests_match_limits", policies=("ClusterGPUPolicy/a",))
+DENIAL = worded.denial("BERTH-101", "f", rule="requests_match_limits", policies=("ClusterGPUPolicy/a",))
 PATCH = ({"op": "add", "path": "/spec/tolerations", "value": [{"key": "k"}]},)
 
 
@@ -34,7 +34,7 @@ def would(**fields: Any) -> Would:
         (Verdict(matched=("p",)), "mutate", "admitted"),
         (Verdict(matched=("p",), edits=(EDIT,), patch=PATCH), "mutate", "patched"),
         (Verdict(matched=("p",), edits=(EDIT,), patch=PATCH), "validate", "admitted"),
-        (Verdict(matched=("p",), violations=(REFUSAL,)), "validate", "refused"),
+        (Verdict(matched=("p",), violations=(DENIAL,)), "validate", "denied"),
     ],
 )
 def test_a_decision_is_one_word(verdict: Verdict, phase: Any, word: str) -> None:

@@ -109,7 +109,7 @@ def test_lines_wait_up_to_a_bound_and_the_rest_is_counted() -> None:
     assert WAITING <= len(read) <= WAITING + 2**17
 
 
-def refused(descriptor: int, lines: int) -> int:
+def denied(descriptor: int, lines: int) -> int:
     """How many of the lines are lost on a descriptor that takes none."""
     lost: list[int] = []
 
@@ -127,14 +127,14 @@ def test_a_closed_log_is_no_failure() -> None:
     """The reader is gone for good: each line is counted as lost, and the process goes on."""
     reader, writer = os.pipe()
     os.close(reader)
-    assert refused(writer, 3) == 3
+    assert denied(writer, 3) == 3
     os.close(writer)
 
 
 def test_a_full_disk_is_no_failure() -> None:
     """The same for a disk without room, which /dev/full stands for."""
     with open("/dev/full", "wb", buffering=0) as full:
-        assert refused(full.fileno(), 3) == 3
+        assert denied(full.fileno(), 3) == 3
 
 
 def test_a_line_that_was_cut_does_not_spoil_the_next(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_every_way_to_end_is_there_at_zero() -> None:
     assert series(metrics, "berth_request_duration_seconds_count") == []
 
 
-@pytest.mark.parametrize(("phase", "decision"), [("mutate", "maybe"), ("eject", "patched"), ("advise", "refused")])
+@pytest.mark.parametrize(("phase", "decision"), [("mutate", "maybe"), ("eject", "patched"), ("advise", "denied")])
 def test_a_word_that_is_none_is_a_mistake_of_ours(phase: str, decision: str) -> None:
     """It makes no series."""
     with pytest.raises((AssertionError, KeyError)):
@@ -66,27 +66,27 @@ def test_a_pod_is_counted_once() -> None:
     for phase in phases:
         metrics.decided(*judged("pods-create-amd-bench", phase))
     assert value(metrics, "berth_pods_total", decision="admitted") == 1
-    assert value(metrics, "berth_pods_total", decision="refused") == 0
+    assert value(metrics, "berth_pods_total", decision="denied") == 0
 
 
 @pytest.mark.parametrize("phase", ["mutate", "validate"])
-def test_a_refused_pod_is_counted_where_it_is_refused(phase: Phase) -> None:
+def test_a_denied_pod_is_counted_where_it_is_denied(phase: Phase) -> None:
     """The API server stops there; its policy and rule are named."""
     metrics = new()
     metrics.decided(*judged("pods-create-mismatch", phase))
-    assert value(metrics, "berth_pods_total", decision="refused") == 1
+    assert value(metrics, "berth_pods_total", decision="denied") == 1
     found = series(metrics, OUTCOMES)
-    assert {labels["outcome"] for labels in found} == {"refused"}
+    assert {labels["outcome"] for labels in found} == {"denied"}
     assert "requests_match_limits" in {labels["rule"] for labels in found}
     assert [value(metrics, OUTCOMES, **labels) for labels in found] == [1.0] * len(found)
 
 
 def test_an_update_makes_no_pod() -> None:
-    """It may be refused, which its policy's outcome and the call's decision tell."""
+    """It may be denied, which its policy's outcome and the call's decision tell."""
     metrics = new()
-    refusal = worded.refusal("BERTH-131", "f", rule="tolerations", policies=(library().policies[0].policy.id,))
-    metrics.decided("validate", "UPDATE", Verdict(violations=(refusal,)))
-    assert value(metrics, "berth_pods_total", decision="refused") == 0
+    denial = worded.denial("BERTH-131", "f", rule="tolerations", policies=(library().policies[0].policy.id,))
+    metrics.decided("validate", "UPDATE", Verdict(violations=(denial,)))
+    assert value(metrics, "berth_pods_total", decision="denied") == 0
     assert len(series(metrics, OUTCOMES)) == 1
 
 
@@ -129,12 +129,12 @@ def test_the_policies_in_force_are_counted_by_mode() -> None:
     """And so is each reading, good or bad; a bad one leaves the moment of the last good one."""
     metrics = new()
     metrics.snapshot_swapped(library("Audit"), NOW + 60)
-    metrics.snapshot_refused()
+    metrics.snapshot_rejected()
     assert value(metrics, "berth_policies", kind="ClusterGPUPolicy", mode="Audit") == len(library().policies)
     assert value(metrics, "berth_policies", kind="ClusterGPUPolicy", mode="Enforce") == 0
     assert value(metrics, "berth_snapshot_timestamp_seconds") == NOW + 60
     assert value(metrics, "berth_snapshot_reloads_total", result="ok") == 2
-    assert value(metrics, "berth_snapshot_reloads_total", result="refused") == 1
+    assert value(metrics, "berth_snapshot_reloads_total", result="denied") == 1
     assert value(metrics, "berth_snapshot_last_reload_successful") == 0
     metrics.snapshot_swapped(with_policies(7), NOW + 90)
     assert value(metrics, "berth_policies", kind="GPUPolicy", mode=library().policies[0].mode) == 7

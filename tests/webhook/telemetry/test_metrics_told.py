@@ -79,4 +79,4 @@ def test_the_queries_name_what_is_there() -> None:
     names = {s.name for family in families(lively()) for s in family.samples}
     asked_for = {name for query in queries() for name in re.findall(r"\bberth_\w+", query)}
     assert asked_for <= names
-    assert [word for query in queries() for word in re.findall(r'outcome="(\w+)"', query)] == ["refused", "would_refuse"]
+    assert [word for query in queries() for word in re.findall(r'outcome="(\w+)"', query)] == ["denied", "would_deny"]

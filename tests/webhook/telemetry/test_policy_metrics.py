@@ -32,34 +32,34 @@ def of(name: str) -> list[str]:
             ["ClusterGPUPolicy/audited node_affinity Audit would_edit", "ClusterGPUPolicy/taints tolerations Enforce edited"],
         ),
         (
-            "modes/audit-and-enforce-refuse-for-the-same",
-            ["ClusterGPUPolicy/audited device_counts Audit would_refuse", "ClusterGPUPolicy/equal requests_match_limits Enforce refused"],
+            "modes/audit-and-enforce-deny-for-the-same",
+            ["ClusterGPUPolicy/audited device_counts Audit would_deny", "ClusterGPUPolicy/equal requests_match_limits Enforce denied"],
         ),
-        ("modes/warn-is-audit-with-a-warning", ["ClusterGPUPolicy/warned device_counts Warn would_refuse"]),
+        ("modes/warn-is-audit-with-a-warning", ["ClusterGPUPolicy/warned device_counts Warn would_deny"]),
         (
             "modes/max-mode-audit-is-the-brake",
             ["ClusterGPUPolicy/taints tolerations Audit would_edit", "ClusterGPUPolicy/training-gpus node_affinity Audit would_edit"],
         ),
         ("node_affinity/instance-families-cannot-be-said-on-gfd", ["ClusterGPUPolicy/no-p4d node_affinity Enforce inexpressible"]),
-        ("mig_resources/author-writes-no-size", [f"{NO_POLICY} mig_resources Enforce refused"]),
+        ("mig_resources/author-writes-no-size", [f"{NO_POLICY} mig_resources Enforce denied"]),
     ],
 )
 def test_what_a_policy_did_is_one_word(name: str, wanted: list[str]) -> None:
-    """Edits and refusals are Enforce's; what would be is Audit's and Warn's; nobody's refusal is nobody's."""
+    """Edits and denials are Enforce's; what would be is Audit's and Warn's; nobody's denial is nobody's."""
     assert of(name) == wanted
 
 
-def test_a_refusal_that_is_spared_is_skipped() -> None:
-    """Placement alone is spared, here of a pod that is pinned to a node which is not there: all else is refused."""
-    assert of("actors/forged-pin-to-no-node-refusals") == [
+def test_a_denial_that_is_spared_is_skipped() -> None:
+    """Placement alone is spared, here of a pod that is pinned to a node which is not there: all else is denied."""
+    assert of("actors/forged-pin-to-no-node-denials") == [
         f"ClusterGPUPolicy/strict {rule} Enforce {word}"
         for rule, word in [
-            ("checkpoint_grace", "refused"),
-            ("device_counts", "refused"),
-            ("disruption", "refused"),
+            ("checkpoint_grace", "denied"),
+            ("device_counts", "denied"),
+            ("disruption", "denied"),
             ("node_affinity", "skipped"),
-            ("requests_match_limits", "refused"),
-            ("tolerations", "refused"),
+            ("requests_match_limits", "denied"),
+            ("tolerations", "denied"),
         ]
     ]
 

@@ -30,7 +30,7 @@ def test_each_kind_is_told() -> None:
 def test_what_is_not_understood_is_counted() -> None:
     """By what of it acts."""
     found = samples(*FOLLOWED)
-    assert (found["berth_objects_refused", "last_good"], found["berth_objects_refused", "nothing"]) == (1, 2)
+    assert (found["berth_objects_rejected", "last_good"], found["berth_objects_rejected", "nothing"]) == (1, 2)
 
 
 def test_the_writer_is_told() -> None:

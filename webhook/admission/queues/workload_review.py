@@ -125,7 +125,7 @@ def _unreadable(error: Exception) -> Unreadable:
 
 
 def answer(one: WorkloadReview, verdict: Verdict, phase: Phase, console_url: str = "") -> dict[str, Any]:
-    """Return the AdmissionReview to send back: allowed, on mutate with what is written, or refused."""
+    """Return the AdmissionReview to send back: allowed, on mutate with what is written, or denied."""
     response = review.decided(one.asked.uid, verdict, phase, console_url)
     if annotations := {} if one.asked.dry_run else audit_annotations(verdict):
         response["auditAnnotations"] = annotations

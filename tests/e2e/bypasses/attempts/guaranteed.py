@@ -35,7 +35,7 @@ PODS: dict[str, Raw] = {
     "a fraction": marked(pod({"requests": {"cpu": "1"}}), annotations={"gpu-fraction": "0.5"}),
 }
 QOS = "Pod QOS Class may not change"
-"""the API server's own refusal"""
+"""the API server's own denial"""
 WHOLE_POD = with_(sized({}, {}), resources={"requests": BOTH, "limits": BOTH})
 
 

@@ -18,7 +18,7 @@ from tests.e2e.workloads import APPLIED, gpus, pod
 from tests.testcluster.controlplane.api import Raw
 
 DEEP = 1100
-"""levels: orjson refuses from 1,024 on, the API server from 10,000"""
+"""levels: orjson denies from 1,024 on, the API server from 10,000"""
 US = "ClusterGPUPolicy/ways-grace"
 
 

@@ -1,4 +1,4 @@
-"""Reading and laying over catalog data: what is understood, what is refused, and in which words."""
+"""Reading and laying over catalog data: what is understood, what is rejected, and in which words."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_an_empty_section_says_nothing() -> None:
     assert laid({"gpus": None}) == read_catalog()
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
+# --- what is rejected --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -356,7 +356,7 @@ def test_all_mistakes_are_told_at_once() -> None:
     assert str(caught.value).count("\n") == 2
 
 
-def test_two_records_of_one_model_in_a_file_are_refused() -> None:
+def test_two_records_of_one_model_in_a_file_are_denied() -> None:
     """The shipped file itself may not say a model twice."""
     doubled = {**BASE, "gpus": [*BASE["gpus"], BASE["gpus"][0]]}
     with pytest.raises(CatalogError, match='gpus: "T4" is the name of several models'):

@@ -48,7 +48,7 @@ EFFECTS = {
         "gpu-shared": (1, 1, 0, 0, 0),
     },
 }
-"""Policy -> pods to which it applies, that it would change and refuse, with findings that it is for, and mended"""
+"""Policy -> pods to which it applies, that it would change and deny, with findings that it is for, and mended"""
 
 
 @pytest.mark.parametrize("name", CLUSTERS)
@@ -59,7 +59,7 @@ def test_what_each_would_do_is_counted(name: str) -> None:
 
 def vars_of(one: Written) -> list[int]:
     effect = one.effect
-    return [effect.matched, effect.changed, effect.refused, effect.found, effect.mended]
+    return [effect.matched, effect.changed, effect.denied, effect.found, effect.mended]
 
 
 @pytest.mark.parametrize("name", CLUSTERS)
@@ -74,7 +74,7 @@ def test_a_file_is_read_as_a_policy_in_audit_with_its_reasons(name: str) -> None
         lines = written.splitlines()
         assert all(len(line) <= 120 for line in lines)
         effect = one.effect
-        assert f"applies to {effect.matched}, would change {effect.changed} and refuse {effect.refused}." in " ".join(
+        assert f"applies to {effect.matched}, would change {effect.changed} and deny {effect.denied}." in " ".join(
             line.removeprefix("# ") for line in lines
         )
 

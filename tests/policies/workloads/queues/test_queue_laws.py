@@ -190,9 +190,9 @@ def test_a_policy_in_audit_says_what_enforce_would_write() -> None:
             if not would:
                 assert then.edits == now.edits
                 continue
-            refused = judged(after(value, then), world(switched), "validate").violations
-            assert {one.key for one in would[0].violations} <= {one.key for one in refused}
-            if refused:  # what is written on it then is not stored
+            denied = judged(after(value, then), world(switched), "validate").violations
+            assert {one.key for one in would[0].violations} <= {one.key for one in denied}
+            if denied:  # what is written on it then is not stored
                 continue
             kept = {edit.path for edit in now.edits} - {edit.path for edit in would[0].dropped}
             assert {edit.path for edit in then.edits} == kept | {edit.path for edit in would[0].edits}

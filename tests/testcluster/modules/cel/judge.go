@@ -118,7 +118,7 @@ func (j *judge) register(registration Registration) ([]string, error) {
 	return invalid, nil
 }
 
-// decodeInto refuses fields that do not exist, which the API server would drop with a warning.
+// decodeInto denies fields that do not exist, which the API server would drop with a warning.
 func decodeInto(raw []byte, into runtime.Object) error {
 	_, _, err := serializer.NewCodecFactory(legacyscheme.Scheme, serializer.EnableStrict).UniversalDecoder().Decode(raw, nil, into)
 	return err

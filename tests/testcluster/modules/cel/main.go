@@ -27,7 +27,7 @@ type Registration struct {
 	Namespaces []string        `json:"namespaces"`
 }
 
-// Checked has every error that kube-apiserver would refuse the manifests for.
+// Checked has every error that kube-apiserver would deny the manifests for.
 type Checked struct {
 	Invalid []string `json:"invalid"`
 }
@@ -47,7 +47,7 @@ type Request struct {
 	Cost        bool                        `json:"cost"`
 }
 
-// Answer names the webhooks that are called and the errors of those that can't be told (at Fail they refuse the object;
+// Answer names the webhooks that are called and the errors of those that can't be told (at Fail they deny the object;
 // at Ignore they skip the webhook), both by webhook name. Object is what a webhook gets. Undecodable objects never get so far.
 type Answer struct {
 	Called      []string          `json:"called"`

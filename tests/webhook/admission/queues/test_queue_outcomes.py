@@ -13,7 +13,7 @@ from policies.patch.json_tree import apply_patch
 from policies.state.snapshot import Snapshot
 from tests.support import snapshots
 from tests.support.cases import golden
-from tests.webhook.admission.queues.test_workload_review import GIVES, JOB, LABEL, REQUIRES, job, refused, review, template
+from tests.webhook.admission.queues.test_workload_review import GIVES, JOB, LABEL, REQUIRES, denied, job, review, template
 from webhook.admission import handlers
 from webhook.telemetry import log
 from webhook.telemetry.metrics import Metrics
@@ -73,21 +73,21 @@ def test_a_policy_in_warn_warns_the_author_and_one_in_audit_does_not() -> None:
     warned = asked(review(job()), world(("Warn", REQUIRES)))
     assert warned["allowed"]
     assert "patch" not in warned
-    assert warned["warnings"][0].startswith("BERTH-144 (would be refused, were ClusterGPUPolicy/p0 in Enforce)")
+    assert warned["warnings"][0].startswith("BERTH-144 (would be denied, were ClusterGPUPolicy/p0 in Enforce)")
     silent = asked(review(job()), world(("Audit", REQUIRES)))
     assert (silent["allowed"], silent.get("warnings")) == (True, None)
 
 
 @pytest.mark.parametrize("mode", ["Audit", "Warn"])
-def test_what_would_be_refused_is_recorded(mode: str, lines: list[Raw]) -> None:
+def test_what_would_be_denied_is_recorded(mode: str, lines: list[Raw]) -> None:
     """In the API server's audit log, in Berth's own, and in the metric by policy."""
     metrics, snapshot = Metrics("0"), world((mode, REQUIRES))
     response = asked(review(job()), snapshot, metrics)
     (told,) = json.loads(response["auditAnnotations"]["would"])
-    assert (told["policy"], told["mode"], told["refusals"][0]["code"]) == ("ClusterGPUPolicy/p0", mode, "BERTH-144")
-    assert lines[-1]["would"][0]["refusals"][0]["code"] == "BERTH-144"
+    assert (told["policy"], told["mode"], told["denials"][0]["code"]) == ("ClusterGPUPolicy/p0", mode, "BERTH-144")
+    assert lines[-1]["would"][0]["denials"][0]["code"] == "BERTH-144"
     counted = metrics.exposition("")[0].decode()
-    assert f'berth_policy_outcomes_total{{mode="{mode}",outcome="would_refuse",policy="(other)",rule="queue"}} 1.0' in counted
+    assert f'berth_policy_outcomes_total{{mode="{mode}",outcome="would_deny",policy="(other)",rule="queue"}} 1.0' in counted
 
 
 def test_the_label_is_shown_and_not_written(lines: list[Raw]) -> None:
@@ -108,7 +108,7 @@ def test_a_default_in_audit_is_no_queue_for_what_is_required_in_enforce() -> Non
 
 
 def test_an_update_is_warned_for_what_it_changes() -> None:
-    """What was wrong before is not told again, as it is not refused."""
+    """What was wrong before is not told again, as it is not denied."""
     snapshot, inside, outside = world(("Warn", REQUIRES)), job({LABEL: "team-a"}), job({LABEL: "other"})
     leaves = asked(review(outside, old=inside), snapshot, path="validate")
     assert leaves["allowed"]
@@ -175,7 +175,7 @@ def test_the_topology_of_the_queue_is_written_where_the_workload_is_in_it() -> N
     ids=["another queue", "no GPU", "elastic", "a managed parent", "another scheduler"],
 )
 def test_no_topology_elsewhere(value: Raw) -> None:
-    """Kueue would never admit such a workload, would refuse it, or does not place it."""
+    """Kueue would never admit such a workload, would deny it, or does not place it."""
     assert topology(written(value, NEAR)) is None
 
 
@@ -190,7 +190,7 @@ def test_no_topology_elsewhere(value: Raw) -> None:
     ],
 )
 def test_an_authors_own_topology_stays_alone(word: str) -> None:
-    """Kueue refuses two of them, and some beside others."""
+    """Kueue denies two of them, and some beside others."""
     value = job({LABEL: "team-a"})
     value["spec"]["template"]["metadata"] = {"annotations": {f"kueue.x-k8s.io/{word}": "mine"}}
     assert written(value, NEAR) == value
@@ -248,7 +248,7 @@ def test_slurm_takes_nobody_who_has_chosen(value: Raw) -> None:
 
 
 def test_a_claim_and_an_authors_time_limit() -> None:
-    """Slurm bridge refuses pods with claims; a limit that is written stays."""
+    """Slurm bridge denies pods with claims; a limit that is written stays."""
     assert PARTITION not in noted(written(job(resourceClaims=[{"name": "g", "resourceClaimName": "c"}]), SLURM))
     value = job(annotations={TIME: "5"})
     value["spec"]["template"]["metadata"] = {"annotations": LATER}
@@ -260,19 +260,19 @@ def test_what_a_cron_job_makes_is_judged_for_slurm() -> None:
     """Its Jobs' own annotations are read, so the one of the CronJob proves nothing, and its lack is no fault."""
     require = {"require": {"queue": {"slurm": ["gpu"]}}}
     cron = {"metadata": {"name": "c"}, "spec": {"jobTemplate": {"spec": {"template": template(schedulerName="slurm-bridge-scheduler")}}}}
-    assert refused(cron, require, kind=("batch/v1", "CronJob", "cronjobs")) == ""
+    assert denied(cron, require, kind=("batch/v1", "CronJob", "cronjobs")) == ""
     user = "system:serviceaccount:kube-system:cronjob-controller"
     made = job(annotations={PARTITION: "other"}, owner=("batch/v1", "CronJob"), schedulerName="slurm-bridge-scheduler")
-    assert "BERTH-144" in refused(made, require, user=user)
+    assert "BERTH-144" in denied(made, require, user=user)
     within = job(annotations={PARTITION: "gpu"}, owner=("batch/v1", "CronJob"), schedulerName="slurm-bridge-scheduler")
-    assert refused(within, require, user=user) == ""
+    assert denied(within, require, user=user) == ""
 
 
 def test_a_written_partition_is_the_one_that_is_required() -> None:
     """What a default writes is admitted, also on the second phase."""
     require = {"require": {"queue": {"slurm": ["gpu"]}}}
-    assert refused(written(job(), SLURM, require), SLURM, require) == ""
-    assert "BERTH-144" in refused(job(), SLURM, require)
+    assert denied(written(job(), SLURM, require), SLURM, require) == ""
+    assert "BERTH-144" in denied(job(), SLURM, require)
 
 
 WRAPPER = ("workload.codeflare.dev/v1beta2", "AppWrapper", "appwrappers")
@@ -291,11 +291,11 @@ def test_a_wrapper_is_held_back_in_place_of_what_it_wraps() -> None:
     assert written(of_it, NEAR) == of_it
 
 
-def test_a_wrapper_past_the_queue_is_refused() -> None:
+def test_a_wrapper_past_the_queue_is_denied() -> None:
     """Also one of bare pods, and what a wrapper's author writes is no wrapper's making."""
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": template()["spec"]}
-    assert "BERTH-144" in refused({"metadata": {"name": "w"}, "spec": {"components": [{"template": pod}]}}, REQUIRES, kind=WRAPPER)
-    assert "BERTH-144" in refused(job(owner=("workload.codeflare.dev/v1beta2", "AppWrapper")), REQUIRES)
+    assert "BERTH-144" in denied({"metadata": {"name": "w"}, "spec": {"components": [{"template": pod}]}}, REQUIRES, kind=WRAPPER)
+    assert "BERTH-144" in denied(job(owner=("workload.codeflare.dev/v1beta2", "AppWrapper")), REQUIRES)
 
 
 def test_of_a_large_workload_fewer_policies_are_evaluated(lines: list[Raw]) -> None:
@@ -310,4 +310,4 @@ def test_an_owner_of_an_authors_own_is_no_cron_job() -> None:
     """Slurm bridge may follow it to another object's words."""
     require = {"require": {"queue": {"slurm": ["gpu"]}}}
     within = job(annotations={PARTITION: "gpu"}, owner=("batch/v1", "CronJob"), schedulerName="slurm-bridge-scheduler")
-    assert "BERTH-144" in refused(within, require)
+    assert "BERTH-144" in denied(within, require)

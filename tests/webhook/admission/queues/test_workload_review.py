@@ -1,4 +1,4 @@
-"""Workloads and their queues: what a default labels, what is refused, through the handlers as they are called."""
+"""Workloads and their queues: what a default labels, what is denied, through the handlers as they are called."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def labelled(value: Raw, *specs: Raw, kind: tuple[str, str, str] = JOB, **asked:
     return [one for one in found if "berth.dev" not in json.dumps(one)]
 
 
-def refused(value: Raw, *specs: Raw, kind: tuple[str, str, str] = JOB, **asked: Any) -> str:
-    """The refusal, "" if there is none."""
+def denied(value: Raw, *specs: Raw, kind: tuple[str, str, str] = JOB, **asked: Any) -> str:
+    """The denial, "" if there is none."""
     _, answer = handlers.judged("validate", review(value, kind, **asked), world(*specs), Metrics("0"))
     response = json.loads(answer)["response"]
     assert response["allowed"] == ("status" not in response)
@@ -127,59 +127,59 @@ def test_defaults_that_differ_or_are_not_of_kueues() -> None:
     assert labelled(job(), other, REQUIRES) == []
 
 
-def test_a_workload_without_the_queue_that_is_required_is_refused() -> None:
+def test_a_workload_without_the_queue_that_is_required_is_denied() -> None:
     """With the label to type; what asks for no GPU, and what has it, is not."""
-    assert refused(job(), REQUIRES).startswith(
+    assert denied(job(), REQUIRES).startswith(
         'BERTH-144: metadata.labels["kueue.x-k8s.io/queue-name"] is not set, and a queue of Kueue is required here; set it to team-a.'
     )
-    assert "BERTH-144" in refused(job({LABEL: "other"}), REQUIRES)
-    assert refused(job({LABEL: "team-a"}), REQUIRES) == ""
-    assert refused(job(gpus=0), REQUIRES) == ""
-    assert refused(job(), GIVES) == ""
+    assert "BERTH-144" in denied(job({LABEL: "other"}), REQUIRES)
+    assert denied(job({LABEL: "team-a"}), REQUIRES) == ""
+    assert denied(job(gpus=0), REQUIRES) == ""
+    assert denied(job(), GIVES) == ""
 
 
-def test_an_update_that_leaves_the_queue_is_refused() -> None:
+def test_an_update_that_leaves_the_queue_is_denied() -> None:
     """To take the label away or change it, or to ask for GPUs only then; what it had before the policy stays."""
     inside, outside = job({LABEL: "team-a"}), job({LABEL: "other"})
-    assert "BERTH-144" in refused(job(), REQUIRES, old=inside)
-    assert "BERTH-144" in refused(outside, REQUIRES, old=inside)
-    assert "BERTH-144" in refused(job(), REQUIRES, old=job(gpus=0))
-    assert refused(outside, REQUIRES, old=outside) == ""
-    assert refused(job(gpus=0), REQUIRES, old=outside) == ""
+    assert "BERTH-144" in denied(job(), REQUIRES, old=inside)
+    assert "BERTH-144" in denied(outside, REQUIRES, old=inside)
+    assert "BERTH-144" in denied(job(), REQUIRES, old=job(gpus=0))
+    assert denied(outside, REQUIRES, old=outside) == ""
+    assert denied(job(gpus=0), REQUIRES, old=outside) == ""
 
 
 def test_a_parent_is_believed_of_a_controller_alone() -> None:
     """An owner reference is a thing that anybody can write."""
     of_a_set = job(owner=("jobset.x-k8s.io/v1alpha2", "JobSet"))
-    assert refused(of_a_set, REQUIRES, user="system:serviceaccount:jobset-system:jobset-controller-manager") == ""
-    assert "BERTH-144" in refused(of_a_set, REQUIRES)
+    assert denied(of_a_set, REQUIRES, user="system:serviceaccount:jobset-system:jobset-controller-manager") == ""
+    assert "BERTH-144" in denied(of_a_set, REQUIRES)
 
 
 def test_an_owner_that_its_author_wrote_is_denied() -> None:
     """Kueue holds back the owner of a kind that it knows in place of this, whether there is one or not; also if it is added later."""
     named = {LABEL: "team-a"}
     forged, made = job(named, owner=("jobset.x-k8s.io/v1alpha2", "JobSet")), job(named)
-    assert refused(made, REQUIRES) == ""
-    assert "names an owner" in refused(forged, REQUIRES)
-    assert "names an owner" in refused(forged, REQUIRES, old=made)
-    assert refused(forged, REQUIRES, old=forged) == ""
-    assert refused(forged, REQUIRES, user="system:serviceaccount:jobset-system:jobset-controller-manager") == ""
-    assert refused(job(named, owner=("example.com/v1", "Fleet")), REQUIRES) == ""
+    assert denied(made, REQUIRES) == ""
+    assert "names an owner" in denied(forged, REQUIRES)
+    assert "names an owner" in denied(forged, REQUIRES, old=made)
+    assert denied(forged, REQUIRES, old=forged) == ""
+    assert denied(forged, REQUIRES, user="system:serviceaccount:jobset-system:jobset-controller-manager") == ""
+    assert denied(job(named, owner=("example.com/v1", "Fleet")), REQUIRES) == ""
 
 
 def test_what_runs_moves_to_no_other_queue() -> None:
     """KAI takes the queue of the topmost owner, also once the pods are there: as its GPUs go, or as another object adopts a workload."""
     kai = {"require": {"queue": {"kai": ["a"]}}}
     before = job({KAI: "a"}, schedulerName="kai-scheduler")
-    assert "BERTH-144" in refused(job({KAI: "b"}, gpus=0, schedulerName="kai-scheduler"), kai, old=before)
-    assert "BERTH-144" in refused(job({KAI: "b"}, gpus=0), kai, old=job({KAI: "a"}, gpus=0))
-    assert refused(job({KAI: "c"}, gpus=0), kai, old=job({KAI: "b"}, gpus=0)) == ""
-    assert refused(job({KAI: "a"}, gpus=0, schedulerName="kai-scheduler"), kai, old=before) == ""
-    assert refused(job(gpus=0), kai, old=before) == ""
+    assert "BERTH-144" in denied(job({KAI: "b"}, gpus=0, schedulerName="kai-scheduler"), kai, old=before)
+    assert "BERTH-144" in denied(job({KAI: "b"}, gpus=0), kai, old=job({KAI: "a"}, gpus=0))
+    assert denied(job({KAI: "c"}, gpus=0), kai, old=job({KAI: "b"}, gpus=0)) == ""
+    assert denied(job({KAI: "a"}, gpus=0, schedulerName="kai-scheduler"), kai, old=before) == ""
+    assert denied(job(gpus=0), kai, old=before) == ""
     controller = "system:serviceaccount:kube-system:deployment-controller"
     owned = job({KAI: "a"}, owner=("apps/v1", "Deployment"), schedulerName="kai-scheduler")
-    assert "names an owner that it had not before" in refused(owned, kai, old=before, user=controller)
-    assert refused(owned, kai, user=controller) == refused(owned, kai, old=owned, user=controller) == ""
+    assert "names an owner that it had not before" in denied(owned, kai, old=before, user=controller)
+    assert denied(owned, kai, user=controller) == denied(owned, kai, old=owned, user=controller) == ""
 
 
 def test_what_kai_has_grouped_does_not_grow() -> None:
@@ -187,47 +187,47 @@ def test_what_kai_has_grouped_does_not_grow() -> None:
     kai = {"require": {"queue": {"kai": ["a"]}}}
     small, large = (job({KAI: "a"}, gpus=gpus, schedulerName="kai-scheduler") for gpus in (0, 1))
     for kind in (("apps/v1", "ReplicaSet", "replicasets"), ("apps/v1", "StatefulSet", "statefulsets")):
-        assert "delete the workload, and create it again" in refused(large, kai, kind=kind, old=small)
-        assert refused(large, kai, kind=kind) == refused(large, kai, kind=kind, old=large) == ""
-    assert refused(large, kai, kind=("apps/v1", "Deployment", "deployments"), old=small) == ""
+        assert "delete the workload, and create it again" in denied(large, kai, kind=kind, old=small)
+        assert denied(large, kai, kind=kind) == denied(large, kai, kind=kind, old=large) == ""
+    assert denied(large, kai, kind=("apps/v1", "Deployment", "deployments"), old=small) == ""
 
 
 def test_a_word_that_keeps_kai_from_grouping_counts_on_the_owner_too() -> None:
     """When it is made, and when it is written later."""
     kai, skips = {"require": {"queue": {"kai": ["a"]}}}, {"kai.scheduler/skip-podgrouper": "true"}
     right, wrong = (job({KAI: "a"}, annotations=found, schedulerName="kai-scheduler") for found in (None, skips))
-    assert "BERTH-144" in refused(wrong, kai)
-    assert "BERTH-144" in refused(wrong, kai, old=right)
-    assert refused(right, kai) == ""
+    assert "BERTH-144" in denied(wrong, kai)
+    assert "BERTH-144" in denied(wrong, kai, old=right)
+    assert denied(right, kai) == ""
 
 
-@pytest.mark.parametrize(("parent", "denied"), [(None, False), ("statefulset", False), ("leaderworkerset", True)])
-def test_a_parent_by_which_kueue_leaves_pods_alone(parent: str | None, denied: bool) -> None:
+@pytest.mark.parametrize(("parent", "is_denied"), [(None, False), ("statefulset", False), ("leaderworkerset", True)])
+def test_a_parent_by_which_kueue_leaves_pods_alone(parent: str | None, is_denied: bool) -> None:
     """Kueue passes over a StatefulSet whose template says that another kind suspends it, whatever its label."""
     value = job({LABEL: "team-a"})
     value["spec"]["template"]["metadata"]["annotations"] = {"kueue.x-k8s.io/pod-suspending-parent": parent} if parent else {}
-    assert ("BERTH-144" in refused(value, REQUIRES, kind=("apps/v1", "StatefulSet", "statefulsets"))) is denied
+    assert ("BERTH-144" in denied(value, REQUIRES, kind=("apps/v1", "StatefulSet", "statefulsets"))) is is_denied
 
 
 def test_queues_that_a_workload_says_for_its_pods() -> None:
     """KAI reads the topmost owner's label before the pod's, Slurm bridge the owner's annotation alone."""
     kai, slurm = {"require": {"queue": {"kai": ["a"]}}}, {"require": {"queue": {"slurm": ["a"]}}}
-    assert refused(job(schedulerName="kai-scheduler"), kai) == ""
-    assert "BERTH-144" in refused(job({KAI: "b"}, schedulerName="kai-scheduler"), kai)
-    assert "BERTH-144" in refused(job(owner=("v1", "ConfigMap"), schedulerName="kai-scheduler"), kai)
-    assert "BERTH-144" in refused(job(schedulerName="slurm-bridge-scheduler"), slurm)
-    assert "BERTH-144" in refused(job(), slurm)
-    assert refused(job(annotations={SLURM: "a"}, schedulerName="slurm-bridge-scheduler"), slurm) == ""
-    assert "BERTH-144" in refused(job(annotations={SLURM: "b"}, schedulerName="slurm-bridge-scheduler"), slurm)
+    assert denied(job(schedulerName="kai-scheduler"), kai) == ""
+    assert "BERTH-144" in denied(job({KAI: "b"}, schedulerName="kai-scheduler"), kai)
+    assert "BERTH-144" in denied(job(owner=("v1", "ConfigMap"), schedulerName="kai-scheduler"), kai)
+    assert "BERTH-144" in denied(job(schedulerName="slurm-bridge-scheduler"), slurm)
+    assert "BERTH-144" in denied(job(), slurm)
+    assert denied(job(annotations={SLURM: "a"}, schedulerName="slurm-bridge-scheduler"), slurm) == ""
+    assert "BERTH-144" in denied(job(annotations={SLURM: "b"}, schedulerName="slurm-bridge-scheduler"), slurm)
 
 
-def test_a_template_that_cannot_be_read_is_refused_where_a_queue_is_required() -> None:
-    """Else whoever writes one would be past the queue; a label is then not given, and nothing else is refused."""
+def test_a_template_that_cannot_be_read_is_denied_where_a_queue_is_required() -> None:
+    """Else whoever writes one would be past the queue; a label is then not given, and nothing else is denied."""
     odd: Raw = {"metadata": {"name": "r"}, "spec": {"template": 1}}
-    assert "BERTH-005" in refused(odd, REQUIRES)
-    assert refused(odd, GIVES) == ""
+    assert "BERTH-005" in denied(odd, REQUIRES)
+    assert denied(odd, GIVES) == ""
     assert labelled(odd, GIVES) == []
-    assert refused(job({LABEL: "team-a"}), REQUIRES, old=odd) == ""
+    assert denied(job({LABEL: "team-a"}), REQUIRES, old=odd) == ""
 
 
 def test_a_decision_on_a_controllers_pod_is_no_decision_on_anybodys() -> None:
@@ -273,7 +273,7 @@ def queues(*specs: Raw) -> Snapshot:
 @pytest.mark.parametrize("call", ["validate", "advise"])
 @pytest.mark.parametrize("specs", [(), (REQUIRES,)], ids=["no policy", "a required queue"])
 def test_a_workload_that_its_queue_cant_place_is_warned_of(call: str, specs: tuple[Raw, ...]) -> None:
-    """By both calls, in the same words, whether a policy speaks of queues or not; it is never refused for that."""
+    """By both calls, in the same words, whether a policy speaks of queues or not; it is never denied for that."""
     (told,) = warned(job({LABEL: "team-a"}, nodeSelector={"pool": "other"}), queues(*specs), call=call)
     assert told.startswith("BERTH-244: no flavor of queue team-a (gpus) takes spec.template, so it never runs: gpus has pool=gpus; ")
     assert warned(job({LABEL: "team-a"}, nodeSelector={"pool": "gpus"}), queues(*specs), call=call) == []
@@ -288,7 +288,7 @@ def test_it_is_warned_of_when_made_or_moved() -> None:
     assert len(warned(lost, queues(), old=job())) == 1
 
 
-def test_a_workload_that_is_refused_is_told_that_alone() -> None:
+def test_a_workload_that_is_denied_is_told_that_alone() -> None:
     """What its queue would do is of no interest then."""
     _, answer = handlers.judged("validate", review(job({LABEL: "team-q"})), queues(REQUIRES), Metrics("0"))
     response = json.loads(answer)["response"]

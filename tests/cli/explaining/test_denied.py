@@ -1,4 +1,4 @@
-"""What policies refuse of objects with several templates, and the change of all of them together."""
+"""What policies deny of objects with several templates, and the change of all of them together."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def shown(found: Explanation) -> str:
 def test_all_templates_are_mended_together() -> None:
     """The object with the change is admitted whole; the steps of each template are shown, those of the second with their place in it."""
     found = explained(group({GPU: 2}, {GPU: "1.5"}))
-    assert found.state == "refused"
-    assert [one.code for one in found.refusals] == ["BERTH-111", "BERTH-102"], "what two templates have alike is told once"
+    assert found.state == "denied"
+    assert [one.code for one in found.denials] == ["BERTH-111", "BERTH-102"], "what two templates have alike is told once"
     assert found.remedy is not None
     assert found.remedy.admits
-    assert not judge(manifest(found.value), snapshot()).refused
+    assert not judge(manifest(found.value), snapshot()).denied
     words = shown(found)
     assert "The smallest change (2 steps), of LeaderWorkerSet group, in its pod:" in words
     assert "in another template: ~ spec.leaderWorkerTemplate.workerTemplate.spec.containers[0].resources" in words
@@ -70,10 +70,10 @@ def test_all_templates_are_mended_together() -> None:
     assert all(one["path"].startswith("/spec/leaderWorkerTemplate/workerTemplate/") for one in patch)
 
 
-def test_the_template_that_is_refused_is_explained() -> None:
+def test_the_template_that_is_denied_is_explained() -> None:
     """Whichever it is: a worker, where the leader is admitted."""
     found = explained(group({}, {GPU: 8}))
-    assert (found.state, [one.code for one in found.refusals]) == ("refused", ["BERTH-111"])
+    assert (found.state, [one.code for one in found.denials]) == ("denied", ["BERTH-111"])
     assert found.value["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"][0]["resources"]["limits"] == {GPU: "1"}
     assert explained(group({}, {GPU: 1})).state == "proposed"
 
@@ -81,7 +81,7 @@ def test_the_template_that_is_refused_is_explained() -> None:
 def test_nothing_is_mended_by_half() -> None:
     """Where one template has an amount of which nobody knows what it should be, the reasons of all are told, and no change."""
     found = explained(group({GPU: 2}, {GPU: "$GPUS"}))
-    assert {one.code for one in found.refusals} == {"BERTH-111", "BERTH-118", "BERTH-102"}
+    assert {one.code for one in found.denials} == {"BERTH-111", "BERTH-118", "BERTH-102"}
     assert found.value is None
     assert "Try a mended manifest before it is applied" in shown(found)
 

@@ -1,12 +1,12 @@
-"""Refusals as somebody reads them who may not list every policy."""
+"""Denials as somebody reads them who may not list every policy."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from console.berths.denials import words
 from console.berths.groups import groups
 from console.berths.landing import answer, of_group
-from console.berths.refusals import words
 from console.world.scope import EVERYTHING, NOTHING
 from console.world.view import View
 from policies.messages import phrase

@@ -1,4 +1,4 @@
-"""The words of a refusal, for somebody who may not list every policy."""
+"""The words of a denial, for somebody who may not list every policy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from policies.verdict import Violation
 
 
 def words(violation: Violation, view: View) -> str:
-    """Return the refusal as its author reads it; names of policies that may not be listed are left out, with the parts that have them."""
+    """Return the denial as its author reads it; names of policies that may not be listed are left out, with the parts that have them."""
     hidden = {one for one in view.world.policies if not view.shows_policy(one)}
     if not _names(hidden, (violation.policies, violation.fields, violation.found, violation.advice, violation.more)):
         return str(violation)
@@ -20,7 +20,7 @@ def words(violation: Violation, view: View) -> str:
 
 
 def _names(policies: Collection[str], parts: object) -> bool:
-    """Return whether a part of a refusal has one of these names."""
+    """Return whether a part of a denial has one of these names."""
     return any(one in text for text in _texts(parts) for one in policies)
 
 

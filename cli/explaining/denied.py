@@ -1,4 +1,4 @@
-"""What policies refuse of an object, in all of its templates, and the smallest change of each by which they admit it."""
+"""What policies deny of an object, in all of its templates, and the smallest change of each by which they admit it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Admission:
     facts: Facts
 
     def __call__(self, pod: Pod) -> tuple[Pod, tuple[Violation, ...]]:
-        """Return the pod as it is admitted, and why it is refused."""
+        """Return the pod as it is admitted, and why it is denied."""
         judged = admission_preview.judge(replace(self.request, pod=dict(pod)), self.facts, apply_patch)
         return apply_patch(pod, judged.mutate.patch), judged.violations
 
@@ -41,17 +41,17 @@ class Admission:
 
 
 class Mended(NamedTuple):
-    """One template that policies refuse."""
+    """One template that policies deny."""
 
     subject: Subject
-    refusals: tuple[Violation, ...]
+    denials: tuple[Violation, ...]
     found: Found
     then: Pod
     """Its pod with the change, as it is admitted; as it is now where there is no change."""
 
 
 def decisive(manifest: Manifest, facts: Facts, fleet: Fleet | None) -> Subject:
-    """Return the template on which it depends whether an object runs: the first that policies refuse, or else, of those that ask for
+    """Return the template on which it depends whether an object runs: the first that policies deny, or else, of those that ask for
     accelerators, the one with the worst outlook: a launcher finds a place long before its workers. The manifest has one at least."""
     if len(manifest.subjects) == 1:
         return manifest.subjects[0]
@@ -66,14 +66,14 @@ def decisive(manifest: Manifest, facts: Facts, fleet: Fleet | None) -> Subject:
 
 
 def mended(manifest: Manifest, facts: Facts, fleet: Fleet | None, most: int) -> list[Mended]:
-    """Return the templates of an object that policies refuse, each with the smallest change. ``most``: changes that are judged."""
+    """Return the templates of an object that policies deny, each with the smallest change. ``most``: changes that are judged."""
     every = []
     for subject in manifest.subjects[:MOST_TEMPLATES]:
         admit = Admission(subject.review.request("mutate"), facts)
-        if refusals := admit(admit.request.pod)[1]:
+        if denials := admit(admit.request.pod)[1]:
             found = smallest_admitted(admit.request.pod, fleet, facts.snapshot.catalog, admit, most)
             edits = () if found.mend is None else found.mend.edits
-            every.append(Mended(subject, refusals, found, admit(changed(admit.request.pod, edits))[0]))
+            every.append(Mended(subject, denials, found, admit(changed(admit.request.pod, edits))[0]))
             most = max(most // 2, 1)
     return every
 

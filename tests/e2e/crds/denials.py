@@ -57,4 +57,4 @@ BAD: list[tuple[Kind, str, str]] = [
     (T, "{labels: {a: b}, gpus: {migProfiles: [1g.10gb]}}", "gpus.migProfiles: Forbidden: nodes carry slices only where they share by"),
     (T, "{labels: {a: b}, taints: [{value: x}]}", "spec.taints[0].key: Required value"),
 ]  # fmt: skip
-"""(kind, spec, a part of the refusal: the field and the wanted form)"""
+"""(kind, spec, a part of the rejection: the field and the wanted form)"""

@@ -1,4 +1,4 @@
-"""The reasons why a placement is refused: the smallest group of inputs that leave nothing, with values and
+"""The reasons why a placement is denied: the smallest group of inputs that leave nothing, with values and
 paths."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The steps that could mend a refusal: found by the places of the pod that it is about, and by the values that its fix names.
+"""The steps that could mend a denial: found by the places of the pod that it is about, and by the values that its fix names.
 
 Whether a step does mend it is for the policies to judge (``policies.mending.admitted``): here nothing is known of rules.
 """
@@ -38,7 +38,7 @@ MOST_OFFERED = 6
 
 
 def ways(one: Violation, pod: Raw, catalog: Catalog) -> Iterator[Steps]:
-    """Yield what could mend a refusal of a pod, the gentlest of each place first.
+    """Yield what could mend a denial of a pod, the gentlest of each place first.
 
     ``pod``: as its author wrote it, with the steps that were taken before. What only policies wrote cannot be mended there.
     """
@@ -92,7 +92,7 @@ def _named(one: object) -> Iterator[str]:
 
 
 def _keys(one: Violation) -> Iterator[str]:
-    """Yield the keys of labels of nodes that the author wrote and the refusal is about."""
+    """Yield the keys of labels of nodes that the author wrote and the denial is about."""
     found = dict.fromkeys(_labels(one.found))
     if len(one.about) == 2 and one.about[0] not in ("spec", "metadata"):
         found |= dict.fromkeys((str(one.about[1]),))

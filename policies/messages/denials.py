@@ -1,4 +1,4 @@
-"""The rows of refusals, BERTH-1xx. A refusal from which its actor is exempt becomes a warning, and counts
+"""The rows of denials, BERTH-1xx. A denial from which its actor is exempt becomes a warning, and counts
 as ``skipped``."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from policies.messages.row import Placement, Row
 def _row(code: str, title: str, placement: tuple[Placement, ...] | None = None, *, of_value: bool = False, **templates: str) -> Row:
     named = {name.replace("_", " "): template for name, template in templates.items()}
     spared = None if placement is None else frozenset(placement)
-    return Row(code=code, title=title, kind="refusal", word="skipped", placement=spared, of_value=of_value, templates=named)
+    return Row(code=code, title=title, kind="denial", word="skipped", placement=spared, of_value=of_value, templates=named)
 
 
 _OF_DEVICES = (

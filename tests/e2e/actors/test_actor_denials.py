@@ -1,6 +1,6 @@
-"""What a pod of each row of the actor table may be refused for, and for what else it is only warned.
+"""What a pod of each row of the actor table may be denied for, and for what else it is only warned.
 
-The API server itself refuses requests that are not limits, but only after Berth has spoken.
+The API server itself denies requests that are not limits, but only after Berth has spoken.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def wrong(resources: Raw | None = None, labels: Raw | None = None, annotations: 
     )
 
 
-REFUSED = {
+DENIED = {
     "bare": (wrong(), EVERYTHING),
     "service": (wrong(labels={"serving.kserve.io/inferenceservice": "llm"}), EVERYTHING),
     "matchFields": (wrong(affinity=pinned("t4")), {*HELD, "BERTH-124"}),
@@ -73,7 +73,7 @@ def world(cluster: Cluster) -> Iterator[Judged]:
     with (
         devices(cluster),
         judged(
-            cluster, "actor-refusals", *queues, namespaces={"strict": {"actor": "strict"}}, known=known, objects=[claim_template()]
+            cluster, "actor-denials", *queues, namespaces={"strict": {"actor": "strict"}}, known=known, objects=[claim_template()]
         ) as found,
     ):
         yield found
@@ -86,21 +86,21 @@ def cleared(world: Judged) -> Iterator[None]:
 
 
 def codes(world: Judged, made: Raw) -> set[str]:
-    """Of the refusal by Berth's first call."""
+    """Of the denial by Berth's first call."""
     reply = world.cluster.api.try_create(made, world["strict"])
     assert reply.status == 403, reply.message
     return set(re.findall(r"BERTH-\d+(?=: )", reply.message))
 
 
-@pytest.mark.parametrize("row", REFUSED)
-def test_each_actor_is_refused_for_what_its_row_says(world: Judged, row: str) -> None:
+@pytest.mark.parametrize("row", DENIED)
+def test_each_actor_is_denied_for_what_its_row_says(world: Judged, row: str) -> None:
     """A pod that is wrong in everything is told these things and no others."""
-    made, wanted = REFUSED[row]
+    made, wanted = DENIED[row]
     assert codes(world, made) == wanted
 
 
 @pytest.mark.parametrize("row", OF_A_JOB)
-def test_the_pod_of_a_job_is_refused_for_everything(world: Judged, row: str) -> None:
+def test_the_pod_of_a_job_is_denied_for_everything(world: Judged, row: str) -> None:
     """Whether Kueue admitted its Job or not."""
     job = world.cluster.api.create(workload("Job", pod(NONE), parallelism=0), world["strict"])
     made = wrong(labels=OF_A_JOB[row])
@@ -112,8 +112,8 @@ def test_a_fraction_by_annotation_is_judged_by_its_place_too(world: Judged) -> N
     assert codes(world, wrong(NONE, annotations={"gpu-fraction": "0.5"})) == {"BERTH-121", *CAPS}
 
 
-def test_what_the_kubelet_already_runs_is_not_refused(world: Judged) -> None:
-    """A mirror pod is stored as it is, without a warning; a pod that only names its node as owner, which anyone may write, is refused."""
+def test_what_the_kubelet_already_runs_is_not_denied(world: Judged) -> None:
+    """A mirror pod is stored as it is, without a warning; a pod that only names its node as owner, which anyone may write, is denied."""
     mirror = wrong(gpus(2), annotations=MIRROR, nodeName="t4")
     reply = as_a_kubelet(world.cluster).try_create(mirror, world["strict"])
     assert (reply.status, reply.warnings) == (201, ()), reply.message
@@ -124,15 +124,15 @@ def test_what_the_kubelet_already_runs_is_not_refused(world: Judged) -> None:
 
 
 def test_a_daemon_set_reads_in_its_events_why_it_has_no_pod(world: Judged) -> None:
-    """On a node outside what is required its pods are refused; without Berth they run there."""
+    """On a node outside what is required its pods are denied; without Berth they run there."""
     made = pod(nodeSelector={"kubernetes.io/hostname": "t4"}, tolerations=[TOLERATION])
     for namespace in ("plain", "strict"):
         world.cluster.api.create(workload("DaemonSet", made), world[namespace])
 
-    def refusal() -> str | None:
+    def denial() -> str | None:
         events = world.cluster.api.list("v1", "Event", world["strict"], fieldSelector="involvedObject.kind=DaemonSet,reason=FailedCreate")
         return next((str(event["message"]) for event in events), None)
 
-    message = world.cluster.wait_for(refusal, "an event of the DaemonSet")
+    message = world.cluster.wait_for(denial, "an event of the DaemonSet")
     assert "BERTH-124: the node that matchFields metadata.name names has nvidia.com/gpu.product=Tesla-T4, outside models" in message
     assert node_of(world.cluster, pod_of(world.cluster, world["plain"])) == "t4"

@@ -1,4 +1,4 @@
-"""Refusals that have nothing to do with where a pod runs."""
+"""Denials that have nothing to do with where a pod runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.reference.tolerations import grants, tolerates
 Raw = dict[str, Any]
 
 
-class Refusals(Case):
+class Denials(Case):
     def unreadable(self) -> set[str]:
         duration, size, out = self.annotations.get("berth.dev/expected-duration"), self.annotations.get("berth.dev/mig-slice"), set()
         if duration is not None and (pods.duration(duration) or 0) <= 0:
