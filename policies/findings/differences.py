@@ -37,7 +37,8 @@ class _Axis:
     name: str
     value: Callable[[Compiled], Hashable | None]
     """Returns None if the policy sets no default on this axis."""
-    fields: Callable[[Compiled], str]
+    fields: Callable[[Compiled, Compiled], str]
+    """Returns the fields of the first policy that differ from what the second sets."""
 
 
 def _capacity(compiled: Compiled) -> _Capacity | None:
@@ -48,20 +49,26 @@ def _capacity(compiled: Compiled) -> _Capacity | None:
     return _Capacity(short, long, compiled.policy.default.long_runs)
 
 
+def _capacity_field(compiled: Compiled, other: Compiled) -> str:
+    mine, theirs = _capacity(compiled), _capacity(other)
+    is_long_alone = compiled.capacity_long is not None and (mine is None or theirs is None or mine.short in (None, theirs.short))
+    return f"spec.default.{'longRuns' if is_long_alone else 'capacity'}"
+
+
 def _machine(compiled: Compiled) -> Hashable | None:
     return tuple((c.field, c.rows) for c in compiled.machine) or None
 
 
 AXES = (
-    _Axis("nodeTemplate", lambda c: c.policy.default.node_template, lambda c: "spec.default.nodeTemplate"),
-    _Axis("mig", lambda c: c.policy.default.mig, lambda c: "spec.default.mig"),
-    _Axis("machine", _machine, lambda c: " and ".join(one.field for one in c.machine)),
-    _Axis("capacity", _capacity, lambda c: f"spec.default.{'capacity' if c.capacity is not None else 'longRuns'}"),
-    _Axis("runtimeClass", lambda c: c.policy.default.runtime_class, lambda c: "spec.default.runtimeClass"),
-    _Axis("priorityClass", lambda c: c.policy.default.priority_class, lambda c: "spec.default.priorityClass"),
-    _Axis("schedulerName", lambda c: c.policy.default.scheduler_name, lambda c: "spec.default.schedulerName"),
-    _Axis("queue", lambda c: c.policy.default.queue, lambda c: "spec.default.queue"),
-    _Axis("topology", lambda c: c.policy.default.topology, lambda c: "spec.default.topology"),
+    _Axis("nodeTemplate", lambda c: c.policy.default.node_template, lambda c, _: "spec.default.nodeTemplate"),
+    _Axis("mig", lambda c: c.policy.default.mig, lambda c, _: "spec.default.mig"),
+    _Axis("machine", _machine, lambda c, _: " and ".join(constraint.field for constraint in c.machine)),
+    _Axis("capacity", _capacity, _capacity_field),
+    _Axis("runtimeClass", lambda c: c.policy.default.runtime_class, lambda c, _: "spec.default.runtimeClass"),
+    _Axis("priorityClass", lambda c: c.policy.default.priority_class, lambda c, _: "spec.default.priorityClass"),
+    _Axis("schedulerName", lambda c: c.policy.default.scheduler_name, lambda c, _: "spec.default.schedulerName"),
+    _Axis("queue", lambda c: c.policy.default.queue, lambda c, _: "spec.default.queue"),
+    _Axis("topology", lambda c: c.policy.default.topology, lambda c, _: "spec.default.topology"),
 )
 
 
@@ -124,7 +131,7 @@ class Differences:
         for one in alike:
             for compiled in one.members:
                 if one.count:
-                    self.sentences.setdefault(compiled, []).append(_sentence(axis.fields(compiled), one, reach))
+                    self.sentences.setdefault(compiled, []).append(_sentence(axis.fields(compiled, one.against[0]), one, reach))
                 elif pairs > MOST_PAIRS:
                     self.unjudged[compiled] = axis.name
 

@@ -75,7 +75,8 @@ def test_long_runs_beat_capacity_where_both_are_long() -> None:
         return {"capacity": ["spot"], "longRuns": {"over": over, "capacity": ["on-demand"]}}
 
     assert not message_of(found(policy("a", default=long("2h")), policy("b", default=long("2h")))["a"], "Conflicted")
-    assert message_of(found(policy("a", default=long("2h")), policy("b", default=long("4h")))["a"], "Conflicted")
+    between = message_of(found(policy("a", default=long("2h")), policy("b", default=long("4h")))["a"], "Conflicted")
+    assert between.startswith("spec.default.longRuns differs from that of ClusterGPUPolicy/b")
     other = {"capacity": ["spot"], "longRuns": {"over": "2h", "capacity": ["reserved"], "unknownIsLong": False}}
     mine = {"capacity": ["spot"], "longRuns": {**long("2h")["longRuns"], "unknownIsLong": False}}
     assert message_of(found(policy("a", default=mine), policy("b", default=other))["a"], "Conflicted")
