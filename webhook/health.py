@@ -9,7 +9,7 @@ expired, the server is not about to stop.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -28,6 +28,7 @@ from webhook.server.http import JSON, Answer, start, text_answer
 from webhook.server.limits import NO_PAGE_READS
 from webhook.server.routes import response_of, starlette
 from webhook.telemetry import device_modes
+from webhook.telemetry.watch_metrics import Watching
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,13 +133,22 @@ def _cluster(condition: Condition) -> Iterator[Check]:
     wrong = [one for one in watching if not (one.synced and one.healthy)]
     text = f"{len(watching)} kinds are followed"
     if wrong:
-        text = "; ".join(f"{one.kind}: {one.error or 'not listed yet'}{_since(one.silent)}{_meanwhile(one.without)}" for one in wrong)
+        kinds: dict[tuple[str, str], list[Watching]] = {}
+        for watched in wrong:
+            kinds.setdefault((watched.error or "not listed yet", watched.without), []).append(watched)
+        text = "; ".join(_unheard(error, without, same) for (error, without), same in kinds.items())
         if condition.replica.snapshot is not None and any(not one.without for one in wrong):
             text += "; what was known acts on"
     if isolated := [name for one in watching for name in one.isolated]:
         more = f" and {len(isolated) - MOST_NAMED} more" if len(isolated) > MOST_NAMED else ""
         text += f"; can't be applied (log: event=object_isolated): {', '.join(isolated[:MOST_NAMED])}{more}"
     yield Check(name="cluster", ready=condition.replica.snapshot is not None, text=text, is_well=not (wrong or isolated))
+
+
+def _unheard(error: str, without: str, kinds: Sequence[Watching]) -> str:
+    """Describe kinds that have one error and one consequence, of which an outage has many."""
+    longest = max((watched.silent for watched in kinds if watched.silent is not None), default=None)
+    return f"{', '.join(watched.kind for watched in kinds)}: {error}{_since(longest)}{_meanwhile(without)}"
 
 
 def _since(silent: float | None) -> str:

@@ -130,6 +130,19 @@ def test_a_kind_that_is_not_followed_is_marked_but_ready(fault: dict[str, Any], 
     assert lines(it)[1].startswith(f"[{mark}] cluster: ")
 
 
+def test_kinds_with_one_error_are_named_together() -> None:
+    """An outage takes every kind, and its line is read at night: error and consequence are written once for all that share them."""
+    well: dict[str, Any] = {"synced": True, "healthy": True, "error": "", "without": "", "silent": 5.0, "objects": 1, "isolated": ()}
+    lost = well | {"healthy": False, "error": "the API server can't be reached", "silent": 40.0}
+    states = {"GPUPolicy": lost, "Pod": lost | {"silent": 42.0}, "Queue": lost | {"without": "any queue is accepted"}, "Namespace": well}
+    it = condition()
+    it.watching = lambda: (Watching(kind=kind, unread=0, counts={}, digest=str, **state) for kind, state in states.items())
+    assert lines(it)[1].startswith(
+        "[!] cluster: GPUPolicy, Pod: the API server can't be reached (last heard 42 s ago); "
+        "Queue: the API server can't be reached (last heard 40 s ago); meanwhile any queue is accepted; what was known acts on"
+    )
+
+
 def test_a_server_that_stops_is_not_ready() -> None:
     """So that endpoints are withdrawn while it still answers."""
     assert lines(condition(draining=True))[2].startswith("[-] stopping: ")
