@@ -16,7 +16,7 @@ def words(violation: Violation, view: View) -> str:
         return str(violation)
     if _names(hidden, (violation.found, violation.advice)):
         return f"{violation.code}: {TABLE[violation.code].title}. Policies say so that you may not list."
-    return f"{violation.code}: {violation.fact}; {violation.fix}. (asked by policies that you may not list)"
+    return f"{violation.code}: {violation.fact}; {violation.fix}. (required by policies that you may not list)"
 
 
 def _names(policies: Collection[str], parts: object) -> bool:

@@ -7,19 +7,19 @@ from policies.messages.row import Row
 DENIALS = (
     Row(
         code="BERTH-127",
-        title="a claim that may be given another device",
+        title="a claim without the required selector",
         kind="denial",
         templates={
-            "open": "{request} may be given a device outside {wanted}",
-            "again": "create the claim again (controllers do so by themselves)",
+            "open": "{request} may get a device that violates {wanted}",
+            "again": "create the claim again (controllers retry automatically)",
             "wanted": "Required: {wanted}.",
-            "undone": "Likely: another webhook removed the selector that Berth wrote, the policies changed in that moment, or the webhook"
+            "undone": "Likely cause: another webhook removed the selector that Berth wrote, the policies changed meanwhile, or the webhook"
             " mutate.claims-made is not registered.",
             "text": "Berth writes: {text}",
-            "full": "{request} has {number} selectors, so there is no room for one that demands {wanted}",
+            "full": "{request} has {number} selectors and no room for one that requires {wanted}",
             "fewer": "write at most {most}",
-            "apart": '{kind} "{claim}" of {count} was judged without {policies:and}, for pods with {least} GPUs or more, as this pod is',
-            "together": "ask for all GPUs of the pod in one claim of {least} or more",
+            "apart": '{kind} "{claim}" with {count} GPUs was checked without {policies:and}, which is for pods with {least} GPUs or more',
+            "together": "request all GPUs of the pod in one claim of {least} or more",
         },
     ),
 )
@@ -32,32 +32,32 @@ REMARKS = (
         audience="author",
         of_edits=True,
         templates={
-            "chosen": "{request} names no device, so it gets {constraints:and} alone; for another write a selector (default of"
+            "chosen": "{request} selects no device, so it only gets {constraints:and}; for another, write a selector (default of"
             " {policies:and})"
         },
     ),
     Row(  # the author chose the spelling, nobody tells that Karpenter passes over it, and the other one works
         code="BERTH-243",
-        title="a claim that no node is made for",
+        title="a claim that Karpenter creates no node for",
         kind="warning",
         audience="author",
         templates={
-            "text": "no node has such devices, and Karpenter makes none for a claim, so the pod waits; ask for {resource}: {count} in"
+            "text": "no node has such devices, and Karpenter creates none for a claim, so the pod waits; request {resource}: {count} in"
             " resources.limits instead{served}",
-            "by class": ' (served by DRA too: DeviceClass "{device_class}")',
-            "by plugin": ", which a device plugin or a DeviceClass of that extendedResourceName serves",
+            "by class": ' (DRA also serves it: DeviceClass "{device_class}")',
+            "by plugin": ", served by a device plugin or a DeviceClass with that extendedResourceName",
         },
     ),
     Row(  # what it requires is not in force on these devices, and only another driver or a catalog can tell them apart
         code="BERTH-242",
-        title="something that a driver does not publish",
+        title="a constraint that a DRA driver can't express",
         kind="warning",
         audience="platform",
         word="inexpressible",
         templates={
-            "text": "{constraints:and} can't be said of devices of {driver}, which does not publish it: not written into {request}",
-            "models": "{constraints:and} can't be said of {models} to {driver}, whose names for them are not known (draDrivers of"
-            " --catalog): not written into {request}",
+            "text": "{constraints:and} is not written to {request}: driver {driver} does not publish it",
+            "models": "{constraints:and} is not written to {request}: the names of {models} in driver {driver} are unknown (draDrivers of"
+            " --catalog)",
         },
     ),
 )

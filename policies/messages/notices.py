@@ -14,46 +14,45 @@ def _row(code: str, title: str, **templates: str) -> Row:
 
 
 ROWS = (
-    _row("BERTH-001", "more warnings than fit", text="{left} more warnings did not fit; berth try shows them all"),
+    _row("BERTH-001", "more warnings than fit", text="{left} more warnings did not fit; run berth try to see all"),
     _row(
         "BERTH-002",
-        "a template that is not judged beforehand",
-        too_large="its pod templates are too large or too deep to be judged beforehand; berth try judges them",
-        too_many="only its first {most} pod templates are judged beforehand; berth try judges them all",
-        template="{where}: {message}; its pods are not judged beforehand",
-        part="{where}: {message}; it is not judged beforehand",
+        "a template that is not checked in advance",
+        too_large="its pod templates are too large or too deep to check in advance; run berth try",
+        too_many="only its first {most} pod templates are checked in advance; run berth try for all",
+        template="{where}: {message}; its pods are not checked in advance",
+        part="{where}: {message}; it is not checked in advance",
     ),
     _row(
         "BERTH-003",
-        "a review that is too large to be read",
-        text="the review of this object has {size} bytes, more than the {limit} that are read; move large values out of its env, args and"
-        " annotations, into a ConfigMap",
+        "an admission review that is too large",
+        text="the AdmissionReview of this object has {size} bytes (limit {limit}); move large values from its env, args and annotations"
+        " to a ConfigMap",
     ),
     _row(
         "BERTH-004",
-        "a pod of which too much would have to be judged",
-        text="the containers, resources, node affinity and tolerations of this object have {size} bytes, more than {most}, or more than"
-        " {items} items together, which are not judged; write fewer of them",
+        "a pod that is too complex to evaluate",
+        text="the containers, resources, node affinity and tolerations of this object have {size} bytes (limit {most}) or more than"
+        " {items} items, too many to evaluate; write fewer of them",
     ),
-    _row("BERTH-005", "an object that can't be read", text="this object can't be read, so it is not judged: {why}; {fix}"),
+    _row("BERTH-005", "an object that can't be read", text="this object can't be read or evaluated: {why}; {fix}"),
     _row(
         "BERTH-006",
-        "a namespace that takes more than its share",
-        text="this object is not judged, because the reviews of its namespace take more than their share of Berth's time; create it again"
-        " in a while (controllers do so by themselves)",
+        "a namespace over its share of time",
+        text="this object is not evaluated, because its namespace takes more than its share of Berth's time; create it again later"
+        " (controllers retry automatically)",
     ),
     _row(
         "BERTH-007",
-        "a mistake of Berth's own",
-        text="this object is not judged, by a mistake of Berth's own; report it to the platform team, with the object and the time (the log"
-        " has it as event=failed)",
+        "an error in Berth",
+        text="this object is not evaluated, because of an error in Berth; report it to the platform team, with the object and the time"
+        " (logged as event=failed)",
     ),
     _row(
         "BERTH-008",
-        "an object that can't be judged now",
-        behind="this object is not judged, because Berth has more to judge than it has time for; apply it again in a while (controllers"
-        " do so by themselves)",
-        namespace="this object is not judged, because Berth does not know its namespace yet; apply it again in a few seconds (controllers"
-        " do so by themselves)",
+        "an object that can't be evaluated now",
+        behind="this object is not evaluated, because Berth is overloaded; apply it again later (controllers retry automatically)",
+        namespace="this object is not evaluated, because Berth does not know its namespace yet; apply it again in a few seconds"
+        " (controllers retry automatically)",
     ),
 )

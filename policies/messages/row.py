@@ -74,7 +74,7 @@ class Row:
     @property
     def page(self) -> str:
         """The anchor as GitHub writes it:
-        ``docs/codes.md#berth-101-a-device-is-requested-and-limited-in-different-numbers``."""
+        ``docs/codes.md#berth-101-request-and-limit-of-a-device-differ``."""
         heading = f"{self.code}: {self.title}".lower()
         return f"docs/codes.md#{re.sub(r'[^a-z0-9 -]', '', heading).replace(' ', '-')}"
 

@@ -109,7 +109,7 @@ class Actor:
 
 
 PLAIN = Actor(names=("a pod",))
-SERVICE = Actor(names=("a service's pod",), grace="named", floor="opt-out", disruption="named")
+SERVICE = Actor(names=("a pod of a service",), grace="named", floor="opt-out", disruption="named")
 DAEMON = Actor(
     names=("a pod of a DaemonSet",), affinity="no", resources="no", grace="no", floor="no", disruption="no", placement="node",
     fills=False, moves=False,
@@ -124,11 +124,11 @@ MIRRORED = Actor(
     affinity="no", resources="no", grace="no", floor="no", disruption="no", placement="none", mirror=True,
     fills=False, moves=False,
 )  # fmt: skip
-QUEUED = Actor(names=("a queue system's pod",), resources="repair", moves=False)
+QUEUED = Actor(names=("a pod of a queue system",), resources="repair", moves=False)
 FLAVORED = Actor(names=("a pod whose queue's flavors place it",), affinity="judge", resources="repair", placement="left", moves=False)
-FRACTION = Actor(names=("a fraction of a GPU",), resources="no", chooses=False, moves=False, in_part=True)
+FRACTION = Actor(names=("a pod with a fraction of a GPU",), resources="no", chooses=False, moves=False, in_part=True)
 """A part of a GPU by annotation alone: KAI and Run:ai take it of a whole GPU, on a node that the pod may run on."""
-SHARING = Actor(names=("a fraction of a GPU",), resources="repair", chooses=False, moves=False)
+SHARING = Actor(names=("a pod with a fraction of a GPU",), resources="repair", chooses=False, moves=False)
 """A part of a GPU that the pod also asks for by resource name: such a pod has offers, so what is required of
 them is written."""
 CLAIMED = Actor(names=("a pod with resource claims only",), by_driver=True, affinity="no", resources="repair", placement="none")

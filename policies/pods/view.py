@@ -35,7 +35,7 @@ class PodError(ValueError):
     there."""
 
     def __init__(self, path: Path, wanted: str) -> None:
-        super().__init__(f"{dotted(path)}: wanted {wanted}")
+        super().__init__(f"{dotted(path)}: expected {wanted}")
         self.path = path
         self.wanted = wanted
 
@@ -67,7 +67,7 @@ def text_at(parent: Mapping[str, Any], key: str, path: Path) -> str:
     """Return ``parent[key]`` as text; "" if it is absent or null. Raises PodError."""
     value = parent.get(key)
     if value is not None and not isinstance(value, str):
-        raise PodError((*path, key), "text")
+        raise PodError((*path, key), "a string")
     return value or ""
 
 
@@ -81,7 +81,7 @@ def _check_term(term: Raw, path: Path) -> None:
             text_at(requirement, "operator", where)
             values = requirement.get("values") or []
             if not isinstance(values, list) or not all(isinstance(v, str) for v in values):
-                raise PodError((*where, "values"), "a list of text")
+                raise PodError((*where, "values"), "a list of strings")
 
 
 class Container(NamedTuple):

@@ -77,7 +77,7 @@ def _difference(x: float, diff: Sequence[str], policies: Sequence[str]) -> tuple
     y += 12
     for policy in policies:
         y += LEADING
-        parts.append(text(x + 16, y, 12.5, f"asked by {policy}", "sans soft"))
+        parts.append(text(x + 16, y, 12.5, f"required by {policy}", "sans soft"))
     return parts, y
 
 

@@ -81,6 +81,6 @@ def test_one_job_tells_all_that_it_is_given() -> None:
         "train-b",
         "Running",
         "+ key: x",
-        "asked by ClusterGPUPolicy/p",
+        "required by ClusterGPUPolicy/p",
     ):
         assert words in text

@@ -81,11 +81,11 @@ def from_document(document: object) -> ClaimReview:
     """Return the review of a document for which ``is_about`` holds. Raises ReviewError(400)."""
     request = review.request_in(document)
     if request.get("subResource"):
-        raise ReviewError(400, f"request.subResource is {review.shown(request['subResource'])}; send only claims themselves here")
+        raise ReviewError(400, f"request.subResource is {review.shown(request['subResource'])}; send only claims here")
     kind = KINDS[request["resource"]["resource"]]
     claim = request.get("object")
     if not isinstance(claim, dict):
-        raise ReviewError(400, f"request.object is {review.shown(claim)}; a {kind} was wanted")
+        raise ReviewError(400, f"request.object is {review.shown(claim)}; expected a {kind}")
     return ClaimReview(
         uid=review.text_in(request, "uid"),
         operation=review.operation_in(request),

@@ -22,7 +22,7 @@ that Go reads. No review is that deep unless made so on purpose."""
 MOST_MENDED = 11_000
 """The most commas and brackets of such a review: each takes a microsecond, and 1,000 are left beside those
 levels."""
-_FIX_JSON = "leave out what is nested over 1,000 levels deep, or is no Unicode or number (managedFields too), and make it anew"
+_FIX_JSON = "remove values nested over 1,000 levels deep or with invalid Unicode or numbers (also in managedFields), and create it again"
 MOST_MARKS = 80_000
 """The most commas and brackets of a body that is read: each may begin a value, which takes up to a third of a
 microsecond; counting takes 15 ms at most.
@@ -46,7 +46,7 @@ class Unreadable(ReviewError):
     It is answered by the review's head (``unread_reviews``), and by status 400 only where there is no head.
     """
 
-    def __init__(self, sentence: str, fix: str = "write it as Kubernetes has it") -> None:
+    def __init__(self, sentence: str, fix: str = "write it in the form that Kubernetes expects") -> None:
         super().__init__(400, sentence)
         self.fix = fix
 
@@ -66,7 +66,7 @@ def load(body: bytes) -> object:
     Raises Unreadable.
     """
     if len(body) > MOST_MARKS and (marks := _marks(body)) > MOST_MARKS:
-        raise TooLong(f"it has {marks} commas and brackets, and {MOST_MARKS} are read", "move what is large in it into a ConfigMap")
+        raise TooLong(f"it has {marks} commas and brackets (limit {MOST_MARKS})", "move large values to a ConfigMap")
     try:
         return orjson.loads(body)
     except ValueError as error:

@@ -157,7 +157,7 @@ def _large(phase: Phase, asked: Review, size: int, facts: Facts) -> tuple[str, b
 
 
 def _shapeless(error: PodError) -> Unreadable:
-    return Unreadable(f"request.object is not shaped like a pod: {error}", f"write {error.wanted} there")
+    return Unreadable(f"request.object is not a valid pod: {error}", f"write {error.wanted} there")
 
 
 def _decided(asked: Review, phase: Phase, facts: Facts, read: Raw, size: int) -> StoredDecision | None:

@@ -183,7 +183,7 @@ def operation_in(request: dict[str, Any]) -> Operation:
         return "CREATE"
     if operation == "UPDATE":
         return "UPDATE"
-    raise ReviewError(400, f"request.operation is {shown(operation)}; Berth judges CREATE and UPDATE")
+    raise ReviewError(400, f"request.operation is {shown(operation)}; Berth evaluates CREATE and UPDATE")
 
 
 def _expect_pod(request: dict[str, Any]) -> None:
@@ -197,7 +197,7 @@ def _subresource_in(request: dict[str, Any]) -> str:
     found = request.get("subResource") or ""
     if found in ("", "resize"):
         return str(found)
-    raise ReviewError(400, f"request.subResource is {shown(found)}; send only pods themselves here, and resize")
+    raise ReviewError(400, f"request.subResource is {shown(found)}; send only pods here, or their subresource resize")
 
 
 def user_in(request: dict[str, Any]) -> str:
@@ -220,7 +220,7 @@ def _groups_in(request: dict[str, Any]) -> tuple[str, ...]:
 def _pod(request: dict[str, Any], field: str) -> dict[str, Any]:
     pod = request.get(field)
     if not isinstance(pod, dict):
-        raise Unreadable(f"request.{field} is {shown(pod)}; a pod was wanted")
+        raise Unreadable(f"request.{field} is {shown(pod)}; expected a pod")
     return pod
 
 
@@ -228,7 +228,7 @@ def text_in(request: dict[str, Any], field: str) -> str:
     """Return a required field of the request. Raises ReviewError(400)."""
     value = request.get(field)
     if not isinstance(value, str) or not value:
-        raise ReviewError(400, f"request.{field} is {shown(value)}; a text was wanted")
+        raise ReviewError(400, f"request.{field} is {shown(value)}; expected a string")
     return value
 
 

@@ -57,4 +57,4 @@ def for_author(verdict: Verdict, made: Mapping[str, Any]) -> Iterator[tuple[str,
 
 def would_be(would: Would) -> str:
     """Return the words for what a policy in Warn would do with the object."""
-    return f"would be denied, were {would.policy} in Enforce"
+    return f"would be denied if {would.policy} were in Enforce"

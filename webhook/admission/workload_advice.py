@@ -76,7 +76,7 @@ def from_document(document: object) -> Advised:
     api_version, kind = _kind(request)
     workload = request.get("object")
     if not isinstance(workload, dict):
-        raise Unreadable(f"request.object is {review.shown(workload)}; a {kind} was wanted")
+        raise Unreadable(f"request.object is {review.shown(workload)}; expected a {kind}")
     return Advised(
         uid=review.text_in(request, "uid"),
         operation=review.operation_in(request),
@@ -195,7 +195,7 @@ class _Template:
         """Return the sentence of a violation, with as many details of a pod's denial as fit."""
         ways = self._ways(violation, "its pods will be denied", f"its pods from {self.path} will be denied")
         sentence = _first_whole(*ways, f"{violation.code} ({self.path}): {violation.fact}; {violation.fix}")
-        asked = f" (asked by {', '.join(violation.policies)})" if violation.policies else ""
+        asked = f" (required by {', '.join(violation.policies)})" if violation.policies else ""
         detail = f" {violation.detail_at(self._place)}" if violation.more else ""
         fuller = [f"{sentence}.{more}" for more in (detail + asked, asked, detail) if more]
         return _first_whole(*fuller, sentence)
@@ -225,11 +225,11 @@ def _first_whole(*sentences: str) -> str:
 def _expect_workload(request: dict[str, Any]) -> None:
     resource = request.get("resource")
     if not isinstance(resource, dict):
-        raise ReviewError(400, f"request.resource is {review.shown(resource)}; a group, version and resource were wanted")
+        raise ReviewError(400, f"request.resource is {review.shown(resource)}; expected a group, version and resource")
     if resource.get("group", "") == "" and resource.get("resource") == "pods":
-        raise ReviewError(400, "request.resource is pods; send them to /mutate and /validate, and workloads here")
+        raise ReviewError(400, "request.resource is pods; send pods to /mutate and /validate, and workloads here")
     if request.get("subResource"):
-        raise ReviewError(400, f"request.subResource is {review.shown(request['subResource'])}; send only workloads themselves here")
+        raise ReviewError(400, f"request.subResource is {review.shown(request['subResource'])}; send only workloads here")
 
 
 def _kind(request: dict[str, Any]) -> tuple[str, str]:
@@ -239,7 +239,7 @@ def _kind(request: dict[str, Any]) -> tuple[str, str]:
     match texts:
         case [str(group), str(version), str(name)] if version and name:
             return (f"{group}/{version}" if group else version), name
-    raise ReviewError(400, f"request.kind is {review.shown(kind)}; a group, version and kind were wanted")
+    raise ReviewError(400, f"request.kind is {review.shown(kind)}; expected a group, version and kind")
 
 
 def _name(request: dict[str, Any], workload: dict[str, Any]) -> str:

@@ -153,8 +153,8 @@ def test_what_is_decided_otherwise_is_counted_by_policy_namespace_and_workload(r
         "team       Job/train  3     24    10.08  denied now  edited  denied (BERTH-111)  ClusterGPUPolicy/few",
         "",
         f"team Job/train, pod train-0 ({log}, line 1) is denied now:",
-        "  BERTH-111: the pod asks for 8 GPUs, more than the 2 allowed here; ask for at most 2, or split the work over more pods. "
-        "(asked by ClusterGPUPolicy/few)",
+        "  BERTH-111: the pod requests 8 GPUs, more than the 2 allowed here; request at most 2, or split the work over more pods. "
+        "(required by ClusterGPUPolicy/few)",
     ]
 
 

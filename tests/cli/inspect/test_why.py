@@ -162,7 +162,7 @@ def test_denied_pods(typed: Run) -> None:
     assert "FailedCreate" in out
     assert "exceeded quota: gpus" in out
     assert "  ClusterGPUPolicy/few" in out
-    assert "    BERTH-111: the pod asks for 32 GPUs, more than the 4 allowed here\n" in out
+    assert "    BERTH-111: the pod requests 32 GPUs, more than the 4 allowed here\n" in out
     assert "    fix: ask for at most 4, or split the work over more pods\n" in out
 
 
@@ -176,7 +176,7 @@ def test_with_the_brake_on_no_policy_denies_anything(typed: Run, place: Cluster)
         assert "BERTH-111" not in out
         code, out, err = typed("deploy/huge", "--max-mode", "Enforce")
         assert (code, err) == (0, "")
-        assert "    BERTH-111: the pod asks for 32 GPUs, more than the 4 allowed here\n" in out
+        assert "    BERTH-111: the pod requests 32 GPUs, more than the 4 allowed here\n" in out
     finally:
         write_statuses(place, "Enforce")
 

@@ -30,7 +30,7 @@ def test_names_of_policies_are_for_those_who_may_list_them() -> None:
     everybody, nobody = View(world=found, scope=EVERYTHING), View(world=found, scope=NOTHING)
     assert words(one, everybody) == str(one)
     assert "ClusterGPUPolicy/secret" in str(one)
-    assert words(one, nobody) == f"{one.code}: {one.fact}; {one.fix}. (asked by policies that you may not list)"
+    assert words(one, nobody) == f"{one.code}: {one.fact}; {one.fix}. (required by policies that you may not list)"
     within = replace(one, found=phrase("fact", path="spec", taint=("of", "ClusterGPUPolicy/secret")))
     assert "secret" in words(within, everybody)
     assert "secret" not in words(within, nobody)

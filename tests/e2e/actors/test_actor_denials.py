@@ -134,5 +134,5 @@ def test_a_daemon_set_reads_in_its_events_why_it_has_no_pod(world: Judged) -> No
         return next((str(event["message"]) for event in events), None)
 
     message = world.cluster.wait_for(denial, "an event of the DaemonSet")
-    assert "BERTH-124: the node that matchFields metadata.name names has nvidia.com/gpu.product=Tesla-T4, outside models" in message
+    assert "BERTH-124: the node in matchFields metadata.name has nvidia.com/gpu.product=Tesla-T4, which violates models" in message
     assert node_of(world.cluster, pod_of(world.cluster, world["plain"])) == "t4"

@@ -174,7 +174,7 @@ def test_warn_lets_the_pod_through_and_tells_who_typed_it(world: Modes) -> None:
     """kubectl prints the warning; the pod is stored and edited by nobody, and the audit log has it too."""
     done = apply(world, "warn", named("soon-denied", pod(nodeSelector=T4, tolerations=[TOLERATION])))
     assert (done.returncode, done.stdout) == (0, "pod/soon-denied created\n")
-    assert done.stderr.startswith("Warning: BERTH-121 (would be denied, were ClusterGPUPolicy/warned in Enforce): spec.nodeSelector ")
+    assert done.stderr.startswith("Warning: BERTH-121 (would be denied if ClusterGPUPolicy/warned were in Enforce): spec.nodeSelector ")
     stored = world.cluster.api.get("v1", "Pod", "soon-denied", world["warn"])
     assert stored is not None
     assert APPLIED not in stored["metadata"].get("annotations", {})
@@ -184,7 +184,7 @@ def test_warn_lets_the_pod_through_and_tells_who_typed_it(world: Modes) -> None:
 
 
 IN_ENFORCE = "(its pods will be denied): spec.template.spec.nodeSelector"
-IN_WARN = "(would be denied, were ClusterGPUPolicy/warned in Enforce): {}.spec.nodeSelector"
+IN_WARN = "(would be denied if ClusterGPUPolicy/warned were in Enforce): {}.spec.nodeSelector"
 ADVISED = {
     ("Deployment", "enforce"): IN_ENFORCE,
     ("StatefulSet", "enforce"): IN_ENFORCE,
@@ -201,7 +201,7 @@ def test_who_applies_a_workload_reads_what_its_pods_will_meet(world: Modes, kind
     done = apply(world, mode, workload(kind, pod(nodeSelector=T4)))
     assert (done.returncode, done.stdout.endswith("/work created\n")) == (0, True), done.stderr
     (warning,) = [line for line in done.stderr.splitlines() if line.startswith("Warning: ")]
-    wanted = f"Warning: BERTH-121 {ADVISED[kind, mode]} nvidia.com/gpu.product=Tesla-T4 is outside families in [ampere]; use one of "
+    wanted = f"Warning: BERTH-121 {ADVISED[kind, mode]} nvidia.com/gpu.product=Tesla-T4 violates families in [ampere]; use one of "
     assert warning.startswith(wanted)
 
 
@@ -221,7 +221,7 @@ def test_a_denial_as_kubectl_prints_it(world: Modes) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     before, _, sentence = done.stderr.partition("denied the request: ")
     assert before.endswith('admission webhook "mutate.pods.berth.dev" ')
-    assert sentence[:CLOSE].startswith("BERTH-111: the pod asks for 3 GPUs, more than the 2 allowed here; ask for at most 2")
+    assert sentence[:CLOSE].startswith("BERTH-111: the pod requests 3 GPUs, more than the 2 allowed here; ask for at most 2")
     assert "my-very-own-pod" not in sentence
     assert sentence.count("\n") == 1
 
@@ -233,7 +233,7 @@ def test_a_workload_tells_in_its_events_why_it_has_no_pod(world: Modes, kind: st
     world.cluster.api.create(workload(kind, pod(gpus(3)), name), world["enforce"])
     message = world.cluster.wait_for(lambda: failed(world, name), f"an event of {name}")
     assert message.partition("denied the request: ")[2].startswith(
-        "BERTH-111: the pod asks for 3 GPUs, more than the 2 allowed here; ask for at most 2"
+        "BERTH-111: the pod requests 3 GPUs, more than the 2 allowed here; ask for at most 2"
     )
     described = kubectl(world, "describe", "replicaset" if kind == "Deployment" else kind, "-n", world["enforce"])
     assert message in described.stdout

@@ -92,7 +92,7 @@ def test_a_toleration_of_everything_is_denied_where_a_taint_is_reserved(world: J
     """Without Berth such a pod runs on anybody's nodes."""
     everything = pod(tolerations=[{"operator": "Exists"}])
     assert node_of(world.cluster, world.cluster.api.create(everything, world["plain"]))
-    assert "name the keys that spec.tolerations[0] is for" in world.denied("tolerations", everything, "BERTH-131")
+    assert "name the taint keys in spec.tolerations[0]" in world.denied("tolerations", everything, "BERTH-131")
 
 
 # --- node_affinity -----------------------------------------------------------------------------------------------------

@@ -157,8 +157,8 @@ def test_a_fraction_of_a_dra_extended_resource_is_denied(world: Judged) -> None:
     [
         ({"nvdia.com/gpu": "1"}, "BERTH-114", "write nvidia.com/gpu"),
         ({"nvidia.com/mig-3g.70gb": "1"}, "BERTH-115", "write nvidia.com/mig-3g.71gb"),
-        ({NVIDIA: "1", "nvidia.com/mig-1g.20gb": "1"}, "BERTH-113", "remove one of the two from spec.containers[0].resources"),
-        ({NVIDIA: "64"}, "BERTH-111", "ask for at most 8, or split the work over more pods"),
+        ({NVIDIA: "1", "nvidia.com/mig-1g.20gb": "1"}, "BERTH-113", "remove one of them from spec.containers[0].resources"),
+        ({NVIDIA: "64"}, "BERTH-111", "request at most 8, or split the work over more pods"),
     ],
     ids=["misspelt", "no-such-slice", "whole-and-slice", "more-than-a-machine-has"],
 )
@@ -173,5 +173,5 @@ def test_an_odd_number_of_gpus_is_denied_with_the_next_even_one(world: Judged) -
     """Without Berth three of eight are taken, and of the five that are left most jobs can use four."""
     made = pod(gpus(3), tolerations=[TOLERATION])
     assert node_of(world.cluster, world.cluster.api.create(made, world["plain"]))
-    assert "allowed here: 1, 2, 4, 8; ask for 4" in world.denied("device-counts", made, "BERTH-112")
+    assert "allowed here: 1, 2, 4, 8; request 4" in world.denied("device-counts", made, "BERTH-112")
     assert node_of(world.cluster, world.cluster.api.create(pod(gpus(4)), world["device-counts"]))

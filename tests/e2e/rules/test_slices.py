@@ -173,10 +173,10 @@ def test_a_pod_for_shared_gpus_is_never_on_a_whole_one(world: Judged) -> None:
 @pytest.mark.parametrize(
     ("made", "code", "message"),
     [
-        (pod(gpus(name="nvidia.com/mig-1g.10gb")), "BERTH-121", "ask for nvidia.com/gpu."),
+        (pod(gpus(name="nvidia.com/mig-1g.10gb")), "BERTH-121", "request nvidia.com/gpu."),
         (pod(gpus(name="nvidia.com/gpu.shared")), "BERTH-121", "nvidia.com/gpu.shared"),
         (pod(nodeSelector={"nvidia.com/gpu.sharing-strategy": "time-slicing"}), "BERTH-121", "nvidia.com/gpu.sharing-strategy"),
-        (asking("10gb"), "BERTH-153", "remove the annotation, or ask for another size"),
+        (asking("10gb"), "BERTH-153", "remove the annotation, or request another size"),
     ],
     ids=["slice-by-name", "share-by-name", "share-by-label", "slice-by-annotation"],
 )

@@ -342,7 +342,7 @@ def test_a_grace_period_is_the_longest_and_clipped() -> None:
     answer = asked(of("a", require=Require(grace_max=600), default=Default(grace=120)), of("own", "team-a", default=Default(grace=7200)))
     text, by, notes = one(answer, "default", "gracePeriod")
     assert (text, by) == ("10m", (OWN,))
-    assert notes[:2] == (f"longer than 2m of {A}", "BERTH-203: default gracePeriod 7200 s is clipped to the maximum 600 s")
+    assert notes[:2] == (f"longer than 2m of {A}", "BERTH-203: default gracePeriod 7200 s is clipped to the maximum of 600 s")
 
 
 def test_a_floor_is_the_longest_and_stands_before_a_shorter_default() -> None:
@@ -371,7 +371,7 @@ def test_defaults_that_differ_in_one_scope_do_not_act() -> None:
     text, by, notes = one(answer, "default", "capacity")
     assert (text, by) == ("-", ())
     assert notes == (
-        f"BERTH-202: the defaults of {A} and {B} differ on capacity: neither acts; make them equal or let one match fewer pods",
+        f"BERTH-202: the defaults of {A} and {B} differ on capacity: neither applies; make them equal or let one match fewer pods",
     )
 
 
@@ -380,7 +380,7 @@ def test_a_clipped_capacity_says_what_is_left() -> None:
     answer = asked(of("a", require=Require(capacity=("on-demand",)), default=Default(capacity=("spot", "on-demand"))))
     (row,) = rows(answer, "default", "capacity")
     assert row.value == ["on-demand", "reserved"]
-    assert row.notes == ("BERTH-203: default capacity [spot, on-demand] is clipped to what is required", "leaves [on-demand, reserved]")
+    assert row.notes == ("BERTH-203: default capacity [spot, on-demand] is clipped to what policies require", "leaves [on-demand, reserved]")
 
 
 def test_a_toleration_that_is_not_allowed_is_not_granted() -> None:
@@ -391,7 +391,7 @@ def test_a_toleration_that_is_not_allowed_is_not_granted() -> None:
     assert (granted.text, granted.by) == ("team=research", (OWN,))
     assert (denied.value, denied.notes) == (
         None,
-        (f"BERTH-218: toleration team=web of {OWN} is in no ClusterGPUPolicy's allow.tolerations: not added",),
+        (f"BERTH-218: toleration team=web of {OWN} is not added: no ClusterGPUPolicy allows it (allow.tolerations)",),
     )
     assert one(answer, "allow", "tolerations") == ("team=research", (A,), ())
 

@@ -29,8 +29,8 @@ def test_the_documentation_says_who_hears_it() -> None:
 
 def test_a_page_is_the_anchor_of_its_section() -> None:
     """Lower case, dashes for spaces, no other punctuation, as GitHub makes it of the heading."""
-    assert TABLE["BERTH-117"].page == "docs/codes.md#berth-117-a-shared-gpu-where-whole-ones-are-required"
-    assert TABLE["BERTH-151"].page == "docs/codes.md#berth-151-an-annotation-that-cant-be-read"
+    assert TABLE["BERTH-117"].page == "docs/codes.md#berth-117-a-shared-gpu-where-whole-gpus-are-required"
+    assert TABLE["BERTH-151"].page == "docs/codes.md#berth-151-an-invalid-annotation"
 
 
 @cache
@@ -64,7 +64,7 @@ def test_values_stand_where_the_template_says() -> None:
     """Lists joined as their format says, phrases and paths inside, braces in values as they are."""
     row = TABLE["BERTH-121"]
     one = phrase("several", own=(phrase("resource", name="a/{b}"), phrase("count", count=2, name="c")), demands=("x", "y", "z"))
-    assert rendered(row, SHARED, one, dotted) == "resource a/{b} and 2 of c in one pod are outside x and y and z"
+    assert rendered(row, SHARED, one, dotted) == "resource a/{b} and 2 c in one pod violate x and y and z"
     found = phrase("selector", where=At(("spec", "nodeSelector")), key="k", value="v")
     assert rendered(row, SHARED, found, lambda path: "/".join(map(str, path))) == "spec/nodeSelector k=v"
     assert rendered(row, SHARED, phrase("one of", values=("a", "b")), dotted) == "one of a, b"

@@ -22,18 +22,18 @@ def with_terms(terms: object) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        ({"spec": []}, "spec: wanted a map"),
-        ({"metadata": {"labels": "x"}}, "metadata.labels: wanted a map"),
-        ({"spec": {"containers": {}}}, "spec.containers: wanted a list"),
-        ({"spec": {"containers": ["x"]}}, "spec.containers[0]: wanted a map"),
-        ({"spec": {"containers": [{"resources": {"limits": []}}]}}, "spec.containers[0].resources.limits: wanted a map"),
-        ({"spec": {"nodeName": 1}}, "spec.nodeName: wanted text"),
-        ({"spec": {"tolerations": "all"}}, "spec.tolerations: wanted a list"),
-        (with_terms("x"), "nodeSelectorTerms: wanted a list"),
-        (with_terms([{"matchExpressions": {}}]), "nodeSelectorTerms[0].matchExpressions: wanted a list"),
-        (with_terms([{"matchExpressions": [{"key": 1}]}]), "matchExpressions[0].key: wanted text"),
-        (with_terms([{"matchFields": [{"key": "a", "operator": "In", "values": [1]}]}]), "matchFields[0].values: wanted a list of text"),
-        (with_terms([{"matchFields": [{"key": "a", "operator": "In", "values": "x"}]}]), "matchFields[0].values: wanted a list of text"),
+        ({"spec": []}, "spec: expected a map"),
+        ({"metadata": {"labels": "x"}}, "metadata.labels: expected a map"),
+        ({"spec": {"containers": {}}}, "spec.containers: expected a list"),
+        ({"spec": {"containers": ["x"]}}, "spec.containers[0]: expected a map"),
+        ({"spec": {"containers": [{"resources": {"limits": []}}]}}, "spec.containers[0].resources.limits: expected a map"),
+        ({"spec": {"nodeName": 1}}, "spec.nodeName: expected a string"),
+        ({"spec": {"tolerations": "all"}}, "spec.tolerations: expected a list"),
+        (with_terms("x"), "nodeSelectorTerms: expected a list"),
+        (with_terms([{"matchExpressions": {}}]), "nodeSelectorTerms[0].matchExpressions: expected a list"),
+        (with_terms([{"matchExpressions": [{"key": 1}]}]), "matchExpressions[0].key: expected a string"),
+        (with_terms([{"matchFields": [{"key": "a", "operator": "In", "values": [1]}]}]), "matchFields[0].values: expected a list of strings"),
+        (with_terms([{"matchFields": [{"key": "a", "operator": "In", "values": "x"}]}]), "matchFields[0].values: expected a list of strings"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -64,7 +64,7 @@ def test_null_and_absent_read_as_empty(raw: dict[str, Any]) -> None:
 def test_a_malformed_preference_is_named_by_its_path() -> None:
     """Preferred terms are read only when they matter, and just as strictly."""
     pod = Pod({"spec": {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"preference": []}]}}}})
-    with pytest.raises(PodError, match=r"preferredDuringSchedulingIgnoredDuringExecution\[0\].preference: wanted a map"):
+    with pytest.raises(PodError, match=r"preferredDuringSchedulingIgnoredDuringExecution\[0\].preference: expected a map"):
         _ = pod.preferred
 
 

@@ -100,7 +100,7 @@ def a_remark_fits_a_warning(verdict: Verdict) -> Iterator[str]:
 
 def what_was_chosen_and_what_to_type_come_first(verdict: Verdict) -> Iterator[str]:
     """Of remarks about edits, who asked comes after 200 characters at the latest."""
-    texts = (re.split(r" \((?:default of|asked by) ", str(remark))[0] for remark in remarks(verdict) if remark.code in OF_EDITS)
+    texts = (re.split(r" \((?:default of|required by) ", str(remark))[0] for remark in remarks(verdict) if remark.code in OF_EDITS)
     return (text for text in texts if len(text) > AUTHOR_READS)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from tests.support.console.browser import Browser, Seen
 from tests.support.console.shared_cluster import Names, Someone, may_list
 
-ADMISSION = re.compile(r"\((?:asked by|default of) [^()]*\)|, asked by [^<]*<")
+ADMISSION = re.compile(r"\((?:required by|default of) [^()]*\)|, required by [^<]*<")
 """The end of a sentence of admission, which names the policies that speak to the author of a pod, whether or not they may list them."""
 OF_A_NAMESPACE = (
     ("", "pods"),

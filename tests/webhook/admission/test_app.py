@@ -207,7 +207,7 @@ def test_an_object_that_is_no_pod_is_denied_in_an_answer(snapshot: Snapshot) -> 
     review["request"]["object"]["spec"]["containers"] = "none"
     response = json.loads(post(snapshot, json.dumps(review).encode()).body)["response"]
     assert (response["allowed"], response["status"]["code"]) == (False, 403)
-    assert "spec.containers: wanted a list; write a list there" in response["status"]["message"]
+    assert "spec.containers: expected a list; write a list there" in response["status"]["message"]
 
 
 def test_a_failure_is_a_sentence_to_the_caller(

@@ -116,7 +116,7 @@ def test_warn_is_told_to_who_makes_it() -> None:
     word, response = validated(review_of(claim(exactly(count=8))), soft, phase="mutate")
     assert (word, response["allowed"], len(response["warnings"])) == ("admitted", True, 1)
     assert validated(review_of(claim(exactly(count=8))), soft) == ("admitted", {"uid": "u-1", "allowed": True})
-    assert response["warnings"][0].startswith("BERTH-111 (would be denied, were ClusterGPUPolicy/warn in Enforce): the claim asks for 8")
+    assert response["warnings"][0].startswith("BERTH-111 (would be denied if ClusterGPUPolicy/warn were in Enforce): the claim asks for 8")
     assert [one["mode"] for one in json.loads(response["auditAnnotations"]["would"])] == ["Audit", "Warn"]
 
 
@@ -176,10 +176,10 @@ def test_a_claim_as_large_as_usual_ones_at_their_largest_is_judged() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"object": None}, "request.object is missing; a ResourceClaim was wanted"),
+        ({"object": None}, "request.object is missing; expected a ResourceClaim"),
         ({"operation": "DELETE"}, 'request.operation is "DELETE"; Berth judges CREATE and UPDATE'),
         ({"subResource": "status"}, 'request.subResource is "status"; send only claims themselves here'),
-        ({"namespace": ""}, 'request.namespace is ""; a text was wanted'),
+        ({"namespace": ""}, 'request.namespace is ""; expected a string'),
     ],
 )
 def test_what_is_no_review_of_a_claim(change: Raw, sentence: str) -> None:

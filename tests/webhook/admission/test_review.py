@@ -111,9 +111,9 @@ def test_what_is_no_review_is_a_400(content: bytes, message: str) -> None:
         pytest.param({"namespace": None}, "request.namespace is missing", id="no-namespace"),
         pytest.param({"operation": "DELETE"}, 'request.operation is "DELETE"; Berth judges CREATE and UPDATE', id="delete"),
         pytest.param({"operation": ["CREATE"]}, "request.operation is", id="operation-list"),
-        pytest.param({"object": None}, "request.object is missing; a pod was wanted", id="no-object"),
+        pytest.param({"object": None}, "request.object is missing; expected a pod", id="no-object"),
         pytest.param({"object": ["pod"]}, "request.object is", id="object-list"),
-        pytest.param({"object": json.loads("[" * 500 + "]" * 500)}, "request.object is a list; a pod was wanted", id="object-deep"),
+        pytest.param({"object": json.loads("[" * 500 + "]" * 500)}, "request.object is a list; expected a pod", id="object-deep"),
         pytest.param({"operation": "UPDATE", "oldObject": None}, "request.oldObject is missing", id="update-without-old"),
         pytest.param({"resource": {"group": "apps", "version": "v1", "resource": "deployments"}}, "send only pods", id="deployment"),
         pytest.param({"resource": "pods"}, 'request.resource is "pods"', id="resource-text"),
@@ -201,7 +201,7 @@ def test_a_policy_in_warn_says_what_it_would_deny() -> None:
     warn = Would(policy="ClusterGPUPolicy/x", mode="Warn", violations=(MISMATCH,))
     audit = Would(policy="ClusterGPUPolicy/y", mode="Audit", violations=(MISMATCH,))
     assert warnings(Verdict(would=(warn, audit))) == [
-        "BERTH-101 (would be denied, were ClusterGPUPolicy/x in Enforce): the request is not the limit; make them equal"
+        "BERTH-101 (would be denied if ClusterGPUPolicy/x were in Enforce): the request is not the limit; make them equal"
     ]
 
 
@@ -219,7 +219,7 @@ def test_warnings_fit_into_what_the_api_server_keeps() -> None:
     """What does not fit is counted in the last one."""
     texts = warnings(remarks(*(f"{number} " + "x" * 300 for number in range(100))))
     assert sum(map(len, texts)) <= 4096
-    assert texts[-1] == f"BERTH-001: {100 - len(texts) + 1} more warnings did not fit; berth try shows them all"
+    assert texts[-1] == f"BERTH-001: {100 - len(texts) + 1} more warnings did not fit; run berth try to see all"
 
 
 def test_warnings_that_just_fit_are_all_said() -> None:

@@ -79,7 +79,7 @@ def mismatch(path: str, container: str = "main") -> str:
         f'BERTH-101 (its pods will be denied): container "{container}" requests 1 nvidia.com/gpu but its limit is 2; '
         f'set {path}.spec.containers[0].resources.requests["nvidia.com/gpu"] to 2'
     )
-    asked_by = " (asked by ClusterGPUPolicy/p0)"
+    asked_by = " (required by ClusterGPUPolicy/p0)"
     ways = (f"{message}. Devices can't be overcommitted.{asked_by}", f"{message}.{asked_by}", message)
     return next(way for way in ways if len(way) <= WARNING_LENGTH)
 
@@ -121,15 +121,15 @@ def test_a_name_is_the_requests_or_the_objects(metadata: object, name: object, r
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        pytest.param({"uid": 7}, "request.uid is 7; a text was wanted", id="uid"),
+        pytest.param({"uid": 7}, "request.uid is 7; expected a string", id="uid"),
         pytest.param({"namespace": ""}, 'request.namespace is ""', id="namespace"),
         pytest.param({"operation": "DELETE"}, 'request.operation is "DELETE"; Berth judges CREATE and UPDATE', id="delete"),
         pytest.param({"operation": "CONNECT"}, "Berth judges CREATE and UPDATE", id="connect"),
-        pytest.param({"object": None}, "request.object is missing; a Deployment was wanted", id="no-object"),
-        pytest.param({"object": [[]]}, r"request.object is \[\[\]\]; a Deployment was wanted", id="object-list"),
-        pytest.param({"kind": None}, "request.kind is missing; a group, version and kind were wanted", id="no-kind"),
-        pytest.param({"kind": {"group": "apps", "version": "v1", "kind": ""}}, "a group, version and kind were wanted", id="empty-kind"),
-        pytest.param({"kind": {"group": 1, "version": "v1", "kind": "x"}}, "a group, version and kind were wanted", id="group-number"),
+        pytest.param({"object": None}, "request.object is missing; expected a Deployment", id="no-object"),
+        pytest.param({"object": [[]]}, r"request.object is \[\[\]\]; expected a Deployment", id="object-list"),
+        pytest.param({"kind": None}, "request.kind is missing; expected a group, version and kind", id="no-kind"),
+        pytest.param({"kind": {"group": "apps", "version": "v1", "kind": ""}}, "expected a group, version and kind", id="empty-kind"),
+        pytest.param({"kind": {"group": 1, "version": "v1", "kind": "x"}}, "expected a group, version and kind", id="group-number"),
         pytest.param({"resource": "jobs"}, 'request.resource is "jobs"', id="resource-text"),
         pytest.param({"resource": {"group": "", "resource": "pods"}}, "send them to /mutate and /validate", id="pods"),
         pytest.param({"subResource": "scale"}, "send only workloads themselves here", id="subresource"),
@@ -154,7 +154,7 @@ def test_an_object_too_deep_to_be_shown_is_a_400() -> None:
     """What can be read and not be written again is named by its kind."""
     deep = "[" * 500 + "]" * 500
     body = json.dumps({**RECORDED, "request": {**RECORDED["request"], "object": "DEEP"}}).replace('"DEEP"', deep).encode()
-    with pytest.raises(ReviewError, match=r"request.object is a list; a Deployment was wanted"):
+    with pytest.raises(ReviewError, match=r"request.object is a list; expected a Deployment"):
         parse(body)
 
 
@@ -211,7 +211,7 @@ def test_no_wrong_type_in_kinds_without_templates_is_an_error() -> None:
 def test_an_amount_that_is_not_filled_in_is_told_without_a_policy() -> None:
     """The API server takes no pod with it."""
     (texts,) = advise(job_review(template("$GPUS", "$GPUS")), world({"default": {"acceleratorTaints": "Tolerate"}}))
-    assert texts.startswith('BERTH-102 (its pods will be denied): container "main": "$GPUS" of nvidia.com/gpu is no whole number')
+    assert texts.startswith('BERTH-102 (its pods will be denied): container "main": nvidia.com/gpu "$GPUS" is not a whole number')
 
 
 def test_a_patch_that_cannot_be_read_is_told() -> None:
@@ -253,11 +253,11 @@ def test_a_denial_says_who_asks_where_there_is_room() -> None:
     """As the denial of a pod does, and what else it says: whole or not at all."""
     few = {"require": {"gpusPerPod": {"max": 8}}}
     (texts,) = advise(job_review(template("9", "9")), world(few))
-    assert texts.endswith("; ask for at most 8, or split the work over more pods. (asked by ClusterGPUPolicy/p0)")
+    assert texts.endswith("; ask for at most 8, or split the work over more pods. (required by ClusterGPUPolicy/p0)")
     (crowded,) = advise(job_review(template("9", "9")), world(*[few] * 9))
     assert crowded.endswith("; ask for at most 8, or split the work over more pods")
     (detailed,) = advise(job_review(template(limit="2")), WORLD)
-    assert detailed.endswith(" to 2. Devices can't be overcommitted. (asked by ClusterGPUPolicy/p0)")
+    assert detailed.endswith(" to 2. Devices can't be overcommitted. (required by ClusterGPUPolicy/p0)")
     annotated = template()
     annotated["metadata"]["annotations"] = {"berth.dev/node-template": "none"}
     (nobodys,) = advise(job_review(annotated), WORLD)
@@ -267,7 +267,7 @@ def test_a_denial_says_who_asks_where_there_is_room() -> None:
 def test_a_warning_policy_says_what_it_would_deny() -> None:
     """As for a pod, with the template where there are several; Audit says nothing to the author."""
     few, audited = {"require": {"gpusPerPod": {"max": 1}}, "mode": "Warn"}, {"require": {"gpusPerPod": {"max": 2}}, "mode": "Audit"}
-    rest = "would be denied, were ClusterGPUPolicy/p0 in Enforce): the pod asks for 4 GPUs, more than the 1 allowed here; ask for at most 1"
+    rest = "would be denied if ClusterGPUPolicy/p0 were in Enforce): the pod asks for 4 GPUs, more than the 1 allowed here; ask for at most 1"
     (alone,) = advise(job_review(template("4", "4")), world(few, audited))
     assert alone.startswith(f"BERTH-111 ({rest}")
     (named,) = advise(ray_review(template("4", "4"), template()), world(few, audited))
@@ -396,7 +396,7 @@ def test_a_workload_of_many_templates_is_judged_in_part() -> None:
     """It must not hold up the reviews of pods; what is left out is said."""
     texts = advise(ray_review(*[template(limit="2")] * (MOST_TEMPLATES + 1)), WORLD)
     assert len(texts) == MOST_TEMPLATES + 1
-    assert texts[-1] == f"BERTH-002: only its first {MOST_TEMPLATES} pod templates are judged beforehand; berth try judges them all"
+    assert texts[-1] == f"BERTH-002: only its first {MOST_TEMPLATES} pod templates are checked in advance; run berth try for all"
     assert len(advise(ray_review(*[template(limit="2")] * MOST_TEMPLATES), WORLD)) == MOST_TEMPLATES
 
 

@@ -116,11 +116,11 @@ def _made(asked: Advised, workload: Raw, snapshot: Snapshot) -> Made | None:
 def _unreadable(error: Exception) -> Unreadable:
     match error:
         case PodError():
-            return Unreadable(f"a template of request.object is not shaped like a pod's: {error}", f"write {error.wanted} there")
+            return Unreadable(f"a template of request.object is not a valid pod template: {error}", f"write {error.wanted} there")
         case InputError():
-            return Unreadable(f"request.object: {error.message}", "write it as its kind wants it")
+            return Unreadable(f"request.object: {error.message}", "write it in the form that its kind expects")
     return Unreadable(
-        f"request.object has more than {MOST_TEMPLATES} pod templates, or one too large to be judged", "write fewer or smaller ones"
+        f"request.object has more than {MOST_TEMPLATES} pod templates, or one that is too large", "write fewer or smaller ones"
     )
 
 

@@ -73,7 +73,7 @@ def test_a_policy_in_warn_warns_the_author_and_one_in_audit_does_not() -> None:
     warned = asked(review(job()), world(("Warn", REQUIRES)))
     assert warned["allowed"]
     assert "patch" not in warned
-    assert warned["warnings"][0].startswith("BERTH-144 (would be denied, were ClusterGPUPolicy/p0 in Enforce)")
+    assert warned["warnings"][0].startswith("BERTH-144 (would be denied if ClusterGPUPolicy/p0 were in Enforce)")
     silent = asked(review(job()), world(("Audit", REQUIRES)))
     assert (silent["allowed"], silent.get("warnings")) == (True, None)
 

@@ -130,7 +130,7 @@ def test_defaults_that_differ_or_are_not_of_kueues() -> None:
 def test_a_workload_without_the_queue_that_is_required_is_denied() -> None:
     """With the label to type; what asks for no GPU, and what has it, is not."""
     assert denied(job(), REQUIRES).startswith(
-        'BERTH-144: metadata.labels["kueue.x-k8s.io/queue-name"] is not set, and a queue of Kueue is required here; set it to team-a.'
+        'BERTH-144: metadata.labels["kueue.x-k8s.io/queue-name"] is not set, and a Kueue queue is required here; set it to team-a.'
     )
     assert "BERTH-144" in denied(job({LABEL: "other"}), REQUIRES)
     assert denied(job({LABEL: "team-a"}), REQUIRES) == ""
@@ -275,7 +275,7 @@ def queues(*specs: Raw) -> Snapshot:
 def test_a_workload_that_its_queue_cant_place_is_warned_of(call: str, specs: tuple[Raw, ...]) -> None:
     """By both calls, in the same words, whether a policy speaks of queues or not; it is never denied for that."""
     (told,) = warned(job({LABEL: "team-a"}, nodeSelector={"pool": "other"}), queues(*specs), call=call)
-    assert told.startswith("BERTH-244: no flavor of queue team-a (gpus) takes spec.template, so it never runs: gpus has pool=gpus; ")
+    assert told.startswith("BERTH-244: no flavor of queue team-a (gpus) fits spec.template, so it never runs: gpus has pool=gpus; ")
     assert warned(job({LABEL: "team-a"}, nodeSelector={"pool": "gpus"}), queues(*specs), call=call) == []
 
 
