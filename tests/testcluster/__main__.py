@@ -37,7 +37,7 @@ from tests.testcluster.go_build import BuildFailed
 from tests.testcluster.programs import NoProgram
 
 FOLDER = ROOT / ".berth" / "cluster"
-"""Unless another is named: the same at each start, so that README can name it."""
+"""Unless another is named: the same at each start, so that docs/try.md can name it."""
 PLATFORMS = "karpenter-aws,gfd"
 """Said, as --platforms auto can't know it: this Karpenter's node class is kwok's, which buys AWS machines only in play"""
 WITHOUT = "without-berth"

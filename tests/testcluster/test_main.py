@@ -1,6 +1,6 @@
-"""The first commands of the README in a checkout that has nothing but what each installs, and ``make cluster`` as a process.
+"""The first commands of the README in a fresh checkout, and ``make cluster`` as a process.
 
-What its nodes, Karpenter and Berth do with a Job is for ``tests/e2e``; here it is typed as README has it, once.
+What its nodes, Karpenter and Berth do with a Job is for ``tests/e2e``; here the commands of docs/try.md are typed once.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Checkout:
 
     @property
     def played(self) -> list[str]:
-        """As it is wherever there is no root: what the README shows."""
+        """As it is wherever there is no root: what docs/try.md shows."""
         return [*self.command, "--played"]
 
 
@@ -169,7 +169,7 @@ def test_what_the_readme_shows_is_what_comes(checkout: Checkout, tmp_path: Path)
     ``make run`` has installed is all that it needs."""
     with shown(tmp_path, checkout.played) as command:
         command.up()
-        for words, wanted in readme():
+        for words, wanted in walkthrough():
             command.prints(words, wanted)
         until(lambda: "default/train-: patched" in command.text, "the decision to be told")
         folder, started = command.folder, command.children()
@@ -201,9 +201,9 @@ def test_replicas_run_on_real_nodes(request: pytest.FixtureRequest, checkout: Ch
         assert gone([*started.values()], folder)
 
 
-def readme() -> list[tuple[list[str], list[str]]]:
-    """The commands of the README's section, and what they print."""
-    section = (ROOT / "README.md").read_text().partition("## Try it on a real control plane")[2].partition("\n## ")[0]
+def walkthrough() -> list[tuple[list[str], list[str]]]:
+    """The commands of docs/try.md, and what they print."""
+    section = (ROOT / "docs" / "try.md").read_text().partition("## On a local control plane")[2].partition("\n## ")[0]
     pairs = re.findall(r"^\$ kubectl (.*)\n((?:(?![$`]).*\n)*)", section, re.MULTILINE)
     assert len(pairs) == 11
     return [(shlex.split(words), as_lines(output)) for words, output in pairs]
