@@ -1,8 +1,9 @@
 # make run    starts the server with the shipped policies and admits a sample GPU Job before your eyes
 # make check  lint, types, generated files and every test that starts no server and no cluster: under four minutes on two cores
 # make test   everything a change must pass: what make check has, and tests on real servers and control planes (on a fresh machine it builds them first)
-# make generate  writes every generated file anew: the definitions, docs/reference.md, the manual page, the chart's files, the plain manifests
+# make generate  writes every generated file: the CRDs, docs/reference.md, docs/performance.md, the manual page, the chart's files, the plain manifests
 # make cluster  a real control plane with fake GPU nodes, Karpenter and Berth, until Ctrl-C: apply a GPU Job and watch it placed
+# make docs   builds the site of the docs, with search, in dist/docs; a dead link is an error
 # make prove  the same tests with the full counts and all that make test leaves out, on older releases of Kubernetes too (an hour on two cores), then the
 #             coverage of policies/; writes bench/RESULTS.md
 # make bench  what Berth costs beside handlers in Go and Python, and native policies (half an hour; needs Go and wrk); writes bench/RESULTS.md
@@ -25,7 +26,7 @@ SHELL := /bin/sh
 # Tests start hundreds of processes, which would each compile the same modules where somebody has switched caches off.
 export PYTHONDONTWRITEBYTECODE =
 .DELETE_ON_ERROR:
-.PHONY: run check test generate cluster prove bench image sbom audit wheel plugin lint types generated quick-tests all-tests clean
+.PHONY: run check test generate docs cluster prove bench image sbom audit wheel plugin lint types generated quick-tests all-tests clean
 .DEFAULT_GOAL := run
 
 run: $(VENV)/runtime
@@ -61,6 +62,10 @@ test: $(VENV)/dev $(VENV)/sbom/bin/cyclonedx-py
 
 all-tests: $(VENV)/dev $(VENV)/sbom/bin/cyclonedx-py
 	@BERTH_CHECK= BERTH_PROVE= $(BIN)/python -P -m tests.testcluster.programs --beside $(BIN)/python -m pytest $(PARALLEL)
+
+docs: $(VENV)/docs/bin/sphinx-build
+	@$(VENV)/docs/bin/sphinx-build --quiet --fail-on-warning --keep-going --nitpicky --fresh-env --doctree-dir .berth/doctrees --conf-dir docs/site . dist/docs
+	@echo "dist/docs/index.html"
 
 cluster: $(VENV)/runtime $(VENV)/go
 	@$(BIN)/python -P -m tests.testcluster
@@ -128,10 +133,11 @@ $(VENV)/go: tests/testcluster/requirements.txt | $(BIN)/berth
 	  || echo "no Go to be had here: nothing is tried on a real control plane"
 	@touch $@
 
-# Tools of a release, each in an environment of its own: nothing of Berth's depends on them.
+# Tools of a release and of the docs, each in an environment of its own: nothing of Berth's depends on them.
 $(VENV)/sbom/bin/cyclonedx-py: deploy/image/sbom.txt
 $(VENV)/audit/bin/pip-audit: deploy/image/audit.txt
-$(VENV)/sbom/bin/cyclonedx-py $(VENV)/audit/bin/pip-audit: | $(BIN)/python
+$(VENV)/docs/bin/sphinx-build: docs/site/requirements.txt
+$(VENV)/sbom/bin/cyclonedx-py $(VENV)/audit/bin/pip-audit $(VENV)/docs/bin/sphinx-build: | $(BIN)/python
 	@echo "installing $(@F) ..."
 	@$(BIN)/python -m venv $(@D)/..
 	@$(@D)/python -m pip --disable-pip-version-check install --quiet --no-deps --require-hashes -r $<

@@ -19,9 +19,11 @@ ROOT = Path(__file__).parent.parent
 LOCKS = (
     "requirements.txt", "requirements-dev.txt", "tests/fuzz/requirements.txt", "tests/testcluster/requirements.txt",
     "deploy/release/requirements.txt", "deploy/image/build.txt", "deploy/image/sbom.txt", "deploy/image/audit.txt",
+    "docs/site/requirements.txt",
 )  # fmt: skip
 MAKES = (
-    "run", "check", "test", "generate", "cluster", "prove", "bench", "image", "sbom", "audit", "wheel", "plugin", "lint", "types", "clean",
+    "run", "check", "test", "generate", "docs", "cluster", "prove", "bench", "image", "sbom", "audit", "wheel", "plugin",
+    "lint", "types", "clean",
 )  # fmt: skip
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)==([^ \\]+)", re.MULTILINE)
