@@ -1,5 +1,5 @@
-"""The files that are made from others: the definitions, the reference, the manual page, the drawing of the rooms, what the chart takes from
-the catalog and the library, the schema of its values, and the plain manifests that are rendered from it.
+"""The files that are made from others: the definitions, the reference, the manual page, the drawing of the rooms, docs/performance.md, what
+the chart takes from the catalog and the library, the schema of its values, and the plain manifests that are rendered from it.
 
     python -P -m tests.generated [--check]      writes those that are out of date (make generate), or names them (make check)
 
@@ -28,7 +28,7 @@ from registration.entries import CLAIMS, Chosen
 from tests.deploy import values_schema
 from tests.deploy.monitoring import dashboards
 from tests.deploy.rendering import rendered_text
-from tests.docs import architecture
+from tests.docs import architecture, performance
 from tests.testcluster import programs
 from tests.testcluster.addons.berth import LIBRARY, ROOT
 from tests.testcluster.addons.helm import CHART
@@ -77,6 +77,7 @@ def from_source() -> Files:
         "docs/reference.md": reference_markdown(),
         "docs/berth.1": manual.page(commands(), _released()),
         "docs/architecture.svg": architecture.picture(),
+        "docs/performance.md": performance.page(),
         **{f"deploy/chart/files/library/{file.name}": file.read_text() for file in sorted(LIBRARY.glob("*.yaml"))},
         **{f"deploy/chart/files/{name}": (DEPLOY / name).read_text() for name in ("guarded-names.yaml", "gpu-use-without-request.yaml")},
         **{f"{folder}/backstop.yaml": _backstop() for folder in ("deploy", "deploy/chart/files")},
