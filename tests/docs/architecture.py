@@ -125,7 +125,7 @@ def drawn(graph: Graph) -> str:
     )
     shape = 'viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto"'
     marker = f'<marker id="to" {shape}><path d="M0 0L8 4L0 8"/></marker>'
-    title = 'role="img" aria-label="Rooms of the source and their imports"'
+    title = 'role="img" aria-label="Packages of the source and their imports"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {title}>'
     return "\n".join([head, style, f"<defs>{marker}</defs>", *lines, *(_box(node, *at[node]) for node in sorted(at)), "</svg>"]) + "\n"
 
