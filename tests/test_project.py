@@ -1,4 +1,4 @@
-"""The project's own files: locks that install anywhere, what is packaged, the changelog's form, ten lines to contribute."""
+"""The project's own files: locks that install anywhere, what is packaged, the changelog's form, ten points to contribute."""
 
 from __future__ import annotations
 
@@ -83,9 +83,11 @@ def test_the_command_tells_its_version() -> None:
     assert re.fullmatch(r"berth \d+\.\d+\.\d+\n", done.stdout)
 
 
-def test_contributing_takes_ten_lines() -> None:
-    """A title and ten numbered lines."""
-    lines = [line for line in (ROOT / "CONTRIBUTING.md").read_text().splitlines() if line]
+def test_contributing_has_ten_points() -> None:
+    """A title and ten numbered points, which name the commands and the form of a commit."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    assert [name for name in ("`make check`", "`make generate`", "`make docs`", "`area: what changes`") if name not in text] == []
+    lines = [line for line in text.splitlines() if line and not line.startswith("   ")]
     assert lines[0].startswith("# ")
     assert [line.split(".")[0] for line in lines[1:]] == [str(number) for number in range(1, 11)]
 
