@@ -69,11 +69,11 @@ def _tables(text: str) -> Iterator[Sequence[Row]]:
     for lines in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         header, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines.splitlines())
         first = ""
-        found = []
+        records = []
         for cells in rows:
             first = cells[0] or first
-            found.append(dict(zip(header, [first, *cells[1:]], strict=True)))
-        yield found
+            records.append(dict(zip(header, [first, *cells[1:]], strict=True)))
+        yield records
 
 
 def row(rows: Sequence[Row], **cells: str) -> Row:

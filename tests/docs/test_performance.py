@@ -22,7 +22,7 @@ def test_every_figure_is_one_of_the_results() -> None:
 
 
 def test_the_page_is_short() -> None:
-    """Whoever wants more reads the results."""
+    """bench/RESULTS.md has the rest."""
     assert len(performance.page().split()) <= MOST_WORDS
 
 
