@@ -1,1 +1,1 @@
-"""The screen "My job": one pod or manifest, its verdict in one sentence, why it waits, what mends it, what is sooner or cheaper."""
+"""The screen "My job": one pod or manifest, the verdict in one sentence, why it is pending, the fix, and sooner or cheaper alternatives."""

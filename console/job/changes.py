@@ -51,11 +51,11 @@ def _shown(marked: Sequence[Line]) -> Iterator[Line]:
     done = 0
     for first, last in spans([at for at, line in enumerate(marked) if line.mark != " "], len(marked)):
         if first > done:
-            yield Line("@", f"{first - done} lines that stay as they are")
+            yield Line("@", f"{first - done} unchanged lines")
         yield from marked[first:last]
         done = last
     if done < len(marked):
-        yield Line("@", f"{len(marked) - done} lines that stay as they are")
+        yield Line("@", f"{len(marked) - done} unchanged lines")
 
 
 def _wrote(edit: Edit, pod: Judged | None, path: Path, after: Any) -> bool:

@@ -12,9 +12,9 @@ from policies.nearest import hint
 
 MOST_PODS = 20
 KINDS = {
-    "denial": "A denial: a pod that it is about is not created.",
-    "warning": "A warning: nothing is denied for it.",
-    "notice": "A notice about an answer of Berth itself.",
+    "denial": "A denial: the pod is not created.",
+    "warning": "A warning: it denies nothing.",
+    "notice": "A notice about a response of Berth itself.",
 }
 
 
@@ -36,7 +36,7 @@ def code(name: str, view: View) -> Code:
     """Return a code of the table. Raises NotShown, with the nearest, for one that is not there."""
     row = TABLE.get(name)
     if row is None:
-        raise NotShown(f"There is no such code{hint(name[:40], TABLE)}. They are BERTH-001 to BERTH-299.")
+        raise NotShown(f"This code does not exist{hint(name[:40], TABLE)}. Codes range from BERTH-001 to BERTH-299.")
     found = [pod for pod in view.pods() if any(name in one.codes and all(map(view.shows_policy, one.policies)) for one in pod.outcomes)]
     found.sort(key=lambda pod: (pod.stored.namespace, pod.stored.name))
     return Code(

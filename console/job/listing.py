@@ -19,7 +19,7 @@ ROWS = 25
 WORDS: dict[str, str] = {
     "would-change": "would be changed",
     "would-deny": "would be denied",
-    "not-as-enforced": "lacks what they write",
+    "not-as-enforced": "missing edits",
     "no-longer-fits": "would be denied today",
 }
 """What policies find of a pod, in words."""
@@ -81,7 +81,7 @@ def listing(visit: Visit) -> Paged[Row]:
 def _row(one: _Known, view: View) -> Row:
     pod, stored = one.pod, one.pod.stored
     found = tuple(dict.fromkeys(WORDS[outcome.finding] for outcome in pod.outcomes if all(map(view.shows_policy, outcome.policies))))
-    workload = "nobody" if pod.workload.kind == "Namespace" else f"{pod.workload.kind}/{pod.workload.name}"
+    workload = "none" if pod.workload.kind == "Namespace" else f"{pod.workload.kind}/{pod.workload.name}"
     return Row(STATES[one.order], stored.namespace, stored.name, workload, pod.gpus, pod.usd, found, False)
 
 

@@ -91,7 +91,7 @@ def of_dump(world: World, namespace: str, type_: str, name: str) -> Asked:
     """Return an object of a world of files with what is around it. Raises InputError if it is not there."""
     found = DUMPS.of(world).near(namespace, type_, name, world.snapshot.catalog)
     if found is None:
-        raise InputError(file=f"{type_}/{name}", message=f"is not in namespace {namespace}; the list of pods has those that are")
+        raise InputError(file=f"{type_}/{name}", message=f"is not in namespace {namespace}; see the list of pods")
     return found
 
 

@@ -155,7 +155,7 @@ def _policy(visit: Visit) -> str:
         return typed
     found = next((entry for entry in view.entries() if shown.id_of_entry(entry) == picked), None)
     if found is None:
-        raise NotShown("There is no such policy, or you may not list it. The screen Policies has those that you may.")
+        raise NotShown("This policy does not exist, or you may not list it. See the page Policies.")
     value = view.world.objects.get(found.key)
     return yaml_writer.text(fixes.cleaned(value)) if value is not None else ""
 
@@ -180,7 +180,7 @@ def _target(visit: Visit) -> Target | None:
     else:
         return None
     if not all(0 < len(one) <= LONGEST_NAME for one in (target.namespace, target.type, target.name)):
-        raise NotShown(f"The address wants {wants}.")
+        raise NotShown(f"The address must be {wants}.")
     if target.namespace not in visit.view.scope.pods:
         raise NotShown(f'You may not list pods in namespace {target.namespace}: ask for the role "view" there.')
     return target

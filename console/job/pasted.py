@@ -60,9 +60,7 @@ def pasted(text: str, snapshot: Snapshot, namespace: str, number: int) -> Pasted
     errors += [item for item in items if isinstance(item, InputError)]
     read_ = [item for item in items if isinstance(item, Document)]
     if len(read_) > MOST_OBJECTS:
-        errors.append(
-            InputError(file=FILE, message=f"has {len(read_)} objects, of which the first {MOST_OBJECTS} are read: leave some out")
-        )
+        errors.append(InputError(file=FILE, message=f"has {len(read_)} objects; only the first {MOST_OBJECTS} are read: remove some"))
     found: list[Manifest] = []
     for item in read_[:MOST_OBJECTS]:
         try:
@@ -95,8 +93,8 @@ def _too_large(one: Manifest) -> list[InputError]:
     for subject in one.subjects[:MOST_TEMPLATES]:
         if work_budget.items(subject.review.pod) > work_budget.MOST:
             message = (
-                f"has a pod with more containers, names, tolerations and affinity terms than Berth judges (over {work_budget.MOST}); "
-                "where a policy is in Enforce it is denied: split it"
+                f"has a pod with more than {work_budget.MOST} containers, names, tolerations and affinity terms, so Berth does not "
+                "evaluate it, and policies in Enforce deny it: split the pod"
             )
             return [InputError(file=FILE, message=message, path=one.document.path + subject.template)]
     return []

@@ -95,7 +95,7 @@ def supposed(text: str, view: View) -> Supposed:
     read = [item for item in items if isinstance(item, Document)]
     errors += [error for item in read if (error := _denied(item, view)) is not None]
     if len(read) > MOST_POLICIES:
-        errors.append(InputError(file=FILE, message=f"has {len(read)} objects; at most {MOST_POLICIES} are tried at once"))
+        errors.append(InputError(file=FILE, message=f"has {len(read)} objects; at most {MOST_POLICIES} can be tried at once"))
     if not errors:
         known = [Document(file="", value=value) for key, value in view.world.objects.items() if key[0] == "GPUNodeTemplate" and value]
         own = {key_of("GPUNodeTemplate", one.value) for one in read if one.value["kind"] == "GPUNodeTemplate"}
@@ -110,7 +110,7 @@ def _denied(item: Document, view: View) -> InputError | None:
     value = item.value
     kind = value.get("kind") if isinstance(value, dict) else None
     if kind not in definition.KINDS:
-        return item.error(("kind",), f"wants one of {', '.join(definition.KINDS)}; other objects go into the field of the manifest")
+        return item.error(("kind",), f"must be one of {', '.join(definition.KINDS)}; put other objects into the manifest field")
     namespace = text_of(map_at(value, "metadata").get("namespace"))
     if kind == "GPUPolicy" and namespace not in view.scope.own_policies:
         return item.error(("metadata", "namespace"), f'you may not list them in namespace "{namespace}": ask for the role "view" there')

@@ -20,14 +20,14 @@ MOST_PLACES = 8
 MOST_REASONS = 6
 MOST_OFFERED = 500
 """Names in a list to choose from."""
-SOON = {"now": "free now", "made": "Karpenter makes a node", "later": "waits for room", "never": "never, as it is"}
+SOON = {"now": "free now", "made": "Karpenter creates a node", "later": "waits for capacity", "never": "never as written"}
 
 
 AS_WRITTEN = {
-    "now": "a place is free now",
-    "made": "Karpenter makes a node for it",
-    "later": "it waits for room",
-    "never": "no place is known for it",
+    "now": "a node has room for it now",
+    "made": "Karpenter creates a node for it",
+    "later": "it waits for capacity",
+    "never": "no node or NodePool is known that can run it",
 }
 
 
@@ -128,27 +128,26 @@ def _notes(found: Explanation) -> Iterator[str]:
     if remedy is None or found.state == "denied":
         return
     if remedy.anew:
-        yield "Made anew it has a place, where Berth is asked: policies in Enforce write what it lacks. It came without them."
+        yield "Recreate it: Berth will add what is missing. It was created without the edits of policies in Enforce."
     if remedy.found.mend is None and not remedy.anew:
-        yield "No change of it alone mends that: no toleration, label, amount or name of a resource would do."
+        yield "No change to the pod alone fixes this: no toleration, label, amount or resource name helps."
     for violation in remedy.found.forbidden[:2]:
-        yield f"A smaller change is denied by {text.listed(violation.policies)}: {violation}"
+        yield f"A smaller change would be denied by {text.listed(violation.policies)}: {violation}"
 
 
 def _as_written(placement: Placement) -> str:
     price = "" if placement.usd is None else f", at {_price(placement)}"
-    return f"As it is, {AS_WRITTEN[placement.soon]}{price}."
+    return f"As written, {AS_WRITTEN[placement.soon]}{price}."
 
 
 def _choice(offer: Offer) -> Choice:
     one = offer.one
     placement, device = one.placement, one.placement.device
     told = device is not None and device.shape == "whole" and f"{device.memory_gb}GB" in device.model
-    memory = f" of {device.memory_gb} GB" if device is not None and device.memory_gb and not told else ""
+    memory = f"{device.memory_gb} GB" if device is not None and device.memory_gb and not told else ""
     model = device.model if device is not None and device.model else one.resource
-    shape = {"slice": f"a slice{memory} of {model}", "shared": f"a share of {model}"}.get(
-        device.shape if device else "", f"{model}{memory}"
-    )
+    size, of_size = (f"{memory} ", f" ({memory})") if memory else ("", "")
+    shape = {"slice": f"{size}slice of {model}", "shared": f"shared {model}"}.get(device.shape if device else "", f"{model}{of_size}")
     count = f"{one.count} × " if one.count > 1 else ""
     capacity = f", {placement.capacity}" if placement.capacity else ""
     return Choice(
@@ -166,39 +165,37 @@ def _choice(offer: Offer) -> Choice:
 
 def _where(placement: Placement) -> str:
     if placement.pool:
-        bought = f", buys {placement.machine} ({placement.machine_usd:.2f} USD an hour whole)" if placement.machine_usd else ""
+        bought = f", creates a {placement.machine} node (${placement.machine_usd:,.2f} per hour)" if placement.machine_usd else ""
         return f"NodePool {placement.pool}{bought}"
     return text.listed(placement.nodes)
 
 
 def _price(placement: Placement) -> str:
     if placement.usd is None:
-        return "price not known"
+        return "price unknown"
     if placement.capacity == "spot":
-        return f"under ${placement.usd:,.2f} an hour"
+        return f"under ${placement.usd:,.2f} per hour"
     if placement.capacity == "reserved":
-        return f"paid for already (${placement.usd:,.2f} an hour on demand)"
-    return f"${placement.usd:,.2f} an hour"
+        return f"already paid for (${placement.usd:,.2f} per hour on-demand)"
+    return f"${placement.usd:,.2f} per hour"
 
 
 def _caution(one: Caution) -> str:
     """Return what a change takes back, as a sentence."""
     match one.kind:
         case "memory":
-            return (
-                f"Less memory than you ask for: {one.after or 'an unknown part'}{' GB' if one.after else ''} in place of {one.before} GB."
-            )
+            return f"Less memory than requested: {one.after or 'an unknown amount'}{' GB' if one.after else ''} instead of {one.before} GB."
         case "slice":
-            return f"A slice{f' of {one.after} GB' if one.after else ''} in place of a whole GPU."
+            return f"A slice{f' of {one.after} GB' if one.after else ''} instead of a whole GPU."
         case "shared":
-            return "Shared with other pods: neither memory nor speed is yours alone."
+            return "Shared GPU: other pods use its memory and compute too."
         case "spot":
-            return "Spot: the node can be taken away within minutes. Save checkpoints."
+            return "Spot capacity: the node can be reclaimed within minutes. Save checkpoints."
         case "label":
-            return f"Another {one.key} than you wrote: {one.after} in place of {one.before}."
+            return f"Changes {one.key} from {one.before} to {one.after}."
         case "taint":
             value = f"={one.after}" if one.after else ""
-            return f"These nodes are kept for {one.key}{value}: ask whose they are before you use them."
+            return f"These nodes are reserved by the taint {one.key}{value}. Ask their owner before you use them."
 
 
 def id_of_entry(entry: Entry) -> str:

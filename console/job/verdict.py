@@ -12,7 +12,7 @@ from policies.verdict import Violation
 
 Tone = Literal["good", "warn", "bad", "plain"]
 CLAIMS = "resourceClaims"
-WORDS = {"good": "Good", "warn": "Look", "bad": "Stop", "plain": "Note"}
+WORDS = {"good": "OK", "warn": "Warning", "bad": "Error", "plain": "Note"}
 
 
 class Verdict(NamedTuple):
@@ -24,20 +24,20 @@ class Verdict(NamedTuple):
 
 _PROPOSED: dict[str | None, Verdict] = {
     "now": Verdict("good", "and a node has room for it now."),
-    "made": Verdict("good", "and Karpenter would make a node for it now."),
-    "later": Verdict("warn", "and waits: every place that can run it is taken now."),
-    "never": Verdict("bad", "but as it is, nothing in the cluster can ever run it."),
-    "unknown": Verdict("warn", "but whether something in the cluster can run it is not known."),
-    None: Verdict("warn", "but nodes are not known here, so where it would run is not: ask for the right to list nodes."),
+    "made": Verdict("good", "and Karpenter would create a node for it now."),
+    "later": Verdict("warn", "but it must wait: all nodes that can run it are full."),
+    "never": Verdict("bad", "but it can never be scheduled as written: nothing in the cluster can run it."),
+    "unknown": Verdict("warn", "but it is unknown whether the cluster can run it."),
+    None: Verdict("warn", "but it is unknown where it would run, because nodes were not read. Ask for the right to list nodes."),
 }
 """After ``Admitted with 2 edits,``."""
 _PENDING: dict[str | None, Verdict] = {
-    "now": Verdict("warn", "It waits, and nothing that is judged is in its way: it should start soon."),
-    "made": Verdict("warn", "It waits for Karpenter, which can make a node for it."),
-    "later": Verdict("warn", "It waits: every place that can run it is taken now. It needs no change to start once one is free."),
-    "never": Verdict("bad", "It waits in vain: as it is, nothing in the cluster can ever run it."),
-    "unknown": Verdict("warn", "It waits, and whether something in the cluster can run it is not known."),
-    None: Verdict("warn", "It waits. Nodes are not known here, so why is not: ask for the right to list nodes."),
+    "now": Verdict("warn", "It is pending, but no blocker was found. It should start soon."),
+    "made": Verdict("warn", "It is pending until Karpenter creates a node for it."),
+    "later": Verdict("warn", "It is pending because all nodes that can run it are full. It needs no change and starts when one is free."),
+    "never": Verdict("bad", "It can never be scheduled as written: nothing in the cluster can run it."),
+    "unknown": Verdict("warn", "It is pending, and it is unknown whether the cluster can run it."),
+    None: Verdict("warn", "It is pending. The reason is unknown, because nodes were not read. Ask for the right to list nodes."),
 }
 
 
@@ -60,27 +60,27 @@ def of_object(found: Explanation) -> Verdict:
         case "admitted":
             if found.outgrown:
                 first = found.outgrown[0]
-                return Verdict("warn", f"It has its place, and would be denied if it came today: {first.fact}.")
+                return Verdict("warn", f"It is scheduled, but it would be denied if created today: {first.fact}.")
             if found.node:
-                return Verdict("good", f"It was admitted, and has its place on node {found.node}.")
-            return Verdict("plain", f"It has ended ({listed(found.phases)}).")
+                return Verdict("good", f"It was admitted and scheduled on node {found.node}.")
+            return Verdict("plain", f"It has finished ({listed(found.phases)}).")
         case "pending" if found.gates:
-            return Verdict("warn", f"It waits because of its scheduling gates: {listed(found.gates)}.")
+            return Verdict("warn", f"It is pending because of its scheduling gates: {listed(found.gates)}.")
         case "pending":
             return _PENDING[_soon(found)]
         case "denied" if found.denials:
             return _denied("Its pods are denied", list(found.denials))
         case "denied":
-            return Verdict("bad", "Its pods are denied, and no policy of Berth that is known here does so: see the words below.")
+            return Verdict("bad", "Its pods are denied, but not by a Berth policy that is known here. See the message below.")
         case "waiting" if found.suspended:
-            return Verdict("warn", "It is suspended, and makes no pods until somebody or a queue resumes it.")
+            return Verdict("warn", "It is suspended. It creates no pods until a user or a queue resumes it.")
     return Verdict("plain", "It has no pods, and none was denied.")
 
 
 def _denied(what: str, violations: list[Violation]) -> Verdict:
     if len(violations) == 1:
         return Verdict("bad", f"{what}: {violations[0].fact}.")
-    return Verdict("bad", f"{what}, for {len(violations)} reasons: the first is that {violations[0].fact}.")
+    return Verdict("bad", f"{what} for {len(violations)} reasons. The first: {violations[0].fact}.")
 
 
 def _soon(found: Explanation) -> str | None:

@@ -64,13 +64,13 @@ def test_hostile_text_is_answered_with_words(name: str, field: str) -> None:
 def test_a_thousand_containers_are_denied_with_words() -> None:
     """As admission denies them."""
     text = asked(at(), "/job", form={"manifest": MANY, "namespace": "web"}).text
-    assert "than Berth judges (over 180)" in text
+    assert "has a pod with more than 180 containers" in text
 
 
 def test_of_many_templates_the_first_are_judged() -> None:
     """And that is said."""
     text = asked(at(), "/job", form={"manifest": TEXTS["templates"], "namespace": "web"}).text
-    assert "Of its 500 pod templates the first 16 are judged." in text
+    assert "Only the first 16 of its 500 pod templates are checked." in text
 
 
 @pytest.mark.parametrize(

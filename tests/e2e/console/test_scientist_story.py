@@ -85,7 +85,7 @@ def applied(desk: Desk, *words: str) -> str:
 def seen(desk: Desk, address: str) -> bool:
     """Whether the page behind the address has the verdict, and what to do: the policy is read now and then, the Job at once."""
     desk.watched.open(address.removeprefix(desk.watched.base))
-    return bool(desk.browser.find_all(".verdict.bad")) and desk.says("Do: ") and desk.says(f"required by ClusterGPUPolicy/{POLICY}")
+    return bool(desk.browser.find_all(".verdict.bad")) and desk.says("Fix: ") and desk.says(f"required by ClusterGPUPolicy/{POLICY}")
 
 
 def phases(desk: Desk) -> set[str]:
