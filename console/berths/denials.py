@@ -15,7 +15,7 @@ def words(violation: Violation, view: View) -> str:
     if not _names(hidden, (violation.policies, violation.fields, violation.found, violation.advice, violation.more)):
         return str(violation)
     if _names(hidden, (violation.found, violation.advice)):
-        return f"{violation.code}: {TABLE[violation.code].title}. Policies say so that you may not list."
+        return f"{violation.code}: {TABLE[violation.code].title}. You may not list the policies that require this."
     return f"{violation.code}: {violation.fact}; {violation.fix}. (required by policies that you may not list)"
 
 

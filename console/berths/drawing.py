@@ -120,14 +120,14 @@ def bars(uses: Iterable[Use]) -> list[Bar]:
 
 def _class(one: Use, exact: bool) -> tuple[tuple[int, int], str]:
     if one.state != "ready":
-        return (2, 0), "takes no pods"
+        return (2, 0), "unavailable"
     if not one.free:
         return (1, 0), "none free"
     if exact:
         return (0, -one.free), f"{one.free} free"
     if one.whole:
         return (0, 0), "all free"
-    return ((0, 1), "half or more") if 2 * one.free >= one.total else ((0, 2), "under half")
+    return ((0, 1), "≥ half free") if 2 * one.free >= one.total else ((0, 2), "< half free")
 
 
 def _bars(canvas: _Canvas, uses: Sequence[Use]) -> int:

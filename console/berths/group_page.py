@@ -82,7 +82,7 @@ def group(visit: Visit) -> Page:
         return _page(visit, fleet, found, None, pool)
     without = next((one for one in empty([pool] if pool is not None else [], pool_names(view), view.world.prices)), None)
     if without is None:
-        raise NotShown("There is no such group of nodes now. The screen Berths has those that there are.")
+        raise NotShown("This node group does not exist. See the page Berths.")
     return _page(visit, fleet, None, without, pool)
 
 

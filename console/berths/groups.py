@@ -17,7 +17,7 @@ from policies.scan.node_price import NodePrices
 from policies.scan.seen import GpuNode
 from policies.scheduling.nodes import Node
 
-_WORDS = {"gpu": ("Whole GPUs", "GPU"), "shared": ("Shared GPUs", "share"), "partition": ("Partitions", "partition")}
+_WORDS = {"gpu": ("Whole GPUs", "GPU"), "shared": ("Shared GPUs", "replica"), "partition": ("Partitions", "partition")}
 """Kind of resource -> what its devices are, and one of them."""
 
 

@@ -33,7 +33,7 @@ def test_many_nodes_are_counted_by_what_is_free() -> None:
 def test_many_slices_are_told_in_classes() -> None:
     """Nodes of 56 slices have five bars at most."""
     found = [bar.label for bar in bars([_use(at, 56, at % 57) for at in range(100)])]
-    assert found == ["all free", "half or more", "under half", "none free"]
+    assert found == ["all free", "≥ half free", "< half free", "none free"]
 
 
 def test_nothing_is_drawn_outside_the_drawing() -> None:

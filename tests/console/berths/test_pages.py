@@ -51,7 +51,7 @@ def test_drawings_are_well_formed_and_say_what_they_show(cluster: object) -> Non
         assert not [key for one in root.iter() for key in one.attrib if key in ("style", "href") or key.startswith("on")]
         title = root.findtext("title") or ""
         assert root.get("aria-labelledby") == root.find("title").get("id")  # type: ignore[union-attr]
-        assert f"{line.held} held, {line.free} free, {line.out} of no use" in title
+        assert f"{line.held} allocated, {line.free} free, {line.out} unavailable" in title
     assert not re.search(r"<style|style=|<script(?! src)| on[a-z]+=", "".join((first, *others)))
 
 
@@ -97,7 +97,7 @@ def test_pods_and_policies_of_others_are_numbers_alone() -> None:
     web = Scope(who="ada", nodes=True, pods=Namespaces(names=frozenset({"web"})))
     text = asked(found, "/berths/group", web, kind="NodePool", name="gpu-serve", model="A10G").text
     assert "web/llm-0-0" in text
-    assert "Lands here by itself" in text
+    assert "Runs here unchanged" in text
     assert "policies that you may not list" in text
     assert "ClusterGPUPolicy/" not in text
     assert "<span>research</span>" not in text
@@ -120,7 +120,7 @@ def test_a_cluster_without_gpus_says_what_to_do() -> None:
 def test_an_unknown_price_is_told() -> None:
     """Where no price of a machine or a model is known: in one word, and no dollars that are idle."""
     text = asked(world([node("n0", {}, {GPU: 8})], []), "/berths").text
-    assert "<dt>Price</dt><dd>not known</dd>" in text
+    assert "<dt>Price</dt><dd>unknown</dd>" in text
     assert "<dt>Idle</dt>" not in text
 
 
@@ -132,7 +132,7 @@ def test_a_nodepool_without_nodes_is_there() -> None:
     assert "g6e.12xlarge" in text
     assert "NodePool general" not in text
     text = asked(found, "/berths/group", kind="NodePool", name="burst-l40s").text
-    assert "Lands here by itself" in text
+    assert "Runs here unchanged" in text
     assert '<th scope="row">g6e.12xlarge</th>' in text
 
 
