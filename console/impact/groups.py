@@ -18,10 +18,10 @@ from policies.state.snapshot import Snapshot
 MOST_GROUPS = 20
 """Groups that are shown whole; the others are counted."""
 WORDS = {
-    "would-change": "would be changed, were it in Enforce",
-    "would-deny": "would be denied, were it in Enforce",
-    "not-as-enforced": "without what it writes: created while Berth was away, or under other policies",
-    "no-longer-fits": "would be denied today",
+    "would-change": "would be changed if this policy were in Enforce",
+    "would-deny": "would be denied if this policy were in Enforce",
+    "not-as-enforced": "without the edits of this policy: created while Berth was not called, or under other policies",
+    "no-longer-fits": "would be denied if created today",
 }
 """What is found, after the number of pods."""
 
@@ -95,4 +95,4 @@ def _diff(pod: AuditedPod, outcome: Outcome, snapshot: Snapshot) -> Sequence[str
         return ()
     enforced = apply_patch(judged.came, judged.patch)
     label = _called(pod)
-    return unified(enforced, apply_patch(enforced, orjson.loads(outcome.patch)), label, f"{label} (as this policy would make it)")
+    return unified(enforced, apply_patch(enforced, orjson.loads(outcome.patch)), label, f"{label} (with this policy)")

@@ -72,9 +72,9 @@ def cell(visit: Visit) -> Page:
     view, query = visit.view, visit.query
     policy, namespace = query.text("policy"), query.name("namespace")
     if policy not in view.world.modes or not view.shows_policy(policy):
-        raise NotShown("There is no such policy, or you may not list it. The table of the screen Impact has those that you may.")
+        raise NotShown("This policy does not exist, or you may not list it. See the page Impact.")
     if namespace and namespace not in view.scope.pods:
-        raise NotShown(f'Ask for the role "view" in namespace {namespace}: you may not list its pods.')
+        raise NotShown(f'You may not list pods in namespace {namespace}. Ask for the role "view" there.')
     pods = [pod for pod in view.pods() if policy in pod.matched and namespace in ("", pod.stored.namespace)]
     total = Count()
     for pod in pods:

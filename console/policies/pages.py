@@ -32,9 +32,9 @@ BYTES = 64 * 2**10
 """Of one answer: some hundred rows."""
 _ANSWERS: Derived[Snapshot, LruCache[Effective]] = Derived(lambda _snapshot: LruCache(128 * BYTES))
 SECTIONS = (
-    ("require", "Required of every pod"),
-    ("default", "Filled in where a pod is silent"),
-    ("allow", "What teams and authors may choose"),
+    ("require", "Required for every pod"),
+    ("default", "Defaults for fields that a pod does not set"),
+    ("allow", "Choices allowed to teams and authors"),
 )
 
 
@@ -94,7 +94,7 @@ def policy(visit: Visit) -> Page:
     view, name = visit.view, visit.query.text("name")
     entry = next((one for one in view.entries() if id_of(one.key) == name), None)
     if entry is None:
-        raise NotShown("There is no such policy, or you may not list it. The screen Policies has those that you may.")
+        raise NotShown("This policy does not exist, or you may not list it. See the page Policies.")
     finding = view.world.findings.get(entry.key)
     total = view.world.ledger.totals().get(name)
     values = {
@@ -129,10 +129,10 @@ def namespace(visit: Visit) -> Page:
     known = view.world.snapshot.cluster.namespaces
     if not view.scope.cluster_policies or name not in view.scope.own_policies:
         raise NotShown(
-            'To see what acts in a namespace, ask for the ClusterRole berth-guardrails-view, and for the role "view" in that namespace.'
+            'To see the effective policy of a namespace, ask for the ClusterRole berth-guardrails-view and the role "view" there.'
         )
     if known and name not in known:
-        raise NotShown(f'There is no namespace "{name}"{hint(name, known)}.')
+        raise NotShown(f'Namespace "{name}" does not exist{hint(name, known)}.')
     kind = Kind(workload=_workload(visit), gpus=_gpus(query.text("gpus")))
     answer = _effective(view.world.snapshot, name, kind)
     by_section = {section: [row for row in answer.look.rows if row.section == section] for section, _ in SECTIONS}
@@ -144,7 +144,7 @@ def namespace(visit: Visit) -> Page:
         "workload": query.text("workload"),
         "gpus": query.text("gpus"),
     }
-    return Page(template="policies_namespace.html", title=f"What acts in {name}", values=values)
+    return Page(template="policies_namespace.html", title=f"Effective policy in {name}", values=values)
 
 
 def _effective(snapshot: Snapshot, name: str, kind: Kind) -> Effective:
@@ -162,7 +162,7 @@ def _workload(visit: Visit) -> str | None:
     if not name:
         return None
     if len(name) > LONGEST_NAME or workload_named(name, catalog) is None:
-        raise QueryError(f"workload wants a kind such as Job or Deployment{hint(name[:LONGEST_NAME], [w.name for w in catalog.workloads])}")
+        raise QueryError(f"workload must be a kind such as Job{hint(name[:LONGEST_NAME], [w.name for w in catalog.workloads])}")
     return name if name in known_as(name, catalog) or not known_as(name, catalog) else known_as(name, catalog)[0]
 
 
@@ -171,5 +171,5 @@ def _gpus(text: str) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) < 6 and 1 <= int(text) <= MOST_GPUS):
-        raise QueryError(f"gpus wants a whole number from 1 to {MOST_GPUS}")
+        raise QueryError(f"gpus must be a whole number from 1 to {MOST_GPUS}")
     return int(text)

@@ -24,8 +24,8 @@ def test_the_numbers_are_those_of_the_audit() -> None:
     found = world(eks.objects())
     for policy, totals in found.ledger.totals().items():
         text = asked(found, "/impact/cell", policy=policy).text
-        assert f"f {totals.pods} pod" in text
-        assert (totals.would_change + totals.not_as_enforced > 0) == ("would be changed, were" in text or "without what it writes" in text)
+        assert f"f {totals.pods} matching pod" in text
+        assert (totals.would_change + totals.not_as_enforced > 0) == ("would be changed if" in text or "without the edits of" in text)
 
 
 def test_a_policy_that_may_not_be_listed_is_not_named() -> None:

@@ -48,7 +48,7 @@ def test_what_is_amiss_comes_first() -> None:
     assert text.index("b-wrong") < text.index("a-good")
     assert text.index("c-hopper") < text.index("a-good")
     one = html.unescape(asked(found, "/policies/one", name="ClusterGPUPolicy/b-wrong").text)
-    assert "It is not accepted" in one
+    assert "This policy is not accepted" in one
     assert "it does not act" in one
 
 
@@ -58,10 +58,10 @@ def test_with_the_brake_on_every_page_says_what_acts() -> None:
     pages: list[tuple[str, dict[str, Any]]] = [("/policies", {}), ("/policies/one", {"name": "ClusterGPUPolicy/strict"})]
     for path, fields in pages:
         text = html.unescape(asked(found, path, **fields).text)
-        assert "No policy does more than Audit" in text
+        assert "All policies are capped at Audit" in text
         assert ">Enforce<" not in text
     assert "the server's --max-mode (maxMode of the chart) does not let Enforce act" in text
-    assert "No policy does more" not in asked(world(eks.objects()), "/policies").text
+    assert "All policies are capped" not in asked(world(eks.objects()), "/policies").text
 
 
 def test_a_namespace_shows_what_acts() -> None:

@@ -53,7 +53,7 @@ def test_a_policy_goes_from_audit_to_enforce(desk: Desk) -> None:
     assert desk.says("1 would have been changed and 0 denied")
     added = [one.text for one in browser.find_all(".diff .added")]
     assert added == [
-        "+++ Pod/before (as this policy would make it)",
+        "+++ Pod/before (with this policy)",
         "+  - effect: NoSchedule",
         "+    key: nvidia.com/gpu",
         "+    operator: Exists",
@@ -71,7 +71,7 @@ def test_a_policy_goes_from_audit_to_enforce(desk: Desk) -> None:
     row = desk.reload_until("Impact", lambda: counted(desk, "1 change", pods="2"), "the table to count both pods")
     assert row.find(".mode").text == "Enforce"
     row.link("1 change").click()
-    assert desk.says("It is in force. Of 2 pods that it is for, 1 ")
+    assert desk.says("In force. Of 2 matching pods, 1 ")
     assert watched.wrong() == []
 
 
