@@ -83,7 +83,7 @@ def _recorded(args: argparse.Namespace, catalog: Catalog) -> Recorded | None:
         return None
     found = Recorded(args.recordings, catalog)
     if found.unread or found.left_out:
-        stderr.say(f"of the recordings, {found.unread} entries can't be read and {found.left_out} creations are too many or too large")
+        stderr.say(f"recordings: {found.unread} entries cannot be read; {found.left_out} creations are left out (too many or too large)")
     return found
 
 

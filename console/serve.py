@@ -128,7 +128,7 @@ def _of_this_machine(reading: Reading, listener: socket.socket, chosen: Settings
     scheme = "https" if chosen.tls else "http"
 
     def tell() -> None:
-        stderr.say("the console, for this machine alone; it opens once, Enter prints another address:")
+        stderr.say("the console, for this machine only; the address opens once, press Enter for another one:")
         print(f"{scheme}://{at}/?{FIELD}={gate.token()}", flush=True)
 
     def typed() -> None:

@@ -16,7 +16,9 @@ AT_ONCE = 32
 """Calls at a time: what one person may see in 60 namespaces is some 200, and more at once are no faster."""
 SECONDS = 5.0
 """Of one call: somebody looks at an empty page meanwhile."""
-GIVE_RIGHTS = "upgrade the Helm release of Berth with console.enabled=true: it gives the console's account the right to create reviews"
+GIVE_RIGHTS = (
+    "upgrade the Helm release of Berth with console.enabled=true: it grants the console's service account the right to create reviews"
+)
 
 
 class ApiServer:
@@ -50,4 +52,4 @@ class ApiServer:
     def _silent(self, reason: str) -> Unreachable:
         if self._errors.is_new(reason):
             log.write("review_failed", "error", error=log.cut(reason))
-        return Unreachable(f"It has not said who may see what since {self._answered:%Y-%m-%d %H:%M:%S} UTC")
+        return Unreachable(f"It has not answered permission checks since {self._answered:%Y-%m-%d %H:%M:%S} UTC")

@@ -17,8 +17,8 @@ from webhook.telemetry import log
 
 MOST_FORM = 64 * 2**10
 """Bytes of the form: a token, each character of it encoded by three, and an address."""
-NOBODY = "The API server does not accept this token. It may have ended, be cut off, or be of another cluster."
-ENDED = "This token has ended already: get a new one."
+NOBODY = "The API server does not accept this token. It may be expired, incomplete, or from another cluster."
+ENDED = "This token has expired. Get a new one."
 
 
 class Entrance:
@@ -62,7 +62,7 @@ class Entrance:
             return self._form("/", f"{error}.", 400)
         back, token = local(fields.text("next"), self._gate.paths), fields.text("token").strip()
         if not is_token(token):
-            return self._form(back, "That is no token: paste one line without spaces.", 400)
+            return self._form(back, "This is not a token. Paste one line without spaces.", 400)
         try:
             found = await self._gate.tried(request, token)
         except Unreachable as error:

@@ -27,7 +27,7 @@ class Hosts:
         """Return the answer to a request by another name; None if it is one of these."""
         if self._is_known(request.headers.get("host", "")):
             return None
-        return PlainTextResponse("Ask by the address of the console. Whoever runs it names it with --url or --names.\n", 421)
+        return PlainTextResponse("The console does not accept this host name. Its address is set with --url or --names.\n", 421)
 
     def _is_known(self, host: str) -> bool:
         try:

@@ -19,8 +19,8 @@ FIELD = "token"
 LASTS = 12 * 3600
 """Seconds: a working day."""
 _OPEN_AGAIN = (
-    "This address was opened before, or its cookie has ended.\n\nPress Enter in the terminal of the console and open the one that it "
-    "prints then, or start it again.\nSafari keeps no Secure cookie of http://127.0.0.1: use Firefox, Chrome or Edge."
+    "This address was already opened, or its cookie has expired.\n\nPress Enter in the terminal of the console to print a new address, "
+    "or restart the console.\nSafari keeps no Secure cookie for http://127.0.0.1: use Firefox, Chrome or Edge."
 )
 
 
@@ -57,7 +57,7 @@ class OneTimeToken:
     async def admit(self, request: Request) -> LocalVisitor | Response:
         """Let in whoever has the cookie; a token is exchanged for one, once."""
         if request.headers.get("host", "") not in self._hosts:
-            return PlainTextResponse("Ask by the address that the console printed.\n", 421)
+            return PlainTextResponse("The console does not accept this host name. Use the address that it printed.\n", 421)
         if secrets.compare_digest(request.cookies.get(COOKIE, "").encode(), self._session.encode()):
             return _without_token(request) if FIELD in request.query_params else LocalVisitor()
         given, expected = request.query_params.get(FIELD, ""), self._token

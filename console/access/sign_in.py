@@ -102,7 +102,7 @@ class SignIn:
         person = await self._people.of(self.sessions.token(id_))
         if person is None or person.name != session.person.name:
             self.sessions.end(id_)
-            log.write("session_ended", user=log.cut(session.person.name), reason="the API server does not accept its token any more")
+            log.write("session_ended", user=log.cut(session.person.name), reason="the API server no longer accepts its token")
             return None
         session.person, session.reviewed = person, self._clock()
         return person
@@ -120,7 +120,7 @@ class SignIn:
         async with self._attempts.turn(address) as attempt:
             if not attempt.has_turn:
                 seconds = self._attempts.retry_after
-                text = f"Too many tokens are tried that nobody has. Try again in {seconds} seconds.\n"
+                text = f"Too many invalid tokens were tried. Try again in {seconds} seconds.\n"
                 return PlainTextResponse(text, 429, {"Retry-After": str(seconds)})
             person = await self._checked(key, token)
             attempt.failed = person is None
@@ -148,7 +148,7 @@ class SignIn:
             return person_or_response
         if person_or_response is None:
             self._bearers.pop(key, None)
-            text = "The API server does not accept the token that was sent as Authorization: Bearer. Sign in anew where it comes from.\n"
+            text = "The API server does not accept the token in the Authorization header. Get a new token from the proxy that sends it.\n"
             return PlainTextResponse(text, 401, {"WWW-Authenticate": "Bearer"})
         person, until = person_or_response, expiry(token)
         self._bearers[key] = person, self._clock() + (AGAIN if until is None else max(0.0, min(AGAIN, until - time.time())))

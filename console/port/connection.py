@@ -26,7 +26,7 @@ GOODBYE = 5.0
 """Seconds that the last bytes of a connection may take."""
 TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain; charset=utf-8\r\n"
-    b"content-length: 22\r\nconnection: close\r\n\r\nthe head is too large\n"
+    b"content-length: 22\r\nconnection: close\r\n\r\nheaders are too large\n"
 )
 
 

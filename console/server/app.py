@@ -94,7 +94,7 @@ class Pages:
                     return self._not_admitted(visitor, request)
                 answer = await self._of(screen, request, visitor)
             except QueryError as error:
-                return self._error(400, "That address can't be read", f"{error}.", request=request)
+                return self._error(400, "Invalid request", f"{error}.", request=request)
             except Unreachable as error:
                 answer = self._error(503, "The API server does not answer", f"{error}. Reload the page once it does.", request=request)
                 visitor = None
@@ -107,7 +107,7 @@ class Pages:
     async def ready(self, request: Request) -> Response:
         """Say whether something was read."""
         if self._source.world is None:
-            return PlainTextResponse("not ready: nothing was read yet\n", 503)
+            return PlainTextResponse("not ready: the cluster has not been read yet\n", 503)
         return PlainTextResponse("ready\n")
 
     async def _of(self, screen: Screen, request: Request, visitor: Visitor) -> Response:
@@ -119,8 +119,8 @@ class Pages:
                 pass
         world = self._source.world
         if world is None:
-            reason = self._source.stale or "The cluster is being read for the first time"
-            return self._error(503, "Nothing was read yet", f"{reason}. Reload the page in some seconds.", visitor, request)
+            reason = self._source.stale or "The console is reading the cluster for the first time"
+            return self._error(503, "No data yet", f"{reason}. Reload the page in a few seconds.", visitor, request)
         try:
             query = Query.of(await form(request, self._origins) if request.method == "POST" else request.url.query)
             view = View(world=world, scope=await visitor.scope(world, query.namespaces()), stale=self._source.stale)
@@ -129,9 +129,9 @@ class Pages:
                 visit = replace(visit, gathered=await screen.gather(visit))
             return await run_in_threadpool(self._rendered, screen, visit, visitor)
         except QueryError as error:
-            return self._error(400, "That address can't be read", f"{error}.", visitor, request)
+            return self._error(400, "Invalid request", f"{error}.", visitor, request)
         except NotShown as error:
-            return self._error(404, "There is nothing to see here", str(error), visitor, request)
+            return self._error(404, "Not found", str(error), visitor, request)
 
     def _rendered(self, screen: Screen, visit: Visit, visitor: Visitor) -> Response:
         page = screen.show(visit)
@@ -155,20 +155,20 @@ class Pages:
         """Return the answer to somebody who is not let in; its words in a line where a part of a page was asked for."""
         if not _wants_part(request) or not isinstance(answer, PlainTextResponse):
             return answer
-        told = self._error(answer.status_code, "Not answered", bytes(answer.body).decode(), request=request)
+        told = self._error(answer.status_code, "Request denied", bytes(answer.body).decode(), request=request)
         told.headers.update({name: value for name, value in answer.headers.items() if name in ("retry-after", "www-authenticate")})
         return told
 
     async def not_found(self, request: Request, error: Exception) -> Response:
         """Answer where there is no page."""
         status = error.status_code if isinstance(error, HTTPException) else 404
-        return self._error(status, "There is no such page", "The menu has all that there are.", request=request)
+        return self._error(status, "Page not found", "Check the address, or go to the start page.", request=request)
 
     async def failed(self, request: Request, error: Exception) -> Response:
         """Answer for a mistake of Berth: nothing of it is shown, the log has it."""
         log.write("failed", "error", phase="console", path=log.cut(request.url.path), error=log.trace(error))
-        text = "The log of the console has it: event=failed, phase=console."
-        answer = self._error(500, "Berth made a mistake", text, request=request)
+        text = "Look in the console's log for event=failed, phase=console."
+        answer = self._error(500, "Internal error", text, request=request)
         answer.headers.update({**HEADERS, "Cache-Control": "no-store"})  # Starlette sends it past the middleware that has them
         return answer
 

@@ -21,14 +21,14 @@ async def form(request: Request, origins: Collection[str] = (), most: int = MOST
     if origin is not None and origin not in origins and origin.partition("://")[2] != request.headers.get("host"):
         raise QueryError("the form was sent from another site")
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
-        raise QueryError("a form is wanted: Content-Type application/x-www-form-urlencoded")
+        raise QueryError("the request must be a form: Content-Type application/x-www-form-urlencoded")
     parts, size = [], 0
     try:
         async for part in request.stream():
             parts.append(part)
             size += len(part)
             if size > most:
-                raise QueryError(f"what was sent is larger than {most >> 10} KiB: leave out what is not needed")
+                raise QueryError(f"the form is larger than {most >> 10} KiB: send less text")
     except ClientDisconnect:
-        raise QueryError("the form did not arrive whole") from None
+        raise QueryError("the connection closed before the whole form arrived") from None
     return b"".join(parts).decode("utf-8", "replace")

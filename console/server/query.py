@@ -35,7 +35,7 @@ class Query:
         try:
             return cls(dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS)))
         except ValueError:
-            raise QueryError(f"the address has more than {MOST_FIELDS} fields") from None
+            raise QueryError(f"the address has more than {MOST_FIELDS} parameters") from None
 
     def text(self, name: str, default: str = "") -> str:
         """Return a field as it is."""
@@ -48,7 +48,7 @@ class Query:
         """Return a name of Kubernetes, or "". Raises QueryError for one that is longer than any."""
         found = self.text(name).strip()
         if len(found) > LONGEST_NAME:
-            raise QueryError(f"{name} wants a name of at most {LONGEST_NAME} characters")
+            raise QueryError(f"{name} must be a name of at most {LONGEST_NAME} characters")
         return found
 
     def namespaces(self) -> frozenset[str]:
@@ -61,14 +61,14 @@ class Query:
         found = self.text(name, "1")
         number = int(found) if found.isascii() and found.isdigit() and len(found) <= len(str(MOST_PAGE)) else 0
         if not 1 <= number <= MOST_PAGE:
-            raise QueryError(f"{name} wants a number from 1 to {MOST_PAGE}")
+            raise QueryError(f"{name} must be a number from 1 to {MOST_PAGE}")
         return number
 
     def choice(self, name: str, choices: Iterable[str], default: str) -> str:
         """Return one of the choices. Raises QueryError with the nearest."""
         found, known = self.text(name, default), list(choices)
         if found not in known:
-            raise QueryError(f"{name} wants one of {', '.join(known)}{hint(found[:LONGEST_NAME], known)}")
+            raise QueryError(f"{name} must be one of {', '.join(known)}{hint(found[:LONGEST_NAME], known)}")
         return found
 
     def link(self, path: str, **changes: str | int) -> str:

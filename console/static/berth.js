@@ -1,4 +1,4 @@
-/* Copies what a button names, and says that the console is gone. Nothing else here runs. */
+/* Copies the text that a button names, and says when the console does not answer. Nothing else runs here. */
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;
@@ -21,6 +21,6 @@ document.addEventListener("htmx:sendError", () => {
   line.className = "stale";
   line.setAttribute("role", "status");
   line.dataset.gone = "";
-  line.textContent = `The console has not answered since ${new Date().toISOString().slice(11, 19)} UTC. What you see is of before; start it again, or reload the page.`;
+  line.textContent = `The console has not answered since ${new Date().toISOString().slice(11, 19)} UTC. This page shows older data. Reload the page, or restart the console.`;
   state.prepend(line);
 });

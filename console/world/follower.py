@@ -63,7 +63,7 @@ class Follower:
                 found = await survey(self._client, self._kinds, self._namespace)
                 denied = await survey(self._client, (OF_PODS,), self._namespace)
                 if "Pod" in found.unread:
-                    self._failed(f"{found.unread['Pod']}; name a namespace that you may read: --namespace NS")
+                    self._failed(f"{found.unread['Pod']}; use --namespace NS with a namespace that you may read")
                 else:
                     self.world = await asyncio.to_thread(self._built, found, denied)
                     self.stale = ""
@@ -71,7 +71,7 @@ class Follower:
                 self._failed(str(error))
             except Exception as error:  # noqa: BLE001 - one bad reading must not end the next ones
                 log.write("failed", "error", phase="read", error=log.trace(error))
-                self.stale = "what was read could not be made use of: the log of the console has the reason"
+                self.stale = "the data could not be processed; see the console's log"
             self._read.set()
             await asyncio.sleep(max(self._every, SHARE * (monotonic() - began)))
 

@@ -56,7 +56,7 @@ class Recorded:
             known |= {one.identity} - {""}
             self._add(one.request, orjson.dumps(extract(one.request.pod, reads), option=orjson.OPT_SORT_KEYS))
         if not self._requests:
-            raise InputError(file=", ".join(paths), message="records no creation of a pod with GPUs; berth replay says what is in it")
+            raise InputError(file=", ".join(paths), message="records no creation of a pod with GPUs; run berth replay to see its contents")
 
     def _add(self, request: Request, judged: bytes) -> None:
         key = orjson.dumps([request.namespace, request.user, request.groups]) + judged

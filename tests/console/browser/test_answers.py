@@ -156,8 +156,8 @@ class Faulty(Somebody):
 
 WRONG: dict[str, tuple[str, Exception | Response | None]] = {
     "too large": (f"{TYPED['admitted']}# {'x' * MOST_FORM}", None),
-    "API server gone": (TYPED["denied"], Unreachable("It has not said who may see what since 08:00:00 UTC")),
-    "signed out": (TYPED["denied"], PlainTextResponse("This address was opened before, or its cookie has ended.\n", 401)),
+    "API server gone": (TYPED["denied"], Unreachable("It has not answered permission checks since 08:00:00 UTC")),
+    "signed out": (TYPED["denied"], PlainTextResponse("This address was already opened, or its cookie has expired.\n", 401)),
     "mistake": (TYPED["denied"], RuntimeError()),
 }
 

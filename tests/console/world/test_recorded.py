@@ -33,7 +33,7 @@ def test_what_would_have_been_denied_is_counted() -> None:
     assert enforced.replayed is not None
     assert sum(one.denied for one in enforced.replayed.values()) == 0, "in Enforce it would do nothing more"
     text = asked(audit, "/impact/cell", policy="ClusterGPUPolicy/one").text
-    assert f"it would have changed 0 and denied {sum(one.denied for one in counted)}" in text
+    assert f"this policy would have changed 0 and denied {sum(one.denied for one in counted)}" in text
 
 
 def test_a_recording_without_creations_is_an_error(tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def test_an_api_server_that_is_gone_is_told(plane: Cluster, names: Names) -> Non
     restarting.kill(plane, "kube-apiserver")
     page, part = browser.get("/impact"), browser.get("/state", hx_request="true")
     assert (page.status, part.status) == (503, 503)
-    assert "It has not said who may see what since 2" in page.text
+    assert "It has not answered permission checks since 2" in page.text
     assert "Traceback" not in page.text
     assert part.text.startswith('<p role="status"')
     assert console.browser().sign_in(frank.token).status == 503
