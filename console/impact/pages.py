@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from console.impact.groups import WORDS, groups
+from console.impact.groups import groups
 from console.server.page import NotShown, Page, Visit
 from console.server.paging import paged
-from console.world.counts import Count
+from console.world.counts import LABELS, Count
 from console.world.recorded import Replayed
 from policies.audit.ledger import AuditedPod
 
@@ -102,4 +102,4 @@ def cell(visit: Visit) -> Page:
 
 
 def _found(pod: AuditedPod, policy: str) -> list[str]:
-    return [WORDS[outcome.finding] for outcome in pod.outcomes if policy in outcome.policies]
+    return [LABELS[outcome.finding] for outcome in pod.outcomes if policy in outcome.policies]

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from console.server.page import Visit
 from console.server.paging import Paged, paged
+from console.world.counts import LABELS
 from console.world.derived import Derived
 from console.world.happenings import NOT_CREATED
 from console.world.view import View
@@ -16,13 +17,6 @@ from policies.audit.ledger import AuditedPod
 State = Literal["denied", "waits", "runs", "ended"]
 STATES: tuple[State, ...] = ("denied", "waits", "runs", "ended")
 ROWS = 25
-WORDS: dict[str, str] = {
-    "would-change": "would be changed",
-    "would-deny": "would be denied",
-    "not-as-enforced": "missing edits",
-    "no-longer-fits": "would be denied today",
-}
-"""What policies find of a pod, in words."""
 
 
 class Row(NamedTuple):
@@ -80,7 +74,7 @@ def listing(visit: Visit) -> Paged[Row]:
 
 def _row(one: _Known, view: View) -> Row:
     pod, stored = one.pod, one.pod.stored
-    found = tuple(dict.fromkeys(WORDS[outcome.finding] for outcome in pod.outcomes if all(map(view.shows_policy, outcome.policies))))
+    found = tuple(dict.fromkeys(LABELS[outcome.finding] for outcome in pod.outcomes if all(map(view.shows_policy, outcome.policies))))
     workload = "none" if pod.workload.kind == "Namespace" else f"{pod.workload.kind}/{pod.workload.name}"
     return Row(STATES[one.order], stored.namespace, stored.name, workload, pod.gpus, pod.usd, found, False)
 

@@ -10,6 +10,13 @@ from policies.audit.outcomes import FINDINGS, Finding
 
 CLUSTER = "ClusterGPUPolicy/"
 """How the ids of policies of the whole cluster begin."""
+LABELS: Mapping[Finding, str] = {
+    "would-change": "would be changed",
+    "would-deny": "would be denied",
+    "not-as-enforced": "missing edits",
+    "no-longer-fits": "would be denied today",
+}
+"""The labels of findings in a list of pods."""
 
 
 @dataclass(slots=True)

@@ -120,8 +120,8 @@ def test_a_cluster_without_gpus_says_what_to_do() -> None:
 def test_an_unknown_price_is_told() -> None:
     """Where no price of a machine or a model is known: in one word, and no dollars that are idle."""
     text = asked(world([node("n0", {}, {GPU: 8})], []), "/berths").text
-    assert "<dt>Price</dt><dd>unknown</dd>" in text
-    assert "<dt>Idle</dt>" not in text
+    assert "<dt>Price per hour</dt><dd>unknown</dd>" in text
+    assert "<dt>Idle per hour</dt>" not in text
 
 
 def test_a_nodepool_without_nodes_is_there() -> None:
