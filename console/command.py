@@ -19,27 +19,27 @@ def add_parser(subcommands: Any) -> None:
     """Add `console` to the command's subparsers."""
     parser: argparse.ArgumentParser = subcommands.add_parser(
         "console",
-        help="pages in a browser: policy impact, nodes, why a job is pending",
-        description="Serve pages that show what policies would do, where GPU pods can run and why a pod is pending. The console changes "
-        "nothing. It reads the cluster of your kubeconfig with your rights, or files with --facts or --files. "
-        "Exit code 0: stopped, 2: bad input.",
+        help="open the web console: policy impact, GPU nodes, why a job waits",
+        description="Serve a web console that shows the impact of policies, the GPU nodes, and why a job waits. It changes nothing. "
+        "It reads the cluster of the kubeconfig with your permissions, or no cluster with --facts or --files. "
+        "Exit code 0: stopped, 2: invalid input.",
         examples=(
             ("The cluster of the kubeconfig", "%(prog)s"),
-            ("What policies from files would do in it", "%(prog)s --policies policies/library"),
-            ("A dump of a cluster", "%(prog)s --facts docs/examples/cluster.yaml --policies policies/library"),
+            ("Show what policies from files would do in that cluster", "%(prog)s --policies policies/library"),
+            ("Use files dumped from a cluster", "%(prog)s --facts docs/examples/cluster.yaml --policies policies/library"),
         ),
     )
     add = parser.add_argument
-    add("--listen", metavar="HOST:PORT", default=LISTEN, help=f"default: {LISTEN}; port 0: any free port")
-    add("--every", type=float, metavar="SECONDS", default=EVERY, help=f"how often to read the cluster (default: {EVERY:g})")
+    add("--listen", metavar="HOST:PORT", default=LISTEN, help=f"address of the console (default: {LISTEN}; port 0: any free port)")
+    add("--every", type=float, metavar="SECONDS", default=EVERY, help=f"how often the cluster is read (default: {EVERY:g})")
     add(
         "--recordings",
         action="append",
         default=[],
         metavar="PATH",
-        help="audit logs or reviews whose pod creations are evaluated too; repeatable",
+        help="audit logs or AdmissionReviews whose pods are evaluated too; repeatable",
     )
-    add("--files", action="store_true", help="read no cluster, even without --facts")
+    add("--files", action="store_true", help="do not read a cluster, even without --facts")
     add_cluster_options(parser, pods_of_all=True)
     _add_options_of_a_cluster(parser)
     add_snapshot_options(parser)
@@ -49,16 +49,16 @@ def add_parser(subcommands: Any) -> None:
 def _add_options_of_a_cluster(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("in a cluster (docs/console.md)")
     add = group.add_argument
-    add("--in-cluster", action="store_true", help="read the cluster of this pod; users sign in and see what they may list")
-    add("--session", metavar="DURATION", help="how long a user stays signed in, at most until the token expires; default: 1h")
-    help_ = "audience that tokens must have, instead of the API server's; repeatable"
+    add("--in-cluster", action="store_true", help="read the cluster of this pod; users sign in and see what their own permissions allow")
+    add("--session", metavar="DURATION", help="how long a user stays signed in, at most until their token expires; default: 1h")
+    help_ = "required audience of tokens, instead of the API server's; repeatable"
     add("--audience", action="append", default=[], metavar="NAME", help=help_)
-    add("--url", metavar="URL", help="the address that users type, if a proxy is in front: https://console.example")
-    add("--tls-cert", metavar="FILE", help="PEM file with the certificate of the port; reloaded when it changes")
-    add("--tls-key", metavar="FILE", help="PEM file with its key; reloaded when it changes")
-    add("--self-signed", metavar="DIR", help="create a CA in DIR and a certificate signed by it, instead of files")
-    add("--names", type=names, default=(), metavar="NAME,...", help="more host names to accept, such as that of a Service")
-    add("--insecure-http", action="store_true", help="allow plain HTTP from other machines: for use behind a proxy that terminates TLS")
+    add("--url", metavar="URL", help="address that users open if a proxy is in front, for example https://console.example")
+    add("--tls-cert", metavar="FILE", help="serving certificate (PEM); reloaded when it changes")
+    add("--tls-key", metavar="FILE", help="key of the serving certificate (PEM); reloaded when it changes")
+    add("--self-signed", metavar="DIR", help="create a CA in DIR and serve with a certificate it issues")
+    add("--names", type=names, default=(), metavar="NAME,...", help="additional DNS names of the console, for example of its Service")
+    add("--insecure-http", action="store_true", help="serve plain HTTP to other machines, behind a proxy that terminates TLS")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         if error.name not in ("jinja2", "markupsafe"):
             raise
-        raise InputError(file="console", message="needs an extra that is not installed: pip install 'gpu-berth[console]'") from None
+        raise InputError(file="console", message="needs extra packages that are not installed: pip install 'gpu-berth[console]'") from None
     if args.every <= 0:
         raise InputError(file="--every", message=f"must be more than 0 seconds; got {args.every:g}")
     return serve.run(args, sources_from(args))

@@ -14,19 +14,19 @@ from policies.scan.report import Report
 
 def text(report: Report) -> str:
     """Return the page."""
-    parts = [heading("GPUs of this cluster"), paragraph(summary(report))]
+    parts = [heading("GPUs in this cluster"), paragraph(summary(report))]
     if report.groups:
         parts.append(table(HEADS, (cells(group) for group in report.groups), numbers=range(2, 6)))
     for kind, found in groupby(report.findings, lambda one: one.kind):
         parts += [heading(wording.title(kind), 2), paragraph(wording.why(kind), "why"), _findings(list(found))]
     if not report.findings:
-        parts.append(paragraph("Nothing found."))
+        parts.append(paragraph("No problems found."))
     parts += [paragraph(line) for line in (*library(report), *unseen(report))]
     return page("berth scan", parts)
 
 
 def _findings(found: Sequence[Finding]) -> str:
-    heads = ("Where", "What", "Next", "Nodes", "Pods", "GPUs", "USD/h")
+    heads = ("Where", "Problem", "Next step", "Nodes", "Pods", "GPUs", "USD/h")
     rows = []
     for one in found:
         usd = rounded(one.usd)

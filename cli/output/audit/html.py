@@ -1,4 +1,4 @@
-"""The answer of `berth audit` as one HTML file, for people who decide: the counts, and what would be denied."""
+"""The answer of `berth audit` as one HTML file: the counts, and the pods that policies would change or deny."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from cli.output.html_page import heading, page, paragraph, table
 
 MOST = 500
 """Results that are listed: what a browser shows at once. The JSON has all."""
-_HEADS = ("Namespace", "Workload", "Policy", "Finding", "Pods", "GPUs", "USD/h", "What")
+_HEADS = ("Namespace", "Workload", "Policy", "Finding", "Pods", "GPUs", "USD/h", "Message")
 
 
 def text(answer: Answer) -> str:
     """Return the page."""
     found = lines(answer)
-    parts = [heading("GPU policies and the pods that run"), paragraph(summary(answer.ledger))]
+    parts = [heading("GPU policies and existing pods"), paragraph(summary(answer.ledger))]
     heads = [head.capitalize() if head != "USD/H" else "USD/h" for head in HEADS]
     for title, some in (
         ("By namespace", [line for line in found if line.policy == ALL]),
@@ -25,9 +25,9 @@ def text(answer: Answer) -> str:
     if results:
         parts += [heading("By workload", 2), table(_HEADS, results[:MOST], numbers=range(4, 7))]
     if len(results) > MOST:
-        parts.append(paragraph(f"{len(results) - MOST} more: berth audit -o json has all."))
+        parts.append(paragraph(f"{len(results) - MOST} more; for all results, run berth audit -o json."))
     if not found:
-        parts.append(paragraph("No pod asks for an accelerator."))
+        parts.append(paragraph("No pod requests an accelerator."))
     return page("berth audit", parts)
 
 
