@@ -51,7 +51,7 @@ def test_drawings_are_well_formed_and_say_what_they_show(cluster: object) -> Non
         assert not [key for one in root.iter() for key in one.attrib if key in ("style", "href") or key.startswith("on")]
         title = root.findtext("title") or ""
         assert root.get("aria-labelledby") == root.find("title").get("id")  # type: ignore[union-attr]
-        assert f"{line.held} allocated, {line.free} free, {line.out} unavailable" in title
+        assert f"{line.held} used, {line.free} free, {line.out} unavailable" in title
     assert not re.search(r"<style|style=|<script(?! src)| on[a-z]+=", "".join((first, *others)))
 
 
