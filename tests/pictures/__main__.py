@@ -22,8 +22,8 @@ from tests.testcluster.__main__ import WITHOUT
 from tests.testcluster.addons.berth import ROOT
 
 FOLDER = ROOT / "docs" / "pictures"
-COLUMNS = 120
-"""Of the terminal: as wide as README is shown, in type that can be read"""
+COLUMNS = 100
+"""Columns of the terminal: at README's width of 830 pixels the type has its full size."""
 DENIED = "tests/reviews/pods-create-mismatch.json"
 LIBRARY = "policies/library"
 
@@ -35,12 +35,12 @@ def _one_job(scene: Scene) -> str:
 
 def _why(scene: Scene) -> str:
     name = scene.without["metadata"]["name"]
-    return recording("berth why, of a pod that waits", [_typed(scene, f"berth why pod/{name} -n {WITHOUT}")], COLUMNS)
+    return recording("berth why for a pending pod", [_typed(scene, f"berth why pod/{name} -n {WITHOUT}")], COLUMNS)
 
 
 def _try(scene: Scene) -> str:
     commands = [_typed(scene, f"berth try -o diff {JOB}"), _typed(scene, f"berth try {DENIED}")]
-    return recording("berth try, of a Job that is admitted and of a pod that is denied", commands, COLUMNS)
+    return recording("berth try for a Job that is admitted and a pod that is denied", commands, COLUMNS)
 
 
 def _typed(scene: Scene, command: str) -> Command:

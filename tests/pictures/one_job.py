@@ -8,8 +8,11 @@ from dataclasses import dataclass
 
 from tests.pictures.drawing import ADVANCE, box, picture, text
 
-WIDTH, EDGE, GAP, TOP = 1040.0, 8.0, 44.0, 8.0
+WIDTH, EDGE, GAP, TOP, PAD = 830.0, 4.0, 28.0, 4.0, 14.0
+"""Pixels: as wide as README is shown, so that the type keeps its size."""
 SIZE, LEADING = 14.0, 20.0
+MOST_SANS = 34
+"""Characters of a proportional face at 12.5 pixels that fit a column."""
 STYLE = (
     ".card{fill:var(--raised);stroke:var(--line)}.head{font-weight:700}.soft{fill:var(--soft)}.added{fill:var(--good)}.hunk{fill:var(--soft)}"
     ".mark{fill:var(--good-ground)}.arrow{stroke:var(--soft);stroke-width:2;fill:none}.waits{fill:var(--warn-ground);stroke:var(--warn)}"
@@ -38,9 +41,9 @@ def one_job(job: str, without: Outcome, diff: Sequence[str], policies: Sequence[
     middle = _difference(columns[1], diff, policies)
     height = max(y for _, y in (left, middle, right)) + 14
     cards = [box(x, TOP + 34, sides, height - TOP - 34, "card") for x in columns]
-    arrows = [_arrow(x - GAP + 8, height / 2 + 18, GAP - 16) for x in columns[1:]]
+    arrows = [_arrow(x - GAP + 5, height / 2 + 18, GAP - 10) for x in columns[1:]]
     title = f"{job}: without Berth {without.pod} is {without.phase}; with Berth {with_berth.pod} is {with_berth.phase}"
-    head = text(EDGE, TOP + 16, SIZE, f"One Job, unchanged: {job}", "sans soft")
+    head = text(EDGE, TOP + 16, SIZE, f"The same Job, applied twice: {job}", "sans soft")
     return picture(WIDTH, height + 8, title, STYLE, [head, *cards, *arrows, *left[0], *middle[0], *right[0]])
 
 
@@ -48,24 +51,24 @@ def _outcome(x: float, width: float, head: str, outcome: Outcome, state: str) ->
     """Its parts, and where they end."""
     y = TOP + 34 + 30
     wide = len(outcome.phase) * SIZE * ADVANCE + 24
-    parts = [text(x + 16, y, 16, head, "sans head"), box(x + width - wide - 16, y - 17, wide, 24, state, 12)]
-    parts.append(text(x + width - wide - 4, y, SIZE, outcome.phase, f"mono {state}-ink"))
+    parts = [text(x + PAD, y, 16, head, "sans head"), box(x + width - wide - PAD, y - 17, wide, 24, state, 12)]
+    parts.append(text(x + width - wide - PAD + 12, y, SIZE, outcome.phase, f"mono {state}-ink"))
     y += 34
-    parts.append(text(x + 16, y, SIZE, outcome.pod, "mono"))
+    parts.append(text(x + PAD, y, SIZE, outcome.pod, "mono"))
     y += LEADING
-    parts.append(text(x + 16, y, 12.5, f"namespace {outcome.namespace}", "sans soft"))
+    parts.append(text(x + PAD, y, 12.5, f"namespace {outcome.namespace}", "sans soft"))
     y += 4
     for sentence in outcome.says:
         y += 6
-        for line in textwrap.wrap(sentence, int((width - 32) / (12.5 * ADVANCE))):
+        for line in textwrap.wrap(sentence, int((width - 2 * PAD) / (12.5 * ADVANCE))):
             y += LEADING - 2
-            parts.append(text(x + 16, y, 12.5, line, "mono soft"))
+            parts.append(text(x + PAD, y, 12.5, line, "mono soft"))
     return parts, y
 
 
 def _difference(x: float, diff: Sequence[str], policies: Sequence[str]) -> tuple[list[str], float]:
     y = TOP + 34 + 30
-    parts = [text(x + 16, y, 16, "What Berth added", "sans head")]
+    parts = [text(x + PAD, y, 16, "What Berth added", "sans head")]
     y += 12
     width = (WIDTH - 2 * EDGE - 2 * GAP) / 3
     for line in diff:
@@ -73,11 +76,12 @@ def _difference(x: float, diff: Sequence[str], policies: Sequence[str]) -> tuple
         kind = {"+": "added", "@": "hunk"}.get(line[:1], "soft")
         if kind == "added":
             parts.append(box(x + 1, y - LEADING + 6, width - 2, LEADING, "mark", 0))
-        parts.append(text(x + 16, y, 13, line, f"mono {kind}"))
+        parts.append(text(x + PAD, y, 13, line, f"mono {kind}"))
     y += 12
     for policy in policies:
-        y += LEADING
-        parts.append(text(x + 16, y, 12.5, f"required by {policy}", "sans soft"))
+        for line in textwrap.wrap(f"added by {policy}", MOST_SANS, break_on_hyphens=False):
+            y += LEADING - 2
+            parts.append(text(x + PAD, y, 12.5, line, "sans soft"))
     return parts, y
 
 

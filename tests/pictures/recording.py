@@ -1,4 +1,4 @@
-"""A terminal recording as SVG: commands as they are typed, and what they wrote, in their colours; it plays once and then stands."""
+"""Draw a terminal recording as SVG. The first command and its output are visible from the first frame; later commands appear once."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ class Command:
 
 
 def recording(title: str, commands: Sequence[Command], columns: int) -> str:
-    """SVG. Text is text: it can be searched, copied and read aloud."""
+    """Return the SVG. Text is text: it can be searched, copied and read aloud."""
     width = columns * SIZE * ADVANCE + 2 * EDGE
     parts, y, begins = [], BAR + EDGE, 0.0
     for command in commands:
         typed = f'<tspan class="prompt">$ </tspan><tspan class="bold">{escape(command.typed)}</tspan>'
         parts += [_step(begins, [_line(y, typed)])]
+        shown = begins + TYPED if begins else 0.0
         y += LEADING
         written = [_line(y + number * LEADING, _spans(line)) for number, line in enumerate(command.lines)]
-        parts += [_step(begins + TYPED, written)]
+        parts += [_step(shown, written)]
         y += LEADING * (len(written) + 1)
         begins += TYPED + SHOWN
     height = y - LEADING + EDGE / 2
@@ -47,6 +48,9 @@ def recording(title: str, commands: Sequence[Command], columns: int) -> str:
 
 
 def _step(seconds: float, lines: Sequence[str]) -> str:
+    """Return lines that appear after some seconds; 0: they are visible from the start."""
+    if not seconds:
+        return "\n".join(["<g>", *lines, "</g>"])
     return "\n".join([f'<g class="step" style="animation-delay:{seconds:g}s">', *lines, "</g>"])
 
 

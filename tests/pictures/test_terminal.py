@@ -73,7 +73,7 @@ def test_one_job_tells_all_that_it_is_given() -> None:
     root = ElementTree.fromstring(one_job("train.yaml", without, ["@@ -1 +1 @@", "+  key: x"], ["ClusterGPUPolicy/p"], with_berth))
     found = " ".join("".join(root.itertext()).split())
     text = " ".join(" ".join("".join(one.itertext()) for one in root.iter("{http://www.w3.org/2000/svg}text")).split())
-    assert "One Job" in found
+    assert "The same Job" in found
     for words in (
         "train-a",
         "Pending",
@@ -81,6 +81,6 @@ def test_one_job_tells_all_that_it_is_given() -> None:
         "train-b",
         "Running",
         "+ key: x",
-        "required by ClusterGPUPolicy/p",
+        "added by ClusterGPUPolicy/p",
     ):
         assert words in text
