@@ -165,7 +165,7 @@ def _choice(offer: Offer) -> Choice:
 
 def _where(placement: Placement) -> str:
     if placement.pool:
-        bought = f", creates a {placement.machine} node (${placement.machine_usd:,.2f} per hour)" if placement.machine_usd else ""
+        bought = f", instance type {placement.machine} (${placement.machine_usd:,.2f} per hour)" if placement.machine_usd else ""
         return f"NodePool {placement.pool}{bought}"
     return text.listed(placement.nodes)
 
