@@ -8,7 +8,7 @@ From kube-apiserver 1.37 (staging/src/k8s.io/apiserver/pkg/admission/plugin/webh
 - Conditions (matchconditions/matcher.go): a false one ends the matter; else one that errors, by its own budget of 1,000,000 or the
   webhook's of 2,500,000, denies the object at Fail and skips the webhook at Ignore. They are judged by the API server's code itself.
 - A call has a uid of its own. An answer of 429 or 5xx with Retry-After is repeated after so many seconds, at most ten times and within the
-  timeout, on any replica (rest/with_retry.go); a connection that is denied is not.
+  timeout, on any replica (rest/with_retry.go); a connection that is refused is not.
 - A call without an answer denies the object at Fail and is passed over at Ignore.
 """
 
@@ -105,7 +105,7 @@ class Denied(Exception):
 
 
 class _Gone(Exception):
-    """The replica that is called is gone: its connection is denied."""
+    """The replica that is called is gone: its connection is refused."""
 
 
 @dataclass(kw_only=True)
