@@ -77,10 +77,11 @@ def library() -> list[Raw]:
     return [value for text in _read(ROOT / "policies", "library").values() for value in yaml.safe_load_all(text)]
 
 
-def _read(folder: Path, *parts: str) -> Files:
+def _read(folder: Path, *parts: str, leave_out: str = "") -> Files:
     """Return the texts of these files, and of those in these folders, by their paths below ``folder``."""
     paths = {path for part in parts for path in (folder / part, *(folder / part).rglob("*")) if path.is_file()}
-    return {str(path.relative_to(folder)): path.read_text() for path in sorted(paths)}
+    names = {path: str(path.relative_to(folder)) for path in sorted(paths)}
+    return {name: path.read_text() for path, name in names.items() if not leave_out or not name.startswith(f"{leave_out}/")}
 
 
 @cache
@@ -177,7 +178,7 @@ def _scans(part: str, options: str, files: Files, cluster: Sequence[Raw] | None 
 
 
 def _examples() -> Iterator[Input]:
-    files = {**_read(EXAMPLES, "."), **_read(TESTS, "reviews")}
+    files = {**_read(EXAMPLES, ".", leave_out="recipes"), **_read(TESTS, "reviews")}
     for name in (name for name in files if not name.startswith(("reviews", "policy-tests"))):
         yield from _typed("examples", f"try -o {name}", files)
         yield from _typed("examples", f"try -o --policies library --as Enforce {name}", files)
