@@ -93,13 +93,15 @@ def test_contributing_has_ten_points() -> None:
 
 
 def test_the_changelog_keeps_its_form() -> None:
-    """Unreleased first; every version has a date; sections are those of Keep a Changelog."""
+    """Unreleased comes first, versions have dates and known sections, and an entry is one line with a link."""
     text = (ROOT / "CHANGELOG.md").read_text()
     versions = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert versions[0] == "[Unreleased]"
     assert [v for v in versions[1:] if not re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", v)] == []
     sections = set(re.findall(r"^### (.*)$", text, re.MULTILINE))
     assert sections <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    entries = re.findall(r"^- .*(?:\n +.*)*", text, re.MULTILINE)
+    assert [entry for entry in entries if len(entry) > 140 or "](" not in entry] == []
 
 
 def test_the_licence_is_whole() -> None:
