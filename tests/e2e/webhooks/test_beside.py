@@ -14,7 +14,7 @@ from tests.testcluster.controlplane.cluster import Cluster
 from tests.testcluster.fixtures import NewNamespace
 
 DOCS = Path(__file__).parents[3] / "docs"
-MESSAGE = "a pod is deleted with at most an hour of grace"
+MESSAGE = "the grace period of a deletion must be at most an hour"
 """what the policy says; kubectl puts the pod's name before it"""
 
 
