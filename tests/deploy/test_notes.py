@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from policies.objects.crd import NAMES
+from policies.policy import GROUP
 from tests.testcluster.addons.helm import CHART, helm
 
 BRAKE = "kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration zz-berth"
@@ -19,7 +21,7 @@ def notes(*options: str) -> str:
     ("options", "wanted"),
     [
         ([], "helm -n platform upgrade gpus CHART --reset-then-reuse-values --set library.policies='{berth-default}'"),
-        (["--set", "library.policies={training}"], "library.policies (training) are NOT there yet"),
+        (["--set", "library.policies={training}"], "library.policies (training) are NOT installed yet"),
         (["--set", "catalog.notAccelerators[0].name=a.b/c"], "--set-file registration.manifests=FILE"),
         (["--set", "certificates.source=secret,certificates.secretName=mine"], "Berth waits for the Secret platform/mine"),
     ],
@@ -31,5 +33,6 @@ def test_what_to_do_next_is_said(options: list[str], wanted: str) -> None:
     assert wanted in said
     assert BRAKE in said
     assert all(f"upgrade gpus CHART --reset-then-reuse-values --set maxMode={mode}\n" in said for mode in ("Audit", "Enforce"))
-    assert "kubectl get cgpup,gpup,gpunt -A" in said, "a category fails until kubectl has discovered the kinds"
+    listed = f"kubectl get {','.join(f'{names.plural}.{GROUP}' for names in NAMES.values())} -A\n"
+    assert listed in said, "a category fails until kubectl has discovered the kinds"
     assert "deployment/gpus-berth" in said
