@@ -158,7 +158,7 @@ def test_choices_of_scope() -> None:
     for entry in found.values():
         assert excluded(entry) == [*ALWAYS, "berth-system", "gpu-operator"]
         assert entry["namespaceSelector"]["matchExpressions"][1] == {"key": "tier", "operator": "NotIn", "values": ["test"]}
-        assert entry["namespaceSelector"]["matchLabels"] == {"berth.dev/judged": "true"}
+        assert entry["namespaceSelector"]["matchLabels"] == {"berth.dev/checked": "true"}
 
 
 def test_annotations_are_passed_on() -> None:

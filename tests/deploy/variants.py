@@ -60,7 +60,7 @@ VARIANTS = {
                 "excludedNamespaces": ["gpu-operator"],
                 "annotations": {"admissions.enforcer/disabled": "true"},
                 "namespaceSelector": {
-                    "matchLabels": {"berth.dev/judged": "true"},
+                    "matchLabels": {"berth.dev/checked": "true"},
                     "matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["test"]}],
                 },
             }
