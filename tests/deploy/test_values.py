@@ -62,6 +62,10 @@ def test_values_of_the_wrong_type_are_named() -> None:
     [
         ("replica=3", "additional properties 'replica' not allowed"),
         ("image.tags=x", "at '/image': additional properties 'tags' not allowed"),
+        ("resources.request.cpu=1", "at '/resources': additional properties 'request' not allowed"),
+        ("audit.resources.limit.cpu=1", "at '/audit/resources': additional properties 'limit' not allowed"),
+        ("console.resources.claim={gpu}", "at '/console/resources': additional properties 'claim' not allowed"),
+        ("resources.requests=1", "at '/resources/requests': got number, want object"),
         ("replicas=three", "at '/replicas': got string, want integer"),
         ("replicas=0", "at '/replicas': minimum: got 0, want 1"),
         ("maxMode=audit", "at '/maxMode': value must be one of 'Audit', 'Warn', 'Enforce'"),
