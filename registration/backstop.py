@@ -32,17 +32,17 @@ MOST_DEVICES = 1_000_000_000
 WHOLE = ("gpu", "shared", "passthrough", "other")
 """Kinds of resources of which Berth counts each one as a device."""
 HEAD = f"""\
-# Off by default. kubectl apply -f deploy/backstop.yaml switches it on; deleting the objects of this file switches it off. With Helm set
-# guards.backstop instead. Made by `make generate` from the catalog. Kubernetes 1.30 or later; the API server evaluates it without Berth.
+# Off by default. To enable: kubectl apply -f deploy/backstop.yaml (with Helm: guards.backstop). To disable: delete this file's objects.
+# Needs Kubernetes 1.30; the API server evaluates it without Berth. Generated from the catalog by `make generate`.
 #
-# The policy denies new pods that name accelerators and ask for too many devices, have too long a grace period or tolerate a forbidden
-# taint, and updates that add such a toleration. Set the first three variables; 0 or [] switches one off. They apply to every namespace:
+# The policy denies new GPU pods that request too many devices, have too long a grace period or tolerate a forbidden taint, and updates
+# that add such a toleration. Set the first three variables; 0 or [] disables a check. They apply to every namespace:
 # set the highest numbers that a ClusterGPUPolicy allows in any namespace, and only taints that no namespace may tolerate, such as
 # [{{'key': 'team', 'value': 'web'}}]. Add the namespaces of your GPU operators to the binding.
 #
-# It counts whole devices in limits: those of containers and sidecars together, and those of each init container. It leaves to Berth: MIG
-# slices and partitions, resource claims, fractions by annotation, a probe's own grace, Gt and Lt against a taint with a value, names that
-# are not in the catalog, and pods with more than {MOST_CONTAINERS:,} containers, {MOST_NAMES:,} names in limits or
+# It counts whole devices in limits: those of containers and sidecars together, and those of each init container. It does not check MIG
+# slices and partitions, resource claims, fractional GPUs by annotation, a probe's own grace period, Gt and Lt tolerations of a taint with a
+# value, names that are not in the catalog, and pods with more than {MOST_CONTAINERS:,} containers, {MOST_NAMES:,} names in limits or
 # {MOST_TOLERATIONS} tolerations.
 ---
 """
@@ -114,8 +114,9 @@ def manifests(catalog: Catalog) -> tuple[Manifest, Manifest]:
             ),
             _validation(
                 "variables.forbiddenTolerations.size() == 0 || !variables.namesAccelerator || variables.tolerated.size() == 0",
-                "'spec.tolerations has one ' + (variables.tolerated[0].?key.hasValue() ? 'of the key ' + variables.tolerated[0].key :\n"
-                "'without a key, which tolerates every taint') + ': it tolerates a taint that is forbidden here; remove it'",
+                "'spec.tolerations has a toleration ' + (variables.tolerated[0].?key.hasValue() ?\n"
+                "'with the key ' + variables.tolerated[0].key : 'without a key, which tolerates every taint') +\n"
+                "', but the taint is forbidden here; remove the toleration'",
             ),
         ],
     }

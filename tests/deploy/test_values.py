@@ -78,12 +78,12 @@ def test_values_of_the_wrong_type_are_named() -> None:
         ("certificates.leafLife=299s", "certificates.leafLife: is less than 5m"),
         ("certificates.caLife=170h", "certificates.caLife: is too short; write at least leafLife and three times caOverlap together"),
         ("certificates.caLife=9000h", "certificates.caLife: is more than a year; write at most 8784h"),
-        ("console.enabled=true,console.session=25h", "console.session: is not of 1m to 24h; write for example 1h"),
+        ("console.enabled=true,console.session=25h", "console.session: is not between 1m and 24h; write, for example, 1h"),
         ("certificates.source=none", "at '/certificates/source': value must be one of"),
         ("certificates.source=secret", "certificates.secretName: is empty; name the Secret with tls.crt, tls.key and ca.crt"),
         ("certificates.source=cert-manager", "certificates.certManager.issuerRef.name: is empty; name the Issuer or ClusterIssuer"),
-        ("registration.manifests=a: [", "registration.manifests: is no YAML"),
-        ("registration.manifests=kind: Pod", "registration.manifests: does not hold two webhook configurations"),
+        ("registration.manifests=a: [", "registration.manifests: is not YAML"),
+        ("registration.manifests=kind: Pod", "registration.manifests: does not contain two webhook configurations"),
     ],
 )
 def test_a_wrong_value_is_told_in_words(option: str, said: str) -> None:

@@ -36,7 +36,7 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/part-of: berth
 {{- end -}}
 
-{{- /* Other labels than the server's: the Service, the budget and the network policy select those. */ -}}
+{{- /* Labels other than the server's, which the Service, the PodDisruptionBudget and the NetworkPolicy select. */ -}}
 {{- define "berth.auditSelected" -}}
 app.kubernetes.io/name: berth-audit
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -59,13 +59,13 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/part-of: berth
 {{- end -}}
 
-{{- /* The objects of a file with several documents, as {"objects": [...]}: of dicts .text and .from, which names it in an error. */ -}}
+{{- /* The objects of a file with several documents, as {"objects": [...]}. Takes .text, and .from, the name of the file in an error. */ -}}
 {{- define "berth.objects" -}}
 {{- $objects := list -}}
 {{- range $text := regexSplit "(?m)^---\\s*$" .text -1 -}}
 {{- $object := fromYaml $text -}}
 {{- if hasKey $object "Error" -}}
-{{- fail (printf "%s: is no YAML: %s" $.from $object.Error) -}}
+{{- fail (printf "%s: is not YAML: %s" $.from $object.Error) -}}
 {{- end -}}
 {{- if $object.kind -}}
 {{- $objects = append $objects $object -}}
@@ -74,7 +74,7 @@ app.kubernetes.io/part-of: berth
 {{- toYaml (dict "objects" $objects) -}}
 {{- end -}}
 
-{{- /* The configurations of the registration, before the values of this release are written into them, as {"objects": [...]}. */ -}}
+{{- /* The webhook configurations, before the values of this release are set, as {"objects": [...]}. */ -}}
 {{- define "berth.registered" -}}
 {{- $chosen := .Values.registration -}}
 {{- $file := printf "files/webhooks%s-claims-%s.yaml" (ternary "-queues" "" $chosen.queues) (lower $chosen.claims) -}}
@@ -82,7 +82,7 @@ app.kubernetes.io/part-of: berth
 {{- include "berth.objects" (dict "text" ($chosen.manifests | default (.Files.Get $file)) "from" $from) -}}
 {{- end -}}
 
-{{- /* The namespaces that this release serves: of dicts .root and .selector, that of a configuration before. */ -}}
+{{- /* The selector of the namespaces that this release checks. Takes .root, and .selector, that of the original configuration. */ -}}
 {{- define "berth.namespaceSelector" -}}
 {{- $chosen := .root.Values.registration -}}
 {{- $outside := index .selector.matchExpressions 0 -}}
@@ -96,7 +96,7 @@ app.kubernetes.io/part-of: berth
 {{- toYaml .selector -}}
 {{- end -}}
 
-{{- /* The seconds of a duration of one unit, such as 168h; values.schema.json lets no other one through. */ -}}
+{{- /* The seconds of a duration with one unit, such as 168h; values.schema.json rejects all other forms. */ -}}
 {{- define "berth.seconds" -}}
 {{- $units := dict "h" 3600 "m" 60 "s" 1 -}}
 {{- mul (regexFind "^[0-9]+" . | int64) (get $units (regexFind "[hms]$" .)) -}}

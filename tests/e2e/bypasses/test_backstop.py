@@ -126,7 +126,7 @@ def test_a_long_grace_period_is_denied(cluster: Cluster, namespace: str) -> None
 def test_a_forbidden_toleration_is_denied(cluster: Cluster, namespace: str, name: str) -> None:
     """A GPU pod is denied if it tolerates a forbidden taint by key, by any value or by a toleration of everything."""
     reply = tried(cluster, namespace, TOLERATIONS[name])
-    assert (reply.status, "it tolerates a taint that is forbidden here; remove it" in reply.message) == (403, True), reply.message
+    assert (reply.status, "the taint is forbidden here; remove the toleration" in reply.message) == (403, True), reply.message
 
 
 @pytest.mark.parametrize("name", ADMITTED)

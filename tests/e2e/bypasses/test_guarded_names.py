@@ -103,7 +103,7 @@ def test_names_of_namespaces_that_are_not_judged_are_kept(users: tuple[Api, Api]
     """Nobody else creates one."""
     broadly, platform = users
     reply = create(broadly, UNUSED)
-    assert (reply.status, "only the platform team creates it" in reply.message) == (403, True)
+    assert (reply.status, "ask the platform team to create it" in reply.message) == (403, True)
     assert create(platform, UNUSED).ok
     assert create(broadly, f"{UNUSED}s").ok
 
