@@ -20,13 +20,13 @@ UNSEEN = -1
 """``observedGeneration`` of an object that Berth has not looked at yet: no object has this generation."""
 AUDIT = "audit"
 """The field of the status that `berth audit --serve` writes, and no replica of the server."""
-ABOUT_AUDIT = "What it says of the pods that exist, as berth audit --serve counts them."
+ABOUT_AUDIT = "The policy's impact on existing pods, as counted by berth audit --serve."
 COUNTS = {
-    "pods": "The pods with accelerators that it applies to.",
-    "wouldChange": "Of those, the ones that it would have changed, were it in Enforce.",
-    "wouldDeny": "Of those, the ones that it would have denied, were it in Enforce.",
-    "notAsEnforced": "Of those, the ones that lack what it writes in Enforce: admitted while Berth was away, or before it was what it is.",
-    "noLongerFits": "Of those, the ones that it would deny today.",
+    "pods": "Pods with accelerators that the policy applies to.",
+    "wouldChange": "Of these, pods that the policy would change in Enforce.",
+    "wouldDeny": "Of these, pods that the policy would deny in Enforce.",
+    "notAsEnforced": "Of these, pods that lack the edits of the policy in Enforce: admitted without Berth, or before the policy changed.",
+    "noLongerFits": "Of these, pods that the policy in Enforce would deny today.",
 }
 """The counts in ``status.audit``, and their meaning."""
 WIDE = 1
@@ -89,20 +89,18 @@ def _names(kind: Kind) -> Raw:
 def _columns(kind: Kind) -> list[Raw]:
     """Return the columns of ``kubectl get``: what acts, whether Berth understood the object, and what it says of pods. What
     may be long is shown by ``-o wide``."""
-    mode = _column("Mode", ".status.mode", "What acts: Audit, Warn or Enforce; less than spec.mode where the server's --max-mode is.")
-    where = {**_column("Where", ".status.where", "The namespaces that it is for."), "priority": WIDE}
-    conflicted = _condition(
-        "Conflicted", "Whether another policy wants something else for the same pods; its message says which, and what."
-    )
+    mode = _column("Mode", ".status.mode", "The effective mode: spec.mode, capped by the server's --max-mode.")
+    where = {**_column("Where", ".status.where", "The namespaces and pods that the policy applies to."), "priority": WIDE}
+    conflicted = _condition("Conflicted", "Whether another policy conflicts with this one; the condition's message names it.")
     acts = kind != "GPUNodeTemplate"
     return [
         *([mode] if acts else []),
-        _condition("Accepted", "Whether Berth understood it; if not, its message says what is wrong."),
+        _condition("Accepted", "Whether Berth accepted the object; if not, the condition's message says why."),
         *([conflicted] if acts else []),
         *([_count("Would Change", "wouldChange"), _count("Would Deny", "wouldDeny")] if acts else []),
         *([where] if acts and kind not in definition.NAMESPACED else []),
-        {**_column("What", ".status.what", "What it does, in one line."), "priority": WIDE},
-        _column("Age", ".metadata.creationTimestamp", "Since when it is there.", "date"),
+        {**_column("What", ".status.what", "A summary of the spec."), "priority": WIDE},
+        _column("Age", ".metadata.creationTimestamp", "Time since creation.", "date"),
     ]
 
 
@@ -137,30 +135,30 @@ def _status(kind: Kind) -> Raw:
     for one that is in force.
     """
     audit = {} if kind == "GPUNodeTemplate" else {AUDIT: _map(ABOUT_AUDIT, **{name: _number(text) for name, text in COUNTS.items()})}
-    mode = {} if kind == "GPUNodeTemplate" else {"mode": _word("What acts: spec.mode, capped by the server's --max-mode.")}
+    mode = {} if kind == "GPUNodeTemplate" else {"mode": _word("The effective mode: spec.mode, capped by the server's --max-mode.")}
     return {**_properties_of_status(mode, audit), "default": {"observedGeneration": UNSEEN}}
 
 
 def _properties_of_status(mode: Raw, audit: Raw) -> Raw:
     return _map(
-        "What Berth makes of the object. Written by Berth alone.",
+        "The status of the object, written only by Berth.",
         observedGeneration={
-            **_number("The metadata.generation that this status is about; -1 until Berth has looked at the object."),
+            **_number("The metadata.generation that this status describes; -1 until Berth has processed the object."),
             "minimum": UNSEEN,
         },
         **mode,
-        where=_word("The namespaces that it is for: all of them, or a selector and how many it picks now."),
-        what=_word("What it does, in one line."),
+        where=_word("The namespaces that the object applies to: all, or a selector with the current number of namespaces."),
+        what=_word("A summary of the spec."),
         conditions={
             "type": "array",
-            "description": "Accepted, Conflicted, Clipped, Inexpressible, QuotaNotCovered, AdvertisedTwice; Ready and Stalled for"
-            " who waits: kubectl wait --for=condition=Ready gpup/NAME",
+            "description": "Accepted, Conflicted, Clipped, Inexpressible, QuotaNotCovered, AdvertisedTwice, and Ready and Stalled"
+            " for tools that wait: kubectl wait --for=condition=Ready gpup/NAME",
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["type"],
             "items": _condition_schema(),
         },
         lastGood=_map(
-            "The last form that was understood, while the newest is not. It acts until the mistake is mended.",
+            "The last valid version, if the current one is invalid. It stays in effect until the error is fixed.",
             generation=_number("Its metadata.generation."),
             spec={"type": "object", "description": "Its spec.", "x-kubernetes-preserve-unknown-fields": True},
         ),
@@ -172,13 +170,13 @@ def _condition_schema() -> Raw:
     """Return the schema of one condition, with the fields of metav1.Condition."""
     return {
         **_map(
-            "One thing that holds, or does not.",
-            type=_word("Which."),
-            status={**_word("Whether it holds."), "enum": ["True", "False", "Unknown"]},
-            reason=_word("Why, in one word."),
-            message=_word("Why, and what to do."),
-            lastTransitionTime={**_word("When the status last changed."), "format": "date-time"},
-            observedGeneration=_number("The metadata.generation that this condition is about."),
+            "A condition of the object.",
+            type=_word("The type of the condition."),
+            status={**_word("Whether the condition is true."), "enum": ["True", "False", "Unknown"]},
+            reason=_word("The reason, in one word."),
+            message=_word("The reason, and what to do."),
+            lastTransitionTime={**_word("When the status of the condition last changed."), "format": "date-time"},
+            observedGeneration=_number("The metadata.generation that this condition describes."),
         ),
         "required": ["type", "status", "reason", "message", "lastTransitionTime"],
     }

@@ -46,9 +46,9 @@ _CHARACTERS = 32
 _SECONDS = "duration(self) >= duration('1s') && duration(self) <= duration('8784h')"
 _WHOLE_SECONDS = "duration(self).getMilliseconds() % 1000 == 0"
 _ABOUT_SPEC: dict[Kind, str] = {
-    "ClusterGPUPolicy": "Which pods (match), what they must be (require), what is filled in (default), what teams may use (allow).",
-    "GPUPolicy": "Which pods (match), what they must be (require), what is filled in (default).",
-    "GPUNodeTemplate": "Which GPUs and capacity these nodes have, and the labels and taints that only they carry.",
+    "ClusterGPUPolicy": "The pods (match), their requirements (require), defaults (default), and what teams may use (allow).",
+    "GPUPolicy": "The pods (match), their requirements (require) and defaults (default).",
+    "GPUNodeTemplate": "The GPUs and capacity of these nodes, and the labels and taints that only they have.",
 }
 
 

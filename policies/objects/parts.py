@@ -28,27 +28,27 @@ _EXPRESSION = Struct(
     build=label_selector.LabelExpression,
     rules=(between.values_fit_operator,),
     fields=(
-        Field(name="key", shape=KEY, about="The label.", example="team", required=True),
+        Field(name="key", shape=KEY, about="The label key.", example="team", required=True),
         Field(
             name="operator",
             shape=Choice(values=("In", "NotIn", "Exists", "DoesNotExist")),
-            about="NotIn and DoesNotExist also hold where the label is missing.",
+            about="NotIn and DoesNotExist also match objects without the label.",
             example="In",
             required=True,
         ),
-        Field(name="values", shape=Items(of=VALUE, least=0), about="For In and NotIn.", example="[research]"),
+        Field(name="values", shape=Items(of=VALUE, least=0), about="The values for In and NotIn.", example="[research]"),
     ),
 )
 SELECTOR = Struct(
     build=label_selector.LabelSelector,
     text=str,
     fields=(
-        Field(name="matchLabels", store="match_labels", shape=Labels(), about="Labels that must be so.", example="{team: research}"),
+        Field(name="matchLabels", store="match_labels", shape=Labels(), about="Labels with these values.", example="{team: research}"),
         Field(
             name="matchExpressions",
             store="match_expressions",
             shape=Items(of=_EXPRESSION, least=0),
-            about="Expressions that must all hold.",
+            about="Expressions, all of which must match.",
             example="[{key: team, operator: In, values: [research]}]",
         ),
     ),
@@ -64,7 +64,7 @@ def names(name: Name, example: str) -> Struct:
         rules=(between.something_is_left,),
         fields=(
             Field(name="in", store="in_", shape=lists, about="Only these.", example=f"[{example}]"),
-            Field(name="notIn", store="not_in", shape=lists, about="All but these.", example=f"[{example}]"),
+            Field(name="notIn", store="not_in", shape=lists, about="All except these.", example=f"[{example}]"),
         ),
     )
 
@@ -112,13 +112,13 @@ _INSTANCE_FAMILIES = names(Name(noun="instance family", known="instanceFamilies"
 _GPU_MEMORY = bounds(1, "GB", (40, 80), gigabytes)
 
 _ABOUT_FAMILIES = (
-    "GPU architectures, as in the label `nvidia.com/gpu.family`. `berth gpus` lists them. A default keeps models that are newer than the "
-    "catalog where no label tells their family; what is required drops them."
+    "GPU architectures, as in the label `nvidia.com/gpu.family`. `berth gpus` lists them. If no label shows the family, a model that is "
+    "newer than the catalog passes a default, but not a requirement."
 )
 _ABOUT_MODELS = "GPU models by catalog name (`A100-40GB`) or group (`A100`). `berth gpus` lists them."
 _ABOUT_INSTANCES = (
-    "Exact names of the cloud's instance families, with or without HyperPod's `ml.`. The list is open: an unknown one is a warning, "
-    "and in a GPUPolicy counts as no machine until a ClusterGPUPolicy, a template or the catalog names it."
+    "Instance families of the cloud, by exact name, with or without HyperPod's `ml.`. An unknown name causes a warning. In a GPUPolicy "
+    "it matches no machine until a ClusterGPUPolicy, a template or the catalog has it."
 )
 
 
@@ -140,7 +140,7 @@ def machine(memory: str) -> tuple[Field, ...]:
             store="gpu_memory",
             attribute="machine.gpu_memory",
             shape=_GPU_MEMORY,
-            about="Nominal memory of one GPU in GB, from the catalog; both bounds inclusive.",
+            about="Nominal memory of one GPU in GB, from the catalog. Bounds are inclusive.",
             example="{min: 40}",
         ),
     )
@@ -162,9 +162,9 @@ def toleration(key: Text) -> Struct:
         build=policy.TolerationPattern,
         text=str,
         fields=(
-            Field(name="key", shape=key, about="The taint's key.", example="team", required=True),
-            Field(name="value", shape=VALUE, about="The taint's value; left out: any.", example="research"),
-            Field(name="effect", shape=_EFFECT, about="The taint's effect; left out: any.", example="NoSchedule"),
+            Field(name="key", shape=key, about="The key of the taint.", example="team", required=True),
+            Field(name="value", shape=VALUE, about="The value of the taint. If not set: any.", example="research"),
+            Field(name="effect", shape=_EFFECT, about="The effect of the taint. If not set: any.", example="NoSchedule"),
         ),
         not_here={"operator": "leave it out: a value means Equal, no value means Exists"},
     )
@@ -174,19 +174,19 @@ TAINT = Struct(
     build=policy.Taint,
     text=str,
     fields=(
-        Field(name="key", shape=TAINT_KEY, about="The taint's key.", example="pool", required=True),
-        Field(name="value", shape=VALUE, about="The taint's value.", example="a100"),
-        Field(name="effect", shape=_EFFECT, about="The taint's effect.", example="NoSchedule", default="NoSchedule"),
+        Field(name="key", shape=TAINT_KEY, about="The key of the taint.", example="pool", required=True),
+        Field(name="value", shape=VALUE, about="The value of the taint.", example="a100"),
+        Field(name="effect", shape=_EFFECT, about="The effect of the taint.", example="NoSchedule", default="NoSchedule"),
     ),
 )
 LONG_RUNS = Struct(
     build=policy.LongRuns,
     fields=(
-        Field(name="over", shape=Span(), about="A run longer than this is long.", example="2h", required=True),
+        Field(name="over", shape=Span(), about="Runs longer than this are long.", example="2h", required=True),
         Field(
             name="capacity",
             shape=Items(of=CAPACITY),
-            about="Where long runs go.",
+            about="Capacity types for long runs.",
             example="[on-demand]",
             required=True,
         ),
@@ -194,7 +194,7 @@ LONG_RUNS = Struct(
             name="unknownIsLong",
             store="unknown_is_long",
             shape=Flag(),
-            about="Whether a pod without `berth.dev/expected-duration` and `activeDeadlineSeconds` counts as long.",
+            about="Whether a pod counts as long if it has neither `berth.dev/expected-duration` nor `activeDeadlineSeconds`.",
             example="true",
             default=True,
         ),
@@ -202,7 +202,7 @@ LONG_RUNS = Struct(
 )
 
 
-GRANTED = "Never past what the platform grants (600 s with Cluster Autoscaler)."
+GRANTED = "Never more than the platform grants (600 s with Cluster Autoscaler)."
 _UNBOUNDED = policy.Bounds()
 GRACE = Struct(
     build=policy.Bounds,
@@ -211,8 +211,8 @@ GRACE = Struct(
     fields=(
         Field(
             name="min", attribute="grace_min", merge="most", shape=Span(), example="10m",
-            about="At least this long: what is shorter is raised, also where the author wrote it. Only a service opts out "
-            "(`berth.dev/opt-out: grace`); DaemonSets' pods keep theirs.",
+            about="At least this long. A shorter period is raised, even if the author set it. Only services can opt out "
+            "(`berth.dev/opt-out: grace`); pods of DaemonSets keep theirs.",
         ),
         Field(name="max", attribute="grace_max", merge="least", shape=Span(), about="At most this long.", example="1h"),
     ),

@@ -21,25 +21,25 @@ _AUTHORS_WRITE = "because authors write what it looks at; move require to a poli
 
 
 def min_below_max(given: Given, kind: Kind) -> Wrong:
-    """`min` is at most `max`, here and in every other `{min, max}`."""
+    """`min` must not exceed `max`, here and in every other `{min, max}`."""
     if "min" in given and "max" in given and given["min"] > given["max"]:
         yield (), f"min {given['min']} is more than max {given['max']}; nothing lies between"
 
 
 def shortest_below_longest(given: Given, kind: Kind) -> Wrong:
-    """`min` is at most `max`, as durations."""
+    """`min` must not exceed `max`."""
     if "min" in given and "max" in given and given["min"] > given["max"]:
         yield (), f"min {duration.text(given['min'])} is longer than max {duration.text(given['max'])}; nothing lies between"
 
 
 def something_is_left(given: Given, kind: Kind) -> Wrong:
-    """A name in both `in` and `notIn` is out; at least one of `in` must remain."""
+    """`notIn` takes precedence over `in`. At least one name of `in` must remain."""
     if "in_" in given and not set(given["in_"]) - set(given.get("not_in", ())):
         yield (), "nothing is left: each name of in is in notIn too"
 
 
 def values_fit_operator(given: Given, kind: Kind) -> Wrong:
-    """`In` and `NotIn` have values, `Exists` and `DoesNotExist` none."""
+    """`In` and `NotIn` need values; `Exists` and `DoesNotExist` take none."""
     operator, values = given.get("operator"), given.get("values", ())
     if operator in ("In", "NotIn") and not values:
         yield ("values",), f"{operator} wants at least one value; write values: [research]"
@@ -48,13 +48,13 @@ def values_fit_operator(given: Given, kind: Kind) -> Wrong:
 
 
 def some_count_is_left(given: Given, kind: Kind) -> Wrong:
-    """At least one count of `oneOf` is at most `max`."""
+    """At least one number of `oneOf` must not exceed `max`."""
     if "max" in given and "one_of" in given and min(given["one_of"]) > given["max"]:
         yield (), f"nothing is left: each count of oneOf is more than max {given['max']}"
 
 
 def authors_do_not_choose(given: Given, kind: Kind) -> Wrong:
-    """A ClusterGPUPolicy with `require` has no `match.podSelector` and no `match.workloads`: authors write labels and owners."""
+    """A ClusterGPUPolicy with `require` cannot have `match.podSelector` or `match.workloads`, because authors choose labels and owners."""
     if kind != "ClusterGPUPolicy" or given.get("require", policy.Require()) == policy.Require():
         return
     match, _ = given.get("match", (policy.Match(), ()))
@@ -67,13 +67,13 @@ def authors_do_not_choose(given: Given, kind: Kind) -> Wrong:
 
 
 def profiles_need_mig(given: Given, kind: Kind) -> Wrong:
-    """`migProfiles` only with `MIG` in `sharing`."""
+    """`migProfiles` requires `MIG` in `sharing`."""
     if given.get("mig_profiles") and "MIG" not in given.get("sharing", ()):
         yield ("migProfiles",), "nodes carry slices only where they share by MIG; write sharing: [MIG]"
 
 
 def topology_needs_kueue(given: Given, kind: Kind) -> Wrong:
-    """`topology` only beside `kueue`: no other queue system reads it of a workload."""
+    """`topology` requires `kueue`: no other queue system reads it from a workload."""
     if "topology" in given and "kueue" not in given:
         yield ("topology",), "only Kueue reads it; write kueue: QUEUE beside it, or remove it"
 

@@ -24,8 +24,8 @@ SPECS: MappingProxyType[Kind, Struct] = MappingProxyType(
 )
 ABOUT: MappingProxyType[Kind, str] = MappingProxyType(
     {
-        "ClusterGPUPolicy": "Guardrails, defaults and grants for the namespaces that its `namespaceSelector` picks. Cluster-scoped.",
-        "GPUPolicy": "A team's own constraints and defaults, for the pods of its namespace. They narrow what the cluster's policies leave.",
-        "GPUNodeTemplate": "A named kind of node, by broad characteristics. Berth creates no nodes. Cluster-scoped.",
+        "ClusterGPUPolicy": "Guardrails, defaults and grants for the namespaces that `namespaceSelector` selects. Cluster-scoped.",
+        "GPUPolicy": "A team's own constraints and defaults for its namespace, within what ClusterGPUPolicies allow. Namespaced.",
+        "GPUNodeTemplate": "A named kind of node, described by broad characteristics. Berth creates no nodes. Cluster-scoped.",
     }
 )

@@ -12,16 +12,16 @@ _GPUS = Struct(
     rules=(between.profiles_need_mig,),
     fields=(
         Field(
-            name="vendors", shape=Items(of=Name(noun="GPU vendor", known="vendors")), example="[nvidia]", about="Makers of the GPUs.",
+            name="vendors", shape=Items(of=Name(noun="GPU vendor", known="vendors")), example="[nvidia]", about="Vendors of the GPUs.",
         ),
         *part.machine("memory"),
         Field(
             name="sharing", shape=Items(of=part.SHARING), example="[TimeSliced]",
-            about="How these nodes share their GPUs, where Karpenter by itself would make whole ones.",
+            about="How these nodes share their GPUs, if Karpenter alone would create nodes with whole GPUs.",
         ),
         Field(
             name="migProfiles", store="mig_profiles", shape=Items(of=Name(noun="MIG profile", known="migProfiles")), example="[1g.10gb]",
-            about="Slices that these nodes carry; with `sharing: [MIG]`.",
+            about="MIG slices of these nodes. Requires `sharing: [MIG]`.",
         ),
     ),
 )  # fmt: skip
@@ -31,16 +31,16 @@ NODE_TEMPLATE = Struct(
     fields=(
         Field(
             name="gpus", attribute="", shape=_GPUS, example="{families: {in: [ampere]}}",
-            about="Which GPUs these nodes have, broadly: a new model is in as soon as the catalog knows it.",
+            about="The GPUs of these nodes, by characteristics. A new model matches as soon as the catalog has it.",
         ),
-        part.capacity("Which capacity these nodes are."),
+        part.capacity("Capacity types of these nodes."),
         Field(
             name="labels", shape=Labels(least=1), required=True, example="{karpenter.sh/nodepool: gpu-a100}",
-            about="Labels that exactly these nodes carry; written as required affinity when the template is chosen.",
+            about="Labels that only these nodes have. Pods with this template get them as required node affinity.",
         ),
         Field(
             name="taints", words="taints {}", shape=Items(of=part.TAINT, least=0),
-            about="Taints of these nodes; tolerated when the template is chosen.",
+            about="Taints of these nodes. Pods with this template tolerate them.",
             example="[{key: pool, value: a100, effect: NoSchedule}]",
         ),
     ),

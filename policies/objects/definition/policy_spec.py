@@ -23,33 +23,33 @@ _MATCH = Struct(
         Field(
             name="namespaceSelector", store="namespace_selector", attribute="match.namespace_selector", kinds=_CLUSTER,
             shape=part.SELECTOR,
-            about="Namespaces by their labels; left out: all.", example="{matchLabels: {team: research}}",
+            about="Namespaces by their labels. If not set: all.", example="{matchLabels: {team: research}}",
         ),
         Field(
             name="podSelector", store="pod_selector", attribute="match.pod_selector", shape=part.SELECTOR, words="labelled {}",
-            about="Pods by their labels. In a ClusterGPUPolicy only without `require`, because authors write labels.",
+            about="Pods by their labels. In a ClusterGPUPolicy not with `require`, because authors choose the labels.",
             example="{matchLabels: {tier: batch}}",
         ),
         Field(
             name="workloads", attribute="match.workloads", words="of {}", shape=Items(of=Name(noun="workload", known="workloads")),
-            about="Pods by the workload they belong to. In a ClusterGPUPolicy only without `require`, because authors write owners.",
+            about="Pods by their workload. In a ClusterGPUPolicy not with `require`, because authors choose the owners.",
             example="[Job, PyTorchJob]",
         ),
         Field(
             name="gpus", attribute="match.gpus", shape=part.bounds(0, "devices", (8, 8), part.devices), words="that ask for {}",
-            about="Pods by how many accelerators they ask for, all containers and claims together; a slice counts as one.",
+            about="Pods by the number of accelerators that all containers and claims request together. A slice counts as one.",
             example="{min: 8}",
         ),
         Field(
             name="exclude", attribute="", kinds=_CLUSTER, example="{users: [system:serviceaccount:ci:runner]}",
-            about="Whose pods the policy leaves alone: a break-glass, by who asks, never by what the pod says.",
+            about="Requesting users whose pods the policy skips, for break-glass access. The content of the pod does not matter.",
             shape=Struct(
                 build=lambda users: users,
                 fields=(
                     Field(
                         name="users", attribute="exclude_users", required=True,
                         shape=Items(of=Text(wanted="a user name", pattern=_NO_SPACE)),
-                        about="`request.userInfo.username`, whole.", example="[system:serviceaccount:ci:runner]",
+                        about="Full user names, as in `request.userInfo.username`.", example="[system:serviceaccount:ci:runner]",
                     ),
                 ),
             ),
@@ -68,7 +68,7 @@ _GPUS_PER_POD = Struct(
             store="one_of",
             merge="common",
             shape=Items(of=Whole(least=1, unit="devices")),
-            about="Exactly one of these counts.",
+            about="Exactly one of these numbers of devices.",
             example="[1, 2, 4, 8]",
         ),
     ),
@@ -78,28 +78,28 @@ _REQUIRE = Struct(
     build=part.with_grace(part.with_machine(policy.Require)),
     fields=(
         *part.machine("gpuMemory"),
-        part.capacity("Which capacity a pod may land on; `on-demand` includes reserved."),
-        part.long_runs("Which capacity a pod that runs long may land on, of what `capacity` leaves."),
+        part.capacity("Capacity types that a pod may run on. `on-demand` includes reserved."),
+        part.long_runs("Capacity types for pods that run long, within `capacity`."),
         Field(
             name="sharing", shape=Items(of=part.SHARING), example="[Exclusive, MIG]",
-            about="How the GPU may be shared: whole (`Exclusive`), a hardware slice (`MIG`), or in turns (`TimeSliced`).",
+            about="How a GPU may be shared: not at all (`Exclusive`), as a hardware slice (`MIG`), or in turns (`TimeSliced`).",
         ),
         Field(
             name="gpusPerPod", store="gpus_per_pod", shape=_GPUS_PER_POD, example="{max: 8, oneOf: [1, 2, 4, 8]}",
-            about="How many whole accelerators a pod may ask for, all containers together.",
+            about="How many whole accelerators all containers of a pod may request together.",
         ),
         Field(
             name="requestsEqualLimits", store="requests_equal_limits", merge="union", example="[accelerators]",
             shape=Items(of=Choice(values=("accelerators", "cpuAndMemory"))),
-            about="Where requests must equal limits; `cpuAndMemory` gives QoS class Guaranteed.",
+            about="Resources whose requests must equal limits. `cpuAndMemory` gives the QoS class Guaranteed.",
         ),
         Field(
             name="gracePeriod", store="grace", attribute="", shape=part.GRACE, example="{min: 10m, max: 1h}",
-            about="Bounds `terminationGracePeriodSeconds`, the time that a pod has for a last checkpoint when it is stopped.",
+            about="Bounds for `terminationGracePeriodSeconds`, the time for a last checkpoint when a pod is stopped.",
         ),
         Field(
             name="protection", store="protection_max", attribute="", example="{max: 24h}",
-            about="Bounds how long a pod may keep its node from being disrupted.",
+            about="Bounds for how long a pod may protect its node from disruption.",
             shape=Struct(
                 build=lambda most: most,
                 fields=(
@@ -112,14 +112,14 @@ _REQUIRE = Struct(
         ),
         Field(
             name="tolerations", store="forbid_tolerations", attribute="", example="{forbid: [{key: team, value: other}]}",
-            about="Bounds what pods may tolerate.",
+            about="Bounds for what pods may tolerate.",
             shape=Struct(
                 build=lambda forbid: forbid,
                 fields=(
                     Field(
                         name="forbid", attribute="forbid_tolerations", merge="union", required=True,
                         shape=part.TOLERATIONS, example="[{key: team, value: other}]",
-                        about="Taints that a pod must not tolerate; a toleration of everything counts.",
+                        about="Taints that a pod must not tolerate. A toleration of all taints counts too.",
                     ),
                 ),
             ),
@@ -135,11 +135,11 @@ _MIG = Struct(
     fields=(
         Field(
             name="slice", store="slice_gb", shape=SliceSize(), example="10gb",
-            about="The nominal size, the number in the profile's name. The profile with the fewest compute slices is taken.",
+            about="The nominal size, as in the profile's name. Berth uses the profile with the fewest compute slices.",
         ),
         Field(
             name="usableMemory", store="usable_mib", shape=UsableMemory(), example="9.5Gi",
-            about="Memory that the pod can really use, at least. Only profiles whose figure is verified count.",
+            about="Minimum memory that the pod can actually use. Only profiles with a verified figure count.",
         ),
     ),
 )  # fmt: skip
@@ -150,31 +150,31 @@ _DEFAULT = Struct(
         Field(
             name="acceleratorTaints", store="accelerator_taints", words="acceleratorTaints", example="Tolerate",
             shape=Choice(values=("Tolerate",), means=MappingProxyType({"Tolerate": True})),
-            about="Tolerate the taints of GPU nodes of the asked vendor, as the catalog has them (`nvidia.com/gpu`, on AKS `sku=gpu`).",
+            about="Tolerates the taints of the requested vendor's GPU nodes in the catalog (`nvidia.com/gpu`, on AKS `sku=gpu`).",
         ),
         Field(
             name="nodeTemplate", store="node_template", shape=Template(), example="a100-training",
-            about="The GPUNodeTemplate whose nodes are wanted.",
+            about="The GPUNodeTemplate whose nodes pods get.",
         ),
         *part.machine("gpuMemory"),
-        part.capacity("Which capacity is wanted."),
-        part.long_runs("Which capacity is wanted for a pod that runs long, in place of `capacity`."),
-        Field(name="mig", shape=_MIG, about="A MIG slice in place of one whole GPU, where slices exist.", example="{slice: 10gb}"),
+        part.capacity("Capacity types to use."),
+        part.long_runs("Capacity types to use for pods that run long, instead of `capacity`."),
+        Field(name="mig", shape=_MIG, about="A MIG slice instead of one whole GPU, where slices exist.", example="{slice: 10gb}"),
         Field(
             name="gracePeriod", store="grace", merge="most", shape=Span(), example="30m",
-            about="Raises a `terminationGracePeriodSeconds` of 30, Kubernetes' own; any other was written by somebody. " + part.GRANTED,
+            about="Raises a `terminationGracePeriodSeconds` of 30, Kubernetes' default. Any other value is kept. " + part.GRANTED,
         ),
         Field(
             name="protectFor", store="protect_for", merge="most", shape=Span(word="Always"), example="12h",
-            about="Asks autoscalers not to disrupt the pod's node for this long; `Always`: for as long as the pod is there.",
+            about="Asks autoscalers not to disrupt the pod's node for this long. `Always`: as long as the pod exists.",
         ),
         Field(
             name="tolerate", merge="union", shape=Items(of=part.toleration(part.TAINT_KEY)),
-            about="Further taints to tolerate.", example="[{key: team, value: research, effect: NoSchedule}]",
+            about="Additional taints to tolerate.", example="[{key: team, value: research, effect: NoSchedule}]",
         ),
         Field(
             name="repair", merge="union", shape=Items(of=Choice(values=("accelerators",))), example="[accelerators]",
-            about="Mends requests that differ from limits: the request becomes the limit, or the limit the request where it is missing.",
+            about="Fixes requests that differ from limits: sets the request to the limit, or a missing limit to the request.",
         ),
         *running.DEFAULTS,
         queue.DEFAULT,
@@ -186,7 +186,7 @@ _ALLOW = Struct(
     fields=(
         Field(
             name="nodeTemplates", store="node_templates", merge="union", shape=Items(of=Template()), example="[a100-training]",
-            about="Templates that GPUPolicies and pod annotations may choose.",
+            about="GPUNodeTemplates that GPUPolicies and pod annotations may choose.",
         ),
         Field(
             name="tolerations", merge="union", shape=part.TOLERATIONS, example="[{key: team}]",
@@ -207,24 +207,24 @@ POLICY = Struct(
     fields=(
         Field(
             name="mode", shape=Choice(values=MODES), default="Audit", example="Audit",
-            about="What the policy does: record only (`Audit`), record and warn (`Warn`), or act (`Enforce`). `--max-mode` caps it.",
+            about="Whether to record only (`Audit`), record and warn (`Warn`), or edit and deny pods (`Enforce`). `--max-mode` caps it.",
         ),
         Field(
             name="match", attribute="", shape=_MATCH, example="{gpus: {min: 8}}",
-            about="Which pods the policy is for. All that is given must hold; left out: every accelerator pod in scope.",
+            about="The pods that the policy applies to. All conditions must match. If not set: all accelerator pods in scope.",
         ),
         Field(
             name="require", shape=_REQUIRE, example="{families: {in: [hopper]}}",
-            about="What a pod must be, or it is denied. The constraints of all policies hold together, and are judged on the final pod.",
+            about="Requirements for pods. A pod that violates them is denied. Those of all policies apply, to the final pod.",
         ),
         Field(
             name="default", shape=_DEFAULT, example="{acceleratorTaints: Tolerate}",
-            about="Fills in only where the pod, its annotations and narrower scopes are silent, and always inside `require`."
-            " No default chooses among the nodes of a pod that says anything about nodes which no platform in force knows.",
+            about="Values for what the pod, its annotations and narrower scopes do not set, always within `require`."
+            " If a pod mentions node labels that no active platform knows, no default chooses among its nodes.",
         ),
         Field(
             name="allow", shape=_ALLOW, kinds=_CLUSTER, example="{nodeTemplates: [a100-training]}",
-            about="What GPUPolicy defaults and pod annotations may bring in. Nothing without it; those of all policies add up.",
+            about="What GPUPolicy defaults and pod annotations may add: nothing, if not set. The grants of all policies add up.",
         ),
     ),
 )  # fmt: skip

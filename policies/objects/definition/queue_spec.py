@@ -21,27 +21,26 @@ _ONE = Struct(
     fields=(
         Field(
             name="kueue", shape=_QUEUE, example="team-a",
-            about="A LocalQueue of Kueue's, as label `kueue.x-k8s.io/queue-name` of the workload that Kueue manages: pods get none.",
+            about="LocalQueue of Kueue, as label `kueue.x-k8s.io/queue-name` of the workload that Kueue manages, not of its pods.",
         ),
         Field(
             name="topology", shape=part.KEY, example="cloud.provider.com/topology-block",
-            about="With `kueue`: the level of that queue's Topology at which pods of one GPU template prefer to be together: annotation"
-            " `kueue.x-k8s.io/podset-preferred-topology` of the template. Only where every flavor of what such pods ask for has a"
-            " Topology with this level: otherwise Kueue never admits the workload.",
+            about="With `kueue`: the topology level at which pods of one GPU template prefer to be together, as annotation"
+            " `kueue.x-k8s.io/podset-preferred-topology` of the template. Written only if every flavor for these pods has this"
+            " level, because otherwise Kueue never admits the workload.",
         ),
         Field(
             name="kai", shape=_QUEUE, example="team-a",
-            about="A queue of KAI's, as label `kai.scheduler/queue`; KAI's scheduler places the pod.",
+            about="Queue of KAI, as label `kai.scheduler/queue`. KAI's scheduler places the pod.",
         ),
         Field(
             name="volcano", shape=_QUEUE, example="gpu",
-            about="A queue of Volcano's, as annotation `scheduling.volcano.sh/queue-name`; Volcano's scheduler places the pod.",
+            about="Queue of Volcano, as annotation `scheduling.volcano.sh/queue-name`. Volcano's scheduler places the pod.",
         ),
         Field(
             name="slurm", shape=_PARTITION, example="gpu",
-            about="A partition of Slurm's, by Slurm bridge, which places the pod. Written as annotation where Slurm bridge reads it: on a"
-            " Job, JobSet or other workload when it is made, else on a pod that none owns, with the time limit of"
-            " `berth.dev/expected-duration`, else of `activeDeadlineSeconds`.",
+            about="Partition of Slurm, as annotation of a new workload or of a pod without an owner. The time limit comes from"
+            " `berth.dev/expected-duration`, or else from `activeDeadlineSeconds`. Slurm bridge places the pod.",
         ),
     ),
 )  # fmt: skip
@@ -57,22 +56,22 @@ _SOME = Struct(
     fields=(
         _several(
             "kueue", _ANY_QUEUE, "[team-a]",
-            "LocalQueues of Kueue's, or `*` for any. Pods of the workloads that Kueue suspends are made by known controllers; others"
-            " must be held by Kueue's gate, and `--queues kueue` must say that Kueue manages pods here.",
+            "LocalQueues of Kueue, or `*` for any. Pods of workloads that Kueue suspends must come from known controllers. Other pods"
+            " need Kueue's scheduling gate, and the server needs `--queues kueue`.",
         ),
-        _several("kai", _ANY_QUEUE, "[team-a]", "Queues of KAI's, or `*` for any."),
-        _several("volcano", _ANY_QUEUE, "[gpu]", "Queues of Volcano's, or `*` for any."),
-        _several("slurm", _ANY_PARTITION, "[gpu]", "Partitions of Slurm's, by Slurm bridge, or `*` for any."),
+        _several("kai", _ANY_QUEUE, "[team-a]", "Queues of KAI, or `*` for any."),
+        _several("volcano", _ANY_QUEUE, "[gpu]", "Queues of Volcano, or `*` for any."),
+        _several("slurm", _ANY_PARTITION, "[gpu]", "Partitions of Slurm, by Slurm bridge, or `*` for any."),
     ),
 )  # fmt: skip
 
 REQUIRED = Field(
     name="queue", shape=_SOME, example="{kai: [team-a]}",
-    about="The queues in one of which a GPU pod must wait: one that names a node, another scheduler, another queue or none is denied,"
-    " whoever makes it. Several policies admit what all of them name.",
+    about="Queues that GPU pods must use. A pod that names a node, another scheduler, another queue or no queue is denied. This applies"
+    " to all users. With several policies, a queue must be in all of them.",
 )  # fmt: skip
 DEFAULT = Field(
     name="queue", shape=_ONE, example="{kai: team-a}",
-    about="The queue of a GPU pod that names none, and no scheduler of its own. It comes before `schedulerName`. The queue system must be"
-    " there: without it such pods stay Pending.",
+    about="Queue of a GPU pod that names neither a queue nor a scheduler. It takes precedence over `schedulerName`. If the queue system is"
+    " not running, the pod stays Pending.",
 )  # fmt: skip

@@ -14,51 +14,50 @@ _SCHEDULER = Text(wanted="the name of a scheduler", pattern=part.DNS_SUBDOMAIN)
 REQUIRED = (
     Field(
         name="maxRuntime", store="max_runtime", merge="least", shape=Span(), example="48h",
-        about="The longest `activeDeadlineSeconds`: a longer one is denied, and a pod that has none gets this one. Kubernetes ends a pod"
-        " that runs longer; a Deployment's is made anew.",
+        about="Maximum `activeDeadlineSeconds`. A pod with a longer deadline is denied; a pod without a deadline gets this one. Kubernetes"
+        " ends a pod that runs longer, and a Deployment then replaces it.",
     ),
 )  # fmt: skip
 DEFAULTS = (
     Field(
         name="maxRuntime", store="max_runtime", shape=Span(), example="24h",
-        about="The `activeDeadlineSeconds` of a pod that has none, and no longer `berth.dev/expected-duration`. Not for services, unless"
-        " the policy names the workload.",
+        about="The `activeDeadlineSeconds` of a pod that has none, unless its `berth.dev/expected-duration` is longer. Not for services,"
+        " unless the policy names the workload.",
     ),
     Field(
         name="sharedMemory", store="shared_memory", merge="most", shape=Memory(), example="8Gi",
-        about="A volume in memory of this size at `/dev/shm` for containers with GPUs that mount none there: 64 MiB, the container"
-        " runtime's own, end NCCL and data loaders. What is in it counts against the container's memory limit.",
+        about="Size of a memory volume at `/dev/shm`, for GPU containers without a volume there. The usual 64 MiB are too small for NCCL"
+        " and data loaders. The content counts against the container's memory limit.",
     ),
     Field(
         name="runtimeClass", store="runtime_class", shape=_CLASS, example="nvidia",
-        about="The `runtimeClassName` of a pod that has none. The RuntimeClass must exist: without it the API server denies such pods.",
+        about="The `runtimeClassName` of a pod that has none. If the RuntimeClass does not exist, the API server denies the pod.",
     ),
     Field(
         name="priorityClass", store="priority_class", shape=_CLASS, example="gpu-batch",
-        about="The `priorityClassName` of a pod that has none. The PriorityClass must exist: without it the API server denies such pods."
-        " In a GPUPolicy only what `allow.priorityClasses` grants.",
+        about="The `priorityClassName` of a pod that has none. If the PriorityClass does not exist, the API server denies the pod. In a"
+        " GPUPolicy only a class that `allow.priorityClasses` grants.",
     ),
     Field(
         name="schedulerName", store="scheduler_name", shape=_SCHEDULER, example="gpu-packing",
-        about="The scheduler of a pod that names none, such as the profile that `berth export scheduler` prints. Without that scheduler"
-        " such pods stay Pending.",
+        about="The scheduler of a pod that names none, such as the profile that `berth export scheduler` prints. If it is not running,"
+        " the pod stays Pending.",
     ),
     Field(
         name="topology", shape=part.KEY, example="topology.kubernetes.io/zone",
-        about="The node label of which pods of one workload prefer the same value, such as the platform's block or rack: written as"
-        " preferred pod affinity, where the pod has none.",
+        about="A node label, such as the platform's block or rack. Pods of one workload prefer nodes with the same value, by preferred pod"
+        " affinity, unless the pod has one.",
     ),
     Field(
         name="networkDevices", store="network_devices", example="All",
         shape=Choice(values=("All",), means=MappingProxyType({"All": True})),
-        about="A container that takes every GPU of its machine asks for all network devices of that machine too"
-        " (`vpc.amazonaws.com/efa: 32` of a p5.48xlarge), where each machine that the pod may run on has as many. Their device plugin"
-        " must run there.",
+        about="A container that requests every GPU of its machine also requests all network devices (`vpc.amazonaws.com/efa: 32` on a"
+        " p5.48xlarge), if every machine that the pod may run on has that many. Needs their device plugin.",
     ),
 )  # fmt: skip
 ALLOWED = (
     Field(
         name="priorityClasses", store="priority_classes", merge="union", shape=Items(of=_CLASS), example="[gpu-batch]",
-        about="Priority classes that GPUPolicies may give.",
+        about="Priority classes that GPUPolicies may set.",
     ),
 )  # fmt: skip

@@ -57,7 +57,7 @@ def flat(text: str) -> str:
 def test_kubectl_explain_reads_like_documentation(cluster: Cluster) -> None:
     """Each field with a sentence, the words of its list, and an example on a line of its own."""
     require = explained(cluster, "gpupolicy.spec.require")
-    assert "What a pod must be, or it is denied." in flat(require)
+    assert "Requirements for pods. A pod that violates them is denied." in flat(require)
     for field in fields("GPUPolicy", "require"):
         assert f"    Example: {field.written()}\n" in require
         assert plain(field.about) in flat(require)
