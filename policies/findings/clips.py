@@ -67,7 +67,7 @@ class Clips:
                 name = constraint.field.removesuffix(".capacity") if "longRuns" in constraint.field else constraint.field
                 by = named((f"{c.policy.id} ({_texts(c, constraint.axis)})" for c in clipping[:MOST_NAMED]), len(clipping))
                 value = text(constraint.field, value_at(compiled.policy, constraint.field))
-                yield f"{name} {value} {'does not act: it is outside what is required' if gone else 'is clipped'} by {by}"
+                yield f"{name} {value} {'has no effect: it is outside the requirements of' if gone else 'is clipped by'} {by}"
 
     def _inside(self, other: Compiled, axis: Axis) -> int:
         found = self._required_on.get((other, axis))
@@ -85,14 +85,14 @@ class Clips:
         if template is None:
             return
         if compiled.policy.namespace is not None and not any(name in c.policy.allow.node_templates for c in allowing):
-            yield f"spec.default.nodeTemplate {name} does not act: no ClusterGPUPolicy allows it here (allow.nodeTemplates)"
+            yield f"spec.default.nodeTemplate {name} has no effect: no ClusterGPUPolicy allows it here (allow.nodeTemplates)"
         taints = [TolerationPattern(key=t.key, value=t.value, effect=t.effect) for t in template.template.taints]
         if forbidders := [c for c in others if any(_forbids(c, taint) for taint in taints)]:
-            yield f"spec.default.nodeTemplate {name} does not act: its taint is forbidden by {_ids(forbidders)}"
+            yield f"spec.default.nodeTemplate {name} has no effect: its taint is forbidden by {_ids(forbidders)}"
         rows = template.rows
         outside = [c for c in others if rows and not rows & self._required(c)]
         if outside:
-            yield f"spec.default.nodeTemplate {name} does not act: its nodes are outside what is required by {_ids(outside)}"
+            yield f"spec.default.nodeTemplate {name} has no effect: its nodes are outside the requirements of {_ids(outside)}"
 
     def _required(self, compiled: Compiled) -> int:
         return self._inside(compiled, "machine") & self._inside(compiled, "capacity") & self._inside(compiled, "sharing")
@@ -104,7 +104,7 @@ def _texts(compiled: Compiled, axis: Axis) -> str:
 
 _LIMITS: tuple[tuple[str, str, Callable[[Require], int | None], str], ...] = (
     ("spec.default.gracePeriod", "spec.require.gracePeriod.max", lambda r: r.grace_max, "is clipped to {} by {}"),
-    ("spec.default.gracePeriod", "spec.require.gracePeriod.min", lambda r: r.grace_min, "is raised to {}, which is required by {}"),
+    ("spec.default.gracePeriod", "spec.require.gracePeriod.min", lambda r: r.grace_min, "is raised to {}, as required by {}"),
     ("spec.default.protectFor", "spec.require.protection.max", lambda r: r.protection_max, "is clipped to {} by {}"),
     ("spec.default.maxRuntime", "spec.require.maxRuntime", lambda r: r.max_runtime, "is clipped to {} by {}"),
 )
@@ -137,7 +137,7 @@ def _tolerations(compiled: Compiled, others: Sequence[Compiled], allowing: Seque
 def _priority(compiled: Compiled, allowing: Sequence[Compiled]) -> Iterator[str]:
     name = compiled.policy.default.priority_class
     if name is not None and compiled.policy.namespace is not None and not any(name in c.policy.allow.priority_classes for c in allowing):
-        yield f"spec.default.priorityClass {name} does not act: no ClusterGPUPolicy allows it here (allow.priorityClasses)"
+        yield f"spec.default.priorityClass {name} has no effect: no ClusterGPUPolicy allows it here (allow.priorityClasses)"
 
 
 def _forbids(compiled: Compiled, pattern: TolerationPattern) -> bool:
@@ -156,7 +156,7 @@ def _slice(compiled: Compiled, others: Sequence[Compiled]) -> Iterator[str]:
     if mig is not None:
         whole = [c for c in others if c.policy.require.sharing and "MIG" not in c.policy.require.sharing]
         if whole:
-            yield f"spec.default.{phrase('spec.default.mig', mig)} does not act: other sharing is required by {_ids(whole)}"
+            yield f"spec.default.{phrase('spec.default.mig', mig)} has no effect: other sharing is required by {_ids(whole)}"
 
 
 def _ids(policies: Sequence[Compiled]) -> str:

@@ -1,5 +1,5 @@
-"""Find what the platforms in force can't express: their nodes lack the label, or no list of values selects
-exactly what is wanted."""
+"""Find the settings that the active platforms cannot express: their nodes lack the label, or no list of values selects
+exactly the right nodes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _on(snapshot: Snapshot, table: Table, constraints: Sequence[Constraint]) -> 
     platform = table.platform.name
     for constraint in constraints:
         if platform in constraint.inexpressible:
-            yield f"{platform}: {constraint.field} ({constraint.text}) is no property of its nodes: neither written nor judged there"
+            yield f"{platform}: {constraint.field} ({constraint.text}) cannot be expressed on this platform; ignored"
     for axis in AXES:
         group = [c for c in constraints if c.axis == axis and platform not in c.inexpressible]
         rows = table.all
@@ -47,7 +47,7 @@ def _inexpressible(snapshot: Snapshot, table: Table, axis: str, rows: int) -> st
         found = renderings(snapshot.catalog, table, next(a for a in AXES if a == axis), rows, universe)
         if not found:
             why = f"; {nobody_writes(table.unmaintained)}" if table.unmaintained else ""
-            return f"has no labels that say it: neither written nor judged there{why}"
+            return f"cannot be expressed by this platform's labels; ignored{why}"
         if not found[0].exact:
-            worst = "has labels for a part of it only: that part is written"
+            worst = "can be expressed only in part; that part is written"
     return worst

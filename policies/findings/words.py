@@ -54,9 +54,9 @@ def named(names: Iterable[str], count: int) -> str:
 def acting_instead(entry: Entry) -> str:
     """Return what applies in place of an object that was not understood."""
     if not entry.stale:
-        return "it does not act"
+        return "it is not in effect"
     generation = (entry.last_good or {}).get("generation")
-    return f"the form of generation {generation} goes on acting" if generation is not None else "its last good form goes on acting"
+    return f"generation {generation} stays in effect" if generation is not None else "the last valid version stays in effect"
 
 
 # --- what an object does, and where -------------------------------------------------------------------------

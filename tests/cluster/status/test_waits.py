@@ -80,7 +80,7 @@ def test_a_denied_object_ends_the_wait_with_its_errors(plane: Cluster) -> None:
         await beside(api.patch, policy("p"), {"spec": {"require": {"models": {"in": ["H100"]}}}})
         await becomes(api, "Current")
         await beside(api.patch, policy("p"), {"spec": {"require": {"models": {"in": ["H1000"]}}}})
-        assert "the form of generation 2 goes on acting" in await becomes(api, "Failed")
+        assert "generation 2 stays in effect" in await becomes(api, "Failed")
 
     on_plane(plane, test)
 

@@ -103,7 +103,7 @@ def test_the_mode_that_acts_is_shown_and_left_out_namespaces_are_not_counted(pla
         assert (found["mode"], found["where"]) == ("Audit", "1 namespace with team=x")
         ready = condition(api, "braked", "Ready")
         assert (ready["status"], ready["reason"]) == ("True", "ModeCapped")
-        assert ready["message"].startswith("Audit: the server's --max-mode")
+        assert ready["message"].startswith("The effective mode is Audit: the server's --max-mode")
         command = [*plane.kubectl("get", "gpu")]
         shown = (await beside(lambda: subprocess.run(command, capture_output=True, text=True, check=True))).stdout.splitlines()
         assert [line.split()[1] for line in shown] == ["MODE", "Audit"]
@@ -146,7 +146,7 @@ def test_a_mistake_is_told_and_the_last_good_form_kept_until_it_is_mended(plane:
         await beside(api.patch, policy("p"), {"spec": {"require": {"models": {"in": ["H1000"]}}}})
         await has(api, "p", "False")
         found = status(api, "p")
-        assert "the form of generation 1 goes on acting" in condition(api, "p")["message"]
+        assert "generation 1 stays in effect" in condition(api, "p")["message"]
         assert found["lastGood"] == {"generation": 1, "spec": {"mode": "Enforce", "require": {"gracePeriod": {"max": "1h"}}}}
         assert condition(api, "p", "Conflicted")["lastTransitionTime"] == since
         assert condition(api, "p")["lastTransitionTime"] > since
@@ -367,7 +367,7 @@ def test_quotas_are_listed_only_while_slices_are_given(plane: Cluster) -> None:
         assert not one.statuses._search._quotas
         await beside(api.create, policy("slices", default={"mig": {"slice": "10gb"}}))
         await has(api, "slices", "True", "QuotaNotCovered")
-        assert "namespace default:" in condition(api, "slices", "QuotaNotCovered")["message"]
+        assert "namespace default," in condition(api, "slices", "QuotaNotCovered")["message"]
 
     try:
         on_plane(plane, test)

@@ -48,8 +48,8 @@ def test_what_is_amiss_comes_first() -> None:
     assert text.index("b-wrong") < text.index("a-good")
     assert text.index("c-hopper") < text.index("a-good")
     one = html.unescape(asked(found, "/policies/one", name="ClusterGPUPolicy/b-wrong").text)
-    assert "This policy is not accepted" in one
-    assert "it does not act" in one
+    assert "It is not accepted" in one
+    assert "it is not in effect" in one
 
 
 def test_with_the_brake_on_every_page_says_what_acts() -> None:
@@ -60,8 +60,8 @@ def test_with_the_brake_on_every_page_says_what_acts() -> None:
         text = html.unescape(asked(found, path, **fields).text)
         assert "All policies are capped at Audit" in text
         assert ">Enforce<" not in text
-    assert "the server's --max-mode (maxMode of the chart) does not let Enforce act" in text
-    assert "All policies are capped" not in asked(world(eks.objects()), "/policies").text
+    assert "the server's --max-mode (maxMode of the chart) caps Enforce" in text
+    assert "No policy does more" not in asked(world(eks.objects()), "/policies").text
 
 
 def test_a_namespace_shows_what_acts() -> None:

@@ -20,7 +20,7 @@ from tests.policies.findings.found import found, message_of, namespace, own, pol
         (
             {"capacity": ["spot"]},
             {"capacity": ["on-demand"]},
-            "spec.default.capacity [spot] does not act: it is outside what is required by ClusterGPUPolicy/guard (capacity [on-demand])",
+            "spec.default.capacity [spot] has no effect: it is outside the requirements of ClusterGPUPolicy/guard (capacity [on-demand])",
         ),
         (
             {"longRuns": {"over": "1h", "capacity": ["spot", "on-demand"]}},
@@ -31,7 +31,7 @@ from tests.policies.findings.found import found, message_of, namespace, own, pol
         (
             {"gracePeriod": "2m"},
             {"gracePeriod": {"min": "10m"}},
-            "spec.default.gracePeriod 2m is raised to 10m, which is required by ClusterGPUPolicy/guard",
+            "spec.default.gracePeriod 2m is raised to 10m, as required by ClusterGPUPolicy/guard",
         ),
         ({"maxRuntime": "24h"}, {"maxRuntime": "2h"}, "spec.default.maxRuntime 24h is clipped to 2h by ClusterGPUPolicy/guard"),
         (
@@ -47,17 +47,17 @@ from tests.policies.findings.found import found, message_of, namespace, own, pol
         (
             {"mig": {"slice": "10gb"}},
             {"sharing": ["Exclusive"]},
-            "spec.default.mig slice 10gb does not act: other sharing is required by ClusterGPUPolicy/guard",
+            "spec.default.mig slice 10gb has no effect: other sharing is required by ClusterGPUPolicy/guard",
         ),
         (
             {"nodeTemplate": "t"},
             {"families": {"in": ["hopper"]}},
-            "spec.default.nodeTemplate t does not act: its nodes are outside what is required by ClusterGPUPolicy/guard",
+            "spec.default.nodeTemplate t has no effect: its nodes are outside the requirements of ClusterGPUPolicy/guard",
         ),
         (
             {"nodeTemplate": "tainted"},
             {"tolerations": {"forbid": [{"key": "pool"}]}},
-            "spec.default.nodeTemplate tainted does not act: its taint is forbidden by ClusterGPUPolicy/guard",
+            "spec.default.nodeTemplate tainted has no effect: its taint is forbidden by ClusterGPUPolicy/guard",
         ),
     ],
     ids=lambda value: value[:60] if isinstance(value, str) else "",
@@ -93,7 +93,7 @@ def test_a_team_brings_in_only_what_the_cluster_allows() -> None:
     mine = own("own", "ml", default={"tolerate": [{"key": "team", "value": "x"}], "nodeTemplate": "t"})
     assert message_of(found(mine, template("t"))["own"], "Clipped") == (
         "spec.default.tolerate team=x is not added: no ClusterGPUPolicy allows it here (allow.tolerations); "
-        "spec.default.nodeTemplate t does not act: no ClusterGPUPolicy allows it here (allow.nodeTemplates)"
+        "spec.default.nodeTemplate t has no effect: no ClusterGPUPolicy allows it here (allow.nodeTemplates)"
     )
     grant = {"allow": {"tolerations": [{"key": "team"}], "nodeTemplates": ["t"]}}
     assert not message_of(found(mine, template("t"), policy("g", **grant))["own"], "Clipped")
@@ -129,6 +129,6 @@ def test_a_team_clips_its_own_defaults_and_not_the_clusters() -> None:
 def test_a_priority_class_that_nobody_allows() -> None:
     """A namespace's own default needs a grant of the cluster's policies."""
     mine = own("mine", "ml", default={"priorityClass": "urgent"})
-    wanted = "spec.default.priorityClass urgent does not act: no ClusterGPUPolicy allows it here (allow.priorityClasses)"
+    wanted = "spec.default.priorityClass urgent has no effect: no ClusterGPUPolicy allows it here (allow.priorityClasses)"
     assert wanted in str(found(mine)["mine"])
     assert wanted not in str(found(mine, policy("grant", allow={"priorityClasses": ["urgent"]}))["mine"])

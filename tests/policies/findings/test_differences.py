@@ -34,7 +34,7 @@ SPOT, OTHER = {"capacity": ["spot"]}, {"capacity": ["on-demand"]}
 def test_both_are_told_on_every_axis(one: dict[str, Any], other: dict[str, Any], field: str) -> None:
     """With whom, on which field, and where for example."""
     both = found(policy("a", default=one), policy("b", default=other), template("t"), template("u"))
-    wanted = f"{field} differs from that of ClusterGPUPolicy/b, as in namespace ml: on a pod that both match neither acts"
+    wanted = f"{field} differs from that of ClusterGPUPolicy/b, for example in namespace ml: if a pod matches both, neither default applies"
     assert message_of(both["a"], "Conflicted") == wanted
     assert "ClusterGPUPolicy/a" in message_of(both["b"], "Conflicted")
 

@@ -10,10 +10,7 @@ def test_what_a_platforms_nodes_do_not_have_is_named() -> None:
     text = message_of(
         found(policy("p", require={"instanceFamilies": {"notIn": ["p2"]}}), platforms=["karpenter-aws", "gfd"])["p"], "Inexpressible"
     )
-    assert (
-        text
-        == "gfd: spec.require.instanceFamilies (instanceFamilies notIn [p2]) is no property of its nodes: neither written nor judged there"
-    )
+    assert text == "gfd: spec.require.instanceFamilies (instanceFamilies notIn [p2]) cannot be expressed on this platform; ignored"
 
 
 def test_what_no_list_of_values_selects_is_named() -> None:
@@ -25,13 +22,13 @@ def test_what_no_list_of_values_selects_is_named() -> None:
     )
     assert not message_of(one["q"], "Inexpressible")
     text = message_of(found(policy("p", require={"sharing": ["TimeSliced"]}), platforms=["eks-nodegroup"])["p"], "Inexpressible")
-    assert text == "eks-nodegroup: spec.require.sharing (sharing [TimeSliced]) has no labels that say it: neither written nor judged there"
+    assert text == "eks-nodegroup: spec.require.sharing (sharing [TimeSliced]) cannot be expressed by this platform's labels; ignored"
 
 
 def test_a_part_that_can_be_said_is_told_apart() -> None:
     """On AKS only spot is labelled: of spot and reserved, spot is written."""
     text = message_of(found(policy("p", default={"capacity": ["spot", "reserved"]}), platforms=["aks"])["p"], "Inexpressible")
-    assert text == "aks: spec.default.capacity (capacity [spot, reserved]) has labels for a part of it only: that part is written"
+    assert text == "aks: spec.default.capacity (capacity [spot, reserved]) can be expressed only in part; that part is written"
 
 
 def test_without_platforms_nothing_is_written_and_nothing_said() -> None:
@@ -48,6 +45,6 @@ def test_labels_that_nobody_maintains_are_named_with_what_to_type() -> None:
     assert not message_of(found(wanted, bare, platforms=["gfd"])["p"], "Inexpressible")
     text = message_of(found(wanted, bare, stack, platforms=["gfd"])["p"], "Inexpressible")
     assert text.startswith(
-        "gfd: spec.require.families (families in [ampere]) has no labels that say it: neither written nor judged there; nobody"
+        "gfd: spec.require.families (families in [ampere]) cannot be expressed by this platform's labels; ignored; nobody"
     )
     assert text.endswith("run it: helm install gfd nvdp/nvidia-device-plugin --set devicePlugin.enabled=false,gfd.enabled=true")
