@@ -102,8 +102,8 @@ def manifests(catalog: Catalog) -> tuple[Manifest, Manifest]:
         "validations": [
             _validation(
                 "oldObject != null || variables.gpusPerPod == 0 || variables.gpus <= variables.gpusPerPod",
-                "'the pod asks for ' + string(variables.gpus) + ' GPUs, more than the ' + string(variables.gpusPerPod) +\n"
-                "' allowed here; ask for at most ' + string(variables.gpusPerPod) + ', or split the work over more pods'",
+                "'the pod requests ' + string(variables.gpus) + ' GPUs, more than the ' + string(variables.gpusPerPod) +\n"
+                "' allowed here; request at most ' + string(variables.gpusPerPod) + ', or split the work over more pods'",
             ),
             # 30 is what the API server writes where the author wrote nothing
             _validation(
@@ -114,9 +114,8 @@ def manifests(catalog: Catalog) -> tuple[Manifest, Manifest]:
             ),
             _validation(
                 "variables.forbiddenTolerations.size() == 0 || !variables.namesAccelerator || variables.tolerated.size() == 0",
-                "'spec.tolerations has a toleration ' + (variables.tolerated[0].?key.hasValue() ?\n"
-                "'with the key ' + variables.tolerated[0].key : 'without a key, which tolerates every taint') +\n"
-                "', but the taint is forbidden here; remove the toleration'",
+                "'spec.tolerations has an entry ' + (variables.tolerated[0].?key.hasValue() ? 'with key ' + variables.tolerated[0].key :\n"
+                "'without a key, which tolerates every taint') + ': it tolerates a taint that is forbidden here; remove it'",
             ),
         ],
     }

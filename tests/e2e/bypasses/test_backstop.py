@@ -113,7 +113,7 @@ ADMITTED = {
 def test_a_pod_with_too_many_gpus_is_denied(cluster: Cluster, namespace: str, name: str) -> None:
     """A pod is denied if the limits of what runs at once exceed the number, however the amount is written."""
     reply = tried(cluster, namespace, COUNTS[name])
-    assert (reply.status, "GPUs, more than the 8 allowed here; ask for at most 8" in reply.message) == (403, True), reply.message
+    assert (reply.status, "GPUs, more than the 8 allowed here; request at most 8" in reply.message) == (403, True), reply.message
 
 
 def test_a_long_grace_period_is_denied(cluster: Cluster, namespace: str) -> None:
@@ -126,7 +126,7 @@ def test_a_long_grace_period_is_denied(cluster: Cluster, namespace: str) -> None
 def test_a_forbidden_toleration_is_denied(cluster: Cluster, namespace: str, name: str) -> None:
     """A GPU pod is denied if it tolerates a forbidden taint by key, by any value or by a toleration of everything."""
     reply = tried(cluster, namespace, TOLERATIONS[name])
-    assert (reply.status, "the taint is forbidden here; remove the toleration" in reply.message) == (403, True), reply.message
+    assert (reply.status, "it tolerates a taint that is forbidden here; remove it" in reply.message) == (403, True), reply.message
 
 
 @pytest.mark.parametrize("name", ADMITTED)
@@ -179,7 +179,7 @@ LARGEST = {
 def test_no_size_makes_an_expression_fail(cluster: Cluster, namespace: str, name: str) -> None:
     """The largest pods that are read cost less than an expression may, and larger ones are left to Berth."""
     reply = tried(cluster, namespace, LARGEST[name])
-    assert reply.ok or "allowed here; ask for at most 8" in reply.message, reply.message
+    assert reply.ok or "allowed here; request at most 8" in reply.message, reply.message
     assert name not in ("tolerations", "more than is read") or reply.ok
 
 
