@@ -17,25 +17,25 @@ from policies.verdict import Path
 
 Given = Mapping[str, Any]
 Wrong = Iterator[tuple[Path, str]]
-_AUTHORS_WRITE = "because authors write what it looks at; move require to a policy that matches by namespaceSelector or gpus"
+_AUTHORS_WRITE = "because authors choose what it matches; move require to a policy that matches by namespaceSelector or gpus"
 
 
 def min_below_max(given: Given, kind: Kind) -> Wrong:
     """`min` must not exceed `max`, here and in every other `{min, max}`."""
     if "min" in given and "max" in given and given["min"] > given["max"]:
-        yield (), f"min {given['min']} is more than max {given['max']}; nothing lies between"
+        yield (), f"min {given['min']} is greater than max {given['max']}; no value is between them"
 
 
 def shortest_below_longest(given: Given, kind: Kind) -> Wrong:
     """`min` must not exceed `max`."""
     if "min" in given and "max" in given and given["min"] > given["max"]:
-        yield (), f"min {duration.text(given['min'])} is longer than max {duration.text(given['max'])}; nothing lies between"
+        yield (), f"min {duration.text(given['min'])} is longer than max {duration.text(given['max'])}; no value is between them"
 
 
 def something_is_left(given: Given, kind: Kind) -> Wrong:
     """`notIn` takes precedence over `in`. At least one name of `in` must remain."""
     if "in_" in given and not set(given["in_"]) - set(given.get("not_in", ())):
-        yield (), "nothing is left: each name of in is in notIn too"
+        yield (), "no name is left: notIn has every name of in"
 
 
 def values_fit_operator(given: Given, kind: Kind) -> Wrong:
@@ -50,7 +50,7 @@ def values_fit_operator(given: Given, kind: Kind) -> Wrong:
 def some_count_is_left(given: Given, kind: Kind) -> Wrong:
     """At least one number of `oneOf` must not exceed `max`."""
     if "max" in given and "one_of" in given and min(given["one_of"]) > given["max"]:
-        yield (), f"nothing is left: each count of oneOf is more than max {given['max']}"
+        yield (), f"no number is left: every number of oneOf is greater than max {given['max']}"
 
 
 def authors_do_not_choose(given: Given, kind: Kind) -> Wrong:
@@ -62,26 +62,26 @@ def authors_do_not_choose(given: Given, kind: Kind) -> Wrong:
     for name in (name for name, given_here in there.items() if given_here):
         yield (
             ("match", name),
-            f"a ClusterGPUPolicy with require has no {name}, {_AUTHORS_WRITE}",
+            f"a ClusterGPUPolicy with require cannot have {name}, {_AUTHORS_WRITE}",
         )
 
 
 def profiles_need_mig(given: Given, kind: Kind) -> Wrong:
     """`migProfiles` requires `MIG` in `sharing`."""
     if given.get("mig_profiles") and "MIG" not in given.get("sharing", ()):
-        yield ("migProfiles",), "nodes carry slices only where they share by MIG; write sharing: [MIG]"
+        yield ("migProfiles",), "only nodes that share by MIG have slices; write sharing: [MIG]"
 
 
 def topology_needs_kueue(given: Given, kind: Kind) -> Wrong:
     """`topology` requires `kueue`: no other queue system reads it from a workload."""
     if "topology" in given and "kueue" not in given:
-        yield ("topology",), "only Kueue reads it; write kueue: QUEUE beside it, or remove it"
+        yield ("topology",), "only Kueue reads it; add kueue: QUEUE, or remove it"
 
 
 def _authors_write(name: str) -> Cel:
     return Cel(
         rule=f"!has(self.require) || !has(self.match) || !has(self.match.{name})",
-        message=f"a ClusterGPUPolicy with require has no {name}, {_AUTHORS_WRITE}",
+        message=f"a ClusterGPUPolicy with require cannot have {name}, {_AUTHORS_WRITE}",
         field=f".match.{name}",
         reason="FieldValueForbidden",
         kinds=("ClusterGPUPolicy",),
@@ -93,7 +93,7 @@ IN_CEL: Mapping[Rule, tuple[Cel, ...]] = MappingProxyType(
         min_below_max: (
             Cel(
                 rule="!has(self.min) || !has(self.max) || self.min <= self.max",
-                message="min is more than max; nothing lies between",
+                message="min is greater than max; no value is between them",
             ),
         ),
         shortest_below_longest: (
@@ -101,13 +101,13 @@ IN_CEL: Mapping[Rule, tuple[Cel, ...]] = MappingProxyType(
                 rule="!has(self.min) || !has(self.max) || "
                 + " || ".join(f"self.{name} == '' || !self.{name}.matches(r'{duration.IN_ORDER}')" for name in ("min", "max"))
                 + " || duration(self.min) <= duration(self.max)",
-                message="min is longer than max; nothing lies between",
+                message="min is longer than max; no value is between them",
             ),
         ),
         something_is_left: (
             Cel(
                 rule="!has(self.__in__) || !has(self.notIn) || self.__in__.exists(name, !(name in self.notIn))",
-                message="nothing is left: each name of in is in notIn too",
+                message="no name is left: notIn has every name of in",
             ),
         ),
         values_fit_operator: (
@@ -127,14 +127,14 @@ IN_CEL: Mapping[Rule, tuple[Cel, ...]] = MappingProxyType(
         some_count_is_left: (
             Cel(
                 rule="!has(self.max) || !has(self.oneOf) || self.oneOf.exists(count, count <= self.max)",
-                message="nothing is left: each count of oneOf is more than max",
+                message="no number is left: every number of oneOf is greater than max",
             ),
         ),
         authors_do_not_choose: (_authors_write("podSelector"), _authors_write("workloads")),
         profiles_need_mig: (
             Cel(
                 rule="!has(self.migProfiles) || has(self.sharing) && 'MIG' in self.sharing",
-                message="nodes carry slices only where they share by MIG; write sharing: [MIG]",
+                message="only nodes that share by MIG have slices; write sharing: [MIG]",
                 field=".migProfiles",
                 reason="FieldValueForbidden",
             ),
@@ -142,7 +142,7 @@ IN_CEL: Mapping[Rule, tuple[Cel, ...]] = MappingProxyType(
         topology_needs_kueue: (
             Cel(
                 rule="!has(self.topology) || has(self.kueue)",
-                message="only Kueue reads it; write kueue: QUEUE beside it, or remove it",
+                message="only Kueue reads it; add kueue: QUEUE, or remove it",
                 field=".topology",
                 reason="FieldValueForbidden",
             ),

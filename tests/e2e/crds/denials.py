@@ -8,8 +8,8 @@ from policies.objects.field_types import Kind
 C, G, T = definition.KINDS
 SPAN = "wants a duration in whole seconds, from 1s to a year (8784h); write 2h, 90s or 1h30m"
 AUTHORS = (
-    "a ClusterGPUPolicy with require has no",
-    "because authors write what it looks at; move require to a policy that matches by namespaceSelector or gpus",
+    "a ClusterGPUPolicy with require cannot have",
+    "because authors choose what it matches; move require to a policy that matches by namespaceSelector or gpus",
 )
 BAD: list[tuple[Kind, str, str]] = [
     (C, "{mode: audit}", 'spec.mode: Unsupported value: "audit": supported values: "Audit", "Warn", "Enforce"'),
@@ -17,14 +17,14 @@ BAD: list[tuple[Kind, str, str]] = [
     (C, "{require: {families: {}}}", "spec.require.families: Required value: wants in or notIn; write in: [hopper]"),
     (C, "{require: {families: {in: hopper}}}", "spec.require.families.in in body must be of type array"),
     (C, "{require: {families: {in: []}}}", "spec.require.families.in in body should have at least 1 items"),
-    (C, "{require: {families: {in: [a], notIn: [a, b]}}}", "spec.require.families: Invalid value: nothing is left: each name of in is in"),
-    (C, "{require: {gpuMemory: {min: 80, max: 40}}}", "spec.require.gpuMemory: Invalid value: min is more than max; nothing lies between"),
+    (C, "{require: {families: {in: [a], notIn: [a, b]}}}", "spec.require.families: Invalid value: no name is left: notIn has every"),
+    (C, "{require: {gpuMemory: {min: 80, max: 40}}}", "spec.require.gpuMemory: Invalid value: min is greater than max; no value is"),
     (C, "{require: {gpuMemory: {}}}", "spec.require.gpuMemory: Required value: wants min or max; write min: 40"),
     (C, "{require: {gpuMemory: {min: 40Gi}}}", "spec.require.gpuMemory.min in body must be of type integer"),
     (C, "{require: {gpuMemory: {min: 2.5}}}", "spec.require.gpuMemory.min in body must be of type integer"),
     (C, "{require: {capacity: [spott]}}", 'capacity[0]: Unsupported value: "spott": supported values: "spot", "on-demand", "reserved"'),
     (C, "{require: {longRuns: {over: 2h}}}", "spec.require.longRuns.capacity: Required value"),
-    (C, "{require: {gpusPerPod: {max: 2, oneOf: [4, 8]}}}", "spec.require.gpusPerPod: Invalid value: nothing is left: each count of oneOf"),
+    (C, "{require: {gpusPerPod: {max: 2, oneOf: [4, 8]}}}", "spec.require.gpusPerPod: Invalid value: no number is left: every number"),
     (C, "{require: {gpusPerPod: {}}}", "spec.require.gpusPerPod: Required value: wants max or oneOf; write max: 8"),
     (C, "{require: {gracePeriod: {max: 3600}}}", "spec.require.gracePeriod.max in body must be of type string"),
     (C, "{require: {tolerations: {}}}", "spec.require.tolerations.forbid: Required value"),
@@ -54,7 +54,7 @@ BAD: list[tuple[Kind, str, str]] = [
     (G, "null", "spec: Required value"),
     (T, "{}", "spec.labels: Required value"),
     (T, "{labels: {}}", "spec.labels in body should have at least 1 properties"),
-    (T, "{labels: {a: b}, gpus: {migProfiles: [1g.10gb]}}", "gpus.migProfiles: Forbidden: nodes carry slices only where they share by"),
+    (T, "{labels: {a: b}, gpus: {migProfiles: [1g.10gb]}}", "gpus.migProfiles: Forbidden: only nodes that share by MIG have slices"),
     (T, "{labels: {a: b}, taints: [{value: x}]}", "spec.taints[0].key: Required value"),
 ]  # fmt: skip
 """(kind, spec, a part of the rejection: the field and the wanted form)"""

@@ -75,25 +75,25 @@ REQUIRE = {
     "mode: Enforce": 'mode: unknown field "mode" here; it belongs in spec',
     "workloads: [Job]": 'workloads: unknown field "workloads" here; it belongs in spec.match',
     "models: {in: [A100-40]}": 'models.in[0]: unknown GPU model "A100-40"; did you mean "A100-40GB"?',
-    "models: {in: [A100], notIn: [A100]}": "models: nothing is left: each name of in is in notIn too",
+    "models: {in: [A100], notIn: [A100]}": "models: no name is left: notIn has every name of in",
     "gpuMemory: {}": "gpuMemory: wants min or max; write min: 40",
     "gpuMemory: {min: 40Gi}": 'gpuMemory.min: wants a whole number of GB, found the text "40Gi"; write min: 40',
     "gpuMemory: {min: 40.5}": "gpuMemory.min: wants a whole number of GB, found the number 40.5; write min: 40",
     "gpuMemory: {min: 0}": "gpuMemory.min: wants a whole number of GB from 1 to 1000000, found 0",
-    "gpuMemory: {min: 80, max: 40}": "gpuMemory: min 80 is more than max 40; nothing lies between",
+    "gpuMemory: {min: 80, max: 40}": "gpuMemory: min 80 is greater than max 40; no value is between them",
     "capacity: [spott]": 'capacity[0]: wants one of spot, on-demand, reserved, found the text "spott"; did you mean "spot"?',
     "capacity: spot": 'capacity: wants a list, found the text "spot"; write capacity: [spot]',
     "longRuns: {over: 2h}": "longRuns: capacity is missing; write capacity: [on-demand]",
     "longRuns: {over: 2d, capacity: [spot]}": 'longRuns.over: wants a duration; "2d" has no unit that Go knows; write 48h',
     "longRuns: {over: 2h, capacity: [spot], unknownIsLong: maybe}": "longRuns.unknownIsLong: wants true or false, "
     'found the text "maybe"; write unknownIsLong: true',
-    "gpusPerPod: {max: 4, oneOf: [8]}": "gpusPerPod: nothing is left: each count of oneOf is more than max 4",
+    "gpusPerPod: {max: 4, oneOf: [8]}": "gpusPerPod: no number is left: every number of oneOf is greater than max 4",
     "gpusPerPod: {oneOf: 8}": "gpusPerPod.oneOf: wants a list, found the number 8; write oneOf: [1, 2, 4, 8]",
     "requestsEqualLimits: accelerators": 'requestsEqualLimits: wants a list, found the text "accelerators"; '
     "write requestsEqualLimits: [accelerators]",
     "gracePeriod: 1h": 'gracePeriod: wants a map, found the text "1h"; write gracePeriod: {min: 10m, max: 1h}',
     "gracePeriod: {}": "gracePeriod: wants max or min; write max: 1h",
-    "gracePeriod: {min: 1h, max: 30m}": "gracePeriod: min 1h is longer than max 30m; nothing lies between",
+    "gracePeriod: {min: 1h, max: 30m}": "gracePeriod: min 1h is longer than max 30m; no value is between them",
     "gracePeriod: {min: 10}": "gracePeriod.min: wants a duration with its unit, found the number 10; write 10s",
     "gracePeriod: {max: 3600}": "gracePeriod.max: wants a duration with its unit, found the number 3600; write 3600s",
     "tolerations: {forbid: {key: a}}": "tolerations.forbid: wants a list, found a map; write forbid: [{key: team, value: other}]",
@@ -150,9 +150,9 @@ SPEC = {
         "match.namespaceSelector.matchExpressions[0].values: Exists takes no values; remove them"
     ],
     "match: {podSelector: {}, workloads: [Job]}\nrequire: {capacity: [spot]}": [
-        "match.podSelector: a ClusterGPUPolicy with require has no podSelector, because authors write what it looks at; "
+        "match.podSelector: a ClusterGPUPolicy with require cannot have podSelector, because authors choose what it matches; "
         "move require to a policy that matches by namespaceSelector or gpus",
-        "match.workloads: a ClusterGPUPolicy with require has no workloads, because authors write what it looks at; "
+        "match.workloads: a ClusterGPUPolicy with require cannot have workloads, because authors choose what it matches; "
         "move require to a policy that matches by namespaceSelector or gpus",
     ],
     "allow: {nodeTemplates: [q]}": [
@@ -164,8 +164,7 @@ TEMPLATE = {
     "labels: {}": "labels: wants at least one label, found an empty map; write labels: {karpenter.sh/nodepool: gpu-a100}",
     "capacity: [spot]": ": labels is missing; write labels: {karpenter.sh/nodepool: gpu-a100}",
     "labels: {'a b': c}": 'labels["a b"]: the text "a b" is not a label key',
-    "labels: {a: b}\ngpus: {migProfiles: [1g.10gb]}": "gpus.migProfiles: "
-    "nodes carry slices only where they share by MIG; write sharing: [MIG]",
+    "labels: {a: b}\ngpus: {migProfiles: [1g.10gb]}": "gpus.migProfiles: only nodes that share by MIG have slices; write sharing: [MIG]",
     "labels: {a: b}\ngpus: {sharing: [MIG], migProfiles: [1g.9gb]}": 'gpus.migProfiles[0]: unknown MIG profile "1g.9gb"; '
     'did you mean "1g.5gb"?',
     "labels: {a: b}\ngpus: {gpuMemory: {min: 1}}": 'gpus.gpuMemory: unknown field "gpuMemory"; did you mean "memory"?',
