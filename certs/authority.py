@@ -110,11 +110,11 @@ def checked_names(names: Iterable[str]) -> tuple[str, ...]:
     wrong = ", ".join(json.dumps(name[:MOST_SHOWN]) for name, form in found.items() if form is None)
     if wrong:
         raise CertificateError(
-            f"a certificate cannot be issued for {wrong}: no DNS name (labels of letters, digits and inner hyphens, with a dot between)"
-            " or IP address; give names as callers write them, such as berth.berth-system.svc or 10.0.0.7"
+            f"a certificate cannot be issued for {wrong}: not a DNS name (labels of letters, digits and inner hyphens, separated by"
+            " dots) or IP address; use the names that clients use, such as berth.berth-system.svc or 10.0.0.7"
         )
     if not found:
-        raise CertificateError("a serving certificate needs at least one name: callers check names, not the subject")
+        raise CertificateError("a serving certificate needs at least one name, because clients check names and not the subject")
     return tuple(dict.fromkeys(form for form in found.values() if form))
 
 
@@ -127,7 +127,7 @@ def load(certificate_pem: bytes, key_pem: bytes) -> KeyPair:
     try:
         certificate = x509.load_pem_x509_certificate(certificate_pem)
     except ValueError:
-        raise CertificateError("the certificate is not PEM") from None
+        raise CertificateError("the certificate is not in PEM form") from None
     try:
         key = serialization.load_pem_private_key(key_pem, password=None)
     except (ValueError, TypeError):

@@ -34,7 +34,7 @@ def parse_chain(pem: bytes) -> Chain:
     """Parse all certificates of a file. Raises CertificateError."""
     if b"-----BEGIN CERTIFICATE-----" not in pem:
         held = "a key and no certificate" if b"PRIVATE KEY-----" in pem else "no PEM certificate"
-        raise CertificateError(f"there is {held} in it; give the certificate that starts with -----BEGIN CERTIFICATE-----")
+        raise CertificateError(f"it contains {held}; use the certificate that starts with -----BEGIN CERTIFICATE-----")
     with _damage("certificate"):
         return tuple(x509.load_pem_x509_certificates(pem))
 
@@ -42,14 +42,14 @@ def parse_chain(pem: bytes) -> Chain:
 def parse_key(pem: bytes) -> PrivateKey:
     """Parse the private key of a file. Raises CertificateError."""
     if b"PRIVATE KEY-----" not in pem:
-        raise CertificateError("there is no PEM key in it; give the key that starts with -----BEGIN PRIVATE KEY-----")
+        raise CertificateError("it contains no PEM key; use the key that starts with -----BEGIN PRIVATE KEY-----")
     with _damage("key"):
         # Without the full check of an RSA key (33 ms for 2048 bits, 240 for 4096): a handshake proves more.
         key = serialization.load_pem_private_key(pem, password=None, unsafe_skip_rsa_key_validation=True)
     if isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.name not in CURVES:
-        raise CertificateError(f"callers do not speak the curve {key.curve.name}; give a key on P-256")
+        raise CertificateError(f"clients do not support the curve {key.curve.name}; use a P-256 key")
     if not isinstance(key, PrivateKey):
-        raise CertificateError("callers do not speak this kind of key; give an RSA, P-256 or Ed25519 key")
+        raise CertificateError("clients do not support this type of key; use an RSA, P-256 or Ed25519 key")
     return key
 
 
@@ -71,17 +71,17 @@ def check(certificate: x509.Certificate, now: datetime) -> None:
     """
     start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if now >= end:
-        raise CertificateError(f"it expired on {end:%Y-%m-%d %H:%M}Z; put a renewed one in its place")
+        raise CertificateError(f"it expired on {end:%Y-%m-%d %H:%M}Z; replace it with a renewed certificate")
     if now < start:
         raise CertificateError(
-            f"it is valid only from {start:%Y-%m-%d %H:%M}Z, and this machine's clock says {now:%Y-%m-%d %H:%M}Z; set the clock, or wait"
+            f"it is valid only from {start:%Y-%m-%d %H:%M}Z, but this machine's clock says {now:%Y-%m-%d %H:%M}Z; set the clock, or wait"
         )
     with _damage("certificate"):
         names, servers = names_of(certificate), _for_servers(certificate)
     if not names:
-        raise CertificateError("it has no subjectAltName, and callers ignore the common name; issue it for the names that they call")
+        raise CertificateError("it has no subjectAltName, and clients ignore the common name; issue it with the names that clients use")
     if not servers:
-        raise CertificateError("its extended key usage leaves out servers; issue it with serverAuth")
+        raise CertificateError("its extended key usage does not include servers; issue it with serverAuth")
 
 
 def to_pem(chain: Chain, key: PrivateKey) -> bytes:
@@ -104,6 +104,6 @@ def _damage(what: str) -> Iterator[None]:
     try:
         yield
     except TypeError:
-        raise CertificateError(f"the {what} is encrypted; give one without a passphrase") from None
+        raise CertificateError(f"the {what} is encrypted; use one without a passphrase") from None
     except (ValueError, UnsupportedAlgorithm, x509.DuplicateExtension, x509.UnsupportedGeneralNameType):
-        raise CertificateError(f"the {what} in it is damaged or of an unknown kind; give it anew, in PEM form") from None
+        raise CertificateError(f"the {what} in it is damaged or of an unknown type; replace it, in PEM form") from None

@@ -90,7 +90,7 @@ class SelfSigned:
         if self._leaf is not None and renewal_reason(self._leaf, self._names, now, latest=end) is None:
             return None
         if now >= end:
-            raise CertificateError(f"{path}: the CA expired on {end:%Y-%m-%d %H:%M}Z; delete {self._directory} and restart for a new one")
+            raise CertificateError(f"{path}: the CA expired on {end:%Y-%m-%d %H:%M}Z; delete {self._directory} and restart for a new CA")
         self._leaf = issue(self._authority, self._names, now)
         serving = serving_of(self._leaf, path, now)
         self.notes = (*([note] if note else []), f"made a serving certificate from {path}: {serving}")

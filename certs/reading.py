@@ -39,7 +39,7 @@ def read(path: Path) -> bytes:
     try:
         return whole(path)
     except OSError as error:
-        raise CertificateError(f"{path}: cannot be read: {reason_of(error, 'give a file that this process may read')}") from None
+        raise CertificateError(f"{path}: cannot be read: {reason_of(error, 'use a file that this process may read')}") from None
 
 
 def whole(path: Path) -> bytes:
@@ -49,9 +49,9 @@ def whole(path: Path) -> bytes:
     """
     content = _content(path)
     if content is None:
-        raise CertificateError(f"{path}: cannot be read: not a regular file; give one, which can be read again to see whether it changed")
+        raise CertificateError(f"{path}: cannot be read: it is not a regular file; use one, to detect changes")
     if len(content) > LIMIT:
-        raise CertificateError(f"{path}: over 64 KiB; give only the serving certificate and its intermediates, or its key")
+        raise CertificateError(f"{path}: over 64 KiB; use only the serving certificate and its intermediates, or its key")
     return content
 
 

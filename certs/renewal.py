@@ -21,10 +21,10 @@ def renewal_reason(pair: KeyPair, names: Iterable[str], now: datetime, *, latest
     if now >= end:
         return f"it expired on {end:%Y-%m-%d %H:%M}Z"
     if now < start:
-        return f"it is valid only from {start:%Y-%m-%d %H:%M}Z: the clock was ahead when it was made, or is behind now"
+        return f"it is valid only from {start:%Y-%m-%d %H:%M}Z: the clock was ahead when it was issued, or is behind now"
     missing = sorted({normal(name) or name for name in names} - set(pair.names))
     if missing:
         return f"it does not name {', '.join(missing)}"
     if end - now < (end - start - BACKDATE) / 3 and (latest is None or end < latest):
-        return f"less than a third of its life is left: it expires on {end:%Y-%m-%d %H:%M}Z"
+        return f"less than a third of its lifetime is left: it expires on {end:%Y-%m-%d %H:%M}Z"
     return None

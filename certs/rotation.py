@@ -200,9 +200,9 @@ def _reason(material: Material, issuer: Authority | None, signer: Authority, nam
     if material.leaf is None:
         return "there was none"
     if issuer is None:
-        return "the old one is of an unknown CA"
+        return "the old certificate is from an unknown CA"
     if issuer is not signer:
-        return f"{_shown(signer)} is trusted everywhere, and signs from now on"
+        return f"{_shown(signer)} is trusted everywhere and signs from now on"
     return renewal_reason(material.leaf, names, now, latest=signer.certificate.not_valid_after_utc)
 
 

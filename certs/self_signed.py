@@ -30,8 +30,8 @@ def stored_or_made(directory: Path, now: datetime) -> tuple[KeyPair, str]:
         if not any(there):
             return _made(directory, now), f"made a new CA: {certificate}"
     except OSError as error:
-        raise CertificateError(f"{directory}: {reason_of(error, '--self-signed needs a folder it can write to')}") from None
-    otherwise = f"restore {certificate} and {key}, or delete both and restart for a new CA, which every caller must then be given"
+        raise CertificateError(f"{directory}: {reason_of(error, '--self-signed needs a writable folder')}") from None
+    otherwise = f"restore {certificate} and {key}, or delete both and restart for a new CA, which every client must then trust"
     for path, found in zip((certificate, key), there, strict=True):
         if not found:
             raise CertificateError(f"{path}: it is missing; {otherwise}")

@@ -86,7 +86,7 @@ def read_callers(ca: Path) -> str:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=text)
     except (ssl.SSLError, ValueError):
-        raise CertificateError(f"{ca}: no CA certificates in PEM form; give those that issue the API server's client certificate") from None
+        raise CertificateError(f"{ca}: no CA certificates in PEM form; use those that issue the API server's client certificate") from None
     return text
 
 
@@ -116,9 +116,9 @@ def serving_of_pem(contents: tuple[bytes, bytes], places: tuple[Path, Path], now
     with _about(certificate):
         place = place_of(private, chain)
     if place is None:
-        raise CertificateError(f"{key}: this key does not belong to the certificate in {certificate}; give the two that were made together")
+        raise CertificateError(f"{key}: this key does not belong to the certificate in {certificate}; use a matching pair")
     if place:
-        raise CertificateError(f"{certificate}: certificate {place + 1} in it is the key's; put it first, its intermediates after it")
+        raise CertificateError(f"{certificate}: certificate {place + 1} in it belongs to the key; put it first, before its intermediates")
     with _about(certificate):
         check(chain[0], now)
         return _serving(chain, private, digest(contents))
@@ -172,7 +172,7 @@ def _context(chain: Chain, key: PrivateKey) -> ssl.SSLContext:
     except ssl.SSLError as error:
         reason = (error.reason or str(error)).replace("_", " ").lower()
         raise CertificateError(
-            f"OpenSSL cannot serve it ({reason}); issue it anew, with P-256 or RSA of 2048 bits or more, and SHA-256"
+            f"OpenSSL cannot serve it ({reason}); issue it again, with P-256 or RSA of 2048 bits or more, and SHA-256"
         ) from None
     except OSError as error:
         raise CertificateError(f"OpenSSL cannot read it: {reason_of(error, 'it reads from /proc/self/fd; mount /proc')}") from None
@@ -190,7 +190,7 @@ def _try_out(context: ssl.SSLContext) -> None:
     for _ in range(ROUNDS):
         if _stepped(client) & _stepped(server):
             return
-    raise ssl.SSLError("no handshake came about")
+    raise ssl.SSLError("no handshake was completed")
 
 
 def _stepped(side: ssl.SSLObject) -> bool:

@@ -93,7 +93,7 @@ def test_all_that_are_no_names_are_told() -> None:
     with pytest.raises(CertificateError) as error:
         issue(make_ca(NOW), ["localhost", "a b", "berth..svc", "x\ny", "z" * 1000], NOW)
     long = "z" * 80
-    assert str(error.value).startswith(f'a certificate cannot be issued for "a b", "berth..svc", "x\\ny", "{long}": no DNS name (')
+    assert str(error.value).startswith(f'a certificate cannot be issued for "a b", "berth..svc", "x\\ny", "{long}": not a DNS name (')
 
 
 def test_a_name_is_held_once_in_its_normal_form() -> None:
@@ -146,7 +146,7 @@ def rsa_key() -> bytes:
 @pytest.mark.parametrize(
     ("certificate", "key", "message"),
     [
-        pytest.param(b"junk", make_ca(NOW).key_pem, "certificate is not PEM", id="certificate-is-junk"),
+        pytest.param(b"junk", make_ca(NOW).key_pem, "certificate is not in PEM form", id="certificate-is-junk"),
         pytest.param(make_ca(NOW).certificate_pem, b"junk", "not an unencrypted PEM key", id="key-is-junk"),
         pytest.param(make_ca(NOW).certificate_pem, make_ca(NOW).key_pem, "does not belong", id="key-of-another"),
         pytest.param(make_ca(NOW).certificate_pem, rsa_key(), "not an elliptic curve key", id="rsa-key"),

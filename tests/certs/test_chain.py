@@ -32,8 +32,8 @@ def test_a_chain_keeps_its_order() -> None:
 @pytest.mark.parametrize(
     ("pem", "message"),
     [
-        pytest.param(b"", "there is no PEM certificate in it", id="empty"),
-        pytest.param(LEAF.key_pem, "there is a key and no certificate in it", id="a-key"),
+        pytest.param(b"", "it contains no PEM certificate", id="empty"),
+        pytest.param(LEAF.key_pem, "it contains a key and no certificate", id="a-key"),
         pytest.param(LEAF.chain_pem[:300], "the certificate in it is damaged", id="cut-off"),
         pytest.param(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "the certificate in it is damaged", id="no-asn1"),
         pytest.param(LEAF.chain_pem.replace(b"MII", b"MIJ", 1), "the certificate in it is damaged", id="one-letter"),
@@ -48,12 +48,12 @@ def test_no_certificate(pem: bytes, message: str) -> None:
 @pytest.mark.parametrize(
     ("pem", "message"),
     [
-        pytest.param(b"junk", "there is no PEM key in it", id="junk"),
-        pytest.param(LEAF.chain_pem, "there is no PEM key in it", id="a-certificate"),
+        pytest.param(b"junk", "it contains no PEM key", id="junk"),
+        pytest.param(LEAF.chain_pem, "it contains no PEM key", id="a-certificate"),
         pytest.param(LEAF.key_pem[:80], "the key in it is damaged", id="cut-off"),
-        pytest.param(encrypted(PrivateFormat.PKCS8), "the key is encrypted; give one without a passphrase", id="encrypted"),
+        pytest.param(encrypted(PrivateFormat.PKCS8), "the key is encrypted; use one without a passphrase", id="encrypted"),
         pytest.param(encrypted(PrivateFormat.TraditionalOpenSSL), "the key is encrypted", id="encrypted-the-old-way"),
-        pytest.param(Issued(certificate=LEAF.certificate, key=ed448.Ed448PrivateKey.generate()).key_pem, "this kind of key", id="ed448"),
+        pytest.param(Issued(certificate=LEAF.certificate, key=ed448.Ed448PrivateKey.generate()).key_pem, "this type of key", id="ed448"),
         pytest.param(
             Issued(certificate=LEAF.certificate, key=ec.generate_private_key(ec.SECP256K1())).key_pem, "the curve secp256k1", id="curve"
         ),
@@ -75,12 +75,12 @@ def test_the_keys_own_certificate_is_found() -> None:
 @pytest.mark.parametrize(
     ("issued", "now", "message"),
     [
-        pytest.param(LEAF, NOW + 7 * DAY, "it expired on 2026-11-27 12:00Z; put a renewed one in its place", id="expired"),
+        pytest.param(LEAF, NOW + 7 * DAY, "it expired on 2026-11-27 12:00Z; replace it with a renewed certificate", id="expired"),
         pytest.param(
-            LEAF, NOW - 2 * DAY, "valid only from 2026-11-19 12:00Z, and this machine's clock says 2026-11-18 12:00Z; set", id="early"
+            LEAF, NOW - 2 * DAY, "valid only from 2026-11-19 12:00Z, but this machine's clock says 2026-11-18 12:00Z; set", id="early"
         ),
         pytest.param(leaf(ROOT, names=()), NOW, "it has no subjectAltName", id="no-names"),
-        pytest.param(leaf(ROOT, usages=[ExtendedKeyUsageOID.CLIENT_AUTH]), NOW, "leaves out servers", id="for-clients"),
+        pytest.param(leaf(ROOT, usages=[ExtendedKeyUsageOID.CLIENT_AUTH]), NOW, "does not include servers", id="for-clients"),
     ],
 )
 def test_a_certificate_that_callers_deny(issued: Issued, now: datetime, message: str) -> None:

@@ -113,7 +113,7 @@ def hurry(folder: Path) -> None:
 
 
 TROUBLE = [
-    pytest.param(damage, "tls.crt: there is no PEM certificate", id="junk"),
+    pytest.param(damage, "tls.crt: it contains no PEM certificate", id="junk"),
     pytest.param(exchange_key, "tls.key: this key does not belong", id="mismatch"),
     pytest.param(delete, "tls.key: cannot be read: No such file", id="deleted"),
     pytest.param(expire, "tls.crt: it expired on", id="expired"),

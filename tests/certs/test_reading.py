@@ -32,11 +32,11 @@ def large(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        pytest.param(missing, "cannot be read: No such file or directory; give a file", id="missing"),
+        pytest.param(missing, "cannot be read: No such file or directory; use a file", id="missing"),
         pytest.param(loop, "cannot be read: Too many levels of symbolic links", id="loop"),
-        pytest.param(Path.mkdir, "cannot be read: not a regular file; give one", id="folder"),
-        pytest.param(os.mkfifo, "cannot be read: not a regular file; give one", id="pipe-that-nobody-writes"),
-        pytest.param(large, "over 64 KiB; give only", id="large"),
+        pytest.param(Path.mkdir, "cannot be read: it is not a regular file; use one", id="folder"),
+        pytest.param(os.mkfifo, "cannot be read: it is not a regular file; use one", id="pipe-that-nobody-writes"),
+        pytest.param(large, "over 64 KiB; use only", id="large"),
     ],
 )
 def test_what_is_no_such_file_is_one_line(make: object, message: str, tmp_path: Path) -> None:

@@ -20,7 +20,9 @@ LEAF = issue(CA, ("berth.svc", "10.0.0.1"), NOW)
         pytest.param(("berth.svc", "10.0.0.1"), timedelta(0), None, id="fresh"),
         pytest.param(("10.0.0.1",), timedelta(0), None, id="more-names-than-asked"),
         pytest.param(("berth.svc",), timedelta(days=4), None, id="a-third-left"),
-        pytest.param(("berth.svc",), timedelta(days=5), "less than a third of its life is left: it expires on 2026-11-27 12:00Z", id="due"),
+        pytest.param(
+            ("berth.svc",), timedelta(days=5), "less than a third of its lifetime is left: it expires on 2026-11-27 12:00Z", id="due"
+        ),
         pytest.param(("berth.svc",), timedelta(days=7), "it expired on 2026-11-27 12:00Z", id="at-the-end"),
         pytest.param(("new.svc", "a.svc"), timedelta(0), "it does not name a.svc, new.svc", id="names-missing"),
         pytest.param(("berth.svc",), timedelta(hours=-2), "it is valid only from 2026-11-20 11:00Z", id="clock-stepped-back"),

@@ -65,7 +65,7 @@ def test_the_last_days_of_a_ca_bring_no_flood_of_certificates(tmp_path: Path) ->
     assert last is not None
     assert last.expires == end
     assert [source.refresh(end - n * SECOND) for n in (1000, 100, 10, 1)] == [None] * 4
-    with pytest.raises(CertificateError, match=r"expired on 2027-11-20 .*; delete .* and restart for a new one"):
+    with pytest.raises(CertificateError, match=r"expired on 2027-11-20 .*; delete .* and restart for a new CA"):
         source.refresh(end)
 
 
@@ -92,7 +92,7 @@ def drop_certificate(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        pytest.param(junk, r"ca\.crt: the certificate is not PEM; restore .*, or delete both and restart for a new CA", id="junk"),
+        pytest.param(junk, r"ca\.crt: the certificate is not in PEM form; restore .*, or delete both and restart for a new CA", id="junk"),
         pytest.param(bloat, r"ca\.crt: over 64 KiB", id="too-large"),
         pytest.param(exchange_key, r"ca\.crt: the key does not belong to the certificate; restore", id="mismatched"),
         pytest.param(drop_key, r"ca\.key: it is missing; restore", id="no-key"),
@@ -130,7 +130,7 @@ def test_names_are_checked_before_a_ca_is_made(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     """A path through a file is one line, not a traceback."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(CertificateError, match=r"file/tls: .* needs a folder it can write to"):
+    with pytest.raises(CertificateError, match=r"file/tls: .* needs a writable folder"):
         SelfSigned(tmp_path / "file" / "tls", NAMES).refresh(NOW)
 
 

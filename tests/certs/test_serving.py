@@ -118,9 +118,9 @@ RSA = rsa.generate_private_key(65537, 2048)
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        pytest.param(p256(), "this key does not belong to the certificate in {certificate}; give the two", id="of-another"),
-        pytest.param(b"junk", "there is no PEM key in it; give the key that starts with", id="junk"),
-        pytest.param(encrypted(), "the key is encrypted; give one without a passphrase", id="encrypted"),
+        pytest.param(p256(), "this key does not belong to the certificate in {certificate}; use a matching pair", id="of-another"),
+        pytest.param(b"junk", "it contains no PEM key; use the key that starts with", id="junk"),
+        pytest.param(encrypted(), "the key is encrypted; use one without a passphrase", id="encrypted"),
         pytest.param(None, "cannot be read: No such file", id="missing"),
     ],
 )
@@ -153,10 +153,10 @@ def small() -> Issued:
 @pytest.mark.parametrize(
     ("pair", "message"),
     [
-        pytest.param(late(), "it expired on 2026-11-19 12:00Z; put a renewed one in its place", id="expired"),
-        pytest.param(early(), "it is valid only from 2026-11-21 12:00Z, and this machine's clock says 2026-11-20 12:00Z; set", id="early"),
-        pytest.param(wrong_order(), "certificate 2 in it is the key's; put it first, its intermediates after it", id="order"),
-        pytest.param(small(), "OpenSSL cannot serve it (ee key too small); issue it anew", id="small"),
+        pytest.param(late(), "it expired on 2026-11-19 12:00Z; replace it with a renewed certificate", id="expired"),
+        pytest.param(early(), "it is valid only from 2026-11-21 12:00Z, but this machine's clock says 2026-11-20 12:00Z; set", id="early"),
+        pytest.param(wrong_order(), "certificate 2 in it belongs to the key; put it first, before its intermediates", id="order"),
+        pytest.param(small(), "OpenSSL cannot serve it (ee key too small); issue it again", id="small"),
     ],
 )
 def test_a_bad_certificate_is_one_line(pair: Issued, message: str, tmp_path: Path) -> None:

@@ -230,7 +230,7 @@ def test_a_ca_that_cannot_be_used(capsys: pytest.CaptureFixture[str], tmp_path: 
     for name, why in [
         ("missing", "cannot be read: No such file or directory"),
         (".", "cannot be read: Is a directory"),
-        ("text", "there is no PEM certificate in it"),
+        ("text", "it contains no PEM certificate"),
         ("broken", "the certificate in it is damaged"),
         ("both", "holds a private key"),
         ("key", "holds a private key"),
