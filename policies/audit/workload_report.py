@@ -174,9 +174,11 @@ def message(outcome: Outcome) -> str:
         return sentences(outcome.texts, most=MOST_MESSAGE)
     written = _listed(outcome.paths)
     if outcome.finding == "not-as-enforced":
-        return f"The pod lacks what policies in Enforce write ({written}): Berth was not called for it, or the policies changed since."
+        return (
+            f"The pod differs from policies in Enforce (they write {written}): Berth was not called for it, or the policies have changed."
+        )
     written = f"would write {written}" if written else ""
-    dropped = f"would keep other policies from writing {_listed(outcome.dropped)}" if outcome.dropped else ""
+    dropped = f"would prevent other policies from writing {_listed(outcome.dropped)}" if outcome.dropped else ""
     return f"In Enforce it {' and '.join(filter(None, (written, dropped)))}."
 
 

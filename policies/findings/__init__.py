@@ -175,7 +175,7 @@ class _Compared:
         impossible = [e.impossible[compiled] for e in self._exclusions if compiled in e.impossible]
         platforms = f"{', '.join(self._snapshot.tables)}" if self._snapshot.placed else "any platform"
         by_reason = {
-            ALONE: [f"{text} cannot be met on {platforms}: every matching pod is denied" for text in impossible],
+            ALONE: [f"{text} cannot be satisfied on {platforms}: every pod that the policy matches is denied" for text in impossible],
             "RequirementsExclude": [text for e in self._exclusions for text in e.sentences.get(compiled, ())],
             "DefaultsDiffer": self._differences.sentences.get(compiled, []),
         }
@@ -185,7 +185,7 @@ class _Compared:
             return conflicted(reason, conflicts, compiled.mode)
         axes = [*filter(None, (found.unjudged.get(compiled) for found in (self._differences, *self._exclusions)))]
         if axes:
-            return Condition("Conflicted", "Unknown", "TooManyPolicies", f"too many policies to compare: {', '.join(axes)}")
+            return Condition("Conflicted", "Unknown", "TooManyPolicies", f"too many policies to compare with each other: {', '.join(axes)}")
         return not_conflicted()
 
     def template(self, key: Key, entry: Entry, entries: Mapping[Key, Entry]) -> Finding:
@@ -225,7 +225,7 @@ def _accepted(entry: Entry, entries: Mapping[Key, Entry]) -> Condition:
         return Condition("Accepted", "False", INVALID, sentences(understood.errors, end))
     lacking = [text for path, name in understood.templates if (text := _lacking(path, name, entries))]
     if lacking:
-        return Condition("Accepted", "False", "TemplateNotFound", sentences(lacking, "The rest is in effect."))
+        return Condition("Accepted", "False", "TemplateNotFound", sentences(lacking, "The rest of the policy applies."))
     return Condition("Accepted", "True", "Understood", sentences(understood.warnings))
 
 
@@ -238,5 +238,5 @@ def _lacking(path: str, name: str, entries: Mapping[Key, Entry]) -> str:
     found = entries.get((TEMPLATE, "", name))
     if found is None:
         known = {key[2] for key in entries if key[0] == TEMPLATE}
-        return f'{path}: GPUNodeTemplate "{cut(name, 80)}" does not exist{hint(name, known)}'
-    return "" if found.acting is not None else f'{path}: GPUNodeTemplate "{cut(name, 80)}" has errors'
+        return f'{path}: there is no GPUNodeTemplate "{cut(name, 80)}"{hint(name, known)}'
+    return "" if found.acting is not None else f'{path}: the GPUNodeTemplate "{cut(name, 80)}" is invalid'

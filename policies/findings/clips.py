@@ -92,7 +92,7 @@ class Clips:
         rows = template.rows
         outside = [c for c in others if rows and not rows & self._required(c)]
         if outside:
-            yield f"spec.default.nodeTemplate {name} has no effect: its nodes are outside the requirements of {_ids(outside)}"
+            yield f"spec.default.nodeTemplate {name} has no effect: its nodes do not meet the requirements of {_ids(outside)}"
 
     def _required(self, compiled: Compiled) -> int:
         return self._inside(compiled, "machine") & self._inside(compiled, "capacity") & self._inside(compiled, "sharing")
@@ -104,7 +104,7 @@ def _texts(compiled: Compiled, axis: Axis) -> str:
 
 _LIMITS: tuple[tuple[str, str, Callable[[Require], int | None], str], ...] = (
     ("spec.default.gracePeriod", "spec.require.gracePeriod.max", lambda r: r.grace_max, "is clipped to {} by {}"),
-    ("spec.default.gracePeriod", "spec.require.gracePeriod.min", lambda r: r.grace_min, "is raised to {}, as required by {}"),
+    ("spec.default.gracePeriod", "spec.require.gracePeriod.min", lambda r: r.grace_min, "is raised to {}, which is required by {}"),
     ("spec.default.protectFor", "spec.require.protection.max", lambda r: r.protection_max, "is clipped to {} by {}"),
     ("spec.default.maxRuntime", "spec.require.maxRuntime", lambda r: r.max_runtime, "is clipped to {} by {}"),
 )

@@ -13,7 +13,7 @@ from policies.verdict import Mode
 INVALID = "Invalid"
 """The reason of an object with errors in itself."""
 CAPPED = "ModeCapped"
-"""The reason of Ready on a policy whose effective mode is below its own."""
+"""The reason of Ready on a policy of which less acts than it says."""
 ALONE = "NothingOffered"
 """The reason of a policy that leaves nothing by itself."""
 IN_ENFORCE = "In Enforce: "
@@ -35,7 +35,7 @@ def for_waits(accepted: Condition, compiled: Compiled | None) -> Iterator[Condit
         if compiled is None or compiled.mode == compiled.policy.mode:
             yield Condition("Ready", "True", "InForce", "")
         else:
-            text = f"The effective mode is {compiled.mode}: the server's --max-mode (maxMode of the chart) caps {compiled.policy.mode}"
+            text = f"{compiled.mode}: the server's --max-mode (maxMode of the chart) caps mode {compiled.policy.mode}"
             yield Condition("Ready", "True", CAPPED, text)
         return
     yield Condition("Ready", "False", accepted.reason, accepted.message)
@@ -44,7 +44,7 @@ def for_waits(accepted: Condition, compiled: Compiled | None) -> Iterator[Condit
 
 
 def not_conflicted() -> Condition:
-    """Return the condition of an object without conflicts."""
+    """Return the condition of an object that no other stands against."""
     return Condition("Conflicted", "False", "NoConflict", "")
 
 
@@ -69,7 +69,7 @@ def only_true(name: str, reason: str, texts: tuple[str, ...]) -> Condition | Non
 def too_many() -> Condition:
     """Return the condition of a GPUPolicy that is beyond the first ones of its namespace."""
     text = (
-        f"only the first {MOST_OWN} GPUPolicies of a namespace by name are in effect, with at most {MOST_OWN_TOLERATIONS} tolerations"
-        " that they forbid or add; this policy is beyond that limit: delete or merge policies"
+        f"has no effect: only the first {MOST_OWN} GPUPolicies of a namespace by name apply, with {MOST_OWN_TOLERATIONS} tolerations"
+        " at most that they forbid or add; delete or merge policies"
     )
     return Condition("Accepted", "False", "TooManyPolicies", text)

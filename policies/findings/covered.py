@@ -48,7 +48,7 @@ class Covered:
             return ()
         places = named((namespace for namespace, _ in lacking[:MOST_NAMED]), len(lacking))
         missing = cut(", ".join(sorted({name for _, some in lacking for name in some})), MOST_NAMES)
-        return (f"MIG slices bypass the ResourceQuota of namespace {places}, which limits {WHOLE} but not {missing}",)
+        return (f"MIG slices bypass the ResourceQuota of namespace {places}: it limits {WHOLE} but not {missing}",)
 
     def _slices(self, mig: MigDefault) -> frozenset[str]:
         found = self._names.get(mig)

@@ -151,4 +151,4 @@ def _compare(pairs: Iterable[tuple[_Alike, _Alike]], reach: Reach) -> Iterator[N
 def _sentence(fields: str, one: _Alike, reach: Reach) -> str:
     others = named((c.policy.id for c in one.against), one.count)
     example = reach.namespaces.first(one.shared)
-    return f"{fields} differs from that of {others}, for example in namespace {example}: if a pod matches both, neither default applies"
+    return f"{fields} differs from {others}, for example in namespace {example}: neither default applies to a pod that both match"

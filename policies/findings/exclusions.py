@@ -132,7 +132,7 @@ class Exclusions:
     def _say_pair(self, demand: Demand, against: Sequence[Demand], count: int, shared: int) -> None:
         mine = excluding(demand, against[0])[0]
         others = named((f"{d.by.policy.id} ({excluding(demand, d)[1]})" for d in against), count)
-        self._say(demand.by, f"no {self.thing} meets both {mine} of this policy and the requirements of {others}", shared)
+        self._say(demand.by, f"no {self.thing} satisfies both this {mine} and the requirements of {others}", shared)
 
     def _groups(self, demands: Sequence[Demand], of: Compiled | None = None) -> None:
         """Find three or more that leave nothing only together, for each number of GPUs from which on a
@@ -148,9 +148,7 @@ class Exclusions:
                     shared &= self.reach.of[d.by]
                 text = named((f"{d.by.policy.id} ({d.text})" for d in others), len(others))
                 if shared and demand.by not in self.sentences:
-                    self._say(
-                        demand.by, f"no {self.thing} meets {demand.text} of this policy together with the requirements of {text}", shared
-                    )
+                    self._say(demand.by, f"no {self.thing} satisfies this {demand.text} together with the requirements of {text}", shared)
 
     def _say(self, compiled: Compiled, text: str, shared: int) -> None:
         example = self.reach.namespaces.first(shared)

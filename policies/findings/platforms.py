@@ -1,5 +1,5 @@
-"""Find the settings that the active platforms cannot express: their nodes lack the label, or no list of values selects
-exactly the right nodes."""
+"""Find what the platforms in force can't express: their nodes lack the label, or no list of values selects
+exactly what is wanted."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _inexpressible(snapshot: Snapshot, table: Table, axis: str, rows: int) -> st
         found = renderings(snapshot.catalog, table, next(a for a in AXES if a == axis), rows, universe)
         if not found:
             why = f"; {nobody_writes(table.unmaintained)}" if table.unmaintained else ""
-            return f"cannot be expressed by this platform's labels; ignored{why}"
+            return f"cannot be expressed with the labels of this platform; ignored{why}"
         if not found[0].exact:
-            worst = "can be expressed only in part; that part is written"
+            worst = "can be expressed only in part; Berth writes that part"
     return worst

@@ -54,9 +54,9 @@ def named(names: Iterable[str], count: int) -> str:
 def acting_instead(entry: Entry) -> str:
     """Return what applies in place of an object that was not understood."""
     if not entry.stale:
-        return "it is not in effect"
+        return "it has no effect"
     generation = (entry.last_good or {}).get("generation")
-    return f"generation {generation} stays in effect" if generation is not None else "the last valid version stays in effect"
+    return f"generation {generation} stays in effect" if generation is not None else "its last valid version stays in effect"
 
 
 # --- what an object does, and where -------------------------------------------------------------------------

@@ -299,12 +299,12 @@ def test_an_object_with_a_mistake_is_named_and_its_last_good_form_acts(run: Run,
     words = ("-n", "web", "--platforms", "karpenter-aws", "--kubeconfig", str(cluster.kubeconfig))
     try:
         _, out, _ = run(*words)
-        assert "GPUPolicy/web/slip: it is not in effect" in sections(out)["not accepted"]
+        assert "GPUPolicy/web/slip: it does not act" in sections(out)["not accepted"]
         assert 'unknown GPU family "hoper"; did you mean "hopper"?' in " ".join(sections(out)["not accepted"].split())
         assert "GPUPolicy/web/slip" not in sections(out)["default"]
         cluster.api.patch(policy, {"status": {"lastGood": {"generation": 1, "spec": good}}}, subresource="status")
         _, out, _ = run(*words)
-        assert "GPUPolicy/web/slip: generation 1 stays in effect" in sections(out)["not accepted"]
+        assert "GPUPolicy/web/slip: the form of generation 1 goes on acting" in sections(out)["not accepted"]
         assert "gracePeriod 45m GPUPolicy/web/slip" in " ".join(sections(out)["default"].split())
     finally:
         cluster.api.delete(policy)

@@ -103,7 +103,7 @@ def test_the_mode_that_acts_is_shown_and_left_out_namespaces_are_not_counted(pla
         assert (found["mode"], found["where"]) == ("Audit", "1 namespace with team=x")
         ready = condition(api, "braked", "Ready")
         assert (ready["status"], ready["reason"]) == ("True", "ModeCapped")
-        assert ready["message"].startswith("The effective mode is Audit: the server's --max-mode")
+        assert ready["message"].startswith("Audit: the server's --max-mode")
         command = [*plane.kubectl("get", "gpu")]
         shown = (await beside(lambda: subprocess.run(command, capture_output=True, text=True, check=True))).stdout.splitlines()
         assert [line.split()[1] for line in shown] == ["MODE", "Audit"]
@@ -367,7 +367,7 @@ def test_quotas_are_listed_only_while_slices_are_given(plane: Cluster) -> None:
         assert not one.statuses._search._quotas
         await beside(api.create, policy("slices", default={"mig": {"slice": "10gb"}}))
         await has(api, "slices", "True", "QuotaNotCovered")
-        assert "namespace default," in condition(api, "slices", "QuotaNotCovered")["message"]
+        assert "namespace default:" in condition(api, "slices", "QuotaNotCovered")["message"]
 
     try:
         on_plane(plane, test)

@@ -49,7 +49,7 @@ def test_what_is_amiss_comes_first() -> None:
     assert text.index("c-hopper") < text.index("a-good")
     one = html.unescape(asked(found, "/policies/one", name="ClusterGPUPolicy/b-wrong").text)
     assert "It is not accepted" in one
-    assert "it is not in effect" in one
+    assert "it has no effect" in one
 
 
 def test_with_the_brake_on_every_page_says_what_acts() -> None:
@@ -60,7 +60,7 @@ def test_with_the_brake_on_every_page_says_what_acts() -> None:
         text = html.unescape(asked(found, path, **fields).text)
         assert "All policies are capped at Audit" in text
         assert ">Enforce<" not in text
-    assert "the server's --max-mode (maxMode of the chart) caps Enforce" in text
+    assert "the server's --max-mode (maxMode of the chart) caps mode Enforce" in text
     assert "No policy does more" not in asked(world(eks.objects()), "/policies").text
 
 

@@ -31,7 +31,7 @@ from tests.policies.findings.found import found, message_of, namespace, own, pol
         (
             {"gracePeriod": "2m"},
             {"gracePeriod": {"min": "10m"}},
-            "spec.default.gracePeriod 2m is raised to 10m, as required by ClusterGPUPolicy/guard",
+            "spec.default.gracePeriod 2m is raised to 10m, which is required by ClusterGPUPolicy/guard",
         ),
         ({"maxRuntime": "24h"}, {"maxRuntime": "2h"}, "spec.default.maxRuntime 24h is clipped to 2h by ClusterGPUPolicy/guard"),
         (
@@ -52,7 +52,7 @@ from tests.policies.findings.found import found, message_of, namespace, own, pol
         (
             {"nodeTemplate": "t"},
             {"families": {"in": ["hopper"]}},
-            "spec.default.nodeTemplate t has no effect: its nodes are outside the requirements of ClusterGPUPolicy/guard",
+            "spec.default.nodeTemplate t has no effect: its nodes do not meet the requirements of ClusterGPUPolicy/guard",
         ),
         (
             {"nodeTemplate": "tainted"},

@@ -16,7 +16,7 @@ def test_a_quota_on_whole_gpus_alone_is_told() -> None:
     finding = found(policy("p", default=MIG), platforms=["gfd"], quotas={"ml": [{"pods": "9"}, WHOLE], "web": [{"pods": "9"}]})["p"]
     text = message_of(finding, "QuotaNotCovered")
     assert text.startswith(
-        "MIG slices bypass the ResourceQuota of namespace ml, which limits requests.nvidia.com/gpu but not requests.nvidia.com/mig-1g.10gb"
+        "MIG slices bypass the ResourceQuota of namespace ml: it limits requests.nvidia.com/gpu but not requests.nvidia.com/mig-1g.10gb"
     )
     assert not message_of(found(policy("p", default=MIG), platforms=["gfd"], quotas={"ml": [WHOLE, SLICES]})["p"], "QuotaNotCovered")
 
@@ -29,6 +29,6 @@ def test_only_where_the_policy_acts() -> None:
     all_ = found(
         picked, own("own", "web", default=MIG), policy("none", default={"gracePeriod": "2m"}), *spaces, platforms=["gfd"], quotas=quotas
     )
-    assert "namespace ml," in message_of(all_["p"], "QuotaNotCovered")
-    assert "namespace web," in message_of(all_["own"], "QuotaNotCovered")
+    assert "namespace ml:" in message_of(all_["p"], "QuotaNotCovered")
+    assert "namespace web:" in message_of(all_["own"], "QuotaNotCovered")
     assert not message_of(all_["none"], "QuotaNotCovered")

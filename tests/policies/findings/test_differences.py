@@ -34,7 +34,7 @@ SPOT, OTHER = {"capacity": ["spot"]}, {"capacity": ["on-demand"]}
 def test_both_are_told_on_every_axis(one: dict[str, Any], other: dict[str, Any], field: str) -> None:
     """With whom, on which field, and where for example."""
     both = found(policy("a", default=one), policy("b", default=other), template("t"), template("u"))
-    wanted = f"{field} differs from that of ClusterGPUPolicy/b, for example in namespace ml: if a pod matches both, neither default applies"
+    wanted = f"{field} differs from ClusterGPUPolicy/b, for example in namespace ml: neither default applies to a pod that both match"
     assert message_of(both["a"], "Conflicted") == wanted
     assert "ClusterGPUPolicy/a" in message_of(both["b"], "Conflicted")
 
@@ -100,7 +100,7 @@ def test_a_trial_conflicts_with_nothing_and_is_told_what_it_would(mode: str, sco
     assert trial is not None
     assert (acting.status, acting.reason, acting.message) == ("False", "NoConflict", "")
     assert (trial.status, trial.reason) == ("False", "ConflictsInEnforce")
-    assert trial.message.startswith("In Enforce: spec.default.capacity differs from that of ")
+    assert trial.message.startswith("In Enforce: spec.default.capacity differs from ")
     assert "Policy/" in trial.message
     assert all(f"/{name}," not in trial.message for name in "bc")
 

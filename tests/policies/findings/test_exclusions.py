@@ -14,11 +14,11 @@ from tests.policies.findings.found import condition, found, message_of, namespac
 @pytest.mark.parametrize(
     ("one", "other", "thing"),
     [
-        ({"families": {"in": ["hopper"]}}, {"families": {"in": ["ampere"]}}, "no GPU meets both families in [hopper] of this policy"),
+        ({"families": {"in": ["hopper"]}}, {"families": {"in": ["ampere"]}}, "no GPU satisfies both this families in [hopper]"),
         ({"capacity": ["spot"]}, {"capacity": ["on-demand"]}, "(capacity [on-demand])"),
         ({"capacity": ["spot"]}, {"longRuns": {"over": "1h", "capacity": ["on-demand"]}}, "(capacity [on-demand] for long runs)"),
-        ({"gpusPerPod": {"oneOf": [8]}}, {"gpusPerPod": {"max": 4}}, "no number of GPUs meets both gpusPerPod oneOf [8] of this policy"),
-        ({"gracePeriod": {"min": "1h"}}, {"gracePeriod": {"max": "10m"}}, "no grace period meets both gracePeriod min 1h of this policy"),
+        ({"gpusPerPod": {"oneOf": [8]}}, {"gpusPerPod": {"max": 4}}, "no number of GPUs satisfies both this gpusPerPod oneOf [8]"),
+        ({"gracePeriod": {"min": "1h"}}, {"gracePeriod": {"max": "10m"}}, "no grace period satisfies both this gracePeriod min 1h"),
         ({"gracePeriod": {"min": "1h", "max": "2h"}}, {"gracePeriod": {"min": "3h"}}, "(gracePeriod min 3h)"),
         ({"gpuMemory": {"min": 141}}, {"models": {"in": ["T4"]}}, "(models in [T4])"),
     ],
@@ -47,8 +47,8 @@ def test_three_may_leave_nothing_where_no_two_do() -> None:
         policy("c", require={"families": {"notIn": ["ampere"]}}),
     )
     assert message_of(three["a"], "Conflicted").startswith(
-        "no GPU meets families in [hopper, ampere] of this policy together with the requirements of "
-        "ClusterGPUPolicy/b (families notIn [hopper]) and ClusterGPUPolicy/c (families notIn [ampere]), for example in namespace ml"
+        "no GPU satisfies this families in [hopper, ampere] together with the requirements of ClusterGPUPolicy/b (families notIn [hopper]) "
+        "and ClusterGPUPolicy/c (families notIn [ampere]), for example in namespace ml"
     )
     assert all(message_of(one, "Conflicted") for one in three.values())
 
@@ -95,7 +95,7 @@ def test_what_no_platform_offers_is_told() -> None:
     one = condition(found(policy("a", require={"sharing": ["MIG"]}))["a"], "Conflicted")
     assert one is not None
     assert (one.status, one.reason) == ("True", "NothingOffered")
-    assert one.message == "sharing [MIG] cannot be met on karpenter-aws: every matching pod is denied"
+    assert one.message == "sharing [MIG] cannot be satisfied on karpenter-aws: every pod that the policy matches is denied"
     assert not message_of(found(policy("a", require={"sharing": ["MIG"]}), platforms=["gfd"])["a"], "Conflicted")
 
 
@@ -127,7 +127,7 @@ def test_a_trial_that_would_exclude_what_is_required_is_told_alone() -> None:
         both = found(policy("guard", require=spot), one)
         assert not message_of(both["guard"], "Conflicted")
         assert trial(both["trial"]).startswith(
-            "In Enforce: no GPU meets both capacity [on-demand] of this policy and the requirements of Cluster"
+            "In Enforce: no GPU satisfies both this capacity [on-demand] and the requirements of Cluster"
         )
     three = found(
         policy("a", require={"families": {"in": ["hopper", "ampere"]}}),
@@ -163,7 +163,7 @@ def test_namespaces_that_the_registration_leaves_out_do_not_count() -> None:
     policies = policy("a", match=chosen, require={"capacity": ["spot"]}), policy("b", require={"capacity": ["on-demand"]})
     both = found(*policies, *spaces, registered=registered)
     assert both["a"].where == "1 namespace with team=x"
-    assert "in namespace ml" in message_of(both["a"], "Conflicted")
+    assert "for example in namespace ml" in message_of(both["a"], "Conflicted")
     both = found(*policies, own("o", "a-left-out", require={"capacity": ["reserved"]}), *spaces[::2], registered=registered)
     assert both["a"].where == "0 namespaces with team=x"
     assert not any(message_of(one, "Conflicted") for one in both.values())

@@ -44,7 +44,7 @@ def test_every_error_is_told_and_that_nothing_acts() -> None:
     assert (status, reason) == ("False", "Invalid")
     assert 'did you mean "hopper"?' in message
     assert "spec.require.capacity[0]" in message
-    assert message.endswith("2 errors; it is not in effect.")
+    assert message.endswith("2 errors; it has no effect.")
 
 
 def test_the_last_good_form_goes_on_and_is_kept() -> None:
@@ -67,17 +67,15 @@ def test_a_template_that_is_not_there_is_named_with_the_nearest() -> None:
     objects = policy("p", default={"nodeTemplate": "a10-training", "gracePeriod": "2m"}), template("a100-training")
     status, reason, message = accepted(found(*objects)["p"])
     assert (status, reason) == ("False", "TemplateNotFound")
-    assert (
-        message
-        == 'spec.default.nodeTemplate: GPUNodeTemplate "a10-training" does not exist; did you mean "a100-training"? The rest is in effect.'
-    )
+    lacking = 'spec.default.nodeTemplate: there is no GPUNodeTemplate "a10-training"; did you mean "a100-training"?'
+    assert message == f"{lacking} The rest of the policy applies."
 
 
 def test_a_template_with_errors_is_told_where_it_is_named() -> None:
     """It is there, and still does not act."""
     objects = policy("p", allow={"nodeTemplates": ["t"]}), template("t", capacity=["spott"])
     both = found(*objects)
-    assert accepted(both["p"])[2].startswith('spec.allow.nodeTemplates[0]: GPUNodeTemplate "t" has errors')
+    assert accepted(both["p"])[2].startswith('spec.allow.nodeTemplates[0]: the GPUNodeTemplate "t" is invalid')
     assert accepted(both["t"])[1] == "Invalid"
 
 
@@ -123,7 +121,7 @@ def test_messages_are_bounded(errors: int) -> None:
     """Hundreds of errors are one message like any other, with the count of the rest."""
     message = accepted(found(policy("p", require={"models": {"in": [f"X{'y' * 40}{i}" for i in range(errors)]}}))["p"])[2]
     assert len(message) <= 2_000
-    assert f"{errors} errors; it is not in effect." in message
+    assert f"{errors} errors; it has no effect." in message
     assert " more. " in message
 
 
@@ -134,7 +132,7 @@ def test_capped_modes_are_said() -> None:
         ready = condition(one, "Ready")
         assert ready is not None
         assert (one.mode, ready.status, ready.reason) == (wanted, "True", "InForce" if most == "Enforce" else "ModeCapped")
-        capped = f"The effective mode is {most}: the server's --max-mode (maxMode of the chart) caps Enforce"
+        capped = f"{most}: the server's --max-mode (maxMode of the chart) caps mode Enforce"
         assert ready.message == ("" if most == "Enforce" else capped)
     assert found(policy("p", mode="Audit"), max_mode="Warn")["p"].mode == "Audit"
 

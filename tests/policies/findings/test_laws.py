@@ -80,7 +80,7 @@ def test_defaults_that_differ_for_a_pod_are_in_the_status(case: Case) -> None:
     for remark in remarked:
         if all(may_meet(policies[one].match, policies[other].match) for one, other in combinations(remark.policies, 2)):
             for name in remark.policies:
-                assert "differs from that of" in message_of(statuses[name], "Conflicted"), (remark, name)
+                assert "differs from" in message_of(statuses[name], "Conflicted"), (remark, name)
 
 
 @examples(30, 3_000)

@@ -22,13 +22,15 @@ def test_what_no_list_of_values_selects_is_named() -> None:
     )
     assert not message_of(one["q"], "Inexpressible")
     text = message_of(found(policy("p", require={"sharing": ["TimeSliced"]}), platforms=["eks-nodegroup"])["p"], "Inexpressible")
-    assert text == "eks-nodegroup: spec.require.sharing (sharing [TimeSliced]) cannot be expressed by this platform's labels; ignored"
+    assert (
+        text == "eks-nodegroup: spec.require.sharing (sharing [TimeSliced]) cannot be expressed with the labels of this platform; ignored"
+    )
 
 
 def test_a_part_that_can_be_said_is_told_apart() -> None:
     """On AKS only spot is labelled: of spot and reserved, spot is written."""
     text = message_of(found(policy("p", default={"capacity": ["spot", "reserved"]}), platforms=["aks"])["p"], "Inexpressible")
-    assert text == "aks: spec.default.capacity (capacity [spot, reserved]) can be expressed only in part; that part is written"
+    assert text == "aks: spec.default.capacity (capacity [spot, reserved]) can be expressed only in part; Berth writes that part"
 
 
 def test_without_platforms_nothing_is_written_and_nothing_said() -> None:
@@ -45,6 +47,6 @@ def test_labels_that_nobody_maintains_are_named_with_what_to_type() -> None:
     assert not message_of(found(wanted, bare, platforms=["gfd"])["p"], "Inexpressible")
     text = message_of(found(wanted, bare, stack, platforms=["gfd"])["p"], "Inexpressible")
     assert text.startswith(
-        "gfd: spec.require.families (families in [ampere]) cannot be expressed by this platform's labels; ignored; nobody"
+        "gfd: spec.require.families (families in [ampere]) cannot be expressed with the labels of this platform; ignored; nothing"
     )
-    assert text.endswith("run it: helm install gfd nvdp/nvidia-device-plugin --set devicePlugin.enabled=false,gfd.enabled=true")
+    assert text.endswith("install it: helm install gfd nvdp/nvidia-device-plugin --set devicePlugin.enabled=false,gfd.enabled=true")
