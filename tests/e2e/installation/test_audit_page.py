@@ -68,7 +68,7 @@ PROMISED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("helm upgrade", (r"Policies of the library: berth-default, in mode Audit\.",)),
     ("kubectl apply -f docs/examples/at-most-eight.yaml", (r"at-most-eight created",)),
     ("kubectl wait", (r"berth-default condition met", r"at-most-eight condition met")),
-    ("kubectl get gpu -A", (r"/at-most-eight +Audit .* 0 +1 ", r"/berth-default +Audit .* 2 +0 ")),
+    ("kubectl get clustergpupolicies.berth.dev", (r"^at-most-eight +Audit .* 0 +1 ", r"^berth-default +Audit .* 2 +0 ")),
     ("kubectl get reports", (r"^web +berth-deployment-chat-\S+ +\d+ +0 +1 ", r"^research +berth-job-typo-\S+ +\d+ +1 +0 ")),
     ("kubectl get events", (DENIED,)),
     ("berth audit", (r"^research +ClusterGPUPolicy/at-most-eight +Audit +1 +640 ", r"would change 2 and deny 1\.")),
