@@ -109,9 +109,9 @@ def assert_unaffected(here: Sequence[Reply], there: Sequence[Reply]) -> None:
 
 
 def failed_call(berth: Berth, why: str) -> re.Pattern[str]:
-    """The API server's message when its first call for a pod fails, which the guide for the night names."""
-    guide = (ROOT / "docs" / "serving.md").read_text()
-    night = guide[guide.index("## At three in the morning") :]
+    """The API server's message when its first call for a pod fails, which the on-call table names."""
+    guide = (ROOT / "docs" / "runbooks.md").read_text()
+    night = guide[guide.index("## On-call table") : guide.index("## Availability")]
     assert 'failed calling webhook "mutate.pods.berth.dev"' in night
     assert why in night
     called = 'failed calling webhook "mutate.pods.berth.dev": failed to call webhook'
