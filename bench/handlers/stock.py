@@ -1,6 +1,6 @@
 """``berth serve`` on Starlette and uvicorn as they come, for what our protocol costs: ``python -m bench.handlers.stock serve ...``.
 
-The same routes with the same handlers, in a task for each call, without the bounds of docs/serving.md.
+The same routes with the same handlers, in a task for each call, without the bounds of docs/protocol.md.
 """
 
 from __future__ import annotations

@@ -115,10 +115,10 @@ _DRA = ("v1", "v1beta2", "v1beta1")
 """resource.k8s.io: v1 since Kubernetes 1.34, v1beta2 since 1.33, v1beta1 since 1.32"""
 
 
-_UNKNOWN_CLAIMS = "claims are unknown, and policies that require something of devices deny pods with them"
-_NO_PLACES = "platforms that only these objects show are unknown, so that no affinity is written for them"
-_NO_QUEUES = "no warning about queues in which workloads wait for ever"
-_NO_MODES = "labels of GPU Feature Discovery count as maintained"
+_UNKNOWN_CLAIMS = "claims are unknown, so policies with device requirements deny pods with claims"
+_NO_PLACES = "platforms that only these objects show are unknown, so no affinity is written for them"
+_NO_QUEUES = "no warning about queues that can never admit a workload"
+_NO_MODES = "labels of GPU Feature Discovery are assumed to be maintained"
 
 
 def _ours(kind: str, plural: str, *, namespaced: bool = False) -> Watched:
@@ -180,7 +180,7 @@ _FOLLOWED = (
         plural="nodepools",
         group="karpenter.sh",
         versions=("v1", "v1beta1"),
-        without=f"{_NO_PLACES}, and grace periods may exceed a NodePool's",
+        without=f"{_NO_PLACES}; grace periods may exceed a NodePool's",
         trim=spec_alone,
     ),
     Watched(kind="DeviceClass", plural="deviceclasses", group=DRA, versions=_DRA, without=_UNKNOWN_CLAIMS, trim=spec_alone),

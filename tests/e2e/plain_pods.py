@@ -24,7 +24,7 @@ NEAR_MISSES = (
     "nvidia.com.example/gpu",
 )
 """resource names that look like an accelerator's and are none: shares of HAMi, labels, other vendors'. Those that begin as a pattern does
-(``amd.com/gpumem``) are sent, as docs/serving.md says."""
+(``amd.com/gpumem``) are sent, as docs/operations.md says."""
 ZEROS = ("0", 0, "0m", "0Ki", "0e3", "-0", "+0", "0.0")
 """amounts that ask for nothing, as templates write them"""
 

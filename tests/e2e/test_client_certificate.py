@@ -45,7 +45,7 @@ def secured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def admission(folder: Path, ca: KeyPair) -> Path:
-    """The files of docs/serving.md. The user's name is ``*``, for the port of the Berth to come is not known yet."""
+    """The files of docs/protocol.md. The user's name is ``*``, for the port of the Berth to come is not known yet."""
     certificate, key = client_certificate(ca, "kube-apiserver", folder)
     user = {"name": "*", "user": {"client-certificate": str(certificate), "client-key": str(key)}}
     (folder / "webhooks.kubeconfig").write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "users": [user]}))

@@ -127,7 +127,7 @@ def test_a_giant_that_tells_its_length_and_waits_is_told(wire: Wire) -> None:
 
 
 def test_a_hundred_giants_at_once_are_bounded_together(tmp_path: Path) -> None:
-    """Each sends more than the cap: what is held of all of them is --body-memory and, as docs/serving.md says, 1 MiB a
+    """Each sends more than the cap: what is held of all of them is --body-memory and, as docs/protocol.md says, 1 MiB a
     connection beside it; real calls are answered meanwhile."""
     held = 64 * MIB
     with serving(tmp_path, "--policies", LIBRARY, "--body-memory", str(held)) as server:

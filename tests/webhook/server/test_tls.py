@@ -124,7 +124,7 @@ def test_a_connection_that_is_gone_leaves_nothing_to_the_garbage_collector(conte
 
 
 def test_a_caller_may_change_its_key(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
-    """And is answered after it. (That it may do so without end: docs/serving.md.)"""
+    """And is answered after it. (That it may do so without end: docs/protocol.md.)"""
 
     def change(number: int) -> bytes:
         with (
