@@ -171,7 +171,7 @@ def known(condition: Condition) -> dict[str, Any]:
         "migStrategy": snapshot.mig_strategy if snapshot else None,
         "policies": {c.policy.id: {"mode": c.mode, **_stored(condition, c)} for c in snapshot.policies} if snapshot else {},
         "overlooked": list(condition.registered.overlooked),
-        "denied": {id_of(key): list(one.understood.errors) for key, one in condition.entries.items() if one.understood.errors},
+        "rejected": {id_of(key): list(one.understood.errors) for key, one in condition.entries.items() if one.understood.errors},
         "kinds": {one.kind: {"objects": one.objects, "digest": one.digest(), **one.counts} for one in condition.watching()},
     }
 

@@ -56,7 +56,7 @@ def test_a_replica_of_a_large_cluster_stays_small(following: Following, tmp_path
     assert memory[2] - memory[1] <= MOST_BY_CHANGES
     known = json.loads(following.replica.page("/policies").body)
     assert len(known["policies"]) == SIZE.policies
-    assert known["denied"] == {}
+    assert known["rejected"] == {}
 
 
 def test_nodes_that_only_tell_that_they_live_change_nothing(following: Following) -> None:

@@ -28,14 +28,14 @@ class DeviceModes(Collector):
             return
         nodes = GaugeMetricFamily(
             "berth_gpu_nodes",
-            "Nodes with devices of a vendor, by what offers them: a device plugin, DRA, or both.",
+            "Nodes by what offers their devices: a device plugin, DRA, or both.",
             labels=["vendor", "mode"],
         )
         counts = {(vendor, mode): count for vendor, mode, count in snapshot.advertised.nodes}
         for vendor in dict.fromkeys(vendor for vendor, _ in counts):
             for mode in get_args(Mode):  # 0 too: an alert on a series that is not there can't be told from one on a misspelt name
                 nodes.add_metric([vendor, mode], counts.get((vendor, mode), 0))
-        keys = GaugeMetricFamily("berth_labels_unmaintained", "Label keys on which no term is written, since nobody maintains them.")
+        keys = GaugeMetricFamily("berth_labels_unmaintained", "Node labels that nothing maintains, so no term is written on them.")
         keys.add_metric([], len(unmaintained(snapshot)))
         yield from (nodes, keys)
 

@@ -97,8 +97,8 @@ class Metrics:
         self._state.swapped(snapshot, now)
 
     def snapshot_rejected(self) -> None:
-        """Note that a set of policies was denied: the last good one stays in force."""
-        self._state.reloads.labels("denied").inc()
+        """Note that a set of policies was rejected: the last valid one stays active."""
+        self._state.reloads.labels("rejected").inc()
         self._state.reloaded.set(0)
 
     def certificate(self, expires: float) -> None:
@@ -124,18 +124,18 @@ class _Calls:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         labels = ("phase", "decision")
-        self._requests = Counter("berth_requests_total", "Calls answered, by path and by what was decided.", labels, registry=registry)
+        self._requests = Counter("berth_requests_total", "Answered calls, by path and decision.", labels, registry=registry)
         self._durations = Histogram(
             "berth_request_duration_seconds",
-            "Time from a call's head to its answer, waiting for its body included.",
+            "Time from the head of a call to its answer, including the wait for its body.",
             labels,
             buckets=BUCKETS,
             registry=registry,
         )
-        self.in_flight = Gauge("berth_requests_in_flight", "Calls whose body has not come whole, and those that wait.", registry=registry)
+        self.in_flight = Gauge("berth_requests_in_flight", "Calls whose body is incomplete, or that wait inside Berth.", registry=registry)
         self.cuts = Counter(
             "berth_connections_cut_total",
-            "Connections that Berth ended: handshake, idle, slow, too large a head, unread answers, too many, not HTTP.",
+            "Connections that Berth closed, by reason.",
             ("reason",),
             registry=registry,
         )
@@ -164,20 +164,20 @@ class _Pods:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._pods = Counter(
             "berth_pods_total",
-            "Pods with accelerators that were created or denied, each once: /mutate or /validate denies, /validate admits.",
+            "Pods with accelerators that were admitted by /validate or denied, each once.",
             ("decision",),
             registry=registry,
         )
         self._unmatched = Counter(
-            "berth_unmatched_pods_total", "Pods with accelerators that were admitted because no policy is for them.", registry=registry
+            "berth_unmatched_pods_total", "Pods with accelerators that were admitted because no policy matches them.", registry=registry
         )
         self._unaudited = Counter(
             "berth_audits_skipped_total",
-            "Policies in Audit or Warn that were not tried on a pod, since it had sixteen already.",
+            "Policies in Audit or Warn that were not tried on a pod, which had sixteen already.",
             registry=registry,
         )
         self._remarks = Counter(
-            "berth_remarks_total", "Reviews in which something was said beside the decision, by its code: see docs/codes.md.", ("code",),
+            "berth_remarks_total", "Reviews with this warning: see docs/codes.md.", ("code",),
             registry=registry,
         )  # fmt: skip
         self._codes = {code: self._remarks.labels(code) for code in REMARKS}
@@ -205,40 +205,40 @@ class _State:
 
     def __init__(self, registry: CollectorRegistry, version: str) -> None:
         self._policies = Gauge(
-            "berth_policies", "Policies in force, by the mode that --max-mode leaves them.", ("kind", "mode"), registry=registry
+            "berth_policies", "Active policies, by the mode that --max-mode leaves them.", ("kind", "mode"), registry=registry
         )
         self._swapped = Gauge(
             "berth_snapshot_timestamp_seconds",
-            "When the policies in force were put in force, in seconds since 1970; 0 before the first.",
+            "When the active policies were loaded, in seconds since 1970; 0 before the first.",
             registry=registry,
         )
         self.reloads = Counter(
             "berth_snapshot_reloads_total",
-            "Readings of policies, the first included; denied: the last good ones stay in force.",
+            "Reads of policies, including the first; rejected: the last valid set stays active.",
             ("result",),
             registry=registry,
         )
         self.reloaded = Gauge(
-            "berth_snapshot_last_reload_successful", "1 if the last reading of policies was good, 0 if they are wrong.", registry=registry
+            "berth_snapshot_last_reload_successful", "1 if the last read of policies was valid, 0 if they have errors.", registry=registry
         )
         self.expiry = Gauge(
             "berth_certificate_expiry_timestamp_seconds",
-            "When the certificate that is served expires, in seconds since 1970; NaN before there is one.",
+            "When the serving certificate expires, in seconds since 1970; NaN before the first.",
             registry=registry,
         )
         self.certified = Gauge(
             "berth_certificate_last_reload_successful",
-            "1 if the certificate on disk is the one served, 0 if it is wrong.",
+            "1 if the certificate on disk is served, 0 if it is invalid.",
             registry=registry,
         )
         self.expiry.set(nan)  # 0 would say that it expired in 1970
         self.dropped = Counter(
             "berth_log_lines_dropped_total",
-            "Lines of the log that were lost: nobody took them in time, the disk is full, the reader is gone.",
+            "Lost log lines: nothing read them in time, or the disk is full.",
             registry=registry,
         )
         Info("berth_build", "Berth's version; always 1.", registry=registry).info({"version": version})
-        for result in ("ok", "denied"):
+        for result in ("ok", "rejected"):
             self.reloads.labels(result)
 
     def swapped(self, snapshot: Snapshot, now: float) -> None:

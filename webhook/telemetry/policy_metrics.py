@@ -139,8 +139,8 @@ class OutcomeCounter:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._family = Counter(
             "berth_policy_outcomes_total",
-            "Reviews in which a policy did this by this rule: edited or denied (Enforce), would_edit or would_deny (Audit, Warn), "
-            "skipped (left out a default or requirement, in whole or in part), inexpressible (the platform has no words for it).",
+            "Reviews in which a policy had this outcome by this rule: edited or denied (Enforce), would_edit or would_deny (Audit, Warn), "
+            "skipped (a default or requirement did not apply, in whole or in part), inexpressible (the platform can't express it).",
             ("policy", "rule", "mode", "outcome"),
             registry=registry,
         )

@@ -42,10 +42,10 @@ def nothing() -> Iterator[Watching]:
 
 
 COUNTED = {
-    "lists": "Times that all objects of a kind were read from the API server: at the start, and after anything odd.",
-    "watches": "Watches that were begun.",
-    "events": "Changes that watches told of.",
-    "errors": "Lists and watches that failed; what was known acts on.",
+    "lists": "Full lists of a kind: at the start and after errors.",
+    "watches": "Watches started.",
+    "events": "Changes received.",
+    "errors": "Failed lists and watches.",
 }
 """The keys of ``Watching.counts``, and their meaning."""
 
@@ -78,21 +78,21 @@ class WatchCollector(Collector):
         kinds = list(self._watching())
         if not kinds:
             return
-        healthy = GaugeMetricFamily("berth_watch_healthy", "1 while a kind of object is followed, 0 while it can't be.", labels=["kind"])
+        healthy = GaugeMetricFamily("berth_watch_healthy", "1 while a kind is watched, 0 while it can't be.", labels=["kind"])
         silent = GaugeMetricFamily(
             "berth_watch_silent_seconds",
-            "Since anything was heard of a kind; a watch that lives tells something each minute.",
+            "Seconds since the last message about a kind. A healthy watch gets one each minute.",
             labels=["kind"],
         )
-        objects = GaugeMetricFamily("berth_watch_objects", "Objects of a kind that this replica knows.", labels=["kind"])
+        objects = GaugeMetricFamily("berth_watch_objects", "Known objects of a kind.", labels=["kind"])
         isolated = GaugeMetricFamily(
             "berth_watch_isolated_objects",
-            "Objects of a kind whose newest form raised an error while it was applied; the log names them.",
+            "Objects of a kind whose newest version raises an error; the log names them.",
             labels=["kind"],
         )
         unread = GaugeMetricFamily(
             "berth_watch_unread_objects",
-            "Objects of a kind of which only the name is kept: they are too large, or beyond the share of their namespace.",
+            "Objects of a kind of which only the name is kept: too large, or over the limit of their namespace.",
             labels=["kind"],
         )
         for one in kinds:
@@ -113,9 +113,9 @@ class WatchCollector(Collector):
 
     def _written(self) -> Iterator[Metric]:
         writes = self._writes()
-        held = GaugeMetricFamily("berth_lease_held", "1 for the replica that writes statuses and Events, 0 for the others.")
+        held = GaugeMetricFamily("berth_lease_held", "1 for the replica that writes statuses and Events, else 0.")
         held.add_metric([], float(writes.held))
-        counter = CounterMetricFamily("berth_status_writes", "Statuses that this replica wrote, by what became of it.", labels=["result"])
+        counter = CounterMetricFamily("berth_status_writes", "Status writes of this replica, by result.", labels=["result"])
         for result in ("written", "lost", "failed"):
             counter.add_metric([result], getattr(writes, result))
         yield from (held, counter)
@@ -123,7 +123,7 @@ class WatchCollector(Collector):
     def _not_understood(self) -> Metric:
         """Return the count of denied objects, which are named in their status and in the log."""
         found = GaugeMetricFamily(
-            "berth_objects_rejected", "Our objects whose newest form is not understood, by what of them acts.", labels=["acting"]
+            "berth_objects_rejected", "Berth's objects whose newest version is invalid, by which version is active.", labels=["acting"]
         )
         last_good, none = self._denied()
         found.add_metric(["last_good"], last_good)

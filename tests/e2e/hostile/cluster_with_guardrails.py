@@ -59,7 +59,7 @@ class Hostile:
 
         def so() -> bool:
             page = json.loads(self.replica.page("/policies").body)
-            known = page["policies"].keys() | page["denied"].keys()
+            known = page["policies"].keys() | page["rejected"].keys()
             return all(one in known for one in there) and not any(one in known for one in gone)
 
         self.cluster.wait_for(so, f"the replica to know {str(there)[:200]} and not {str(gone)[:200]}")

@@ -134,7 +134,7 @@ def test_the_policies_in_force_are_counted_by_mode() -> None:
     assert value(metrics, "berth_policies", kind="ClusterGPUPolicy", mode="Enforce") == 0
     assert value(metrics, "berth_snapshot_timestamp_seconds") == NOW + 60
     assert value(metrics, "berth_snapshot_reloads_total", result="ok") == 2
-    assert value(metrics, "berth_snapshot_reloads_total", result="denied") == 1
+    assert value(metrics, "berth_snapshot_reloads_total", result="rejected") == 1
     assert value(metrics, "berth_snapshot_last_reload_successful") == 0
     metrics.snapshot_swapped(with_policies(7), NOW + 90)
     assert value(metrics, "berth_policies", kind="GPUPolicy", mode=library().policies[0].mode) == 7
