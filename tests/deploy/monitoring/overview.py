@@ -29,7 +29,7 @@ def _quantile(quantile: float, phase: str = "") -> str:
 GLANCE = (
     Panel(
         title="Replicas",
-        description="Replicas whose metrics are read. Fewer than the Deployment has: some can't be reached, or have just been replaced.",
+        description="Replicas that Prometheus can read. If the Deployment has more, some can't be reached or were just replaced.",
         unit="short",
         queries=((f"count(berth_build_info{{{OURS}}})", ""),),
         kind="stat",
@@ -38,8 +38,8 @@ GLANCE = (
         steps=((None, "red"), (1, "yellow"), (2, "green")),
     ),
     Panel(
-        title="Calls a second",
-        description="Reviews that the API servers send: up to two for each GPU pod, and one for each workload with GPUs.",
+        title="Calls per second",
+        description="Reviews from the API servers: up to two for each GPU pod, and one for each workload with GPUs.",
         unit="reqps",
         queries=((f"sum({CALLS}}})", ""),),
         kind="stat",
@@ -48,9 +48,8 @@ GLANCE = (
     ),
     Panel(
         title="Pods denied",
-        description="Of the GPU pods of the last hour, the share that a policy denied. A jump follows a policy that was just enforced, "
-        "or one "
-        "workload that tries again and again.",
+        description="Share of the GPU pods of the last hour that a policy denied. A jump means that a policy was just enforced or that one "
+        "workload keeps retrying.",
         unit="percentunit",
         queries=(
             (f'sum(increase(berth_pods_total{{{OURS}, decision="denied"}}[1h])) / sum(increase(berth_pods_total{{{OURS}}}[1h]))', ""),
@@ -61,10 +60,9 @@ GLANCE = (
         steps=((None, "green"), (0.2, "yellow"), (0.5, "red")),
     ),
     Panel(
-        title="Calls not judged",
-        description="Share of the calls that ended as unavailable, shed or failed. Anything above zero for minutes is to be looked at: "
-        "after some "
-        "tries the API server denies the pod, or lets it pass unjudged, as the registration says.",
+        title="Calls without a decision, share",
+        description="Share of calls that ended as unavailable, shed or failed. Investigate if it stays above zero for minutes: then the API"
+        " server denies pods or admits them unevaluated, depending on failurePolicy.",
         unit="percentunit",
         queries=((f"sum({CALLS}, {UNJUDGED}}}) / sum({CALLS}}})", ""),),
         kind="stat",
@@ -73,9 +71,8 @@ GLANCE = (
         steps=((None, "green"), (0.001, "yellow"), (0.05, "red")),
     ),
     Panel(
-        title="Slowest hundredth of /mutate",
-        description="99 of 100 calls of /mutate are answered within this time. Some milliseconds are usual; the API server gives up after "
-        "5 s.",
+        title="Latency of /mutate, 99th percentile",
+        description="99% of /mutate calls are answered within this time. Some milliseconds are normal; the API server gives up after 5 s.",
         unit="s",
         queries=((_quantile(0.99, ', phase="mutate"'), ""),),
         kind="stat",
@@ -84,8 +81,8 @@ GLANCE = (
         steps=SLOW,
     ),
     Panel(
-        title="Policies in force",
-        description="By the mode that --max-mode leaves them, as one replica has them. All in Audit: nothing is changed or denied.",
+        title="Active policies",
+        description="By the mode that --max-mode leaves them, on one replica. All in Audit: nothing is mutated or denied.",
         unit="short",
         queries=((f"sum by (mode) (max by (kind, mode) (berth_policies{{{OURS}}}))", "{{mode}}"),),
         kind="stat",
@@ -96,16 +93,16 @@ GLANCE = (
 DECISIONS = (
     Panel(
         title="Calls by decision",
-        description="patched: edits were added. admitted: as it came. denied: by a policy. unmatched: no policy is for the pod. passed: "
-        "no "
-        "accelerator. advised: a workload. rejected: no review. unavailable, shed, failed: not judged, see the last row.",
+        description="patched: edits were added. admitted: unchanged. denied: by a policy. unmatched: no policy matches. passed: no "
+        "accelerator. advised: a workload. rejected: not a review. unavailable, shed, failed: no decision, see the last row.",
         unit="reqps",
         queries=((f"sum by (decision) ({CALLS}}})", "{{decision}}"),),
         stacked=True,
     ),
     Panel(
         title="GPU pods created and denied",
-        description="Each pod once. unmatched are admitted pods that no policy is for: many of them mean that a namespace was left out.",
+        description="Each pod once. unmatched pods are admitted because no policy matches. If there are many, a namespace may not be "
+        "covered.",
         unit="reqps",
         queries=(
             (f"sum by (decision) (rate(berth_pods_total{{{OURS}}}[$__rate_interval]))", "{{decision}}"),
@@ -113,16 +110,14 @@ DECISIONS = (
         ),
     ),
     Panel(
-        title="Latency: the median, by phase",
-        description="Half of the calls are answered within this time, their body included. mutate and validate are on the way of every "
-        "GPU pod.",
+        title="Latency, median, by phase",
+        description="50% of calls are answered within this time, including their body. Every GPU pod waits for mutate and validate.",
         unit="s",
         queries=((_quantile(0.5), "{{phase}}"),),
     ),
     Panel(
-        title="Latency: the slowest hundredth, by phase",
-        description="99 of 100 calls are answered within this time. Buckets end at 5 s, when the API server gives up: what shows 5 s may "
-        "be more.",
+        title="Latency, 99th percentile, by phase",
+        description="99% of calls are answered within this time. Buckets end at 5 s, when the API server gives up, so 5 s may mean more.",
         unit="s",
         queries=((_quantile(0.99), "{{phase}}"),),
         steps=SLOW,
@@ -131,36 +126,37 @@ DECISIONS = (
 POLICIES = (
     Panel(
         title="Denials by policy and rule, last hour",
-        description="Reviews that a policy in Enforce denied, by the rule that found it. A pod that is tried again counts again.",
+        description="Reviews that a policy in Enforce denied, by rule. A retried pod counts again.",
         unit="short",
         queries=((f'sum by (policy, rule) ({OUTCOMES}, outcome="denied"}}) > 0', "{{policy}} {{rule}}"),),
         stacked=True,
     ),
     Panel(
         title="Edits by policy and rule, last hour",
-        description="Reviews in which a policy in Enforce wrote something. Up to two for a pod: the API server may call /mutate again.",
+        description="Reviews in which a policy in Enforce edited the object. A pod can count twice, because the API server may call /mutate"
+        " again.",
         unit="short",
         queries=((f'sum by (policy, rule) ({OUTCOMES}, outcome="edited"}}) > 0', "{{policy}} {{rule}}"),),
         stacked=True,
     ),
     Panel(
         title="Would deny, by policy, last hour",
-        description="What policies in Audit or Warn would have denied. Read it before you enforce one: zero for a week is safe.",
+        description="Denials that policies in Audit or Warn would have made. Check this before you enforce one.",
         unit="short",
         queries=((f'sum by (policy, mode) ({OUTCOMES}, outcome="would_deny"}}) > 0', "{{policy}} ({{mode}})"),),
         stacked=True,
     ),
     Panel(
         title="Would change, by policy, last hour",
-        description="What policies in Audit or Warn would have written.",
+        description="Edits that policies in Audit or Warn would have made.",
         unit="short",
         queries=((f'sum by (policy, mode) ({OUTCOMES}, outcome="would_edit"}}) > 0', "{{policy}} ({{mode}})"),),
         stacked=True,
     ),
     Panel(
-        title="Left out, by policy and rule, last hour",
-        description="skipped: a default or a requirement was left out, in whole or in part, for what the pod is or its author wrote. "
-        "inexpressible: the platform has no words for it. Many of one policy mean that it does not do what it says.",
+        title="Not applied, by policy and rule, last hour",
+        description="skipped: a default or a requirement did not apply because of what the pod is or requests. inexpressible: the platform "
+        "can't express it. If one policy has many, it does not have its intended effect.",
         unit="short",
         queries=(
             (f'sum by (policy, rule, outcome) ({OUTCOMES}, outcome=~"skipped|inexpressible"}}) > 0', "{{policy}} {{rule}} {{outcome}}"),
@@ -168,8 +164,8 @@ POLICIES = (
         stacked=True,
     ),
     Panel(
-        title="Remarks by code",
-        description="What was said to authors beside the decision, by its code: docs/codes.md has each.",
+        title="Warnings by code",
+        description="Warnings that Berth sent to users, by code. docs/codes.md explains each.",
         unit="reqps",
         queries=((f"sum by (code) (rate(berth_remarks_total{{{OURS}}}[$__rate_interval])) > 0", "{{code}}"),),
         stacked=True,
@@ -177,26 +173,24 @@ POLICIES = (
 )
 MONEY = (
     Panel(
-        title="Dollars an hour admitted, by namespace",
-        description="What the GPU pods that were admitted in the last hour cost together for each hour that they run: at the catalog's "
-        "indicative "
-        "prices, on the cheapest machines that they may run on. Not what runs now, and nothing is taken off when a pod ends.",
+        title="Admitted cost in USD per hour, by namespace",
+        description="Hourly cost of the GPU pods admitted in the last hour, at the catalog's indicative prices on the cheapest allowed "
+        "machines. Nothing is subtracted when a pod ends, so this is not the cost of what runs now.",
         unit="currencyUSD",
         queries=((f"sum by (resource_namespace) ({USD})", "{{resource_namespace}}"),),
         stacked=True,
     ),
     Panel(
         title="GPUs admitted, by model",
-        description="GPUs of the pods that were admitted in the last hour; a slice counts as its part. A model where the placement leaves "
-        "one, "
-        "else its family, else any: much of any means that pods say little about what they need.",
+        description="GPUs of the pods admitted in the last hour; a slice counts as its part. The model if the placement leaves only one, "
+        "else the family, else any. Much of any means that pods do not say what they need.",
         unit="short",
         queries=((f"sum by (model) ({GPUS})", "{{model}}"),),
         stacked=True,
     ),
     Panel(
         title="GPUs admitted, by namespace and model, last hour",
-        description="The same as a list. (other) are namespaces past the three hundred that have series of their own, or unknown ones.",
+        description="The same as a table. (other) stands for unknown namespaces and for those beyond the first 300.",
         unit="short",
         queries=((f"sort_desc(sum by (resource_namespace, model) ({GPUS}) > 0)", ""),),
         kind="table",
@@ -207,37 +201,33 @@ MONEY = (
 WAITING = (
     Panel(
         title="Pods waiting, by reason",
-        description="GPU pods without a node. capacity, gated, scheduler and claims end by themselves, or are others' business. taint, "
-        "label, "
-        "resource, machines, limits and static don't: `berth why pod/NAME` tells what to change. Told by `berth audit --serve`.",
+        description="GPU pods without a node. capacity, gated, scheduler and claims end by themselves or are not Berth's. For taint, label,"
+        " resource, machines, limits and static, `berth why pod/NAME` shows the fix. The audit measures this.",
         unit="short",
         queries=((f"max by (cluster, namespace, reason) (berth_pods_waiting{{{OURS}}}) > 0", "{{reason}}"),),
         stacked=True,
     ),
     Panel(
-        title="Pods that exist and policies would change or deny",
-        description="would-change, would-deny: by policies in Audit or Warn. not-as-enforced: created while Berth was away, or before "
-        "the policy. "
-        "no-longer-fits: what is enforced now would deny it where it runs.",
+        title="Existing pods that policies would change or deny",
+        description="would-change, would-deny: by policies in Audit or Warn. not-as-enforced: created while Berth was down or before the "
+        "policy. no-longer-fits: enforced policies would deny it now.",
         unit="short",
         queries=((f"max by (cluster, namespace, finding) (berth_audit_findings{{{OURS}}})", "{{finding}}"),),
     ),
 )
 OPEN = (
     Panel(
-        title="Calls that were not judged",
-        description="unavailable: no policies yet, or a claim or namespace that is not known yet; the API server asks again. shed: a "
-        "replica is "
-        "behind and sends calls to the others. failed: a mistake of Berth's, see event=failed in its log.",
+        title="Calls without a decision",
+        description="unavailable: no policies are loaded yet; the API server retries. shed: a replica is behind and sends calls to the "
+        "others. failed: an error in Berth, see event=failed in its log.",
         unit="reqps",
         queries=((f"sum by (phase, decision) ({CALLS}, {UNJUDGED}}})", "{{phase}} {{decision}}"),),
         width=8,
     ),
     Panel(
-        title="Passed unjudged, as the API server counts",
-        description="Objects that an entry with failurePolicy Ignore let pass since Berth did not answer. Guardrails did not hold for "
-        "them. "
-        "Needs a Prometheus that reads kube-apiserver; no data: none since that started.",
+        title="Admitted unevaluated (API server)",
+        description="Objects that the API server admitted because Berth did not answer a webhook with failurePolicy: Ignore. No guardrail "
+        "applied to them. Needs a Prometheus that reads kube-apiserver; no data means none since it started.",
         unit="reqps",
         queries=(
             (
@@ -250,10 +240,9 @@ OPEN = (
         steps=((None, "red"),),
     ),
     Panel(
-        title="Denied since Berth did not answer",
-        description="Objects that an entry with failurePolicy Fail denied since Berth did not answer; controllers try again by "
-        "themselves. "
-        "Needs a Prometheus that reads kube-apiserver; no data: none since that started.",
+        title="Denied because Berth did not answer (API server)",
+        description="Objects that the API server denied because Berth did not answer a webhook with failurePolicy: Fail. Controllers retry."
+        " Needs a Prometheus that reads kube-apiserver; no data means none since it started.",
         unit="reqps",
         queries=(
             (
@@ -268,16 +257,15 @@ OPEN = (
 DASHBOARD = Dashboard(
     uid="berth-overview",
     title="Berth / Overview",
-    description="What Berth decides of GPU pods: how many and how fast, by which policies, what they cost, what waits, and what passes "
-    "unjudged.",
+    description="Decisions about GPU pods: how many, how fast, by which policies, their cost, waiting pods, and calls without a decision.",
     variables=VARIABLES,
     links=(("Replica health", "berth-replica-health"),),
     rows=(
         ("At a glance", GLANCE),
         ("Decisions", DECISIONS),
         ("Policies", POLICIES),
-        ("GPUs and money", MONEY),
-        ("Pods that wait, and pods that exist", WAITING),
-        ("Not judged: fail open, fail closed", OPEN),
+        ("GPUs and cost", MONEY),
+        ("Waiting and existing pods", WAITING),
+        ("Calls without a decision", OPEN),
     ),
 )

@@ -1,4 +1,4 @@
-"""The dashboard *Berth / Replica health*: whether each replica can judge, what load it has, and how well it follows the cluster."""
+"""The dashboard *Berth / Replica health*: whether each replica can evaluate pods, its load, and how well it watches the cluster."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _yes_no(metric: str, title: str, description: str) -> Panel:
 STATES = (
     Panel(
         title="Versions",
-        description="The version of each replica. Two for longer than a rollout takes: it is stuck.",
+        description="Version of each replica. If two stay for longer than a rollout takes, the rollout is stuck.",
         unit="short",
         queries=((f"count by (instance, version) (berth_build_info{{{OURS}}})", "{{instance}} {{version}}"),),
         kind="stat",
@@ -42,10 +42,9 @@ STATES = (
         height=6,
     ),
     Panel(
-        title="Age of the policies in force",
-        description="Since the policies in force were put in force. Old is well where nobody changes policies; older than on other "
-        "replicas is not. "
-        "Some fifty years: there are none yet.",
+        title="Age of the active policies",
+        description="Time since the active policies were loaded. High is normal if nobody changes policies; higher than on other replicas "
+        "is not. Some fifty years means that none are loaded.",
         unit="s",
         queries=((f"time() - berth_snapshot_timestamp_seconds{{{OURS}}}", "{{instance}}"),),
         kind="stat",
@@ -54,9 +53,8 @@ STATES = (
     ),
     Panel(
         title="Certificate and CA: time left",
-        description="Of the certificate that is served, and of its CA (only with --cert-secret). Berth renews with a third left; below a "
-        "day "
-        "something keeps it from that.",
+        description="Remaining life of the serving certificate and of its CA (only with --cert-secret). Berth renews at a third of the "
+        "life; below a day something prevents it.",
         unit="s",
         queries=(
             (f"berth_certificate_expiry_timestamp_seconds{{{OURS}}} - time()", "{{instance}}"),
@@ -69,7 +67,7 @@ STATES = (
     ),
     Panel(
         title="Lease",
-        description="Which replica writes statuses and Events. None for minutes: statuses grow old, decisions do not depend on it.",
+        description="The replica that writes statuses and Events. If none does for minutes, statuses grow old; decisions are not affected.",
         unit="bool_yes_no",
         queries=((f"berth_lease_held{{{OURS}}}", "{{instance}}"),),
         kind="stat",
@@ -78,41 +76,40 @@ STATES = (
     ),
     _yes_no(
         "berth_snapshot_last_reload_successful",
-        "Policies read",
-        "Whether the last reading of policies was good. no: what is on disk is wrong, the last good ones act, the log says why.",
+        "Policies valid",
+        "no: the policies on disk have errors and the last valid set is active. The log has the errors.",
     ),
     _yes_no(
         "berth_certificate_last_reload_successful",
-        "Certificate read",
-        "Whether the certificate on disk is the one served. no: it can't be served, the last good one goes on.",
+        "Certificate valid",
+        "no: the certificate on disk can't be served and the last valid one is.",
     ),
     _yes_no(
         "berth_ca_trusted",
-        "CA in the registration",
-        "Whether the webhook configurations have the CA of the certificate served. no: the API server can't call this replica.",
+        "CA trusted",
+        "no: the webhook configurations do not have the serving certificate's CA, so the API server can't call this replica.",
     ),
     _yes_no(
         "berth_registered",
-        "Registered",
-        "Whether the webhook configurations exist. no: the API server sends no pods, or only a part of the calls.",
+        "Webhook configurations exist",
+        "no: the API server sends no pods to Berth, or only some of the calls.",
     ),
     _yes_no(
         "berth_registration_current",
-        "Registration current",
-        "Whether the webhook configurations are made of this replica's catalog. no: some pods with accelerators don't reach it.",
+        "Webhook configurations current",
+        "no: they do not match this replica's catalog, so some pods with accelerators do not reach it.",
     ),
 )
 LOAD = (
     Panel(
         title="Calls by replica",
-        description="Calls answered. API servers keep connections, so replicas differ; one with none at all is not reached.",
+        description="Answered calls. API servers keep connections, so replicas differ; one without any calls is not reachable.",
         unit="reqps",
         queries=((f"sum by (instance) (rate(berth_requests_total{{{OURS}}}[$__rate_interval]))", "{{instance}}"),),
     ),
     Panel(
-        title="Calls sent away, by replica",
-        description="unavailable, shed or failed. Of one replica alone: look at it; of all: too little CPU, or the cluster can't be "
-        "followed.",
+        title="Calls without a decision, by replica",
+        description="unavailable, shed or failed. One replica: check it. All replicas: too little CPU, or the cluster can't be watched.",
         unit="reqps",
         queries=(
             (
@@ -124,24 +121,22 @@ LOAD = (
     ),
     Panel(
         title="Calls in flight",
-        description="Calls whose body has not come whole. It is zero nearly always; more for minutes means a slow network or a slow "
-        "caller.",
+        description="Calls whose body is incomplete. Normally zero; more for minutes means a slow network or client.",
         unit="short",
         queries=((f"berth_requests_in_flight{{{OURS}}}", "{{instance}}"),),
         width=8,
     ),
     Panel(
-        title="Connections cut, by reason",
-        description="idle is everyday. handshake: the certificate is not trusted, or a scanner. crowded, slow, unread: somebody other "
-        "than the API "
-        "server, or an ill network. head, garbled: no API server.",
+        title="Connections closed, by reason",
+        description="idle is normal. handshake: the certificate is not trusted, or a scanner. crowded, slow, unread: another client than "
+        "the API server, or a bad network. head, garbled: not an API server.",
         unit="cps",
         queries=((f"sum by (reason) (rate(berth_connections_cut_total{{{OURS}}}[$__rate_interval]))", "{{reason}}"),),
         width=8,
     ),
     Panel(
         title="Log lines lost",
-        description="Lines that nobody took in time. Anything but zero: the log collector or the node's disk is ill.",
+        description="Lines that were not read in time. Above zero, check the log collector and the node's disk.",
         unit="wps",
         queries=((f"sum by (instance) (rate(berth_log_lines_dropped_total{{{OURS}}}[$__rate_interval]))", "{{instance}}"),),
         width=8,
@@ -149,21 +144,21 @@ LOAD = (
     ),
     Panel(
         title="CPU",
-        description="Cores used; the audit too. A replica uses one at most: near one, or near its limit, it sheds calls.",
+        description="Used cores, including the audit. A replica uses one at most; near one, or near its limit, it sheds calls.",
         unit="short",
         queries=((f"rate(process_cpu_seconds_total{{{OURS}}}[$__rate_interval]) {EITHERS}", "{{job}} {{instance}}"),),
         width=8,
     ),
     Panel(
         title="Memory",
-        description="Resident memory; the audit too. It grows with decisions that are kept, to some 25 MB more, and is then level.",
+        description="Resident memory, including the audit. Cached decisions add up to some 25 MB.",
         unit="bytes",
         queries=((f"process_resident_memory_bytes{{{OURS}}} {EITHERS}", "{{job}} {{instance}}"),),
         width=8,
     ),
     Panel(
-        title="Files and connections open",
-        description="Share of those that the process may have. Near one it takes no connections.",
+        title="Open files and connections",
+        description="Share of the maximum. Near 100% the replica accepts no connections.",
         unit="percentunit",
         queries=((f"process_open_fds{{{OURS}}} / process_max_fds{{{OURS}}} {BERTHS}", "{{instance}}"),),
         width=8,
@@ -172,25 +167,23 @@ LOAD = (
 )
 CLUSTER = (
     Panel(
-        title="Watches: seconds of silence",
-        description="Since anything was heard of a kind of object. A watch that lives tells something each minute: beyond five, what is "
-        "known "
-        "grows old.",
+        title="Watches: seconds without a message",
+        description="Time since the last message about a kind. A healthy watch gets one each minute; beyond five minutes the known objects "
+        "grow old.",
         unit="s",
         queries=((f"max by (instance, kind) (berth_watch_silent_seconds{{{OURS}}})", "{{instance}} {{kind}}"),),
         steps=((None, "green"), (120, "yellow"), (300, "red")),
     ),
     Panel(
-        title="Kinds that can't be followed",
-        description="0 for a kind that is followed, 1 for one that is not. NodePool is not where there is no Karpenter, and resource "
-        "claims not "
-        "before Kubernetes 1.32; for all others see /readyz.",
+        title="Kinds that can't be watched",
+        description="0: watched, 1: not. NodePool is not there without Karpenter, and ResourceClaim not before Kubernetes 1.32. For other "
+        "kinds see /readyz.",
         unit="short",
         queries=((f"1 - min by (instance, kind) (berth_watch_healthy{{{OURS}}})", "{{instance}} {{kind}}"),),
     ),
     Panel(
         title="Watches: events and errors",
-        description="Changes that the API server told of, and lists and watches that failed. Errors without end: /readyz names the reason.",
+        description="Changes received, and lists and watches that failed. If errors continue, /readyz has the reason.",
         unit="cps",
         queries=(
             (f"sum by (instance) (rate(berth_watch_events_total{{{OURS}}}[$__rate_interval]))", "{{instance}} events"),
@@ -199,53 +192,53 @@ CLUSTER = (
         width=8,
     ),
     Panel(
-        title="Objects known, by kind",
-        description="The same on every replica, but for moments: one that has fewer is behind.",
+        title="Known objects, by kind",
+        description="Normally the same on every replica. A replica with fewer is behind.",
         unit="short",
         queries=((f"max by (instance, kind) (berth_watch_objects{{{OURS}}})", "{{instance}} {{kind}}"),),
         width=8,
     ),
     Panel(
-        title="Policies read anew",
-        description="ok: other policies were put in force. denied: what is on disk or in the cluster was wrong.",
+        title="Policy reloads",
+        description="ok: new policies are active. rejected: those on disk have errors.",
         unit="cpm",
         queries=((f"sum by (result) (rate(berth_snapshot_reloads_total{{{OURS}}}[$__rate_interval])) * 60", "{{result}}"),),
         width=8,
     ),
     Panel(
-        title="Objects of Berth's that are not understood",
-        description="last_good: an older form acts. nothing: the object does not act, and a guardrail may be missing. `kubectl get gpu "
-        "-A` names them.",
+        title="Invalid objects of Berth's kinds",
+        description="last_good: an older version is active. nothing: the object has no effect, and a guardrail may be missing. `kubectl get"
+        " clustergpupolicies.berth.dev,gpupolicies.berth.dev -A` names them.",
         unit="short",
         queries=((f"max by (acting) (berth_objects_rejected{{{OURS}}})", "{{acting}}"),),
         width=8,
         steps=((None, "green"), (1, "red")),
     ),
     Panel(
-        title="Statuses written",
-        description="By the holder of the Lease. lost: somebody was faster, or the object is gone. failed: see event=status_failed.",
+        title="Status writes",
+        description="By the holder of the Lease. lost: the object changed or is gone. failed: see event=status_failed.",
         unit="wps",
         queries=((f"sum by (result) (rate(berth_status_writes_total{{{OURS}}}[$__rate_interval]))", "{{result}}"),),
         width=8,
     ),
     Panel(
-        title="Resources that nobody asks Berth about",
-        description="Resources on nodes and DeviceClasses that may be accelerators and that no condition of the registration catches.",
+        title="Resources that no match condition covers",
+        description="Resources of nodes and DeviceClasses that may be accelerators, but that the webhook configurations do not match.",
         unit="short",
         queries=((f"max by (instance) (berth_resources_overlooked{{{OURS}}})", "{{instance}}"),),
         width=8,
         steps=((None, "green"), (1, "red")),
     ),
     Panel(
-        title="Nodes with GPUs, by what offers them",
-        description="A device plugin, DRA, or both, which gives a GPU to two pods.",
+        title="GPU nodes, by what offers their GPUs",
+        description="A device plugin, DRA, or both. With both, two pods can get one GPU.",
         unit="short",
         queries=((f"max by (vendor, mode) (berth_gpu_nodes{{{OURS}}})", "{{vendor}}: {{mode}}"),),
         width=16,
     ),
     Panel(
-        title="Labels that nobody maintains",
-        description="Label keys on which no term is written, since no GPU Feature Discovery runs.",
+        title="Unmaintained labels",
+        description="Node labels on which Berth writes no terms, because no GPU Feature Discovery runs.",
         unit="short",
         queries=((f"max by (instance) (berth_labels_unmaintained{{{OURS}}})", "{{instance}}"),),
         width=8,
@@ -254,18 +247,17 @@ CLUSTER = (
 )
 AUDIT = (
     Panel(
-        title="Audit: pods, and pods to be judged",
-        description="Pods with accelerators that the audit knows, and those that wait to be judged: a peak after a change of a policy is "
-        "usual.",
+        title="Audit: pods and pods due",
+        description="Pods with accelerators that the audit knows, and those due for evaluation. A peak after a policy change is normal.",
         unit="short",
         queries=(
             (f"berth_audit_pods{{{OURS}}}", "{{instance}} pods"),
-            (f"berth_audit_pods_due{{{OURS}}}", "{{instance}} to be judged"),
+            (f"berth_audit_pods_due{{{OURS}}}", "{{instance}} due"),
         ),
     ),
     Panel(
         title="Audit: reports",
-        description="Reports that are to be written, and what became of those that were. failed without end: see event=report_failed.",
+        description="Reports due, and results of writes. If failed continues, see event=report_failed.",
         unit="short",
         queries=(
             (f"berth_audit_reports_due{{{OURS}}}", "{{instance}} due"),
@@ -276,8 +268,8 @@ AUDIT = (
 DASHBOARD = Dashboard(
     uid="berth-replica-health",
     title="Berth / Replica health",
-    description="Whether each replica of Berth can judge, what load it has, and how well it follows the cluster.",
+    description="Whether each replica of Berth can evaluate pods, its load, and how well it watches the cluster.",
     variables=(*VARIABLES, INSTANCE),
     links=(("Overview", "berth-overview"),),
-    rows=(("Can it judge?", STATES), ("Load", LOAD), ("What it knows of the cluster", CLUSTER), ("The audit", AUDIT)),
+    rows=(("Readiness", STATES), ("Load", LOAD), ("Watches of the cluster", CLUSTER), ("The audit", AUDIT)),
 )
