@@ -139,7 +139,7 @@ class WebhookRules:
         place = f"{configuration.kind}/{configuration.name}"
         now = time.monotonic()
         if len(self._writes) == MOST_WRITES and now - self._writes[0] < WINDOW:
-            raise Failure(f"{place}: another program writes its rules again and again: end that one")
+            raise Failure(f"{place}: another program keeps overwriting its rules; stop that program")
         wanted, waiting = shipped(configuration) or {}, False
         applied: list[dict[str, Any]] = []
         is_changed = False
@@ -181,7 +181,7 @@ def shipped(configuration: Configuration) -> dict[str, Rules] | None:
         isinstance(value, list) and all(isinstance(rule, dict) for rule in value) for value in rules.values()
     ):
         return rules
-    raise Failure(f"{configuration.kind}/{configuration.name}: the annotation {ANNOTATION} does not give rules by the names of webhooks")
+    raise Failure(f"{configuration.kind}/{configuration.name}: the annotation {ANNOTATION} does not map webhook names to rules")
 
 
 def is_due(configuration: Configuration) -> bool:

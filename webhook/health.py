@@ -48,8 +48,8 @@ class Check:
 HANGS = 30.0
 """Seconds without a finished check of files after which a mount probably hangs: a check takes a millisecond, and reading 10,000
 policies again some seconds."""
-NOT_FOUND = text_answer(404, "ask for /livez, /readyz, /metrics or /policies")
-NOT_ALLOWED = text_answer(405, "ask by GET", b"allow: GET, HEAD\r\n")
+NOT_FOUND = text_answer(404, "not found; use /livez, /readyz, /metrics or /policies")
+NOT_ALLOWED = text_answer(405, "method not allowed; use GET", b"allow: GET, HEAD\r\n")
 MOST_NAMED = 5
 """Objects that a line of ``/readyz`` names."""
 ALIVE, READY = "/livez", "/readyz"
@@ -93,11 +93,11 @@ def checks(condition: Condition, now: float) -> Iterator[Check]:
     if condition.replica.snapshot is not None and (told := "; ".join(device_modes.sentences(condition.replica.snapshot))):
         yield Check(name="nodes", ready=True, text=told)
     if hanging := [name for name, at in condition.files_checked_at.items() if now - at > HANGS]:
-        text = "; ".join(f"{name} were last checked {now - condition.files_checked_at[name]:.0f} s ago" for name in hanging)
-        yield Check(name="files", ready=True, text=f"{text}: a file or mount does not answer, and no change of it is known", is_well=False)
+        text = "; ".join(f"{name} last checked {now - condition.files_checked_at[name]:.0f} s ago" for name in hanging)
+        yield Check(name="files", ready=True, text=f"{text}: a file or mount does not respond, so changes have no effect", is_well=False)
     yield _certificate(condition, now)
     if condition.replica.draining:
-        yield Check(name="stopping", ready=False, text="calls are still answered; new ones should go elsewhere")
+        yield Check(name="stopping", ready=False, text="calls are still answered, new ones go to other replicas")
 
 
 def _certificate(condition: Condition, now: float) -> Check:
@@ -107,7 +107,7 @@ def _certificate(condition: Condition, now: float) -> Check:
     if ahead:
         text += f" by the API server's clock, which is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this node's"
     if rejected_at:
-        text += f"; what is on disk was denied {now - rejected_at:.0f} s ago (log: event=certificate_rejected)"
+        text += f"; the certificate on disk was rejected {now - rejected_at:.0f} s ago (log: event=certificate_rejected)"
     if waiting := condition.certificate_waiting():
         return Check(name="certificate", ready=False, text=waiting)
     return Check(name="certificate", ready=valid, text=text, is_well=not rejected_at)
@@ -116,11 +116,13 @@ def _certificate(condition: Condition, now: float) -> Check:
 def _policies(condition: Condition, now: float) -> Check:
     snapshot = condition.replica.snapshot
     if snapshot is None:
-        return Check(name="policies", ready=False, text="not loaded yet; calls get 503 with Retry-After")
+        return Check(name="policies", ready=False, text="not loaded yet; calls are answered with 503, and the API server retries")
     number = len(snapshot.policies)
-    text = f"{number} in force, {snapshot.max_mode} at most, loaded {now - condition.loaded_at:.0f} s ago"
+    text = f"{number} active, max mode {snapshot.max_mode}, loaded {now - condition.loaded_at:.0f} s ago"
     if condition.rejected_at:
-        text += f"; a change {now - condition.rejected_at:.0f} s ago was denied: the last good set acts (log: event=policies_rejected)"
+        text += (
+            f"; a change was rejected {now - condition.rejected_at:.0f} s ago, the last valid set is active (log: event=policies_rejected)"
+        )
     return Check(name="policies", ready=True, text=text, is_well=not condition.rejected_at)
 
 
@@ -131,17 +133,17 @@ def _cluster(condition: Condition) -> Iterator[Check]:
     if not watching:
         return
     wrong = [one for one in watching if not (one.synced and one.healthy)]
-    text = f"{len(watching)} kinds are followed"
+    text = f"{len(watching)} kinds watched"
     if wrong:
         kinds: dict[tuple[str, str], list[Watching]] = {}
         for watched in wrong:
             kinds.setdefault((watched.error or "not listed yet", watched.without), []).append(watched)
         text = "; ".join(_unheard(error, without, same) for (error, without), same in kinds.items())
         if condition.replica.snapshot is not None and any(not one.without for one in wrong):
-            text += "; what was known acts on"
+            text += "; the last known objects are used"
     if isolated := [name for one in watching for name in one.isolated]:
         more = f" and {len(isolated) - MOST_NAMED} more" if len(isolated) > MOST_NAMED else ""
-        text += f"; can't be applied (log: event=object_isolated): {', '.join(isolated[:MOST_NAMED])}{more}"
+        text += f"; objects that can't be applied (log: event=object_isolated): {', '.join(isolated[:MOST_NAMED])}{more}"
     yield Check(name="cluster", ready=condition.replica.snapshot is not None, text=text, is_well=not (wrong or isolated))
 
 
@@ -152,7 +154,7 @@ def _unheard(error: str, without: str, kinds: Sequence[Watching]) -> str:
 
 
 def _since(silent: float | None) -> str:
-    return "" if silent is None else f" (last heard {silent:.0f} s ago)"
+    return "" if silent is None else f" (last message {silent:.0f} s ago)"
 
 
 def _meanwhile(without: str) -> str:

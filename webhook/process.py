@@ -98,4 +98,6 @@ def on_signals(stop: asyncio.Event, at_once: asyncio.Event) -> None:
     loop.add_signal_handler(signal.SIGTERM, terminate)
     loop.add_signal_handler(signal.SIGINT, interrupt)
     if sys.stdin is None or not sys.stdin.isatty():  # a terminal that is closed ends what runs in it
-        loop.add_signal_handler(signal.SIGHUP, lambda: log.write("reload", text="nothing to do: policies and certificates are followed"))
+        loop.add_signal_handler(
+            signal.SIGHUP, lambda: log.write("reload", text="nothing to do: changed policies and certificates are read automatically")
+        )

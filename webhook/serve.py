@@ -161,8 +161,8 @@ class Process:
         number = len(snapshot.policies)
         log.write("serving", **self._addresses, policies=number, maxMode=snapshot.max_mode)
         if not snapshot.placed:
-            why = "no --platforms" if self._cluster is None else "no node or NodePool tells who makes GPU nodes here; --platforms can"
-            log.write("policies_warning", "warning", text=f"{why}: placement is judged for contradictions, not written")
+            why = "no --platforms is given" if self._cluster is None else "no node or NodePool shows the platform; --platforms can name it"
+            log.write("policies_warning", "warning", text=f"{why}: placement is checked for contradictions, but not written")
         if sys.stdout is not None and sys.stdout.isatty():
             at = self._addresses
             print(f"serving {at['url']} (/mutate, /validate, /advise), {number} policies", flush=True)

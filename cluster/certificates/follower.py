@@ -113,10 +113,14 @@ class Follower(abc.ABC):
         if abs(skew - self._skew) > SKEW:
             self._skew = skew if abs(skew) > SKEW else timedelta()
             if self._skew:
-                self._tell("clock_differs", seconds=round(skew.total_seconds()), text="the API server's clock counts for certificates")
+                self._tell(
+                    "clock_differs",
+                    seconds=round(skew.total_seconds()),
+                    text="this node's clock is wrong; certificates use the API server's clock",
+                )
 
 
 def _sentence(error: Failure) -> str:
     if isinstance(error, Rejected) and error.reply.status == 403:
-        return f"Berth may not keep its certificates: {error}; {GIVE_RIGHTS}"
+        return f"Berth may not read or write its certificates: {error}; {GIVE_RIGHTS}"
     return str(error)

@@ -41,7 +41,7 @@ class Keeper(Follower):
         if not is_ours(stored.data) and self.material is NOTHING:
             name = f"the Secret {self._store.namespace}/{self._store.name}"
             raise Failure(
-                f"{name} was not made by Berth: give --cert-source theirs to serve what is in it, or another name to --cert-secret"
+                f"{name} was not created by Berth; use --cert-source theirs to serve its certificate, or another name in --cert-secret"
             )
         material, wrong = from_data(stored.data)
         whole = material if not wrong and material.leaf is not None else merged(self.material, material)

@@ -86,8 +86,8 @@ class Reader(Follower):
     def _tell_held(self, until: datetime) -> None:
         error = (
             f"Secret {self._store.namespace}/{self._store.name} has a certificate of another issuer, whose CA (ca.crt) is not in every"
-            f" caBundle of the registration {self._registrations.name}; it is served once its CA is there,"
-            f" and from {until:%Y-%m-%d %H:%M}Z on in any case"
+            f" caBundle of the webhook configurations {self._registrations.name}; it is served when they have its CA,"
+            f" and at the latest from {until:%Y-%m-%d %H:%M}Z"
         )
         if self._held.is_new(error):
             self._tell("certificate_held_back", error=error)
@@ -98,7 +98,7 @@ class Reader(Follower):
             raise Failure(f"there is no {name}; create it, with tls.crt and tls.key, and ca.crt if its CA is not published otherwise")
         for field in ("tls.crt", "tls.key"):
             if not data.get(field):
-                raise Failure(f"{name} has no {field}; what was served before is served on")
+                raise Failure(f"{name} has no {field}; the previous certificate is still served")
         return data["tls.crt"], data["tls.key"]
 
     def _authorities(self, stored: Stored) -> tuple[x509.Certificate, ...]:

@@ -131,7 +131,7 @@ class Registrations:
         if often and now - self._contested.get(place, -WINDOW) >= WINDOW:
             self._contested[place] = now
             error = (
-                f"another program writes its caBundle again and again ({', '.join(one.others()) or 'its name is not known'}): end that one"
+                f"another program keeps overwriting its caBundle ({', '.join(one.others()) or 'its name is not known'}); stop that program"
             )
             self._tell("ca_bundle_contested", configuration=place, error=error)
         if often and now - times[-1] < RARELY:

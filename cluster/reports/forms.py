@@ -9,7 +9,7 @@ from cluster.client.errors import GIVE_RIGHTS
 from cluster.reports.stored_reports import ReportKey, StoredReports
 from cluster.watch.kinds import Watched
 
-GOES_ON = "statuses, Events and `berth audit` go on"
+GOES_ON = "statuses, Events and `berth audit` still work"
 
 
 class Followed(Protocol):
@@ -47,5 +47,5 @@ def choice(forms: Sequence[Form]) -> tuple[Form | None, str]:
     if usable is not None:
         return usable, f"reports are written as {usable.watched.resource}"
     if all(form.followed.absent for form in forms):
-        return None, f"the cluster has no kind of report: install the definitions of OpenReports (openreports.io); {GOES_ON}"
+        return None, f"no report CRD is installed: install those of OpenReports (openreports.io); {GOES_ON}"
     return None, f"Berth may not read reports: {GIVE_RIGHTS}; {GOES_ON}"

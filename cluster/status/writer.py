@@ -210,7 +210,7 @@ class StatusWriter:
         history.wrote, history.at, history.since = finding, self.clock(), 0.0
         stored = body.get("status")
         if differs(finding, stored if isinstance(stored, dict) else {}):
-            self._failed(f"{id_of(entry.key)}: the API server keeps another status than the one that was written")
+            self._failed(f"{id_of(entry.key)}: the API server stored another status than the one written")
         if self.events is not None:
             subject = Subject(key=entry.key, uid=entry.uid, resource_version=entry.resource_version)
             before = written(entry.status)

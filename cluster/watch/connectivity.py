@@ -84,4 +84,4 @@ class Connectivity:
 def unauthorized(client: Client, message: str) -> Unreachable:
     """Return the error for a 401 that remains after credentials were reloaded: all kinds fail alike."""
     why = f" ({client.access_error})" if client.access_error else ""
-    return Unreachable(f"the API server at {client.server} does not accept our credentials: 401 {message}{why}")
+    return Unreachable(f"the API server at {client.server} does not accept Berth's credentials: 401 {message}{why}")

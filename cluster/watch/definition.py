@@ -32,6 +32,6 @@ async def check_definition(client: Client, watched: Watched) -> None:
 def gone(watched: Watched) -> str:
     """Return the sentence about a definition that was there before."""
     return (
-        f"the API server no longer has the CustomResourceDefinition {watched.resource}: the last good objects stay in force; "
+        f"the API server no longer has the CustomResourceDefinition {watched.resource}: the last valid objects stay active; "
         "type: berth crds | kubectl apply -f -"
     )

@@ -247,4 +247,4 @@ class Reflector:
             return gone(self._watched) if self.synced else missing
         if status == 403:
             return f"Berth may not read {self._watched.resource}: {error}; {GIVE_RIGHTS}"
-        return str(error) if isinstance(error, Failure) else f"{self.kind} could not be taken in: {type(error).__name__}: {error}"
+        return str(error) if isinstance(error, Failure) else f"{self.kind} can't be processed: {type(error).__name__}: {error}"

@@ -61,7 +61,7 @@ def test_it_serves_policies_from_files(built: Built, given: Path) -> None:
     (given / "pods-create-mismatch.json").unlink()
     policies = sum(len(re.findall(r"^kind: (?:Cluster)?GPUPolicy$", file.read_text(), re.MULTILINE)) for file in given.iterdir())
     with serving(built.root, "--self-signed", "/tmp/tls", "--policies", "/given", given=given) as server:
-        assert f"policies: {policies} in force" in server.readyz()
+        assert f"policies: {policies} active" in server.readyz()
 
 
 @only_in_prove

@@ -38,7 +38,7 @@ def lines(it: Condition, now: float = NOW) -> list[str]:
 def test_ready_says_what_acts_and_for_how_long() -> None:
     """Policies, the most that any may do, their age, and the certificate's end."""
     assert lines(condition()) == [
-        "[+] policies: 1 in force, Enforce at most, loaded 34 s ago",
+        "[+] policies: 1 active, max mode Enforce, loaded 34 s ago",
         "[+] certificate: valid until 2027-01-15 09:00:00Z",
     ]
 
@@ -58,18 +58,18 @@ def test_a_missing_registration_is_marked_but_ready() -> None:
     it.registered.missing = ("MutatingWebhookConfiguration/zz-berth", "ValidatingWebhookConfiguration/zz-berth")
     assert lines(it)[1] == (
         "[!] registration: MutatingWebhookConfiguration/zz-berth and ValidatingWebhookConfiguration/zz-berth do not exist or have no"
-        " rules: the API server sends no pod to Berth, and no policy acts; to create what is missing: helm upgrade, or berth webhooks"
-        " and kubectl apply"
+        " rules: the API server sends no pods to Berth, and no policy applies; to create what is missing, run helm upgrade,"
+        " or berth webhooks and kubectl apply"
     )
     it.registered.missing, it.registered.differs = (), False
-    assert lines(it)[1] == "[+] registration: made of the catalog of this replica"
+    assert lines(it)[1] == "[+] registration: the webhook configurations match this replica's catalog"
     it.registered.missing = ("ValidatingWebhookConfiguration/zz-berth",)
     assert ask(starlette_of(replace(it, certificate_expires=4e9)), "/readyz", method="GET").status == 200
 
 
 def test_without_policies_it_is_not_ready() -> None:
     """And says what calls get meanwhile."""
-    assert lines(condition(None))[0] == "[-] policies: not loaded yet; calls get 503 with Retry-After"
+    assert lines(condition(None))[0] == "[-] policies: not loaded yet; calls are answered with 503, and the API server retries"
 
 
 def test_an_expired_certificate_is_not_ready() -> None:
@@ -106,15 +106,15 @@ def test_a_denied_certificate_is_said_but_ready() -> None:
     it = condition()
     it.certificate_rejected_at = NOW - 5
     assert lines(it)[1].startswith("[!] certificate: valid until")
-    assert "what is on disk was denied 5 s ago (log: event=certificate_rejected)" in lines(it)[1]
+    assert "the certificate on disk was rejected 5 s ago (log: event=certificate_rejected)" in lines(it)[1]
 
 
 def test_a_denied_change_is_said_but_ready() -> None:
     """The last good set acts, so taking the replica out would only make it worse."""
     it = condition()
     it.rejected_at = NOW - 5
-    assert lines(it)[0].startswith("[!] policies: 1 in force")
-    assert "a change 5 s ago was denied: the last good set acts" in lines(it)[0]
+    assert lines(it)[0].startswith("[!] policies: 1 active")
+    assert "a change was rejected 5 s ago, the last valid set is active" in lines(it)[0]
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_the_second_port_says_what_acts(server: Running) -> None:
     assert server.health("/livez").body == b"alive\n"
     ready = server.health("/readyz")
     assert ready.status == 200
-    assert b"[+] policies: 1 in force, Enforce at most" in ready.body
+    assert b"[+] policies: 1 active, max mode Enforce" in ready.body
     assert b"[+] certificate: valid until 20" in ready.body
     assert b"berth_requests_total" in server.health("/metrics").body
     assert server.health("/mutate").status == 404
@@ -131,7 +131,7 @@ def test_policies_are_followed(tmp_path: Path) -> None:
         errors = server.event("policies_rejected")["errors"]
         assert len([error for error in errors if "more.yaml, spec." in error]) == len(errors) == 2
         assert server.post("/mutate", REVIEW).response["allowed"] is False
-        assert b"was denied: the last good set acts" in server.health("/readyz").body
+        assert b"the last valid set is active" in server.health("/readyz").body
         assert b"berth_snapshot_last_reload_successful 0.0" in server.health("/metrics").body
         (folder / "more.yaml").unlink()
         assert server.event("policies_loaded", 3)["policies"] == 1
@@ -170,7 +170,7 @@ def test_a_certificate_is_followed(tmp_path: Path) -> None:
         assert "does not belong" in server.event("certificate_rejected")["error"]
         assert served(server) == second
         ready = server.health("/readyz")
-        assert (ready.status, b"what is on disk was denied" in ready.body) == (200, True)
+        assert (ready.status, b"the certificate on disk was rejected" in ready.body) == (200, True)
         assert b"berth_certificate_last_reload_successful 0.0" in server.health("/metrics").body
         certificate_files.renew(tmp_path, ["127.0.0.1"])
         until(lambda: served(server) != second, "the next good one")

@@ -82,15 +82,17 @@ ROUTES: Mapping[bytes, Route] = {
     b"/label": Route("advise", handlers.labelled),
 }
 OK_JSON = start(200, JSON)
-NOT_FOUND = text_answer(404, "nothing is here: the API server posts to /mutate, /validate, /advise and /label")
+NOT_FOUND = text_answer(404, "not found; the API server posts to /mutate, /validate, /advise and /label")
 NOT_ALLOWED = text_answer(405, "send a review by POST", b"allow: POST\r\n")
 NOT_JSON = Denial("rejected", text_answer(415, "send the review as application/json"))
 COMPRESSED = Denial("rejected", text_answer(415, "send the review uncompressed, as the API server does"))
-NO_REVIEW = Denial("rejected", text_answer(413, f"the body is larger than {LARGEST_REVIEW} bytes, which no review of a pod is", close=True))
+NO_REVIEW = Denial(
+    "rejected", text_answer(413, f"the body is larger than {LARGEST_REVIEW} bytes; no review of a pod is that large", close=True)
+)
 NO_UID = Denial("rejected", text_answer(413, "the review is larger than the body cap", close=True))
-NOT_LOADED = Denial("unavailable", come_back("the policies are not loaded yet"))
+NOT_LOADED = Denial("unavailable", come_back("no policies are loaded yet"))
 BEHIND = Denial("shed", come_back("this replica is behind"))
-FAILED = Denial("failed", text_answer(500, "Berth failed to judge this review; its log says why (event=failed)"))
+FAILED = Denial("failed", text_answer(500, "Berth failed to evaluate this review; its log has the error (event=failed)"))
 
 
 class App:
@@ -190,7 +192,12 @@ class App:
         if head is None or not shares.over(_namespace(head), now):
             return None
         if shares.tells(_namespace(head), now):
-            log.write("over_share", "warning", namespace=head.namespace, text="its reviews are dear to judge, and wait for others")
+            log.write(
+                "over_share",
+                "warning",
+                namespace=head.namespace,
+                text="the namespace is over its share, so its reviews wait for those of other namespaces",
+            )
         if waits and phase != "advise":
             raise NotYet(_namespace(head), lambda _: False)
         decision, answer = handlers.over_share(phase, head, snapshot)

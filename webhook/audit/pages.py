@@ -22,7 +22,7 @@ from webhook.server.routes import response_of, starlette
 from webhook.telemetry.exposition import exposition
 from webhook.telemetry.watch_metrics import WatchCollector
 
-NOT_FOUND = text_answer(404, "ask for /livez, /readyz or /metrics")
+NOT_FOUND = text_answer(404, "not found; use /livez, /readyz or /metrics")
 
 
 def starlette_of(auditor: Auditor) -> Starlette:
@@ -51,15 +51,13 @@ def starlette_of(auditor: Auditor) -> Starlette:
 def checks(auditor: Auditor) -> Iterator[Check]:
     """Yield each check of ``/readyz``, with the details that an engineer on call needs."""
     wrong = [one for one in auditor.watching() if one.error]
-    text = "; ".join(f"{one.kind}: {one.error}" for one in wrong) or "every kind is followed"
+    text = "; ".join(f"{one.kind}: {one.error}" for one in wrong) or "every kind is watched"
     yield Check(name="cluster", ready=auditor.update is not None, text=text, is_well=not wrong)
     inventory = auditor.inventory
-    text = f"{len(inventory.ledger.pods)} with accelerators, {inventory.due} to be judged"
-    yield Check(name="pods", ready=auditor.settled_once, text=text if auditor.settled_once else "not all listed and judged yet")
+    text = f"{len(inventory.ledger.pods)} with accelerators, {inventory.due} due for evaluation"
+    yield Check(name="pods", ready=auditor.settled_once, text=text if auditor.settled_once else "not all listed and evaluated yet")
     lease = "this process writes" if auditor.lease.held else "another process writes, or none yet"
-    reports = (
-        f"as {auditor.reports.form}, {len(auditor.reports.due)} due" if auditor.reports.form else "none: the cluster has no kind of report"
-    )
+    reports = f"as {auditor.reports.form}, {len(auditor.reports.due)} due" if auditor.reports.form else "none: no report CRD is installed"
     yield Check(name="reports", ready=True, text=f"{reports}; {lease}")
 
 
@@ -73,15 +71,15 @@ class AuditCollector(Collector):
         """Yield them."""
         inventory, reports = self._auditor.inventory, self._auditor.reports
         yield GaugeMetricFamily("berth_audit_pods", "Pods with accelerators that are audited.", len(inventory.ledger.pods))
-        yield GaugeMetricFamily("berth_audit_pods_due", "Pods that are to be judged, again or for the first time.", inventory.due)
+        yield GaugeMetricFamily("berth_audit_pods_due", "Pods due for evaluation.", inventory.due)
         found = Counter(finding for pod in inventory.ledger.pods.values() for finding in {one.finding for one in pod.outcomes})
         findings = GaugeMetricFamily("berth_audit_findings", "Pods with a finding, by finding.", labels=["finding"])
         for finding in FINDINGS:
             findings.add_metric([finding], found[finding])
         yield findings
         yield self._waiting()
-        yield GaugeMetricFamily("berth_audit_reports_due", "Reports that are to be compared or written.", len(reports.due))
-        writes = CounterMetricFamily("berth_audit_report_writes", "Reports, by what became of them.", labels=["result"])
+        yield GaugeMetricFamily("berth_audit_reports_due", "Reports due for comparison or writing.", len(reports.due))
+        writes = CounterMetricFamily("berth_audit_report_writes", "Report writes, by result.", labels=["result"])
         for result, number in (("written", reports.counts.written), ("deleted", reports.counts.deleted), ("failed", reports.calls.failed)):
             writes.add_metric([result], number)
         yield writes

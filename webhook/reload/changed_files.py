@@ -41,7 +41,9 @@ class ChangedFiles:
     async def first(self) -> Loaded:
         """Read the files at the start. Raises SourcesError with all that is wrong."""
         loaded = await beside(self._load_first)
-        unfollowed = tuple(f"{path}: can be read but once, so no policy is followed; give files or folders" for path in self._once)
+        unfollowed = tuple(
+            f"{path}: can be read only once, so changes of policies are not detected; give files or folders" for path in self._once
+        )
         return replace(loaded, warnings=loaded.warnings + unfollowed)
 
     def _load_first(self) -> Loaded:

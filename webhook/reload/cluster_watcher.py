@@ -181,7 +181,7 @@ class ClusterWatcher:
 
     async def _tell_rejected(self, denied: tuple[Entry, ...]) -> None:
         for number, entry in enumerate(denied):
-            acting = "its last good form" if entry.stale else "nothing of it"
+            acting = "its last valid version" if entry.stale else "nothing"
             log.write(
                 "policy_rejected", "error", object=id_of(entry.key), errors=list(entry.understood.errors[:MOST_ERRORS]), inForce=acting
             )

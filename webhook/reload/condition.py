@@ -57,7 +57,7 @@ class FilesCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metric; without a sample where no files are followed."""
-        text = "When the last check of followed files for changes ended, in seconds since 1970."
+        text = "When the last check of files for changes ended, in seconds since 1970."
         family = GaugeMetricFamily("berth_files_last_check_timestamp_seconds", text, labels=["files"])
         for files, at in self._checked_at.items():
             family.add_metric([files], at)

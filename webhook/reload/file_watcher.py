@@ -83,7 +83,7 @@ class PolicyFileWatcher:
             self._deny([str(one) for one in error.errors])
             return
         except Exception:
-            self._deny(["the reading failed: the log has the reason (event=failed)"])
+            self._deny(["the policies can't be read; the log has the reason (event=failed)"])
             raise
         if loaded is not None:
             await activation.load(self._condition, loaded.update, loaded.warnings)
@@ -95,13 +95,18 @@ class PolicyFileWatcher:
             self._condition.files_checked("policies")
 
     def _tell_slow(self) -> None:
-        log.write("policies_waiting", "warning", text="not read yet: one of these does not answer, or is very large", paths=self._paths)
+        log.write(
+            "policies_waiting",
+            "warning",
+            text="policies are not read yet: one of these paths does not respond or is very large",
+            paths=self._paths,
+        )
 
     def _deny(self, errors: list[str]) -> None:
         self._condition.rejected_at = time.time()
         self._replica.metrics.snapshot_rejected()
         shown = errors[:MOST_LOGGED]
-        log.write("policies_rejected", "error", errors=shown, more=len(errors) - len(shown), inForce="the last good set")
+        log.write("policies_rejected", "error", errors=shown, more=len(errors) - len(shown), inForce="the last valid set")
 
 
 class CertificateWatcher:
@@ -156,9 +161,9 @@ class CertificateWatcher:
             return
         self._condition.certificate_rejected_at = time.time()
         self._metrics.certificate_rejected()
-        log.write("certificate_rejected", "error", error=sentence, inForce="the last good certificate")
+        log.write("certificate_rejected", "error", error=sentence, inForce="the last valid certificate")
 
     def _good_again(self) -> None:
         self._condition.certificate_rejected_at = 0
         self._metrics.certificate(self._condition.certificate_expires)
-        log.write("certificate", note="what is on disk is good again")
+        log.write("certificate", note="the certificate on disk is valid again")

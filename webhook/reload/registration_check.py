@@ -37,17 +37,19 @@ to see the effect."""
 PATHS = tuple(f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/{NAME}" for kind in ("mutating", "validating"))
 FIRST_PATH = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{FIRST_NAME}"
 CONFIGURATIONS = {
-    PATHS[0]: (f"MutatingWebhookConfiguration/{NAME}", "nothing is written into pods"),
-    PATHS[1]: (f"ValidatingWebhookConfiguration/{NAME}", "updates of pods, and what other webhooks write, are not checked"),
-    FIRST_PATH: (f"MutatingWebhookConfiguration/{FIRST_NAME}", "workloads get no queue"),
+    PATHS[0]: (f"MutatingWebhookConfiguration/{NAME}", "pods are not mutated"),
+    PATHS[1]: (f"ValidatingWebhookConfiguration/{NAME}", "updates of pods and changes by other webhooks are not checked"),
+    FIRST_PATH: (f"MutatingWebhookConfiguration/{FIRST_NAME}", "workloads get no queue label"),
 }
 """Path -> the object as messages name it, and what follows if it does not exist."""
-CREATE = "to create what is missing: helm upgrade, or berth webhooks and kubectl apply"
+CREATE = "to create what is missing, run helm upgrade, or berth webhooks and kubectl apply"
+CURRENT = "the webhook configurations match this replica's catalog"
 OTHER = (
-    f"another one than this replica's: print it again (berth webhooks) and apply it, as {NAME} calls for other pods; during an upgrade it"
-    " is the other version's, until the registration of the new one is applied"
+    "the webhook configurations do not match this replica's catalog, so some pods may not reach Berth; run helm upgrade, or berth webhooks"
+    " and kubectl apply; during an upgrade this ends when the new version's configurations are applied"
 )
-"""A catalog that the registration was made from, and what to do about it."""
+"""The sentence if the registration was made from another catalog, with the next step."""
+COVER = "name them in a catalog file, as accelerators or under notAccelerators"
 MOST_NAMED = 20
 """The most names in a log line."""
 
@@ -62,7 +64,7 @@ class Registered:
     missing: tuple[str, ...] | None = None
     """Webhook configurations that do not exist or are empty; None if none may be read, or before the first look."""
     overlooked: tuple[str, ...] = ()
-    """Names that may be accelerators and that no condition catches."""
+    """Names that may be accelerators and that no match condition covers."""
 
     @property
     def is_complete(self) -> bool | None:
@@ -84,7 +86,7 @@ class Registered:
         effects = {name: effect for name, effect in CONFIGURATIONS.values() if name in (self.missing or ())}
         effect = " and ".join(effects.values())
         if all(CONFIGURATIONS[path][0] in effects for path in PATHS):
-            effect = "the API server sends no pod to Berth, and no policy acts"
+            effect = "the API server sends no pods to Berth, and no policy applies"
         verb = "does not exist or has" if len(effects) == 1 else "do not exist or have"
         return f"{' and '.join(effects)} {verb} no rules: {effect}; {CREATE}"
 
@@ -93,10 +95,10 @@ class Registered:
         if self.missing:
             yield self.missing_text()
         if self.differs is not None:
-            yield f"made of {OTHER if self.differs else 'the catalog of this replica'}"
+            yield OTHER if self.differs else CURRENT
         if self.overlooked:
             more = f" and {len(self.overlooked) - MOST_NAMED} more" if len(self.overlooked) > MOST_NAMED else ""
-            yield f"no condition catches {', '.join(self.overlooked[:MOST_NAMED])}{more}, which may be accelerators"
+            yield f"no match condition covers {', '.join(self.overlooked[:MOST_NAMED])}{more}, which may be accelerators; {COVER}"
 
 
 @dataclass(slots=True)
@@ -135,7 +137,7 @@ class RegistrationCheck:
         differs = any(self._differs(one, snapshot) for one in read) if read else None
         names = _missed(snapshot.cluster, read, snapshot)
         if differs and not self.found.differs:
-            log.write("registration_differs", "warning", name=NAME, text=f"made of {OTHER}")
+            log.write("registration_differs", "warning", name=NAME, text=OTHER)
         if names and names != self.found.overlooked:
             log.write("resources_overlooked", "warning", names=list(names[:MOST_NAMED]), more=max(0, len(names) - MOST_NAMED))
         self.found.differs, self.found.overlooked = differs, names
@@ -202,12 +204,13 @@ class RegisteredCollector(Collector):
         """Yield the metrics; the first two only where it is known whether there is a registration of our name."""
         for name, text, value in (
             ("berth_registered", "1 if the webhook configurations exist, 0 if one is missing or empty.", self._found.is_complete),
-            ("berth_registration_current", "1 if they are made of the catalog of this replica, 0 if not.", self._found.is_current),
+            ("berth_registration_current", "1 if they match the catalog of this replica, 0 if not.", self._found.is_current),
         ):
             if value is not None:
                 yield GaugeMetricFamily(name, text, float(value))
         missed = GaugeMetricFamily(
-            "berth_resources_overlooked", "Resources of nodes and DeviceClasses that may be accelerators and that no condition catches."
+            "berth_resources_overlooked",
+            "Resources of nodes and DeviceClasses that may be accelerators and that no match condition covers.",
         )
         missed.add_metric([], len(self._found.overlooked))
         yield missed

@@ -51,10 +51,10 @@ class CaCollector(Collector):
         state = self._state()
         if state is None:
             return
-        expiry = GaugeMetricFamily("berth_ca_expiry_timestamp_seconds", "When the CA of the certificate that is served expires.")
+        expiry = GaugeMetricFamily("berth_ca_expiry_timestamp_seconds", "When the CA of the serving certificate expires.")
         expiry.add_metric([], state[0])
         yield expiry
-        text = "1 if the registration has that CA in its caBundle, 0 if it has not, or if there is no registration."
+        text = "1 if the webhook configurations have that CA in their caBundle, 0 if not or if they do not exist."
         yield GaugeMetricFamily("berth_ca_trusted", text, float(bool(state[1])))
 
 
@@ -100,7 +100,7 @@ class SharedCertificate:
             return serving
         if self._served is None and not self._provisional:
             self._provisional = True
-            self.notes = (f"{self._origin} is not read yet: until then a certificate is served that nobody trusts",)
+            self.notes = (f"{self._origin} is not read yet; until then a temporary certificate is served that no caller trusts",)
             return serving_of(issue(make_ca(now), self._names, now), self._origin, now)
         return None
 
@@ -115,7 +115,8 @@ class SharedCertificate:
         if follower is None or self._served is None:
             return f"{self._origin}: {self._access_error or (follower.error if follower is not None else '') or 'not read yet'}"
         if follower.trusted is False:
-            return f"the registration {NAME} does not have the CA in its caBundle yet{f': {follower.error}' if follower.error else ''}"
+            error = f": {follower.error}" if follower.error else ""
+            return f"the webhook configurations {NAME} do not have the CA in their caBundle yet{error}"
         self._was_ready = True
         return ""
 

@@ -139,11 +139,11 @@ def unspoken(version: str, headers: Mapping[bytes, bytes], *, upgrade: bool) -> 
     if version not in ("1.0", "1.1"):
         return text_answer(400, "speak HTTP/1.1", close=True)
     if upgrade:
-        return text_answer(400, "nothing but HTTP/1.1 is spoken here: leave out Upgrade and CONNECT", close=True)
+        return text_answer(400, "only HTTP/1.1 is supported: leave out Upgrade and CONNECT", close=True)
     if coding != b"chunked" or (version == "1.0" and b"transfer-encoding" in headers):
-        return text_answer(400, "of transfer codings only chunked is read, with HTTP/1.1", close=True)
+        return text_answer(400, "only the transfer coding chunked is supported, with HTTP/1.1", close=True)
     if version == "1.1" and b"," in headers.get(b"host", b","):
         return text_answer(400, "send one Host", close=True)
     if headers.get(b"expect", b"100-continue").lower() != b"100-continue":
-        return text_answer(417, "expect nothing but 100-continue", close=True)
+        return text_answer(417, "only Expect: 100-continue is supported", close=True)
     return None

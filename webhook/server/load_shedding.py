@@ -46,7 +46,12 @@ class LoadShedding:
         if late < self._bound:
             return False
         if not self._turned_away:
-            log.write("overloaded", "warning", behindSeconds=round(late, 1), text="calls are sent elsewhere: 503 with Retry-After")
+            log.write(
+                "overloaded",
+                "warning",
+                behindSeconds=round(late, 1),
+                text="calls get 503, so the API server calls another replica; add replicas or CPU",
+            )
         self._turned_away += 1
         self._last, self._longest = now, max(late, self._longest)
         return True

@@ -26,8 +26,8 @@ PIECES = 4
 """Pieces that are parsed in one turn of the event loop, so that other connections are served meanwhile."""
 WRITE_BUFFER = 64 * 2**10
 """Bytes of unread answers, besides the kernel's buffer, beyond which no further call is read."""
-GOODBYE_ANSWER = come_back("the server stops: ask another one").encoded(close=True)
-MAKES_ROOM = come_back("too many connections: this one is ended for another").encoded(close=True)
+GOODBYE_ANSWER = come_back("the server is stopping: call another replica").encoded(close=True)
+MAKES_ROOM = come_back("too many connections: this one is closed to make room").encoded(close=True)
 LAST_WORDS = {"slow": text_answer(408, "the request took too long to arrive", close=True), "crowded": TOO_MANY}
 """Answers to a caller that missed a deadline, by its reason."""
 
@@ -223,7 +223,7 @@ class Protocol(Answers):
         if self.is_ended:
             return  # as it should: something follows the last call
         if not isinstance(error, httptools.HttpParserCallbackError):
-            self.deny("garbled", text_answer(400, f"this is not HTTP/1.1 as Berth reads it: {error}", close=True))
+            self.deny("garbled", text_answer(400, f"this is not valid HTTP/1.1: {error}", close=True))
             return
         cause = error.__context__
         log.write("failed", "error", phase="connection", error=log.trace(cause if isinstance(cause, Exception) else error))

@@ -22,7 +22,7 @@ READ = {
 """The headers that are read of a call; True for those that mark it as unusual."""
 SLASH = ord("/")
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-NO_ROOM = Denial("shed", come_back("too many bodies are on their way"))
+NO_ROOM = Denial("shed", come_back("too many unfinished bodies"))
 
 
 class Requests(HttpToolsProtocol):

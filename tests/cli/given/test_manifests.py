@@ -251,7 +251,7 @@ def _container(**fields: Any) -> dict[str, Any]:
         ),
         (
             _object("AdmissionReview", "admission.k8s.io/v1", request={"object": _pod(), "resource": {"group": "", "resource": "pods"}}),
-            "f.yaml: request.operation is missing; Berth judges CREATE and UPDATE",
+            "f.yaml: request.operation is missing; Berth evaluates CREATE and UPDATE",
         ),
     ],
 )

@@ -142,7 +142,7 @@ def test_two_programs_do_not_overwrite_each_other_for_ever() -> None:
         api.overwrite("")
     assert api.applied <= 2 * (OFTEN + 1)
     told = [event["error"] for event in api.events("ca_bundle_contested")]
-    assert told == ["another program writes its caBundle again and again (another): end that one"] * 2
+    assert told == ["another program keeps overwriting its caBundle (another); stop that program"] * 2
     assert keeper.trusted is False
 
 
@@ -174,7 +174,7 @@ def test_a_secret_of_somebody_else_is_not_written_over() -> None:
     asyncio.run(keeper.looked())
     assert api.objects[SECRET]["data"] == theirs
     assert keeper.pair is None
-    assert "give --cert-source theirs" in keeper.error
+    assert "use --cert-source theirs" in keeper.error
     api.objects[SECRET]["data"] = {"tls.crt": "", "tls.key": ""}
     asyncio.run(keeper.looked())
     assert keeper.pair is not None, "one that is empty is there to be filled"

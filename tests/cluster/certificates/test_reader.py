@@ -73,7 +73,7 @@ def test_a_leaf_of_another_issuer_waits_until_the_end_of_the_one_before(api: Api
     assert [asyncio.run(follower.looked()) for _ in range(5)] == [True] * 5
     assert follower.pair == before
     (told,) = api.events("certificate_held_back")
-    assert f"from {now + timedelta(hours=2) - ENDING:%Y-%m-%d %H:%M}Z on in any case" in told["error"]
+    assert f"at the latest from {now + timedelta(hours=2) - ENDING:%Y-%m-%d %H:%M}Z" in told["error"]
     api.ahead = timedelta(hours=2) - ENDING + timedelta(minutes=1)
     asyncio.run(follower.looked())
     assert follower.pair == renewed

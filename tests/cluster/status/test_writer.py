@@ -219,7 +219,7 @@ def test_a_status_that_the_server_makes_something_else_of_is_not_written_again(p
         assert one.statuses.counts.written <= 3
         assert await one.quiet() == 0
         assert [fields["error"] for event, fields in one.logged if event == "status_failed"] == [
-            "ClusterGPUPolicy/p: the API server keeps another status than the one that was written"
+            "ClusterGPUPolicy/p: the API server stored another status than the one written"
         ]
 
     try:

@@ -112,7 +112,7 @@ def test_credentials_that_are_not_accepted_close_the_gate(tmp_path: Path) -> Non
             gate, api.token = Connectivity(client), "second"
             gate.doubt()
             waiting = asyncio.create_task(gate.passing())
-            await until(lambda: "does not accept our credentials" in gate.error, "401")
+            await until(lambda: "does not accept Berth's credentials" in gate.error, "401")
             kubeconfig(tmp_path, client.server, "second")
             await until(waiting.done, "the new token")
 

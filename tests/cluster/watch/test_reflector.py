@@ -205,7 +205,7 @@ def test_a_sink_that_raises_is_told_and_gets_the_whole_list(tmp_path: Path) -> N
                 kept.broken = 1
                 await change
                 await until(lambda: kept.named("GPUPolicy") == api.seen() and one.healthy, "what the server has")
-            assert all("could not be taken in: KeyError" in error for error in kept.errors())
+            assert all("can't be processed: KeyError" in error for error in kept.errors())
             assert len(kept.errors()) == 3
 
     run(work())
@@ -372,7 +372,7 @@ def test_what_goes_with_its_definition_is_kept(how: str, tmp_path: Path) -> None
                 await api.delete("a")
             await until(lambda: one.counts.errors >= 4, "errors")
             assert (list(kept.named("GPUPolicy")), kept.removed, one.synced, one.healthy) == (["a"], [], True, False)
-            assert "the last good objects stay in force" in one.error
+            assert "the last valid objects stay active" in one.error
             api.definition = {"metadata": {}}
             await api.put("b", 1)
             await until(lambda: list(kept.named("GPUPolicy")) == ["b"] and one.healthy, "what the new one has")

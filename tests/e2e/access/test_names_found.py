@@ -57,8 +57,8 @@ def test_a_replica_tells_what_its_registration_lacks(cluster: Cluster, kubeconfi
     plain = manifests(replica)
     with_name = list(yaml.safe_load_all(printed("--url", replica.url, "--resource-name", NAME).stdout))
     other = [{**one, "metadata": {**one["metadata"], "annotations": {"berth.dev/made-of": "other"}}} for one in plain]
-    same, another = "made of the catalog of this replica", "made of another one than this replica's"
-    overlooked = f"no condition catches {NAME}"
+    same, another = "configurations match this replica's catalog", "do not match this replica's catalog"
+    overlooked = f"no match condition covers {NAME}"
     try:
         for values, sentences in ((plain, {same, overlooked}), (with_name, {same}), (other, {another, overlooked})):
             for value in values:

@@ -18,7 +18,7 @@ def test_rights_that_are_taken_away(world: World, load: Load) -> None:
         "Berth may not read clustergpupolicies.berth.dev",
         "Berth may not read namespaces",
         "type: kubectl apply -f deploy/rbac.yaml",
-        "what was known acts on",
+        "the last known objects are used",
     )
     world.write()
     assert world.api.apply(binding).ok
@@ -30,7 +30,7 @@ def test_an_account_that_is_made_anew(world: World, load: Load) -> None:
     account = _installed("ServiceAccount")
     world.api.delete(account)
     assert world.api.apply(account).ok
-    world.says("does not accept our credentials: 401", "what was known acts on")
+    world.says("does not accept Berth's credentials: 401", "the last known objects are used")
     world.write()
     write_kubeconfig(world.kubeconfig, world.cluster, token(world.cluster), world.proxy.port)
     print(f"agreed {world.settled(load):.1f} s after there was a new token")

@@ -31,7 +31,7 @@ def test_an_api_server_that_stands_still(world: World, load: Load) -> None:
         world.write()
         with restarting.paused(world.cluster, "kube-apiserver"):
             begun = time.monotonic()
-            world.says("does not answer in time", "what was known acts on")
+            world.says("does not answer in time", "the last known objects are used")
             noticed = time.monotonic() - begun
         world.write()
         print(f"noticed after {noticed:.1f} s of watches of {WATCH} s, agreed after {world.settled(load):.1f} s")
@@ -63,7 +63,7 @@ def _undisturbed(world: World, load: Load) -> bool:
 def test_an_api_server_that_turns_berth_away(world: World, load: Load) -> None:
     """429 to every call of its account, by a priority level of no seats: the last policies act, /readyz says why, and it heals."""
     with _turned_away(world):
-        line = world.says("ClusterGPUPolicy:", "429", "what was known acts on")
+        line = world.says("ClusterGPUPolicy:", "429", "the last known objects are used")
         world.write()
         time.sleep(2)
     print(line[:200])

@@ -156,7 +156,9 @@ def test_what_the_api_server_cannot_read(stored: Stored, what: str) -> None:
     path = f"/apis/{API_VERSION}/gpupolicies"
     try:
         stored.cluster.wait_for(lambda: not stored.cluster.api.call("GET", path).ok, "the API server to fail")
-        stored.cluster.wait_for(lambda: "what was known acts on" in ready(stored.replica)[1], "the replica to tell that it can't list")
+        stored.cluster.wait_for(
+            lambda: "the last known objects are used" in ready(stored.replica)[1], "the replica to tell that it can't list"
+        )
         assert ready(stored.replica)[0] == 200
         assert undisturbed.answers(stored.replica, asked) == before
         process = start(stored.cluster, "cold", stored.kubeconfig, *WATCH)

@@ -74,7 +74,7 @@ def told(pair: Pair, replica: Berth, differs: bool) -> str:
         page = replica.page("/readyz")
         assert page.status == 200
         found = next((one for one in page.body.decode().splitlines() if "registration: " in one), "")
-        return found if ("another one than this replica's" in found) is differs and "made of" in found else None
+        return found if ("do not match this replica's catalog" in found) is differs and "replica's catalog" in found else None
 
     found = pair.installation.cluster.wait_for(
         line, f"{replica.name} to say that the registration {'differs' if differs else 'is its own'}"

@@ -109,7 +109,7 @@ def test_what_is_no_review_is_a_400(content: bytes, message: str) -> None:
         pytest.param({"uid": ""}, "request.uid is", id="no-uid"),
         pytest.param({"uid": 7}, "request.uid is 7", id="uid-number"),
         pytest.param({"namespace": None}, "request.namespace is missing", id="no-namespace"),
-        pytest.param({"operation": "DELETE"}, 'request.operation is "DELETE"; Berth judges CREATE and UPDATE', id="delete"),
+        pytest.param({"operation": "DELETE"}, 'request.operation is "DELETE"; Berth evaluates CREATE and UPDATE', id="delete"),
         pytest.param({"operation": ["CREATE"]}, "request.operation is", id="operation-list"),
         pytest.param({"object": None}, "request.object is missing; expected a pod", id="no-object"),
         pytest.param({"object": ["pod"]}, "request.object is", id="object-list"),

@@ -50,7 +50,7 @@ def test_it_is_not_ready_before_all_pods_are_judged(tmp_path: Path) -> None:
     """Nor does it say that reports are written by it."""
     found = asked(tmp_path, lambda auditor: [(check.name, check.ready, check.text) for check in checks(auditor)])
     assert [(name, ready) for name, ready, _ in found] == [("cluster", False), ("pods", False), ("reports", True)]
-    assert found[2][2] == "none: the cluster has no kind of report; another process writes, or none yet"
+    assert found[2][2] == "none: no report CRD is installed; another process writes, or none yet"
 
 
 def test_the_documentation_lists_every_metric(tmp_path: Path) -> None:

@@ -224,7 +224,7 @@ def test_what_can_be_read_but_once_is_not_followed(tmp_path: Path) -> None:
 
     first, later = asyncio.run(follow())
     assert (names(first), later) == (["a", "b"], None)
-    assert any("can be read but once, so no policy is followed" in warning for warning in first.warnings)
+    assert any("can be read only once, so changes of policies are not detected" in warning for warning in first.warnings)
 
 
 def left_to_collect(folder: Path, text: str) -> int:

@@ -88,7 +88,7 @@ def test_a_mount_that_hangs_is_told_until_it_answers(tmp_path: Path, monkeypatch
         await asyncio.sleep(0.05)
         assert condition.files_checked_at["policies"] == last
         assert files_lines(20) == []
-        assert files_lines(60)[0].startswith("[!] files: policies were last checked 60 s ago: a file or mount does not answer")
+        assert files_lines(60)[0].startswith("[!] files: policies last checked 60 s ago: a file or mount does not respond")
         answers.set()
         await look
         assert condition.files_checked_at["policies"] > last

@@ -17,7 +17,7 @@ from registration.configurations import Service, manifests
 from registration.entries import Chosen
 from tests.support.generators.random_worlds import catalog
 from tests.support.snapshots import build
-from webhook.reload.registration_check import FIRST_PATH, PATHS, Registered, RegisteredCollector, RegistrationCheck
+from webhook.reload.registration_check import COVER, FIRST_PATH, PATHS, Registered, RegisteredCollector, RegistrationCheck
 from webhook.telemetry import log
 
 Raw = dict[str, Any]
@@ -68,7 +68,7 @@ def test_a_registration_of_another_catalog(lines: list[Raw]) -> None:
     """Told once, and by /readyz as long as it is so. One without a digest is from before there were any."""
     found = looked(*registered(change={"berth.dev/made-of": "0" * 16}))
     assert found.differs
-    assert next(iter(found.sentences())).startswith("made of another one than this replica's: print it again (berth webhooks)")
+    assert next(iter(found.sentences())).startswith("the webhook configurations do not match this replica's catalog")
     looked(*registered(change={"berth.dev/made-of": "0" * 16}), found=found)
     assert [line["event"] for line in lines] == ["registration_differs", "resources_overlooked"]
     assert lines[0]["text"] == next(iter(found.sentences())), "the log says what to type, too"
@@ -81,8 +81,9 @@ def test_names_that_no_condition_catches(lines: list[Raw]) -> None:
     found = looked(*registered())
     assert (found.differs, found.overlooked) == (False, ("acme.example/gpu",))
     assert list(found.sentences()) == [
-        "made of the catalog of this replica", "no condition catches acme.example/gpu, which may be accelerators",
-    ]  # fmt: skip
+        "the webhook configurations match this replica's catalog",
+        f"no match condition covers acme.example/gpu, which may be accelerators; {COVER}",
+    ]
     looked(*registered(), found=found)
     assert [(line["event"], line["names"]) for line in lines] == [("resources_overlooked", ["acme.example/gpu"])]
     looked(*registered(Chosen(names=("acme.example/gpu",))), found=found)
@@ -93,7 +94,10 @@ def test_names_that_no_condition_catches(lines: list[Raw]) -> None:
 def test_a_registration_that_cannot_be_read(reply: Reply, lines: list[Raw]) -> None:
     """Nobody says that it is right, wrong or missing."""
     found = looked(reply, reply)
-    assert (found.differs, list(found.sentences())) == (None, ["no condition catches acme.example/gpu, which may be accelerators"])
+    assert (found.differs, list(found.sentences())) == (
+        None,
+        [f"no match condition covers acme.example/gpu, which may be accelerators; {COVER}"],
+    )
     assert [line["event"] for line in lines] == ["resources_overlooked"]
     assert "berth_registration_current" not in exposed(found)
 
@@ -124,9 +128,9 @@ def test_a_configuration_that_calls_nobody_is_missing(without: str, lines: list[
 @pytest.mark.parametrize(
     ("gone", "names", "effect"),
     [
-        ((0, 1), ["MutatingWebhookConfiguration/zz-berth", "ValidatingWebhookConfiguration/zz-berth"], "no policy acts"),
-        ((0,), ["MutatingWebhookConfiguration/zz-berth"], "nothing is written into pods"),
-        ((1,), ["ValidatingWebhookConfiguration/zz-berth"], "what other webhooks write, are not checked"),
+        ((0, 1), ["MutatingWebhookConfiguration/zz-berth", "ValidatingWebhookConfiguration/zz-berth"], "no policy applies"),
+        ((0,), ["MutatingWebhookConfiguration/zz-berth"], "pods are not mutated"),
+        ((1,), ["ValidatingWebhookConfiguration/zz-berth"], "changes by other webhooks are not checked"),
         ((2,), ["MutatingWebhookConfiguration/berth-queues"], "workloads get no queue"),
     ],
     ids=str,

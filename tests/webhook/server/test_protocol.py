@@ -292,7 +292,7 @@ def test_bodies_hold_no_more_together_than_they_may() -> None:
             while server.bodies.has(1000):
                 await asyncio.sleep(0.01)
             second = await exchange(number, request(b"x" * 600, length=900), b"x" * 300)
-            assert sentences(second) == ["503 too many bodies are on their way"]
+            assert sentences(second) == ["503 too many unfinished bodies"]
             assert b"retry-after: 1\r\nconnection: close\r\n" in second
             assert sentences(await exchange(number, request(b"x" * 900))) == ["200 POST /mutate 900 900"]  # in one piece
             assert sentences(await half) == ["200 POST /mutate 900 900"]
@@ -382,7 +382,7 @@ def test_chunks_that_hold_next_to_nothing_are_denied() -> None:
 
 def test_a_denial_reaches_who_is_still_sending() -> None:
     """Ten megabytes after a request that is none: the answer is there when the caller looks."""
-    assert sentences(answers_to(b"nonsense\r\n\r\n", *[b"x" * 2**20] * 10))[0].startswith("400 this is not HTTP/1.1 as Berth reads it: ")
+    assert sentences(answers_to(b"nonsense\r\n\r\n", *[b"x" * 2**20] * 10))[0].startswith("400 this is not valid HTTP/1.1: ")
 
 
 FIRST, SECOND = (f"GET /{number} HTTP/1.1\r\nHost: x\r\n\r\n".encode() for number in (1, 2))

@@ -104,7 +104,7 @@ NO_REVIEW = [
     pytest.param(json.dumps({**CREATE, "apiVersion": "admission.k8s.io/v1beta1"}).encode(), "of admission.k8s.io/v1", id="version"),
     pytest.param(json.dumps({"kind": CREATE["kind"], "apiVersion": CREATE["apiVersion"]}).encode(), "has no request", id="no-request"),
     pytest.param(changed(uid=7), "request.uid is 7", id="uid"),
-    pytest.param(changed(operation="DELETE"), "Berth judges CREATE and UPDATE", id="operation"),
+    pytest.param(changed(operation="DELETE"), "Berth evaluates CREATE and UPDATE", id="operation"),
 ]
 UNREADABLE = [
     pytest.param(b"\xef\xbb\xbf" + json.dumps(CREATE).encode(), "the body is not JSON: ", id="byte-order-mark"),
