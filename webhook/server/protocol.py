@@ -223,7 +223,7 @@ class Protocol(Answers):
         if self.is_ended:
             return  # as it should: something follows the last call
         if not isinstance(error, httptools.HttpParserCallbackError):
-            self.deny("garbled", text_answer(400, f"this is not valid HTTP/1.1: {error}", close=True))
+            self.deny("garbled", text_answer(400, f"this is not HTTP/1.1: {error}", close=True))
             return
         cause = error.__context__
         log.write("failed", "error", phase="connection", error=log.trace(cause if isinstance(cause, Exception) else error))

@@ -382,7 +382,7 @@ def test_chunks_that_hold_next_to_nothing_are_denied() -> None:
 
 def test_a_denial_reaches_who_is_still_sending() -> None:
     """Ten megabytes after a request that is none: the answer is there when the caller looks."""
-    assert sentences(answers_to(b"nonsense\r\n\r\n", *[b"x" * 2**20] * 10))[0].startswith("400 this is not valid HTTP/1.1: ")
+    assert sentences(answers_to(b"nonsense\r\n\r\n", *[b"x" * 2**20] * 10))[0].startswith("400 this is not HTTP/1.1: ")
 
 
 FIRST, SECOND = (f"GET /{number} HTTP/1.1\r\nHost: x\r\n\r\n".encode() for number in (1, 2))
