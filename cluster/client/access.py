@@ -66,7 +66,7 @@ class Access:
         except AccessError:
             raise
         except TimeoutError as error:
-            raise AccessError(f"{self._named}: its credentials were not there after {LOADING:.0f} s; try {self._try}") from error
+            raise AccessError(f"{self._named}: its credentials did not arrive within {LOADING:.0f} s; try {self._try}") from error
         except Exception as error:  # the loaders raise any exception on a malformed file
             reason = " ".join(str(error).split())[:SHOWN]
             raise AccessError(f"{self._named} can't be used: {type(error).__name__}: {reason}; try {self._try}") from error
@@ -98,7 +98,7 @@ class Access:
 
     async def _of_file(self, path: str) -> Loaded:
         if not any(Path(one).expanduser().is_file() for one in path.split(os.pathsep) if one):
-            raise AccessError(f"there is no kubeconfig {path}; write --kubeconfig FILE, as kubectl has it: echo $KUBECONFIG")
+            raise AccessError(f"there is no kubeconfig {path}; give --kubeconfig FILE (kubectl's: echo $KUBECONFIG)")
         exec_plugins = await asyncio.to_thread(importlib.import_module, "cluster.client.exec_plugins")  # with kubernetes: takes 0.2 s
         from kubernetes.aio.client.configuration import Configuration
 

@@ -149,7 +149,7 @@ class Client:
         except ValueError as error:
             if response.status < 300:
                 shown = text[:REASON].decode(errors="replace")
-                raise Garbled(f"{self.server} answered {response.status} with what is no JSON ({error}): {shown}") from error
+                raise Garbled(f"{self.server} answered {response.status} with a body that is not JSON ({error}): {shown}") from error
             body = text.decode(errors="replace")
         headers = response.headers
         after, date, etag = _seconds(headers.get("Retry-After")), headers.get("Date", ""), headers.get("ETag", "")

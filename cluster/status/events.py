@@ -135,7 +135,7 @@ class Events:
             return
         kind, namespace, name = subject.key
         regarding = {"apiVersion": API_VERSION, "kind": kind, "name": name, "uid": subject.uid, "resourceVersion": subject.resource_version}
-        text = now.message or ("no conflict any more" if now.type == "Conflicted" else "understood")
+        text = now.message or ("the conflict is resolved" if now.type == "Conflicted" else "accepted")
         self.add(regarding, namespace, About(action=ACTIONS[now.type], reason=now.reason, well=well, text=text))
 
     def add(self, regarding: Raw, namespace: str, about: About) -> bool:
@@ -192,7 +192,7 @@ class Events:
             self._filled.clear()
 
     async def _send(self, namespace: str, event: Raw) -> None:
-        error = await self._sent(namespace, event) if self._held() else "the Lease is not held any more"
+        error = await self._sent(namespace, event) if self._held() else "this replica no longer holds the Lease"
         if error:
             self.dropped += 1
             if self._errors.is_new(error):

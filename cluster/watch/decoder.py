@@ -47,7 +47,7 @@ def event(line: bytes, watched: Watched, version: str) -> Event:
     try:
         parsed = json_depth.loads(line)
     except ValueError as error:
-        raise Garbled(f"an event is no JSON ({error}): {_shown(line)}") from error
+        raise Garbled(f"an event is not JSON ({error}): {_shown(line)}") from error
     kind, value = (parsed.get("type"), parsed.get("object")) if isinstance(parsed, dict) else (None, None)
     if not isinstance(value, dict):
         raise Garbled(f"an event has no object: {_shown(line)}")
@@ -78,7 +78,7 @@ def page(body: Any, watched: Watched, version: str) -> Page:
         raise Garbled("a list has no metadata or no items")
     more = metadata.get("continue") or ""
     if not isinstance(more, str):
-        raise Garbled("a list's continue is no text")
+        raise Garbled("a list's continue is not a string")
     objects = []
     for value in items or ():
         _check(value, watched, version)
