@@ -54,7 +54,7 @@ def checks(auditor: Auditor) -> Iterator[Check]:
     text = "; ".join(f"{one.kind}: {one.error}" for one in wrong) or "every kind is watched"
     yield Check(name="cluster", ready=auditor.update is not None, text=text, is_well=not wrong)
     inventory = auditor.inventory
-    text = f"{len(inventory.ledger.pods)} with accelerators, {inventory.due} due for evaluation"
+    text = f"{len(inventory.ledger.pods)} with accelerators, {inventory.due} waiting for evaluation"
     yield Check(name="pods", ready=auditor.settled_once, text=text if auditor.settled_once else "not all listed and evaluated yet")
     lease = "this process writes" if auditor.lease.held else "another process writes, or none yet"
     reports = f"as {auditor.reports.form}, {len(auditor.reports.due)} due" if auditor.reports.form else "none: no report CRD is installed"
