@@ -1,4 +1,4 @@
-"""The sentences on how devices are offered and on labels that nobody maintains, with what to type next."""
+"""Sentences about offered devices and unmaintained labels, with the next step."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def offered_twice(one: Twice) -> str:
 
 def nobody_writes(keys: Iterable[str]) -> str:
     """Return one sentence on labels on which no term is written."""
-    what = f"nobody maintains {', '.join(sorted(keys))}: no GPU Feature Discovery runs, so no term is written on them"
-    return f"{what}; run it: {DISCOVER}"
+    fact = f"labels {', '.join(sorted(keys))} are not maintained: no GPU Feature Discovery runs, so Berth writes no terms on them"
+    return f"{fact}; run it: {DISCOVER}"

@@ -74,4 +74,4 @@ def test_sentences_tell_what_to_type() -> None:
     assert text.startswith("GPUs are offered twice, as nvidia.com/gpu and by gpu.nvidia.com in ResourceSlices (first on node node-7)")
     assert text.index("kubectl label node node-7 nvidia.com/gpu.deploy.device-plugin=false") < 200
     assert "gpu.amd.com" in keep_one("gpu.amd.com", "n")
-    assert nobody_writes({"b", "a"}).startswith("nobody maintains a, b: ")
+    assert nobody_writes({"b", "a"}).startswith("labels a, b are not maintained: ")
