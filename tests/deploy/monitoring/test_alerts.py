@@ -13,6 +13,8 @@ import pytest
 
 from tests.deploy.monitoring.alert_cases import CASES, HEALTHY, OTHERS, QUIET, Case
 from tests.deploy.monitoring.alert_rules import RULES, alerts, rules
+from tests.deploy.rendering import of_kind
+from tests.deploy.variants import VARIANTS
 from tests.support import go_tools
 from tests.testcluster.addons.helm import CHART
 from tests.testcluster.calls import PATIENCE
@@ -160,6 +162,16 @@ def test_every_alert_has_a_runbook() -> None:
         )
         assert [part for part in PARTS if f"**{part}**" not in text] == [], name
         assert re.search(r"```\n\S[^`]+\n```", text), name
+
+
+@pytest.mark.parametrize("page", ["runbooks.md", "operations.md"])
+def test_commands_select_pods_of_the_chart(page: str) -> None:
+    """Each label selector selects pods of a Deployment: one that selects nothing prints nothing."""
+    pods = [one["spec"]["template"]["metadata"]["labels"] for one in of_kind(VARIANTS["default"].objects(), "Deployment")]
+    selectors = re.findall(r"-l '?([\w./-]+)(?:=| in \()([\w,-]+)", (ROOT / "docs" / page).read_text())
+    assert selectors
+    for key, values in selectors:
+        assert set(values.split(",")) <= {labels.get(key) for labels in pods}, key
 
 
 def test_runbooks_name_events_that_there_are() -> None:
