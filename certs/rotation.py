@@ -160,7 +160,7 @@ def _authority(material: Material, now: datetime, lives: Lives, request: str) ->
     able = [one for one in material.authorities if one.signs(now)]
     reason = "there was none that can sign" if not able else renewal_reason(able[-1].pair, (), now)
     if able and reason is None and request:
-        reason = "requested with berth certs rotate"
+        reason = "a person asked for it"
     if reason is None or (able and _waits(able[-1], material)):
         return None
     made = make_ca(now, life=lives.ca)
@@ -185,7 +185,7 @@ def _leaf(material: Material, names: Sequence[str], now: datetime, lives: Lives,
         return None
     reason = _reason(material, issuer, signer, names, now)
     if reason is None and request:
-        reason = "requested with berth certs rotate"
+        reason = "a person asked for it"
     if reason is None:
         return None
     kept = material.leaf.names if material.leaf is not None and issuer is not None else ()

@@ -76,7 +76,7 @@ def test_long_runs_beat_capacity_where_both_are_long() -> None:
 
     assert not message_of(found(policy("a", default=long("2h")), policy("b", default=long("2h")))["a"], "Conflicted")
     between = message_of(found(policy("a", default=long("2h")), policy("b", default=long("4h")))["a"], "Conflicted")
-    assert between.startswith("spec.default.longRuns differs from that of ClusterGPUPolicy/b")
+    assert between.startswith("spec.default.longRuns differs from ClusterGPUPolicy/b")
     other = {"capacity": ["spot"], "longRuns": {"over": "2h", "capacity": ["reserved"], "unknownIsLong": False}}
     mine = {"capacity": ["spot"], "longRuns": {**long("2h")["longRuns"], "unknownIsLong": False}}
     assert message_of(found(policy("a", default=mine), policy("b", default=other))["a"], "Conflicted")

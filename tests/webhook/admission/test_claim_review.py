@@ -176,8 +176,8 @@ def test_a_claim_as_large_as_usual_ones_at_their_largest_is_judged() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"object": None}, "request.object is missing; a ResourceClaim was wanted"),
-        ({"operation": "DELETE"}, 'request.operation is "DELETE"; Berth evaluates CREATE and UPDATE'),
+        ({"object": None}, "request.object is missing; expected a ResourceClaim"),
+        ({"operation": "DELETE"}, 'request.operation is "DELETE"; Berth judges CREATE and UPDATE'),
         ({"subResource": "status"}, 'request.subResource is "status"; send only claims themselves here'),
         ({"namespace": ""}, 'request.namespace is ""; expected a string'),
     ],
