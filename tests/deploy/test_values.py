@@ -76,7 +76,7 @@ def test_values_of_the_wrong_type_are_named() -> None:
         ("ports.webhook=443", "at '/ports/webhook': minimum: got 443, want 1,024"),
         ("certificates.leafLife=7d", "at '/certificates/leafLife': '7d' does not match pattern"),
         ("certificates.leafLife=299s", "certificates.leafLife: is less than 5m"),
-        ("certificates.caLife=170h", "certificates.caLife: is too short; write at least leafLife and three times caOverlap together"),
+        ("certificates.caLife=170h", "certificates.caLife: is too short; write at least leafLife plus three times caOverlap"),
         ("certificates.caLife=9000h", "certificates.caLife: is more than a year; write at most 8784h"),
         ("console.enabled=true,console.session=25h", "console.session: is not between 1m and 24h; write, for example, 1h"),
         ("certificates.source=none", "at '/certificates/source': value must be one of"),
