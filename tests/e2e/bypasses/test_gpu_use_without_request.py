@@ -51,10 +51,10 @@ def of_path(path: str, container: Raw | None = None) -> Raw:
 @pytest.mark.parametrize(
     ("pod", "start"),
     [
-        (spec(ALL), 'container "main" sees GPUs that it does not ask for'),
-        (spec({"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "0,1"}]}), 'container "main" sees GPUs'),
-        (spec({**ALL, "resources": {"limits": {"nvidia.com/gpu": "0"}}}), 'container "main" sees GPUs'),
-        (spec({}, initContainers=[{"name": "first", "image": "i:1", **ALL}]), 'container "first" sees GPUs'),
+        (spec(ALL), 'container "main" can use GPUs that it does not request'),
+        (spec({"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "0,1"}]}), 'container "main" can use GPUs'),
+        (spec({**ALL, "resources": {"limits": {"nvidia.com/gpu": "0"}}}), 'container "main" can use GPUs'),
+        (spec({}, initContainers=[{"name": "first", "image": "i:1", **ALL}]), 'container "first" can use GPUs'),
         (of_path("/dev"), 'volume "devices" mounts devices of the node, /dev,'),
         (of_path("/dev/nvidia0"), 'volume "devices" mounts devices of the node, /dev/nvidia0,'),
         (of_path("/dev/dri/renderD128"), 'volume "devices" mounts devices of the node, /dev/dri/renderD128,'),
@@ -99,7 +99,7 @@ def test_a_runtime_class_for_gpus_is_told(cluster: Cluster, namespace: str) -> N
     try:
         cluster.wait_for(lambda: tried(cluster, namespace, spec({}, runtimeClassName="nvidia-cdi")).ok, "the class to be known")
         (warning,) = tried(cluster, namespace, spec({}, runtimeClassName="nvidia-cdi")).warnings
-        assert "runtimeClassName nvidia-cdi is for GPUs, and no container asks for one" in warning
+        assert "runtimeClassName nvidia-cdi is for GPUs, but no container requests a GPU" in warning
         assert tried(cluster, namespace, spec(GPU, runtimeClassName="nvidia-cdi")).warnings == ()
     finally:
         cluster.api.delete(runtime)
@@ -119,7 +119,7 @@ def test_a_workload_is_told_too(cluster: Cluster, namespace: str, kind: str) -> 
     made: Raw = {"apiVersion": group, "kind": kind, "metadata": {"name": "w"}, "spec": inner}
     reply = cluster.api.try_create(made, namespace, dry_run=True)
     assert reply.ok, reply.message
-    assert ['container "main" sees GPUs' in one for one in reply.warnings] == [True]
+    assert ['container "main" can use GPUs' in one for one in reply.warnings] == [True]
 
 
 def test_the_operators_namespaces_are_those_that_berth_leaves_out() -> None:
