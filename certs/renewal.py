@@ -10,7 +10,7 @@ from certs.names import normal
 
 
 def renewal_reason(pair: KeyPair, names: Iterable[str], now: datetime, *, latest: datetime | None = None) -> str | None:
-    """Return the reason why ``pair`` must be made anew, or None.
+    """Return the reason why ``pair`` must be renewed, or None.
 
     It is due when less than a third of its lifetime is left, counted from when it was made, when it is not
     yet valid, or when a name is missing. For a CA, pass no names. ``latest`` is the latest possible expiry of

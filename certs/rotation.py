@@ -137,7 +137,7 @@ def due(
 
 
 def _without_the_old(material: Material, now: datetime, lives: Lives) -> Change | None:
-    """Drop authorities that nobody needs any more."""
+    """Drop authorities that are no longer needed."""
     for one in material.authorities:
         expired = now >= one.certificate.not_valid_after_utc
         if expired or (one.retired is not None and now >= one.retired + lives.overlap):

@@ -1,10 +1,10 @@
-"""Build the backstop: a ValidatingAdmissionPolicy by which the API server itself holds pods that name accelerators to a count, a grace
-period and no forbidden toleration, also where no replica of Berth answers.
+"""Build the backstop: a ValidatingAdmissionPolicy with which the API server itself limits the count, the grace period and the tolerations
+of GPU pods, even while no replica of Berth answers.
 
-It denies nothing that Berth admits under a policy with the same numbers, so it counts what is certain: whole devices in the limits of
+It denies nothing that Berth admits under a policy with the same numbers. So it counts only what is certain: whole devices in the limits of
 containers and sidecars together, and of each init container. Slices, DRA names and misspellings are left to Berth.
 
-An expression that errors denies the pod, so none can be made to. Lists are read up to ``MOST_CONTAINERS``, ``MOST_NAMES`` and
+An expression with an error denies the pod, so no pod may cause an error. Lists are read up to ``MOST_CONTAINERS``, ``MOST_NAMES`` and
 ``MOST_TOLERATIONS``: no expression then costs the 1,000,000 units that it may. One amount counts for at most ``MOST_DEVICES``.
 All functions that are used are in Kubernetes 1.30.
 """
@@ -30,7 +30,7 @@ MOST_TOLERATIONS = 500
 MOST_DEVICES = 1_000_000_000
 """What an amount counts for at most, so that sums stay integers."""
 WHOLE = ("gpu", "shared", "passthrough", "other")
-"""Kinds of resources of which Berth counts each one as a device."""
+"""Kinds of resources whose units Berth counts as devices."""
 HEAD = f"""\
 # Off by default. To enable: kubectl apply -f deploy/backstop.yaml (with Helm: guards.backstop). To disable: delete this file's objects.
 # Needs Kubernetes 1.30; the API server evaluates it without Berth. Generated from the catalog by `make generate`.

@@ -1,13 +1,13 @@
 """Build the two webhook configurations: when the API server calls Berth, and what it does if Berth does not
 answer.
 
-They are made from a catalog: ``entries``, with Berth's address and the certificates by which the API server
+They combine ``entries``, built from a catalog, with Berth's address and the certificates by which the API server
 verifies it.
 
-No call has side effects, so dry runs are judged too. The rules match all versions of a kind (matchPolicy
-Equivalent). Of subresources only ``resize`` is matched: status, binding, eviction never wait for Berth. The
-conditions let through only objects that Berth may deny, change or warn about: everything else, Berth's own
-pods included, starts while Berth is down.
+No call has side effects, so dry runs are checked too. The rules match all versions of a kind (matchPolicy
+Equivalent). ``resize`` is the only subresource that is matched: status, binding and eviction never wait for Berth.
+The conditions match only objects that Berth may deny, edit or warn about. All others, including Berth's own
+pods, are created while Berth is down.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DOMAIN = "berth.dev"
 """The end of each webhook's name, which must be qualified; it precedes every denial and is the prefix of
 audit annotations."""
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
-"""The label that every namespace has and nobody can change."""
+"""The label that every namespace has and no user can change."""
 FIRST_NAME = "berth-queues"
 """The name of the configuration with the entries that label workloads, which is called before Kueue's own,
 kueue-mutating-webhook-configuration: Kueue holds back what has a queue by then, and is not called again."""

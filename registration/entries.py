@@ -1,22 +1,22 @@
-"""The webhooks: for which objects the API server calls Berth, and what it does if Berth does not answer.
+"""Define the webhooks: the objects for which the API server calls Berth, and what happens if Berth does not answer.
 
-- ``mutate.pods``, ``validate.pods``: new pods that name an accelerator, have resource claims, or ask for a fraction by annotation. Fail:
-  such a pod would land on the wrong machine or wait for ever, at the price of a GPU node. While Berth is down, none of them is made.
+- ``mutate.pods``, ``validate.pods``: new pods that request an accelerator by name, by resource claim, or as a fraction by annotation. Fail:
+  without Berth such a pod could run on the wrong machine or stay Pending while it costs a GPU node. While Berth is down they are denied.
 - ``mutate.claims-made``, ``validate.claims-made``: new claims and templates for devices that may be accelerators. Fail, unless
-  ``Chosen.claims`` says otherwise: with Ignore a claim is stored as its author wrote it, and its size is only judged with its pod.
-- ``mutate.claims``, ``validate.claims`` with ``Chosen.claims`` Ignore: pods with claims, in place of the first entry. While Berth is down
-  they are then made unjudged; with Fail a pod whose only claims are for other devices (network cards) can't be made either.
-- ``validate.updates``: pods of either kind of which tolerations, owners, queues, protection or amounts are changed. Ignore: at Fail Kueue
-  releases no pod into a flavor with tolerations, KAI groups none, and none is orphaned while Berth is down. With Ignore what is changed
-  meanwhile is not judged.
-- ``mutate.updates``: pods with something that policies wrote, of which the spec is changed, as an author does who applies a manifest again.
-  Ignore: without an answer the API server says that what policies wrote can't be taken away.
-- with ``Chosen.queues`` ``label.workloads``, ``label.operators``: new workloads of the kinds that Kueue holds back, with or without a
-  queue. They are in a configuration of their own, which is called before Kueue's. ``validate.workloads``, ``validate.operators``:
-  workloads that are new, or of which a template or a queue changed. Ignore: a queue may wait.
-- ``advise.workloads``: new workloads with a template of such a pod, and those whose spec changed. Ignore, after 2 s: it only ever warns.
-  ``advise.operators``: the same for kinds of operators, whatever their pods are: what is in a custom resource has no type that the API
-  server vouches for, and a condition that walks it could be made to fail.
+  ``Chosen.claims`` says otherwise. With Ignore a claim is stored unchanged, and its size is only checked with its pod.
+- ``mutate.claims``, ``validate.claims`` if ``Chosen.claims`` is Ignore: pods with claims, instead of the first entry. While Berth is down
+  they are created unchecked. With Fail, pods whose only claims are for other devices (network cards) are denied too.
+- ``validate.updates``: pods, with accelerators or claims, whose tolerations, owners, queues, protection or amounts change. Ignore: while
+  Berth is down, Fail would keep Kueue from releasing pods into a flavor with tolerations, KAI from grouping pods, and the garbage collector
+  from orphaning them. With Ignore such updates are not checked meanwhile.
+- ``mutate.updates``: pods with edits by policies whose spec changes, as when an author applies a manifest again. Ignore: without an answer
+  the API server reports that these fields cannot be removed.
+- ``label.workloads``, ``label.operators`` with ``Chosen.queues``: new workloads of the kinds that Kueue suspends, with or without a queue.
+  They are in a separate configuration, which is called before Kueue's. ``validate.workloads``, ``validate.operators``: workloads that are
+  new, or whose template or queue changed. Ignore: a queue can wait.
+- ``advise.workloads``: new workloads with a template of such a pod, and those whose spec changed. Ignore, after 2 s: it only warns.
+  ``advise.operators``: the same for all custom workloads. The API server does not guarantee the types in a custom resource, so a condition
+  that reads it could be made to fail.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ POD_TIMEOUT = 5
 All mutating webhooks of a request share 34 s (apiserver endpoints/handlers/rest.go).
 """
 ADVICE_TIMEOUT = 2
-"""Seconds that somebody who types ``kubectl apply`` waits at most."""
+"""The most seconds for which ``kubectl apply`` waits for warnings."""
 ALWAYS = ("kube-system", "kube-public", "kube-node-lease")
-"""Namespaces that kube-apiserver makes itself, so that nobody else can (k8s.io/kubernetes
+"""Namespaces that kube-apiserver creates itself, so that no user can (k8s.io/kubernetes
 pkg/controlplane/controller/systemnamespaces)."""
 
 
@@ -56,16 +56,16 @@ class Chosen:
 
     claims: Claims = "Fail"
     """The failurePolicy for resource claims and for pods that have some. Off, for a cluster without DRA: pods whose only device is a
-    claim are not judged."""
+    claim are not checked."""
 
     excluded: tuple[str, ...] = ALWAYS
-    """Namespaces whose pods are not judged. Only names that exist are excluded: anybody could create
-    another one."""
+    """Namespaces whose pods are not checked. Only existing names are excluded, because any user could create
+    a missing one."""
     names: tuple[str, ...] = ()
     """Extended resources for which Berth is called besides those of the catalog."""
 
     queues: bool = False
-    """True where policies are about queues: workloads are then labelled and judged too."""
+    """Whether policies are about queues: workloads are then labelled and checked too."""
 
     @property
     def with_claims(self) -> bool:
@@ -90,7 +90,7 @@ class Entry:
 
     @property
     def at(self) -> str:
-        """The path that is called: where the API server stores what has no answer, Berth denies what it must turn away."""
+        """Return the path that is called. With failurePolicy Ignore, Berth denies objects for which it has no capacity."""
         judges = self.path in ("/mutate", "/validate")
         return f"{self.path}/ignore" if judges and self.failure_policy == "Ignore" else self.path
 
@@ -168,8 +168,7 @@ def _rule(operations: Iterable[Operation], group: str, versions: Iterable[str], 
 def _new_pods(catalog: Catalog, phase: Phase, chosen: Chosen) -> list[Entry]:
     """Return the entries for new pods.
 
-    Both phases judge the same pods: what /mutate was not called for, /validate would not be called for
-    either.
+    Both phases have the same conditions, so /validate is called for the same pods as /mutate.
     """
     rules = [_rule(["CREATE"], "", ["v1"], ["pods"])]
     asks = match_conditions.judged(catalog, with_claims=chosen.claims == "Fail")
@@ -182,8 +181,9 @@ def _new_pods(catalog: Catalog, phase: Phase, chosen: Chosen) -> list[Entry]:
 
 
 def _made_claims(catalog: Catalog, phase: Phase, failure_policy: FailurePolicy) -> Entry:
-    """Return the entry for new claims, in every version, since each may be the only one served. Their spec
-    can't be changed: /mutate is called for an update that would, as one that is applied again does."""
+    """Return the entry for new claims, in every version, since each may be the only one served.
+
+    The spec of a claim cannot change. /mutate is called for updates that would change it, as when a claim is applied again."""
     operations: list[Operation] = ["CREATE", "UPDATE"] if phase == "mutate" else ["CREATE"]
     return Entry(
         name=f"{phase}.claims-made",

@@ -1,12 +1,12 @@
 """Build the conditions under which the API server calls Berth: CEL, made from the catalog.
 
-Together they match what ``policies.engine.evaluate`` judges, and a little more, so that with every replica gone and failurePolicy Fail all
-other pods are created as if Berth were not there. All functions that are used are in Kubernetes 1.30.
+Together they match what ``policies.engine.evaluate`` checks, and a little more. So all other pods are created even if every replica is gone
+and failurePolicy is Fail. All functions that are used are in Kubernetes 1.30.
 
-A condition that errors denies the object (Fail) or skips the webhook (Ignore), so none can be made to:
+A condition with an error denies the object (Fail) or skips the webhook (Ignore), so no object may cause an error:
 
-- ``.?x``, ``[?x]`` and ``[?0]`` pass over what is absent, and what may be null is compared with null before it is walked. Only kinds of
-  Kubernetes itself are walked, of which the API server knows the types; of a custom resource only its change counts.
+- ``.?x``, ``[?x]`` and ``[?0]`` skip absent fields, and fields that may be null are compared with null first. Only the kinds of
+  Kubernetes itself are read, since the API server knows their types; for a custom resource only the fact that it changed counts.
 - One expression may cost 1,000,000 units (apiserver pkg/apis/cel/config.go). Names are looked up in a list or compared with prefixes, and
   a pod with more than ``MOST_CONTAINERS`` or ``MOST_NAMES`` is sent to Berth unread. So nothing that the API server stores costs more than
   500,000 (tests/registration/test_condition_costs.py searches for the most expensive objects).
@@ -104,7 +104,7 @@ def _known(catalog: Catalog) -> str:
 
 
 class PatternError(ValueError):
-    """A pattern of resource names of which no prefix is known; the message names it."""
+    """A pattern of resource names without a known prefix; the message names it."""
 
 
 _WHOLE = re.compile(r"\^\(\?:(.*)\)\$", re.DOTALL)
@@ -147,7 +147,7 @@ def claims(pod: str = "object") -> str:
 
 
 def judged(catalog: Catalog, pod: str = "object", *, with_claims: bool = True) -> str:
-    """Return the test that the engine judges the pod: by a fraction, unless they are left out by claims, or by resource name."""
+    """Return the test that the engine checks the pod: because of a fraction, a claim (``with_claims``) or a resource name."""
     return " ||\n".join([*([claims(pod)] if with_claims else []), fractions(pod), asks(catalog, pod)])
 
 
@@ -170,7 +170,7 @@ def made_claims(catalog: Catalog) -> str:
 
 
 def updated(catalog: Catalog) -> str:
-    """Return the test that an update changes what is judged: tolerations, owners, a mark of the catalog's
+    """Return the test that an update changes what is checked: tolerations, owners, a mark of the catalog's
     ``protections``, what keeps a pod in its queue, a part of a GPU, amounts."""
     tests = [TOLERATIONS_CHANGED, OWNED_ANEW]
     for where, of_queues in (("annotations", (*KEPT_ANNOTATIONS, *FRACTIONS, FRACTION_DEVICES)), ("labels", KEPT_LABELS)):
@@ -213,7 +213,7 @@ def moved() -> str:
 
 
 def asked_in(catalog: Catalog, workloads: Iterable[Workload], *, with_claims: bool = True) -> str:
-    """Return the test that a pod template of an object of these kinds, which have them at plain paths, is judged."""
+    """Return the test that the engine checks a pod template of an object of these kinds, which have templates at plain paths."""
     paths = dict.fromkeys(path for workload in workloads for path in workload.templates)
     found = ", ".join("?object" + "".join(f".?{step}" for step in path.split(".")) for path in paths)
     return f"""\

@@ -130,9 +130,9 @@ def _schema(kind: Kind) -> Raw:
 def _status(kind: Kind) -> Raw:
     """Return the schema of the status that Berth writes.
 
-    Its sizes are bounded by the writer, not here: a status that is denied helps nobody. An object that Berth has not
-    looked at yet has observedGeneration -1 by default: who waits by the rules of kstatus takes one without any status
-    for one that is in force.
+    Its sizes are bounded by the writer, not here: a status that is rejected is of no use. An object that Berth has not
+    processed yet has observedGeneration -1 by default, because tools that follow kstatus take an object without a status
+    for ready.
     """
     audit = {} if kind == "GPUNodeTemplate" else {AUDIT: _map(ABOUT_AUDIT, **{name: _number(text) for name, text in COUNTS.items()})}
     mode = {} if kind == "GPUNodeTemplate" else {"mode": _word("The effective mode: spec.mode, capped by the server's --max-mode.")}

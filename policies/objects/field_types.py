@@ -1,5 +1,5 @@
-"""The few shapes of which the definition of our objects is made: data only, read by the parser, the JSON
-schema and the reference."""
+"""The shapes of fields in the definition of our objects: data only, read by the parser, the JSON schema and
+the reference."""
 
 from __future__ import annotations
 

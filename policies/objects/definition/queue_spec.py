@@ -1,4 +1,4 @@
-"""The fields about the queue in which a pod waits: that of a pod which names none, and those in one of which it must be."""
+"""The fields about queues: the default queue of a pod that names none, and the queues that pods must use."""
 
 from __future__ import annotations
 
