@@ -43,7 +43,7 @@ def main() -> int:
     }
     text = json.dumps(bill, indent=2) + "\n"
     if (wrong := JsonStrictValidator(SchemaVersion.V1_6).validate_str(text)) is not None:
-        sys.exit(f"{target} would be no CycloneDX 1.6: {wrong}")
+        sys.exit(f"{target} is not valid CycloneDX 1.6: {wrong}")
     target.write_text(text)
     print(f"{target}: {len(bill['components'])} components")
     return 0
