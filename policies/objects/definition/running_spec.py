@@ -52,7 +52,7 @@ DEFAULTS = (
         name="networkDevices", store="network_devices", example="All",
         shape=Choice(values=("All",), means=MappingProxyType({"All": True})),
         about="A container that requests every GPU of its machine also requests all network devices (`vpc.amazonaws.com/efa: 32` on a"
-        " p5.48xlarge), if every machine that the pod may run on has that many. Needs their device plugin.",
+        " p5.48xlarge). Only if every machine that the pod may run on has that many. Needs their device plugin.",
     ),
 )  # fmt: skip
 ALLOWED = (
