@@ -106,4 +106,4 @@ def _damage(what: str) -> Iterator[None]:
     except TypeError:
         raise CertificateError(f"the {what} is encrypted; use one without a passphrase") from None
     except (ValueError, UnsupportedAlgorithm, x509.DuplicateExtension, x509.UnsupportedGeneralNameType):
-        raise CertificateError(f"the {what} in it is damaged or of an unknown type; replace it, in PEM form") from None
+        raise CertificateError(f"the {what} in it is damaged or of an unknown kind; provide it again, in PEM form") from None

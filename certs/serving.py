@@ -172,7 +172,7 @@ def _context(chain: Chain, key: PrivateKey) -> ssl.SSLContext:
     except ssl.SSLError as error:
         reason = (error.reason or str(error)).replace("_", " ").lower()
         raise CertificateError(
-            f"OpenSSL cannot serve it ({reason}); issue it again, with P-256 or RSA of 2048 bits or more, and SHA-256"
+            f"OpenSSL cannot serve it ({reason}); reissue it with P-256 or RSA of 2048 bits or more, and SHA-256"
         ) from None
     except OSError as error:
         raise CertificateError(f"OpenSSL cannot read it: {reason_of(error, 'it reads from /proc/self/fd; mount /proc')}") from None

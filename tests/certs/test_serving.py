@@ -156,7 +156,7 @@ def small() -> Issued:
         pytest.param(late(), "it expired on 2026-11-19 12:00Z; replace it with a renewed certificate", id="expired"),
         pytest.param(early(), "it is valid only from 2026-11-21 12:00Z, but this machine's clock says 2026-11-20 12:00Z; set", id="early"),
         pytest.param(wrong_order(), "certificate 2 in it belongs to the key; put it first, before its intermediates", id="order"),
-        pytest.param(small(), "OpenSSL cannot serve it (ee key too small); issue it again", id="small"),
+        pytest.param(small(), "OpenSSL cannot serve it (ee key too small); reissue it", id="small"),
     ],
 )
 def test_a_bad_certificate_is_one_line(pair: Issued, message: str, tmp_path: Path) -> None:
