@@ -78,7 +78,7 @@ def main() -> int:
         signal.signal(number, _interrupt)
     port = free_port(PORT)
     if port != PORT:
-        print(f"port {PORT} is in use here: taking {port} instead")
+        print(f"port {PORT} is in use; using port {port} instead")
     try:
         with _serving(port) as process, _console(free_port(CONSOLE_PORT)) as address:
             ready = _ready(process)
@@ -88,9 +88,11 @@ def main() -> int:
             print(f"        {ready['health']} (/livez, /readyz, /metrics)")
             show(Server(host="127.0.0.1", port=port, ca=TLS / "ca.crt"))
             print(f"  curl {ready['health']}/readyz", flush=True)
-            print(f"\nIn a browser, for this machine alone, a recorded cluster ({RECORDED}), and a place to try manifests:\n  {address()}")
+            print(
+                f"\nThe console shows a recorded cluster ({RECORDED}) and checks manifests. Open it in a browser on this machine:\n  {address()}"
+            )
             if os.environ.get("BERTH_RUN_ONCE") != "1":
-                print("\nBoth stay until Ctrl-C; each line below is a decision of the server's log.", flush=True)
+                print("\nThe server and the console run until Ctrl-C. Below is the server's log, one line per decision.", flush=True)
                 return process.wait()
     except KeyboardInterrupt:
         print()
@@ -181,13 +183,13 @@ def show(server: Server) -> None:
     admitted = apply_patch(pod, _patch(mutate))
     validate = server.post("/validate", {**review, "request": {**review["request"], "object": admitted}})
     owner = pod["metadata"]["ownerReferences"][0]
-    print(f"\nA pod of {owner['kind']} {owner['name']}, as kube-apiserver sent it ({SAMPLE}), admitted for nodes made by {PLATFORM}:\n")
+    print(f"\nWhat Berth changes in a pod of {owner['kind']} {owner['name']} (recorded from kube-apiserver: {SAMPLE}) on {PLATFORM}:\n")
     diff = unified(_shown(pod), _shown(admitted), "the pod")
     print("\n".join(coloured(diff, screen.output())))
     for line in outcome(mutate, validate):
         print(line)
     curl = f"curl --cacert {server.ca} -H 'Content-Type: application/json' --data @{SAMPLE} https://{server.host}:{server.port}/mutate"
-    print(f"\nBy hand:\n  {curl}\n  .venv/bin/berth try --policies {LIBRARY} -o diff {SAMPLE}", flush=True)
+    print(f"\nTry it yourself:\n  {curl}\n  .venv/bin/berth try --policies {LIBRARY} -o diff {SAMPLE}", flush=True)
 
 
 def _shown(pod: dict[str, Any]) -> dict[str, Any]:
@@ -204,7 +206,7 @@ def outcome(mutate: dict[str, Any], validate: dict[str, Any]) -> Iterator[str]:
         if not response["allowed"]:
             yield f"denied by {path}: {response['status']['message']}"
             return
-    yield f"admitted: {len(_patch(mutate))} operations from /mutate, agreed to by /validate"
+    yield f"admitted: {len(_patch(mutate))} patch operations from /mutate, accepted by /validate"
 
 
 def _patch(response: dict[str, Any]) -> list[dict[str, Any]]:

@@ -54,7 +54,7 @@ def test_it_stays_until_it_is_told_to_stop(number: signal.Signals) -> None:
         ready = next(line for line in lines if line.startswith("serving "))
         port = int(ready.split(" ")[1].rpartition(":")[2])
         address = next(line.strip() for line in lines if line.startswith("  http://127.0.0.1:"))
-        next(line for line in lines if line.startswith("Both stay"))
+        next(line for line in lines if line.startswith("The server and the console run"))
         assert opened(address) == 303
         context = ssl.create_default_context(cafile=str(ROOT / demo.TLS / "ca.crt"))
         with socket.create_connection(("127.0.0.1", port)) as raw, context.wrap_socket(raw, server_hostname="localhost"):
