@@ -19,23 +19,23 @@ if TYPE_CHECKING:  # imported where Ctrl-C is handled: see ``guarded``
     from cli.parser import Parser
 
 SUBCOMMANDS = {
-    "serve": ("cli.serve", "answer admission reviews over HTTPS"),
-    "try": ("cli.inspect.try_", "show what the policies make of manifests"),
-    "console": ("console.command", "pages in a browser: impact of policies, nodes, why a job waits"),
-    "gpus": ("cli.inspect.gpus", "the catalog as a table"),
-    "effective": ("cli.inspect.effective", "what policies make of a namespace, field by field"),
-    "audit": ("cli.inspect.audit", "what policies say of the GPU pods that exist"),
-    "why": ("cli.inspect.why", "why a pod or workload does not run, and what mends it"),
-    "scan": ("cli.inspect.scan", "what is wrong with the GPUs of a cluster"),
-    "test": ("cli.inspect.policy_tests", "run test cases of policies"),
-    "replay": ("cli.inspect.replay", "what policies decide otherwise of recorded pods"),
-    "crds": ("cli.crds", "Berth's kinds of object for a cluster, as YAML"),
-    "webhooks": ("cli.webhooks", "the webhook configurations for a cluster, as YAML"),
-    "export": ("cli.inspect.export", "configuration of other programs that fits the policies"),
-    "certs": ("cli.certs", "the certificates of an installation"),
-    "completion": ("cli.about.completion", "shell completion for bash, zsh and fish"),
-    "version": ("cli.about.version", "the version, and what it knows"),
-    "help": ("cli.about.help_", "help on a command"),
+    "serve": ("cli.serve", "run the admission server"),
+    "try": ("cli.inspect.try_", "show how policies change manifests, or why they deny them"),
+    "console": ("console.command", "open the web console: policy impact, GPU nodes, why a job waits"),
+    "gpus": ("cli.inspect.gpus", "list the GPU models in the catalog"),
+    "effective": ("cli.inspect.effective", "show the effective policy of a namespace"),
+    "audit": ("cli.inspect.audit", "evaluate policies against existing GPU pods"),
+    "why": ("cli.inspect.why", "explain why a pod or workload does not run, and suggest a fix"),
+    "scan": ("cli.inspect.scan", "find problems with the GPUs of a cluster"),
+    "test": ("cli.inspect.policy_tests", "run policy test cases"),
+    "replay": ("cli.inspect.replay", "re-evaluate recorded pods and show what would change"),
+    "crds": ("cli.crds", "print Berth's CustomResourceDefinitions as YAML"),
+    "webhooks": ("cli.webhooks", "print the webhook configurations as YAML"),
+    "export": ("cli.inspect.export", "print a scheduler configuration that packs GPU pods"),
+    "certs": ("cli.certs", "show, check or rotate Berth's certificates"),
+    "completion": ("cli.about.completion", "print the completion script for bash, zsh or fish"),
+    "version": ("cli.about.version", "show the versions of Berth, its catalog and its APIs"),
+    "help": ("cli.about.help_", "show help for a command"),
 }
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -80,9 +80,9 @@ def guarded(run: Callable[[], int]) -> int:
         _discard_output()
         if error.errno == errno.EPIPE:  # the reader, such as head, has stopped reading
             return 0
-        advice = "redirect it: > FILE" if error.errno == errno.EBADF else "make room there, or redirect it to another file"
+        advice = "redirect it: > FILE" if error.errno == errno.EBADF else "free some space, or write to another file"
         with contextlib.suppress(OSError):
-            print(f"berth: standard output can't be written: {error.strerror}; {advice}", file=sys.stderr)
+            print(f"berth: cannot write to standard output: {error.strerror}; {advice}", file=sys.stderr)
         return BAD_INPUT
 
 
@@ -169,12 +169,12 @@ def parser(subcommands: Sequence[str]) -> Parser:
 
     root = Parser(
         prog=stderr.name(),
-        description="Typed GPU policies for Kubernetes, applied before the scheduler sees a pod.",
+        description="Typed GPU policies for Kubernetes, applied to pods before they are scheduled.",
         examples=(
-            ("What the policies make of a manifest; no cluster is read", "%(prog)s try -o diff train.yaml"),
-            ("What is wrong with the GPUs of a cluster, read-only", "%(prog)s scan"),
-            ("Why a pod waits, and what mends it", "%(prog)s why pod/train-0"),
-            ("The options and examples of a command", "%(prog)s help try"),
+            ("Show what policies change in a manifest, without a cluster", "%(prog)s try -o diff train.yaml"),
+            ("Find problems with the GPUs of a cluster (read-only)", "%(prog)s scan"),
+            ("Explain why a pod is pending, and how to fix it", "%(prog)s why pod/train-0"),
+            ("Show the options and examples of a command", "%(prog)s help try"),
         ),
     )
     root.add_argument("--version", action="version", version=f"berth {VERSION}", help="show the version and exit")

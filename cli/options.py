@@ -23,22 +23,33 @@ def add_snapshot_options(parser: argparse.ArgumentParser) -> None:
     """
     group = parser.add_argument_group("policies and facts")
     add = group.add_argument
-    add("--policies", action="append", default=[], metavar="PATH", help="policy file or folder; may be repeated; default: berth-default")
+    add(
+        "--policies",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="policy file or folder; repeatable; default: the shipped policy berth-default",
+    )
     add(
         "--facts",
         action="append",
         default=[],
         metavar="PATH",
-        help="dumped Namespaces, Nodes, NodePools, DeviceClasses, claims; repeatable",
+        help="file or folder with Namespaces, Nodes, NodePools, DeviceClasses and resource claims of the cluster; repeatable",
     )
-    add("--catalog", metavar="FILE", help="a file laid over the catalog: new GPUs, labels, resource names")
-    help_ = "who makes the GPU nodes: karpenter-aws, gke, gfd, ...; auto: as Nodes and NodePools tell"
+    add("--catalog", metavar="FILE", help="file that extends the GPU catalog: new GPUs, labels, resource names")
+    help_ = "node platforms of the cluster: karpenter-aws, gke, gfd, ...; auto: detect them from Nodes and NodePools"
     add("--platforms", type=names, default=(), metavar="P,...", help=help_)
-    add("--mig-strategy", default="", metavar="|".join(MIG_STRATEGIES), help="the device plugin's; default: mixed, in a cluster auto")
+    add(
+        "--mig-strategy",
+        default="",
+        metavar="|".join(MIG_STRATEGIES),
+        help="MIG strategy of the NVIDIA device plugin; default: mixed, or auto if a cluster is read",
+    )
     add("--queues", type=names, default=(), metavar="Q,...", help=f"queue systems in use: {', '.join(QUEUES)}")
-    help_ = "namespaces of the platform team's operators, whose service accounts make pods of workloads; kube-system always is one"
+    help_ = "namespaces whose service accounts create pods for workloads (operators); kube-system is always included"
     add("--platform-namespaces", type=names, default=(), metavar="NS,...", help=help_)
-    help_ = "no policy does more than this; default: Enforce, for effective, why, audit and console what the cluster's server has"
+    help_ = "cap the mode of every policy; default: Enforce, or for effective, why, audit and console the setting of the cluster's server"
     add("--max-mode", default="", metavar="|".join(MODES), help=help_)
 
 
@@ -47,10 +58,10 @@ def add_cluster_options(parser: argparse.ArgumentParser, *, pods_of_all: bool = 
     ``--prices`` too."""
     add = parser.add_argument
     if pods_of_all:
-        add("--namespace", "-n", metavar="NS", help="pods of one namespace; default: of all")
-        add("--prices", metavar="FILE", help="USD an hour by instance type, or by model for one device, as YAML or JSON")
-    add("--kubeconfig", metavar="FILE", help="the cluster to read; default: as kubectl finds it")
-    add("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
+        add("--namespace", "-n", metavar="NS", help="only pods in this namespace; default: all namespaces")
+        add("--prices", metavar="FILE", help="YAML or JSON file with USD per hour, by instance type or by GPU model (per device)")
+    add("--kubeconfig", metavar="FILE", help="kubeconfig of the cluster; default: the same as kubectl")
+    add("--context", metavar="NAME", help="context in the kubeconfig; default: the current context")
 
 
 def assumed_platforms() -> tuple[str, ...]:
@@ -61,7 +72,7 @@ def assumed_platforms() -> tuple[str, ...]:
 
 def add_mode_option(parser: argparse.ArgumentParser) -> None:
     """Add ``--as``."""
-    parser.add_argument("--as", dest="as_mode", choices=MODES, help="judge as if every policy were in this mode")
+    parser.add_argument("--as", dest="as_mode", choices=MODES, help="evaluate every policy as if it were in this mode")
 
 
 def in_mode(snapshot: Snapshot, mode: Mode) -> Snapshot:
@@ -93,7 +104,9 @@ def as_of_a_cluster(args: argparse.Namespace) -> argparse.Namespace:
 def say_capped(snapshot: Snapshot, chosen: Options) -> None:
     """Print that the cluster's server caps the modes of its policies, if it does."""
     if snapshot.max_mode != chosen.max_mode:
-        stderr.say(f"the server runs with --max-mode {snapshot.max_mode}: no policy does more; --max-mode Enforce shows them as written")
+        stderr.say(
+            f"the server runs with --max-mode {snapshot.max_mode}, which caps every policy; to ignore the cap, add --max-mode Enforce"
+        )
 
 
 def snapshot_from(args: argparse.Namespace, given: Sequence[object] = (), *, all_nodes: bool = False) -> Snapshot:

@@ -26,7 +26,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*args, **{"formatter_class": Help, "allow_abbrev": False, "exit_on_error": False, **settings})
         self.examples = tuple((what, line % {"prog": self.prog}) for what, line in examples)
         self._positionals.title = "arguments"
-        help_ = "colour: auto (the default: on a terminal, unless NO_COLOR is set), always or never"
+        help_ = "when to use colour: auto (default; only on a terminal, unless NO_COLOR is set), always or never"
         self.add_argument("--color", choices=screen.CHOICES, default=argparse.SUPPRESS, metavar="WHEN", help=help_)
 
     @property
@@ -54,8 +54,8 @@ class Parser(argparse.ArgumentParser):
                 self.error(error.message)
             self._wrong(f"{error.argument_name}: {error.message}")
         if rest:
-            what = "option" if rest[0].startswith("-") else "place for"
-            self._wrong(f'there is no {what} "{rest[0]}"; {self.prog} --help tells what it takes')
+            what = "unknown option" if rest[0].startswith("-") else "unexpected argument"
+            self._wrong(f'{what} "{rest[0]}"; see {self.prog} --help')
         return found, rest
 
     def _choose_colour(self, words: Sequence[str]) -> None:
@@ -73,7 +73,7 @@ class Parser(argparse.ArgumentParser):
                 return
             option = word.partition("=")[0]
             if word.startswith("--") and " " not in word and option not in self._option_string_actions:
-                self._wrong(f'there is no option "{option}"{self._nearest_option(option)}')
+                self._wrong(f'unknown option "{option}"{self._nearest_option(option)}')
 
     def _nearest_option(self, option: str) -> str:
         from policies.nearest import nearest
@@ -82,7 +82,7 @@ class Parser(argparse.ArgumentParser):
         word = option.lstrip("-")
         begun = [name for name in known if word and name.startswith(word)]
         near = begun[0] if len(begun) == 1 else nearest(word, known)
-        return f"; {self.prog} --help lists them" if near is None else f'; did you mean "{known[near]}"?'
+        return f"; see {self.prog} --help" if near is None else f'; did you mean "{known[near]}"?'
 
     def _wrong(self, sentence: str) -> NoReturn:
         stderr.wrong(f"{self.subcommand}: {sentence}" if self.subcommand else sentence)
@@ -95,9 +95,9 @@ class Parser(argparse.ArgumentParser):
         if action.choices is None or value in action.choices:
             return
         if isinstance(action, argparse._SubParsersAction):
-            self._wrong(f'there is no command "{value}"{hint(value, action.choices)}')
+            self._wrong(f'unknown command "{value}"{hint(value, action.choices)}')
         name = "/".join(sorted(action.option_strings, key=len)) or str(action.metavar or action.dest)
-        self._wrong(f'{name}: there is no "{value}"{hint(str(value), map(str, action.choices))}')
+        self._wrong(f'{name}: invalid value "{value}"{hint(str(value), map(str, action.choices))}')
 
     def error(self, message: str) -> NoReturn:
         """Print which words are missing and how the command is used, and exit."""

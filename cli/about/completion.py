@@ -12,12 +12,12 @@ def add_parser(subcommands: Any) -> None:
     """Add `completion` to the command's subparsers."""
     parser: argparse.ArgumentParser = subcommands.add_parser(
         "completion",
-        help="shell completion for bash, zsh and fish",
-        description="Print the script by which a shell completes berth's commands, options, choices, GPU models and files. It "
-        "asks nothing while you type; print it again after an upgrade. For kubectl berth, kubectl itself asks the program "
-        "kubectl_complete-berth, which is installed beside berth.",
+        help="print the completion script for bash, zsh or fish",
+        description="Print a script that completes berth's commands, options, values, GPU models and files. Completion does "
+        "not contact a cluster. Print the script again after an upgrade. Completion of kubectl berth needs the program "
+        "kubectl_complete-berth, which is installed with berth.",
         examples=(
-            ("For this shell alone", "source <(%(prog)s bash)"),
+            ("For the current shell only", "source <(%(prog)s bash)"),
             ("For bash, with the package bash-completion", "%(prog)s bash > ~/.local/share/bash-completion/completions/berth"),
             ("For zsh, in a folder of $fpath", '%(prog)s zsh > "${fpath[1]}/_berth"'),
             ("For fish", "%(prog)s fish > ~/.config/fish/completions/berth.fish"),

@@ -14,9 +14,9 @@ def add_parser(subcommands: Any) -> None:
     """Add `help` to the command's subparsers."""
     added: argparse.ArgumentParser = subcommands.add_parser(
         "help",
-        help="help on a command",
-        description="Show what a command takes, with examples; without COMMAND, which commands there are.",
-        examples=(("All commands", "%(prog)s"), ("The options and examples of one", "%(prog)s try")),
+        help="show help for a command",
+        description="Show the arguments, options and examples of a command. Without COMMAND, list all commands.",
+        examples=(("All commands", "%(prog)s"), ("Options and examples of one command", "%(prog)s try")),
     )
     added.add_argument("topic", nargs="?", metavar="COMMAND", help="a command, such as try")
 
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
         parser(()).print_help()
         return 0
     if args.topic not in SUBCOMMANDS:
-        stderr.wrong(f'there is no command "{args.topic}"{hint(args.topic, SUBCOMMANDS)}')
+        stderr.wrong(f'unknown command "{args.topic}"{hint(args.topic, SUBCOMMANDS)}')
         return BAD_INPUT
     subcommands = parser((args.topic,)).subcommands
     subcommands[args.topic].print_help()

@@ -10,21 +10,22 @@ from cli.about.tree import Command, Option, Place
 
 _ABOUT = (
     "Berth is an admission server for Kubernetes that applies typed GPU policies to pods before the scheduler sees them: it adds "
-    "tolerations, node affinity, MIG slices and time for the last checkpoint, and denies pods that no allowed node can run. This "
-    "command runs it, and tries, explains, audits and tests policies, with a cluster or without one. As a plugin it is kubectl berth."
+    "tolerations, node affinity, MIG slices and a grace period for the last checkpoint, and denies pods that no allowed node can "
+    "run. This command runs the server. It also previews, explains, audits and tests policies, with or without a cluster. "
+    "As a kubectl plugin it is kubectl berth."
 )
 _EXITS = (
-    ("0", "Done; of try: all is admitted; of test: all cases pass; of replay: nothing is decided otherwise."),
-    ("1", "Something is denied, fails, is decided otherwise, or is wrong with certificates."),
-    ("2", "The input is wrong; each line on standard error says what, where, and what to type instead."),
+    ("0", "Success. For try: everything is admitted. For test: all cases pass. For replay: no decision differs."),
+    ("1", "Something is denied (try), fails (test), is decided differently (replay), or certificates have a problem (certs check)."),
+    ("2", "Invalid input. Each line on standard error names the problem, the place, and what to type instead."),
     ("130", "Interrupted by Ctrl-C."),
 )
 _ENVIRONMENT = (
-    ("KUBECONFIG", "The cluster that is read, as kubectl finds it; without it ~/.kube/config, or the account of the pod that it runs in."),
-    ("NO_COLOR", "If it is not empty, no colour, whatever the terminal (https://no-color.org)."),
-    ("CLICOLOR_FORCE, FORCE_COLOR", "If one is neither empty nor 0, colour where there is no terminal too, unless NO_COLOR is set."),
-    ("TERM", "If it is dumb, neither colour nor progress."),
-    ("COLUMNS", "The width of the terminal, if it is set; tables fit it. What goes to no terminal is not wrapped."),
+    ("KUBECONFIG", "The kubeconfig of the cluster. If unset: ~/.kube/config, or in a pod its service account."),
+    ("NO_COLOR", "If not empty, disables colour (https://no-color.org)."),
+    ("CLICOLOR_FORCE, FORCE_COLOR", "If either is set to anything but 0, enables colour without a terminal too, unless NO_COLOR is set."),
+    ("TERM", "If set to dumb, disables colour and progress."),
+    ("COLUMNS", "The width of tables on a terminal. Output to a pipe or a file is not wrapped."),
 )
 _WIDTH = 72
 _ON_ALL = ("--help", "--color")

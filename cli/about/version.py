@@ -26,10 +26,10 @@ def add_parser(subcommands: Any) -> None:
     """Add `version` to the command's subparsers."""
     parser: argparse.ArgumentParser = subcommands.add_parser(
         "version",
-        help="the version, and what it knows",
-        description="Show the version, the commit if it is known, Python, the platform, the catalog of GPUs, the versions of Berth's kinds "
-        "of object and the versions of Kubernetes that it is for. No cluster is read.",
-        examples=(("What to put into a report of a mistake", "%(prog)s"), ("The same for a program", "%(prog)s -o json")),
+        help="show the versions of Berth, its catalog and its APIs",
+        description="Show the versions of Berth and Python, the commit if known, the platform, the GPU catalog, the versions of "
+        "Berth's custom resources, and the supported versions of Kubernetes. No cluster is read.",
+        examples=(("Print what a bug report needs", "%(prog)s"), ("As JSON", "%(prog)s -o json")),
     )
     parser.add_argument("--output", "-o", choices=("text", "json"), default="text", help="form of the output; default: text")
 
@@ -66,7 +66,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
         "commit": found["commit"] or "unknown",
         "Python": f"{found['python']}, {found['executable']}",
         "platform": found["platform"],
-        "catalog": f"{catalog['gpus']} models of GPUs, sha256 {catalog['sha256'][:12]}",
+        "catalog": f"{catalog['gpus']} GPU models, sha256 {catalog['sha256'][:12]}",
         "prices": "; ".join(catalog["prices"].values()) or "none",
         "kinds": ", ".join(f"{kind} {version}" for kind, version in found["kinds"].items()),
         "Kubernetes": f"{kubernetes['oldest']} to {kubernetes['newest']}",

@@ -111,7 +111,7 @@ def test_ctrl_c_during_an_import_is_no_traceback(module: str) -> None:
 )
 @pytest.mark.parametrize(
     ("where", "reason"),
-    [("> /dev/full", "No space left on device; make room"), (">&-", "Bad file descriptor; redirect it")],
+    [("> /dev/full", "No space left on device; free some space"), (">&-", "Bad file descriptor; redirect it")],
     ids=["full", "closed"],
 )
 def test_output_that_can_not_be_written_is_no_denial(words: str, where: str, reason: str) -> None:
@@ -120,7 +120,7 @@ def test_output_that_can_not_be_written_is_no_denial(words: str, where: str, rea
         f"{sys.executable} -m cli.main {words} {where}", shell=True, cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].startswith(f"berth: standard output can't be written: {reason}")
+    assert done.stderr.splitlines()[-1].startswith(f"berth: cannot write to standard output: {reason}")
     assert "Traceback" not in done.stderr
 
 

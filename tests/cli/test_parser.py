@@ -30,21 +30,21 @@ def wrong(capsys: pytest.CaptureFixture[str]) -> Typed:
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ("tyr", 'there is no command "tyr"; did you mean "try"?'),
-        ("efective", 'there is no command "efective"; did you mean "effective"?'),
-        ("--verson", 'there is no option "--verson"; did you mean "--version"?'),
-        ("--color never tyr", 'there is no command "tyr"; did you mean "try"?'),
-        ("try --polices x", 'try: there is no option "--polices"; did you mean "--policies"?'),
-        ("try --polices=x y", 'try: there is no option "--polices"; did you mean "--policies"?'),
-        ("certs --secrt a/b", 'certs: there is no option "--secrt"; did you mean "--secret"?'),
-        ("audit --colour never", 'audit: there is no option "--colour"; did you mean "--color"?'),
-        ("gpus --zzzzzz", 'gpus: there is no option "--zzzzzz"; berth gpus --help lists them'),
-        ("try -z x", 'try: there is no option "-z"; berth try --help tells what it takes'),
-        ("try -o jsn x", 'try: -o/--output: there is no "jsn"; did you mean "json"?'),
-        ("why -o tabel pod/p", 'why: -o/--output: there is no "tabel"; known: json, text'),
-        ("certs shw", 'certs: what: there is no "shw"; did you mean "show"?'),
-        ("completion bsh", 'completion: SHELL: there is no "bsh"; did you mean "bash"?'),
-        ("gpus a b", 'gpus: there is no place for "b"; berth gpus --help tells what it takes'),
+        ("tyr", 'unknown command "tyr"; did you mean "try"?'),
+        ("efective", 'unknown command "efective"; did you mean "effective"?'),
+        ("--verson", 'unknown option "--verson"; did you mean "--version"?'),
+        ("--color never tyr", 'unknown command "tyr"; did you mean "try"?'),
+        ("try --polices x", 'try: unknown option "--polices"; did you mean "--policies"?'),
+        ("try --polices=x y", 'try: unknown option "--polices"; did you mean "--policies"?'),
+        ("certs --secrt a/b", 'certs: unknown option "--secrt"; did you mean "--secret"?'),
+        ("audit --colour never", 'audit: unknown option "--colour"; did you mean "--color"?'),
+        ("gpus --zzzzzz", 'gpus: unknown option "--zzzzzz"; see berth gpus --help'),
+        ("try -z x", 'try: unknown option "-z"; see berth try --help'),
+        ("try -o jsn x", 'try: -o/--output: invalid value "jsn"; did you mean "json"?'),
+        ("why -o tabel pod/p", 'why: -o/--output: invalid value "tabel"; known: json, text'),
+        ("certs shw", 'certs: what: invalid value "shw"; did you mean "show"?'),
+        ("completion bsh", 'completion: SHELL: invalid value "bsh"; did you mean "bash"?'),
+        ("gpus a b", 'gpus: unexpected argument "b"; see berth gpus --help'),
         ("effective --gpus 0", 'effective: --gpus: "0" is no number of GPUs; write a whole number, at least 1'),
         ("gpus --catalog", "gpus: --catalog: expected one argument"),
     ],
@@ -56,7 +56,7 @@ def test_what_is_misspelt_has_a_hint(words: str, line: str, wrong: Typed) -> Non
 
 def test_a_command_that_nothing_is_like_lists_them(wrong: Typed) -> None:
     """All that there are."""
-    assert wrong("xyzzyxyz").startswith('berth: there is no command "xyzzyxyz"; known: audit, certs, ')
+    assert wrong("xyzzyxyz").startswith('berth: unknown command "xyzzyxyz"; known: audit, certs, ')
 
 
 def test_words_that_are_missing_are_named_with_the_usage(wrong: Typed) -> None:
@@ -69,7 +69,7 @@ def test_words_that_are_missing_are_named_with_the_usage(wrong: Typed) -> None:
 
 def test_options_are_not_known_by_their_beginnings(wrong: Typed) -> None:
     """A script that types --pol would break as soon as another option begins so; the hint says what to type for good."""
-    assert wrong("try", "--pol", "x", "y") == 'berth: try: there is no option "--pol"; did you mean "--policies"?\n'
+    assert wrong("try", "--pol", "x", "y") == 'berth: try: unknown option "--pol"; did you mean "--policies"?\n'
 
 
 def test_after_two_dashes_no_word_is_an_option(wrong: Typed) -> None:

@@ -46,7 +46,7 @@ def test_no_word_at_all_is_help_and_exit_code_2(capsys: pytest.CaptureFixture[st
 def test_help_on_nothing_known_has_a_hint(capsys: pytest.CaptureFixture[str]) -> None:
     """As the command itself would have."""
     assert main(["help", "tyr"]) == 2
-    assert capsys.readouterr().err == 'berth: there is no command "tyr"; did you mean "try"?\n'
+    assert capsys.readouterr().err == 'berth: unknown command "tyr"; did you mean "try"?\n'
 
 
 @pytest.mark.parametrize("one", SUBS, ids=lambda one: one.name)

@@ -96,7 +96,10 @@ def test_berth_speaks_under_its_own(installed: Installed) -> None:
 
 def test_kubectl_completes_it(typed: Typed) -> None:
     """As kubectl's completion asks it: commands, options with what they are, choices; and for files what the shell itself knows."""
-    assert typed("__complete", "berth", "tr").stdout.splitlines() == ["try\tshow what the policies make of manifests", ":4"]
+    assert typed("__complete", "berth", "tr").stdout.splitlines() == [
+        "try\tshow how policies change manifests, or why they deny them",
+        ":4",
+    ]
     assert typed("__complete", "berth", "try", "--ou").stdout.startswith("--output\t")
     assert typed("__complete", "berth", "audit", "-o", "").stdout.splitlines() == ["table", "json", "csv", "html", ":4"]
     assert typed("__complete", "berth", "try", "").stdout.splitlines() == [":0"]
