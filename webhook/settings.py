@@ -110,20 +110,20 @@ def _certificates(args: argparse.Namespace, settings: Settings) -> _Certificates
     files, given = args.tls_cert and args.tls_key, [args.tls_cert or args.tls_key, args.self_signed, args.cert_secret]
     if len(list(filter(None, given))) != 1 or (given[0] and not files):
         raise SettingsError(
-            "the API server calls only over TLS: give --tls-cert FILE and --tls-key FILE,"
-            " or --self-signed DIR for a certificate made and kept in DIR,"
-            " or in a cluster --cert-secret NAMESPACE/NAME for one that all replicas share (one of the three)"
+            "the API server calls only over TLS: set --tls-cert FILE and --tls-key FILE,"
+            " or --self-signed DIR for a certificate created in DIR,"
+            " or in a cluster --cert-secret NAMESPACE/NAME for a certificate that all replicas share (exactly one of the three)"
         )
     lives = _lives(args)
     if args.cert_secret:
         if settings.cluster is None:
-            raise SettingsError("--cert-secret names a Secret of a cluster: give --in-cluster or --kubeconfig FILE too")
+            raise SettingsError("--cert-secret names a Secret of a cluster: add --in-cluster or --kubeconfig FILE")
         if args.cert_source == "ours" and not args.names:
-            raise SettingsError("--cert-secret makes a certificate for the Service that callers dial: give --names NAME.NAMESPACE.svc too")
+            raise SettingsError("--cert-secret issues a certificate for the Service that callers use: add --names NAME.NAMESPACE.svc")
         namespace, name = _object("--cert-secret", args.cert_secret, DEFAULT_SECRET)
         return {"cert_secret": CertificateSecret(namespace=namespace, name=name, source=args.cert_source, lives=lives)}
     if args.cert_source != "ours":
-        raise SettingsError("--cert-source is about a Secret: give --cert-secret NAMESPACE/NAME too")
+        raise SettingsError("--cert-source needs a Secret: add --cert-secret NAMESPACE/NAME")
     return {"tls_files": (Path(args.tls_cert), Path(args.tls_key))} if files else {"self_signed": Path(args.self_signed)}
 
 
@@ -132,13 +132,15 @@ def _lives(args: argparse.Namespace) -> Lives:
     given = {name: _life(f"--{name.replace('_', '-')}", text) for name in LIVES if (text := getattr(args, name)) is not None}
     if given and not args.cert_secret:
         raise SettingsError(
-            f"--{next(iter(given)).replace('_', '-')} is about certificates of a Secret: give --cert-secret NAMESPACE/NAME too"
+            f"--{next(iter(given)).replace('_', '-')} applies to certificates in a Secret: add --cert-secret NAMESPACE/NAME"
         )
     lives = Lives(**{LIVES[name]: value for name, value in given.items()})
     if lives.leaf < LEAST_LIFE:
-        raise SettingsError(f'--leaf-life "{args.leaf_life}" is less than 5m; write for example --leaf-life 168h')
+        raise SettingsError(f'--leaf-life "{args.leaf_life}" is less than 5m; for example, write --leaf-life 168h')
     if lives.ca < lives.leaf + 3 * lives.overlap:
-        raise SettingsError("--ca-life is too short: it is at least --leaf-life and three times --ca-overlap together (8760h, 168h and 1h)")
+        raise SettingsError(
+            "--ca-life is too short: it must be at least --leaf-life plus three times --ca-overlap (defaults: 8760h, 168h and 1h)"
+        )
     return lives
 
 
@@ -151,7 +153,7 @@ def _life(option: str, text: str) -> timedelta:
 
 def _callers(args: argparse.Namespace) -> _Callers:
     if args.client_names and not args.client_ca:
-        raise SettingsError("--client-names are names in certificates of --client-ca: give --client-ca FILE too")
+        raise SettingsError("--client-names needs client certificates: add --client-ca FILE")
     return {"client_ca": Path(args.client_ca) if args.client_ca else None, "client_names": args.client_names}
 
 
@@ -160,17 +162,17 @@ def cluster_source(args: argparse.Namespace, lease: str = DEFAULT_LEASE) -> Clus
     SettingsError."""
     if not (args.kubeconfig or args.in_cluster):
         if args.context:
-            raise SettingsError("--context names a context of a kubeconfig: give --kubeconfig FILE too")
+            raise SettingsError("--context needs a kubeconfig: add --kubeconfig FILE")
         return None
     if args.kubeconfig and args.in_cluster:
-        raise SettingsError("--kubeconfig FILE and --in-cluster are two ways to the same: give one of the two")
+        raise SettingsError("--kubeconfig FILE and --in-cluster exclude each other: use one of them")
     if args.policies or args.facts:
         raise SettingsError(
-            "--policies and --facts read files, --kubeconfig and --in-cluster read the cluster: give the one or the other"
-            " (kubectl apply -f FILE puts policies into the cluster)"
+            "--policies and --facts read files, --kubeconfig and --in-cluster read the cluster: use one or the other"
+            " (kubectl apply -f FILE adds policies to the cluster)"
         )
     if args.in_cluster and args.context:
-        raise SettingsError("--context names a context of a kubeconfig: leave it out with --in-cluster")
+        raise SettingsError("--context needs a kubeconfig: remove it, or use --kubeconfig instead of --in-cluster")
     return ClusterSource(
         kubeconfig=args.kubeconfig, context=args.context, watch=_watch(args.watch), lease=_object("--lease", args.lease, lease)
     )
@@ -178,14 +180,16 @@ def cluster_source(args: argparse.Namespace, lease: str = DEFAULT_LEASE) -> Clus
 
 def _watch(text: str) -> int:
     if not text.isdecimal() or not LEAST_WATCH <= int(text) <= MOST_WATCH:
-        raise SettingsError(f'--watch "{text}" is not of {LEAST_WATCH} to {MOST_WATCH} seconds; write for example --watch {DEFAULT_WATCH}')
+        raise SettingsError(
+            f'--watch "{text}" is not between {LEAST_WATCH} and {MOST_WATCH} seconds; for example, write --watch {DEFAULT_WATCH}'
+        )
     return int(text)
 
 
 def _object(option: str, text: str, example: str) -> tuple[str, str]:
     namespace, slash, name = text.partition("/")
     if not (slash and _NAME.fullmatch(namespace) and _NAME.fullmatch(name)):
-        raise SettingsError(f'{option} "{text}" is not NAMESPACE/NAME; write for example {option} {example}')
+        raise SettingsError(f'{option} "{text}" is not NAMESPACE/NAME; for example, write {option} {example}')
     return namespace, name
 
 
@@ -198,7 +202,7 @@ def _limits(args: argparse.Namespace) -> Limits:
 
 def listen_address(text: str, option: str = "--listen", example: str = DEFAULT_LISTEN) -> tuple[str, int]:
     """Parse ``HOST:PORT``, ``[IPV6]:PORT`` or ``:PORT`` (all addresses). Raises SettingsError."""
-    wrong = SettingsError(f'{option} "{text}" is not HOST:PORT; write for example {option} {example}')
+    wrong = SettingsError(f'{option} "{text}" is not HOST:PORT; for example, write {option} {example}')
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
         raise wrong

@@ -38,15 +38,15 @@ def from_args(**given: object) -> Settings:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        pytest.param({"context": "prod"}, "give --kubeconfig FILE too", id="context-alone"),
-        pytest.param({"kubeconfig": "f", "in_cluster": True}, "give one of the two", id="both"),
-        pytest.param({"in_cluster": True, "context": "prod"}, "leave it out with --in-cluster", id="context-in-cluster"),
+        pytest.param({"context": "prod"}, "add --kubeconfig FILE", id="context-alone"),
+        pytest.param({"kubeconfig": "f", "in_cluster": True}, "use one of them", id="both"),
+        pytest.param({"in_cluster": True, "context": "prod"}, "instead of --in-cluster", id="context-in-cluster"),
         pytest.param({"kubeconfig": "f", "policies": ["p"]}, "kubectl apply -f FILE", id="policies-too"),
-        pytest.param({"in_cluster": True, "facts": ["p"]}, "give the one or the other", id="facts-too"),
-        pytest.param({"kubeconfig": "f", "watch": "2"}, "5 to 3600 seconds; write for example --watch 60", id="short-watch"),
+        pytest.param({"in_cluster": True, "facts": ["p"]}, "use one or the other", id="facts-too"),
+        pytest.param({"kubeconfig": "f", "watch": "2"}, "5 and 3600 seconds; for example, write --watch 60", id="short-watch"),
         pytest.param({"kubeconfig": "f", "watch": "1m"}, '--watch "1m" is not', id="watch-with-unit"),
         pytest.param(
-            {"kubeconfig": "f", "lease": "berth"}, "is not NAMESPACE/NAME; write for example --lease berth-system/berth", id="lease"
+            {"kubeconfig": "f", "lease": "berth"}, "is not NAMESPACE/NAME; for example, write --lease berth-system/berth", id="lease"
         ),
         pytest.param({"kubeconfig": "f", "lease": "Berth/x"}, "is not NAMESPACE/NAME", id="lease-in-capitals"),
     ],
@@ -59,7 +59,7 @@ def test_how_a_cluster_is_reached_is_said_once(given: dict[str, object], message
 
 def test_names_of_callers_need_a_ca() -> None:
     """They are names in certificates, which only a CA makes true."""
-    with pytest.raises(SettingsError, match="give --client-ca FILE too"):
+    with pytest.raises(SettingsError, match="add --client-ca FILE"):
         from_args(self_signed="d", client_names=("a",))
     asked = from_args(self_signed="d", client_ca="ca.crt", client_names=("a",))
     assert (asked.client_ca, asked.client_names) == (Path("ca.crt"), ("a",))
@@ -127,7 +127,7 @@ def test_a_folder_is_taken() -> None:
 )
 def test_tls_is_given_in_one_of_two_ways(given: dict[str, str]) -> None:
     """There is no server without TLS, and no guess between two certificates."""
-    with pytest.raises(SettingsError, match="give --tls-cert FILE and --tls-key FILE, or --self-signed DIR"):
+    with pytest.raises(SettingsError, match="set --tls-cert FILE and --tls-key FILE, or --self-signed DIR"):
         from_args(**given)
 
 
@@ -176,15 +176,15 @@ def test_certificates_of_somebody_else_are_read() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        pytest.param({"cert_secret": "a/b", "names": ("n.a.svc",)}, "give --in-cluster or --kubeconfig FILE too", id="no-cluster"),
-        pytest.param({**SHARED, "names": ()}, "give --names NAME.NAMESPACE.svc too", id="no-names"),
-        pytest.param({**SHARED, "cert_secret": "b"}, "write for example --cert-secret berth-system/berth-certificates", id="no-namespace"),
+        pytest.param({"cert_secret": "a/b", "names": ("n.a.svc",)}, "add --in-cluster or --kubeconfig FILE", id="no-cluster"),
+        pytest.param({**SHARED, "names": ()}, "add --names NAME.NAMESPACE.svc", id="no-names"),
+        pytest.param({**SHARED, "cert_secret": "b"}, "for example, write --cert-secret berth-system/berth-certificates", id="no-namespace"),
         pytest.param({**SHARED, "self_signed": "d"}, "one of the three", id="two"),
         pytest.param({**SHARED, "leaf_life": "7d"}, "--leaf-life", id="unit"),
-        pytest.param({**SHARED, "leaf_life": "299s"}, '--leaf-life "299s" is less than 5m; write for example --leaf-life 168h', id="leaf"),
+        pytest.param({**SHARED, "leaf_life": "299s"}, '--leaf-life "299s" is less than 5m; for example, write --leaf-life 168h', id="leaf"),
         pytest.param({**SHARED, "ca_life": "2h"}, "--ca-life is too short", id="short"),
-        pytest.param({"self_signed": "d", "cert_source": "theirs"}, "give --cert-secret NAMESPACE/NAME too", id="source-alone"),
-        pytest.param({"self_signed": "d", "leaf_life": "1h"}, "give --cert-secret NAMESPACE/NAME too", id="lives-alone"),
+        pytest.param({"self_signed": "d", "cert_source": "theirs"}, "add --cert-secret NAMESPACE/NAME", id="source-alone"),
+        pytest.param({"self_signed": "d", "leaf_life": "1h"}, "add --cert-secret NAMESPACE/NAME", id="lives-alone"),
     ],
 )
 def test_shared_certificates_need_what_they_need(given: dict[str, object], message: str) -> None:

@@ -26,8 +26,8 @@ class AuditSettings:
         """Return the settings from the options. Raises SettingsError."""
         cluster = cluster_source(args, DEFAULT_AUDIT_LEASE)
         if cluster is None:
-            raise SettingsError("--serve follows a cluster: give --in-cluster or --kubeconfig FILE too")
+            raise SettingsError("--serve watches a cluster: add --in-cluster or --kubeconfig FILE")
         if args.namespace:
-            raise SettingsError("--serve reports on all namespaces: leave out --namespace")
+            raise SettingsError("--serve reports on all namespaces: remove --namespace")
         health = listen_address(args.health, "--health", DEFAULT_HEALTH)
         return cls(cluster=cluster, health=health, sources=sources, prices=Path(args.prices) if args.prices else None, version=version)

@@ -63,83 +63,83 @@ BOUNDS: Mapping[str, Bound] = {
         least=91,
         most=3600,
         unit="seconds",
-        what="an idle connection is kept for",
-        reason="the API server keeps idle connections 90 s and never sends a lost POST again: closing before it does loses calls",
+        what="how long an idle connection is kept open",
+        reason="The API server keeps idle connections for 90 s and does not retry a lost POST, so a shorter time loses calls",
         # 229 of 1,200 calls of a Go client failed with uvicorn's own 5 s; none with 120
     ),
     "handshake": Bound(
         least=1,
         most=60,
         unit="seconds",
-        what="a TLS handshake may take",
-        reason="the API server's client gives it 10 s and a call 5 s in all; who takes longer only holds a connection",
+        what="the longest that a TLS handshake may take",
+        reason="The API server's client allows 10 s for a handshake and 5 s for a call",
         # tlsHandshakeTimeout in apimachinery's util/net/http.go
     ),
     "request_deadline": Bound(
         least=1,
         most=60,
         unit="seconds",
-        what="a request may take to arrive, headers and body",
-        reason="the API server waits 5 s in all; who sends slower holds a connection and is no API server",
+        what="the longest that a request (headers and body) may take to arrive",
+        reason="The API server waits 5 s for a call, so a slower sender is not the API server",
     ),
     "head": Bound(
         least=32 * 2**10,
         most=256 * 2**10,
         unit="bytes",
-        what="a request line and its headers may have",
-        reason="the API server sends about 300; every connection may hold one, and is cut by the piece (16 KiB) that goes past it",
+        what="the largest request line with headers",
+        reason="The API server sends about 300 bytes. Every connection may use this much memory",
         # net/http's default: 1 MiB, h11's: 64 KiB. At least two pieces: the first may begin mid-piece
     ),
     "body": Bound(
         least=2**20,
         most=64 * 2**20,
         unit="bytes",
-        what="a body may have",
-        reason="an object has at most 3 MiB, an update's review holds it twice, and JSON is longer than protobuf",
+        what="the largest request body",
+        reason="An object has at most 3 MiB, the review of an update contains it twice, and JSON is longer than protobuf",
         # controller-runtime caps at the same 7 MiB
     ),
     "body_memory": Bound(
         least=64 * 2**20,
         most=16 * 2**30,
         unit="bytes",
-        what="bodies that have not come whole may hold together; a call over it gets 503 with Retry-After",
-        reason="whoever reaches the port may begin bodies on every connection, and the process must not grow with them",
+        what="memory for all request bodies that are still arriving; calls above it get 503 with Retry-After",
+        reason="Any client that reaches the port can start a body on every connection, so this bounds the memory of the process",
     ),
     "unread": Bound(
         least=1,
         most=60,
         unit="seconds",
-        what="a caller may leave answers unread that the kernel does not take any more",
-        reason="the API server waits 5 s for one in all; who does not read holds what is answered",
+        what="the longest that a caller may leave a response unread",
+        reason="The API server waits 5 s for a call, and an unread response uses memory",
     ),
     "shed_after": Bound(
         least=100,
         most=30_000,
         unit="milliseconds",
-        what="the process may be behind; calls that wait longer get 503 with Retry-After",
-        reason="the API server waits 5 s in all: told within 2 s, it still has time for another replica",
+        what="the longest that a call may wait in the process; later calls get 503 with Retry-After",
+        reason="The API server waits 5 s for a call: with an early answer it has time to try another replica",
     ),
     "connections": Bound(
         least=100,
         most=50_000,
         unit="connections",
-        what="are open at once",
-        reason="an API server keeps 25 idle for each path and opens more in a burst; each costs some 60 KB",
+        what="the most open connections",
+        reason="An API server keeps 25 idle connections for each path and opens more in a burst. Each uses about 60 KB",
     ),
     "lame_duck": Bound(
         least=0,
         most=60,
         unit="seconds",
-        what="answers go on with Connection: close after SIGTERM, before the server stops",
-        reason="endpoints take a moment to be withdrawn everywhere; a call to a closed port is lost",
+        what="how long the server still answers after SIGTERM, with Connection: close, before it stops",
+        reason="Endpoints take a moment to be removed from every node, and a call to a closed port is lost",
         # 0 of 46,176 calls lost with 2 s, 10 of 20,000 without
     ),
     "drain": Bound(
         least=1,
         most=300,
         unit="seconds",
-        what="calls in flight get after that",
-        reason="30 s is the longest timeout that a webhook may have",
+        what="how long calls in flight may take after that",
+        reason="30 s is the longest timeout of a webhook",
     ),
 }
 """The bounds of each field of Limits."""
@@ -161,7 +161,7 @@ def read(given: Mapping[str, str | None]) -> Limits:
         if text is None:
             continue
         if not text.isdecimal() or not bound.least <= int(text) <= bound.most:
-            errors.append(f'{flag(field.name)} "{text}" is not of {bound.least} to {bound.most} {bound.unit}: {bound.reason}')
+            errors.append(f'{flag(field.name)} "{text}" is not between {bound.least} and {bound.most} {bound.unit}. {bound.reason}')
         else:
             values[field.name] = int(text)
     if errors:

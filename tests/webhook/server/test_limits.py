@@ -22,7 +22,7 @@ def test_the_table_of_the_docs_is_this_one() -> None:
     """Every flag with its default, its bounds and its reason, word for word."""
     rows = [
         f"| `{flag(name)} N` | {default} | {BOUNDS[name].least} to {BOUNDS[name].most} {BOUNDS[name].unit} "
-        f"| {BOUNDS[name].what}: {BOUNDS[name].reason} |\n"
+        f"| {BOUNDS[name].what[0].upper()}{BOUNDS[name].what[1:]}. {BOUNDS[name].reason}. |\n"
         for name, default in asdict(Limits()).items()
     ]
     assert "|---|---|---|---|\n" + "".join(rows) + "\n" in (ROOT / "docs" / "command.md").read_text()
@@ -42,7 +42,7 @@ def test_what_is_not_given_is_the_default() -> None:
 @pytest.mark.parametrize("text", ["", "-1", "90", "3601", "1e3", "two", "120.5", "²"])
 def test_a_wrong_number_says_bounds_and_reason(text: str) -> None:
     """With the flag to change."""
-    with pytest.raises(ValueError, match=rf'^--keep-alive "{text}" is not of 91 to 3600 seconds: the API server keeps idle'):
+    with pytest.raises(ValueError, match=rf'^--keep-alive "{text}" is not between 91 and 3600 seconds\. The API server keeps idle'):
         read({"keep_alive": text})
 
 
