@@ -50,14 +50,14 @@ async def _read(access: Access, catalog: Catalog) -> Found:
         try:
             namespaces = await _objects(client, _WATCHED["Namespace"])
         except Rejected as error:
-            raise InputError(file="cluster", message=f"namespaces can't be listed ({error}); ask for the right to list them") from None
+            raise InputError(file="cluster", message=f"cannot list namespaces ({error}); ask for permission to list them") from None
         objects, unread = [], []
         for kind in ("Node", "DeviceClass"):
             try:
                 objects += await _objects(client, _WATCHED[kind])
             except Rejected as error:
                 if error.reply.status != 404:
-                    unread.append(f"{_WATCHED[kind].resource} can't be listed, so names on them are not known: {error}")
+                    unread.append(f"{_WATCHED[kind].resource} cannot be listed, so their resource names are unknown: {error}")
     finally:
         await client.close()
     names = overlooked(ClusterFacts.from_objects(objects, frozenset()), catalog)

@@ -27,7 +27,7 @@ def names(given: Sequence[str], catalog: Catalog) -> list[str]:
     InputError."""
     for name in given:
         if not is_extended(name):
-            message = f"{shown(name)} is no extended resource; give DOMAIN/NAME as pods have it, such as example.com/gpu"
+            message = f"{shown(name)} is not an extended resource; write DOMAIN/NAME as in pods, for example example.com/gpu"
             raise InputError(file="--resource-name", message=message)
     return [name for name in given if catalog.resource(name) is None]
 
@@ -36,7 +36,7 @@ def namespaces(given: Sequence[str]) -> tuple[str, ...]:
     """Return the checked values of ``--exclude-namespace``. Raises InputError."""
     for name in given:
         if not _LABEL.fullmatch(name):
-            message = f"{shown(name)} is no name of a namespace; give one as kubectl get namespaces lists them"
+            message = f"{shown(name)} is not a valid name of a namespace; see kubectl get namespaces"
             raise InputError(file="--exclude-namespace", message=message)
     return tuple(given)
 
@@ -58,19 +58,21 @@ def head(catalog: Catalog, chosen: Chosen, found: Found | None) -> str:
     others = [name for name in catalog.excluded_namespaces if name not in chosen.excluded]
     sentences = [THERE if found else EVERYWHERE]
     if found and others:
-        sentences.append(f"Not there, and so not left out: {', '.join(others)}. Print it again once an operator is installed in one.")
+        sentences.append(
+            f"These do not exist and are not excluded: {', '.join(others)}. Print this file again when an operator is installed there."
+        )
     if chosen.names:
-        sentences.append(f"Names besides those of the catalog: {', '.join(chosen.names)}. {KNOWN}")
+        sentences.append(f"Resource names beside those of the catalog: {', '.join(chosen.names)}. {KNOWN}")
     return "".join(fill(one, 130, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False) + "\n" for one in sentences)
 
 
 THERE = (
-    "Pods of the namespaces that are listed here are not judged. Only such as exist are: whoever may create a namespace could take the name"
-    " of one that does not."
+    "Berth is not called for pods in the namespaces excluded here. Only existing namespaces are listed: otherwise anyone who can create a"
+    " namespace could take one of these names and bypass Berth."
 )
 EVERYWHERE = (
-    "Pods of kube-system, kube-public, kube-node-lease and of Berth's own namespace are not judged, for these exist on every cluster. Those"
-    " of GPU operators must not wait for Berth either: name each namespace that yours has (--exclude-namespace gpu-operator), or have the"
-    " cluster read (--kubeconfig FILE, --in-cluster)."
+    "Berth is not called for pods in kube-system, kube-public, kube-node-lease and Berth's own namespace. Pods of GPU operators must not"
+    " depend on Berth either: exclude the namespaces of your operators (--exclude-namespace gpu-operator), or let the command read the"
+    " cluster (--kubeconfig FILE, --in-cluster)."
 )
-KNOWN = "Berth knows what they are by their DeviceClass, or by a line in a file that both this command and serve get by --catalog."
+KNOWN = "Berth recognizes them by their DeviceClass, or by a --catalog file that both this command and serve get."

@@ -137,7 +137,7 @@ def test_only_namespaces_that_exist_are_left_out(capsys: pytest.CaptureFixture[s
 def test_a_name_of_ones_own_is_matched(capsys: pytest.CaptureFixture[str]) -> None:
     """--resource-name, in every condition about pods; one that the catalog has anyway changes nothing."""
     text = printed(capsys, "--resource-name", "acme.example/card", "--resource-name", "nvidia.com/gpu")
-    assert "Names besides those of the catalog: acme.example/card." in text.partition("---")[0]
+    assert "Resource names beside those of the catalog: acme.example/card." in text.partition("---")[0]
     with_names = [w for m in yaml.safe_load_all(text) for w in m["webhooks"] if "acme.example/card" in str(w["matchConditions"])]
     assert len(with_names) == 4
     assert list(yaml.safe_load_all(printed(capsys, "--resource-name", "nvidia.com/gpu"))) == list(yaml.safe_load_all(printed(capsys)))
@@ -154,18 +154,18 @@ def test_how_claims_are_treated(capsys: pytest.CaptureFixture[str], claims: str,
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (("--claims", "off"), '--claims: "off" is no way to treat claims; give Fail, Ignore or Off'),
-        (("--claims", ""), '--claims: "" is no way to treat claims; give Fail, Ignore or Off'),
-        (("--resource-name", "gpu"), '--resource-name: "gpu" is no extended resource; give DOMAIN/NAME as pods have it, such as'),
-        (("--resource-name", "kubernetes.io/x"), '--resource-name: "kubernetes.io/x" is no extended resource'),
+        (("--claims", "off"), '--claims: "off" is not a valid value; write Fail, Ignore or Off'),
+        (("--claims", ""), '--claims: "" is not a valid value; write Fail, Ignore or Off'),
+        (("--resource-name", "gpu"), '--resource-name: "gpu" is not an extended resource; write DOMAIN/NAME as in pods, for example'),
+        (("--resource-name", "kubernetes.io/x"), '--resource-name: "kubernetes.io/x" is not an extended resource'),
         (("--resource-name", "a/b\n"), "--resource-name: "),
         (("--resource-name", "a.b/" + "x" * 64), "--resource-name: "),
-        (("--exclude-namespace", "A"), '--exclude-namespace: "A" is no name of a namespace; give one as kubectl get namespaces lists them'),
-        (("--exclude-namespace", ""), '--exclude-namespace: "" is no name of a namespace'),
+        (("--exclude-namespace", "A"), '--exclude-namespace: "A" is not a valid name of a namespace; see kubectl get namespaces'),
+        (("--exclude-namespace", ""), '--exclude-namespace: "" is not a valid name of a namespace'),
         (("--exclude-namespace", "x" * 64), "--exclude-namespace: "),
-        (("--context", "prod"), "--context: is of a kubeconfig; give --kubeconfig FILE with it"),
-        (("--in-cluster", "--kubeconfig", "x"), "--in-cluster: and --kubeconfig are two ways to one cluster; give one of them"),
-        (("--kubeconfig", "/dev/null/x"), "cluster: there is no kubeconfig /dev/null/x; give --kubeconfig FILE"),
+        (("--context", "prod"), "--context: needs a kubeconfig; add --kubeconfig FILE"),
+        (("--in-cluster", "--kubeconfig", "x"), "--in-cluster: and --kubeconfig exclude each other; use one of them"),
+        (("--kubeconfig", "/dev/null/x"), "cluster: there is no kubeconfig /dev/null/x; write --kubeconfig FILE"),
     ],
 )
 def test_a_flag_that_is_wrong(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], line: str) -> None:
@@ -182,26 +182,26 @@ def test_an_overlay_is_matched_too(capsys: pytest.CaptureFixture[str], tmp_path:
 @pytest.mark.parametrize("text", ["berth", "a/b/c", "/b", "a/", "a/b:", "a/b:x", "a/b:0", "a/b:65536", "A/b", "a/1b", "a_b/c", "", "a/b\n"])
 def test_a_service_that_is_none(capsys: pytest.CaptureFixture[str], text: str) -> None:
     """The form is shown."""
-    assert denied(capsys, "--service", text).endswith("is no Service; give NAMESPACE/NAME or NAMESPACE/NAME:PORT")
+    assert denied(capsys, "--service", text).endswith("is not a Service; write NAMESPACE/NAME or NAMESPACE/NAME:PORT")
 
 
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("http://berth:8443", "is not https://"),
-        ("berth:8443", "is not https://"),
-        ("", "is not https://"),
-        ("https://", "names no host"),
-        ("https://:8443", "names no host"),
-        ("https://a:0", "names no host and port"),
-        ("https://a:99999", "is no URL (Port out of range"),
-        ("https://a:b", "is no URL (Port"),
-        ("https://me:secret@a", "names no host and port"),
-        ("https://a b", "names no host and port"),
+        ("http://berth:8443", "does not begin with https://"),
+        ("berth:8443", "does not begin with https://"),
+        ("", "does not begin with https://"),
+        ("https://", "has no valid host and port"),
+        ("https://:8443", "has no valid host and port"),
+        ("https://a:0", "has no valid host and port"),
+        ("https://a:99999", "is not a URL (Port out of range"),
+        ("https://a:b", "is not a URL (Port"),
+        ("https://me:secret@a", "has no valid host and port"),
+        ("https://a b", "has no valid host and port"),
         ("https://a/mutate", "has more than a host and a port"),
         ("https://a?x=1", "has more than a host and a port"),
         ("https://a#x", "has more than a host and a port"),
-        ("https://[::1", "is no URL"),
+        ("https://[::1", "is not a URL"),
     ],
 )
 def test_a_url_that_will_not_do(capsys: pytest.CaptureFixture[str], url: str, why: str) -> None:
@@ -209,7 +209,7 @@ def test_a_url_that_will_not_do(capsys: pytest.CaptureFixture[str], url: str, wh
     line = denied(capsys, "--url", url)
     assert why in line
     assert line.startswith("berth: --url: ")
-    assert line.endswith("give https://HOST:PORT")
+    assert line.endswith("write https://HOST:PORT")
 
 
 def test_only_one_place(capsys: pytest.CaptureFixture[str]) -> None:
@@ -232,8 +232,8 @@ def test_a_ca_that_cannot_be_used(capsys: pytest.CaptureFixture[str], tmp_path: 
         (".", "cannot be read: Is a directory"),
         ("text", "it contains no PEM certificate"),
         ("broken", "the certificate in it is damaged"),
-        ("both", "holds a private key"),
-        ("key", "holds a private key"),
+        ("both", "contains a private key"),
+        ("key", "contains a private key"),
     ]:
         line = denied(capsys, "--ca", str(tmp_path / name))
         assert line.startswith(f"berth: {tmp_path / name}: {why}")
@@ -246,7 +246,7 @@ def test_the_file_beside_the_ca_is_not_taken_for_it(capsys: pytest.CaptureFixtur
     leaf = issue(ca, ["berth"], NOW)
     (tmp_path / "tls.crt").write_bytes(leaf.certificate_pem * 2)
     line = denied(capsys, "--ca", str(tmp_path / "tls.crt"))
-    assert line.startswith(f"berth: {tmp_path / 'tls.crt'}: holds no CA")
+    assert line.startswith(f"berth: {tmp_path / 'tls.crt'}: contains no CA")
     assert "ca.crt" in line
     (tmp_path / "chain.crt").write_bytes(leaf.certificate_pem + ca.certificate_pem)
     assert "caBundle" in printed(capsys, "--ca", str(tmp_path / "chain.crt"))
@@ -285,7 +285,7 @@ def test_what_can_be_trusted(tmp_path: Path, issuer: str, constraints: x509.Basi
     if taken:
         assert certificates(str(tmp_path / "c.crt"), NOW) == pem
     else:
-        with pytest.raises(InputError, match="holds no CA"):
+        with pytest.raises(InputError, match="contains no CA"):
             certificates(str(tmp_path / "c.crt"), NOW)
 
 
