@@ -38,19 +38,25 @@ def add_parser(subcommands: Any) -> None:
     """Add `certs` to the command's subparsers."""
     parser: argparse.ArgumentParser = subcommands.add_parser(
         "certs",
-        help="the certificates of an installation, whether callers can verify them, and a rotation",
+        help="show, check or rotate Berth's certificates",
         description="Show, check or rotate the certificates that Berth's replicas share in a Secret (serve --cert-secret). "
-        "Exit code 0: done and well, 1: check found something wrong, 2: bad input.",
+        "Exit code 0: success, 1: check found a problem, 2: invalid input.",
         examples=(
-            ("Which certificates there are, until when", "%(prog)s show"),
-            ("Whether the API server can verify them", "%(prog)s check"),
-            ("A new CA; the old one stays trusted for a while", "%(prog)s rotate ca"),
+            ("List the certificates and when they expire", "%(prog)s show"),
+            ("Check that the API server can verify them", "%(prog)s check"),
+            ("Replace the CA; the old CA stays trusted for --ca-overlap", "%(prog)s rotate ca"),
         ),
     )
     add = parser.add_argument
-    add("what", choices=("show", "check", "rotate"), help="print them; tell what is wrong; ask the replicas for new ones")
-    add("which", nargs="?", choices=("leaf", "ca"), default="leaf", help="of rotate: the serving certificate (the default), or the CA")
-    add("--secret", metavar="NAMESPACE/NAME", default=DEFAULT_SECRET, help=f"default: {DEFAULT_SECRET}")
+    add(
+        "what",
+        choices=("show", "check", "rotate"),
+        help="show: print the certificates; check: list problems; rotate: ask the replicas for new certificates",
+    )
+    add(
+        "which", nargs="?", choices=("leaf", "ca"), default="leaf", help="what rotate replaces: the serving certificate (default) or the CA"
+    )
+    add("--secret", metavar="NAMESPACE/NAME", default=DEFAULT_SECRET, help=f"Secret with the certificates; default: {DEFAULT_SECRET}")
     add_cluster_options(parser)
 
 
@@ -67,12 +73,12 @@ def run(args: argparse.Namespace) -> int:
     """Do what is asked. Raises InputError where the cluster cannot be asked."""
     namespace, slash, name = args.secret.partition("/")
     if not (namespace and slash and name):
-        raise InputError(file="--secret", message=f'"{args.secret}" is not NAMESPACE/NAME; write for example {DEFAULT_SECRET}')
+        raise InputError(file="--secret", message=f'"{args.secret}" is not NAMESPACE/NAME; for example, write {DEFAULT_SECRET}')
     access = Access(args.kubeconfig or default_kubeconfig(os.environ), args.context)
     try:
         if args.what == "rotate":
             asyncio.run(_ask(access, namespace, name, args.which))
-            print(f"asked for a new {'CA' if args.which == 'ca' else 'serving certificate'}; berth certs show tells when it is there")
+            print(f"requested a new {'CA' if args.which == 'ca' else 'serving certificate'}; to see it, run berth certs show")
             return 0
         found = asyncio.run(_found(access, namespace, name))
     except (AccessError, Failure) as error:
@@ -84,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
     for line in problems:
         stderr.say(line)
     if not problems:
-        print("every CA is published, and the serving certificate is verified by it")
+        print("no problems found: the registration trusts every CA, and the serving certificate is valid")
     return WRONG if problems else 0
 
 
@@ -92,15 +98,15 @@ def shown(found: Found) -> Iterator[str]:
     """Yield the lines of `show`: the authorities, the serving certificate, the registration."""
     for one in found.material.authorities:
         until = f"{one.certificate.not_valid_after_utc:%Y-%m-%d %H:%M}Z"
-        state = "signs nothing any more" if one.retired else "in use" if one is found.material.issuer() else "signs next"
+        state = "no longer signs" if one.retired else "in use" if one is found.material.issuer() else "signs next"
         published = f"published {one.published:%Y-%m-%d %H:%M}Z" if one.published else "not published yet"
-        yield f"CA {one.fingerprint[:8]}  until {until}  {state}, {published}{'' if one.key is not None else ', its key is lost'}"
+        yield f"CA {one.fingerprint[:8]}  until {until}  {state}, {published}{'' if one.key is not None else ', key missing'}"
     leaf = found.material.leaf
     if leaf is not None:
         yield f"serving certificate  until {leaf.certificate.not_valid_after_utc:%Y-%m-%d %H:%M}Z  for {', '.join(leaf.names)}"
     for configuration in found.configurations:
         prints = sorted(fingerprint[:8] for fingerprint in configuration.trusts())
-        yield f"{configuration.kind}/{NAME} trusts {', '.join(prints) or 'nobody'}"
+        yield f"{configuration.kind}/{NAME} trusts {', '.join(prints) or 'no CA'}"
     yield from found.damaged
 
 
@@ -109,16 +115,16 @@ def wrong(found: Found, now: datetime) -> Iterator[str]:
     material = found.material
     yield from found.damaged
     if material.leaf is None:
-        yield "there is no serving certificate: is a replica running? kubectl -n berth-system get pods"
+        yield "there is no serving certificate; check that a replica is running: kubectl -n berth-system get pods"
     elif now >= material.leaf.certificate.not_valid_after_utc:
-        yield f"the serving certificate expired on {material.leaf.certificate.not_valid_after_utc:%Y-%m-%d %H:%M}Z: no replica renews it"
+        yield f"the serving certificate expired on {material.leaf.certificate.not_valid_after_utc:%Y-%m-%d %H:%M}Z; no replica renewed it"
     issuer = material.issuer()
     if not found.configurations:
-        yield f"there is no webhook configuration {NAME}: nothing calls Berth (berth webhooks prints it)"
+        yield f"there is no webhook configuration {NAME}, so the API server does not call Berth; create it with berth webhooks"
     for one in found.configurations:
         missing = sorted(fingerprint[:8] for fingerprint in material.fingerprints - one.trusts())
         if issuer is not None and issuer.fingerprint not in one.trusts():
-            yield f"{one.kind}/{NAME} does not trust the CA in use: the API server cannot call Berth"
+            yield f"{one.kind}/{NAME} does not trust the CA in use, so the API server cannot call Berth"
         elif missing:
             yield f"{one.kind}/{NAME} does not trust CA {', '.join(missing)} yet"
 
@@ -128,9 +134,9 @@ async def _found(access: Access, namespace: str, name: str) -> Found:
     try:
         stored = await SecretStore(client, namespace, name).read()
         if stored.value is None:
-            raise InputError(file="cluster", message=f"there is no Secret {namespace}/{name}; name it by --secret NAMESPACE/NAME")
+            raise InputError(file="cluster", message=f"there is no Secret {namespace}/{name}; set --secret NAMESPACE/NAME")
         if not is_ours(stored.data):
-            what = "was not made by Berth (serve --cert-source theirs); ask whoever made it, and /readyz of a replica for what is served"
+            what = "was not created by Berth (serve --cert-source theirs); /readyz of a replica shows the certificate in use"
             raise InputError(file="cluster", message=f"the Secret {namespace}/{name} {what}")
         material, damaged = from_data(stored.data)
         configurations = await Registrations(client, NAME, _nobody).read()

@@ -50,12 +50,12 @@ def test_a_check_tells_what_keeps_callers_away() -> None:
     material = settled(settled(NOTHING))
     assert list(wrong(found(material, material.bundle), NOW)) == []
     assert list(wrong(found(material, b""), NOW)) == [
-        f"{kind}/zz-berth does not trust the CA in use: the API server cannot call Berth" for kind in KINDS
+        f"{kind}/zz-berth does not trust the CA in use, so the API server cannot call Berth" for kind in KINDS
     ]
     later = list(wrong(found(material, material.bundle, "ca.key: a key in it is damaged"), NOW + timedelta(days=8)))
-    assert later == ["ca.key: a key in it is damaged", "the serving certificate expired on 2026-11-30 01:30Z: no replica renews it"]
+    assert later == ["ca.key: a key in it is damaged", "the serving certificate expired on 2026-11-30 01:30Z; no replica renewed it"]
     nobody = Found(material=replace(material, leaf=None), damaged=(), configurations=[])
-    assert [sentence.partition(":")[0] for sentence in wrong(nobody, NOW)] == [
+    assert [sentence.replace(";", ",").partition(",")[0] for sentence in wrong(nobody, NOW)] == [
         "there is no serving certificate",
         "there is no webhook configuration zz-berth",
     ]
@@ -64,5 +64,5 @@ def test_a_check_tells_what_keeps_callers_away() -> None:
 def test_a_secret_is_named_with_its_namespace(capsys: pytest.CaptureFixture[str]) -> None:
     """Before any cluster is asked."""
     assert main(["certs", "show", "--secret", "berth"]) == 2
-    expected = 'berth: --secret: "berth" is not NAMESPACE/NAME; write for example berth-system/berth-certificates\n'
+    expected = 'berth: --secret: "berth" is not NAMESPACE/NAME; for example, write berth-system/berth-certificates\n'
     assert capsys.readouterr().err == expected
