@@ -46,21 +46,22 @@ def add_parser(subcommands: Any) -> None:
     """Add `effective` to the command's subparsers."""
     parser: argparse.ArgumentParser = subcommands.add_parser(
         "effective",
-        help="what policies make of a namespace, field by field",
-        description="Show what acts on GPU pods of a namespace: each field, its value, who set it, what it clipped or overrode. "
-        "Reads the cluster of the current kubeconfig, or with --policies only files. Exit code 0: answered, 2: bad input.",
+        help="show the effective policy of a namespace",
+        description="Show the effective policy for GPU pods in a namespace: each field, its value, the policy that set it, and what it "
+        "clipped or overrode. Reads the cluster of the kubeconfig, or with --policies only files. "
+        "Exit code 0: success, 2: invalid input.",
         examples=(
-            ("What acts on GPU pods of a namespace of the cluster", "%(prog)s -n research"),
-            ("For Jobs of eight GPUs that run six hours", "%(prog)s -n research --workload Job --gpus 8 --duration 6h"),
-            ("Of files, without a cluster", "%(prog)s --policies policies/ --facts namespaces.yaml -n research -o json"),
+            ("For all GPU pods in a namespace of the cluster", "%(prog)s -n research"),
+            ("For Jobs with eight GPUs that run six hours", "%(prog)s -n research --workload Job --gpus 8 --duration 6h"),
+            ("From files, without a cluster", "%(prog)s --policies policies/ --facts namespaces.yaml -n research -o json"),
         ),
     )
     add = parser.add_argument
-    add("--namespace", "-n", metavar="NS", help="default: the kubeconfig's, or default")
-    add("--workload", metavar="KIND", help="pods of this kind of workload, such as Job or Deployment; Pod: bare ones")
-    add("--pod-labels", metavar="K=V,...", type=_labels, help='pods with exactly these labels; "": without any')
-    add("--gpus", metavar="N", type=_count, help="pods of so many GPUs")
-    add("--duration", metavar="D", type=_seconds, help="pods that say that they run so long, such as 90m or 6h")
+    add("--namespace", "-n", metavar="NS", help="namespace; default: that of the kubeconfig context, or default")
+    add("--workload", metavar="KIND", help="only pods of this kind of workload, for example Job or Deployment; Pod: bare pods")
+    add("--pod-labels", metavar="K=V,...", type=_labels, help='only pods with exactly these labels; "": pods without labels')
+    add("--gpus", metavar="N", type=_count, help="only pods with this number of GPUs")
+    add("--duration", metavar="D", type=_seconds, help="only pods with this declared duration, for example 90m or 6h")
     add("--output", "-o", choices=("table", "json", "yaml"), default="table", help="form of the output; default: table")
     add_cluster_options(parser)
     add_snapshot_options(parser)
@@ -71,13 +72,13 @@ def _labels(text: str) -> tuple[tuple[str, str], ...]:
     pairs = [part.partition("=") for part in text.split(",") if part]
     for key, equals, value in pairs:
         if not equals or not _KEY.fullmatch(key) or not _VALUE.fullmatch(value):
-            raise argparse.ArgumentTypeError(f'"{key}{equals}{value}" is no label; write them as team=research,tier=dev')
+            raise argparse.ArgumentTypeError(f'"{key}{equals}{value}" is not a label; write for example team=research,tier=dev')
     return tuple(sorted({key: value for key, _, value in pairs}.items()))
 
 
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and 1 <= int(text[:6]) <= 4096 and len(text) < 6):
-        raise argparse.ArgumentTypeError(f'"{text}" is no number of GPUs; write a whole number, at least 1')
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number of GPUs; write a whole number, at least 1')
     return int(text)
 
 
@@ -107,13 +108,13 @@ _Found = tuple[Snapshot, str, Sequence[Entry]]
 
 def _of_files(args: argparse.Namespace) -> _Found:
     if args.kubeconfig or args.context:
-        raise InputError(file="--policies", message="files or a cluster: leave out --kubeconfig and --context, or --policies")
+        raise InputError(file="--policies", message="reads files, and --kubeconfig and --context read a cluster; use one or the other")
     if not args.platforms:
         args.platforms = assumed_platforms()
     snapshot, namespace = snapshot_from(args), args.namespace or "default"
     known = set(snapshot.cluster.namespaces)
     if known and namespace not in known:
-        raise InputError(file="--namespace", message=f'"{namespace}" is no namespace of --facts{hint(namespace, known)}')
+        raise InputError(file="--namespace", message=f'"{namespace}" is not in the --facts{hint(namespace, known)}')
     return snapshot, namespace, ()
 
 
@@ -125,14 +126,14 @@ def _of_cluster(args: argparse.Namespace) -> _Found:
     from cli.given import from_cluster
 
     if args.facts:
-        raise InputError(file="--facts", message="facts of files go with policies of files: add --policies PATH, or leave it out")
+        raise InputError(file="--facts", message="needs policies from files too: add --policies PATH, or remove --facts")
     catalog, chosen = options(sources_from(as_of_a_cluster(args)))
     found = from_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, chosen)
     if not found.snapshot.placed and "Node" in found.unread:
         chosen = replace(chosen, platforms=assumed_platforms())
         found = from_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, chosen)
     elif not found.snapshot.placed:
-        stderr.say("no node tells the platform: placement is judged and not written; give --platforms")
+        stderr.say("no node shows the platform, so placement is checked but not written; set --platforms")
     say_capped(found.snapshot, chosen)
     return found.snapshot, found.namespace, found.not_accepted
 
@@ -143,7 +144,9 @@ def _workload(name: str | None, catalog: Catalog) -> str | None:
     if workload_named(name, catalog) is not None:
         names = known_as(name, catalog)
         if name not in names:
-            known = f"as those of a {' and a '.join(names)}" if names else "by no sign"
-            stderr.say(f"pods of a {name} are known {known}: policies that name {name} do not match them")
+            known = f"as {' and '.join(names)}" if names else "not recognized"
+            stderr.say(f"policies that name {name} do not match its pods: admission sees them {known}")
         return name
-    raise InputError(file="--workload", message=f'"{name}" is no kind of workload{hint(name, [w.name for w in catalog.workloads])}')
+    raise InputError(
+        file="--workload", message=f'"{name}" is not a known kind of workload{hint(name, [w.name for w in catalog.workloads])}'
+    )

@@ -30,32 +30,32 @@ _WIDEST = 120
 def table(answer: Effective, wrong: Sequence[Entry], screen: Screen = PLAIN) -> str:
     """Return sections, each a heading and lines that fit the screen (except for names that are longer)."""
     width = _UNWRAPPED if screen.width is None else min(_WIDEST, screen.width)
-    parts = [("where", _where(answer, width)), ("in force", _in_force(answer, width))]
+    parts = [("scope", _where(answer, width)), ("active policies", _in_force(answer, width))]
     parts += [(name, list(_rows([r for r in answer.look.rows if r.section == name], width))) for name in SECTIONS]
     parts += [
-        ("such a pod would be denied", list(_notes(map(str, answer.look.denied), width, "  "))),
-        ("also said", list(_notes(answer.look.remarks, width, "  "))),
-        ("for some pods", list(_layers(answer.some, answer, width))),
-        ("would (Audit, Warn)", list(_layers(answer.would, answer, width))),
-        ("not accepted", [line for one in wrong for line in _wrong(one, width)]),
+        ("denied because", list(_notes(map(str, answer.look.denied), width, "  "))),
+        ("warnings", list(_notes(answer.look.remarks, width, "  "))),
+        ("for some pods only", list(_layers(answer.some, answer, width))),
+        ("in Audit or Warn, not enforced", list(_layers(answer.would, answer, width))),
+        ("invalid policies", [line for one in wrong for line in _wrong(one, width)]),
     ]
-    styles: Mapping[str, Style] = {"such a pod would be denied": "bad", "not accepted": "bad"}
+    styles: Mapping[str, Style] = {"denied because": "bad", "invalid policies": "bad"}
     heads = {name: screen.paint(styles.get(name, "strong"), name) for name, _ in parts}
     return "\n".join("\n".join([heads[name], *map(printable, lines), ""]) for name, lines in parts if lines)
 
 
 def _where(answer: Effective, width: int) -> list[str]:
     labels = ", ".join(f"{key}={value}" for key, value in answer.labels)
-    silent = f"{answer.kind}, that says nothing itself" + ("" if answer.kind.gpus else "; looked at with 1 nvidia.com/gpu")
+    silent = f"{answer.kind}, without placement settings of its own" + ("" if answer.kind.gpus else "; evaluated with 1 nvidia.com/gpu")
     cells = [("namespace", answer.namespace, ""), ("labels", labels, ""), ("pod", silent, "")]
     if answer.excluded:
-        cells.append(("excluded", "Berth is never called for pods of this namespace: nothing below acts", ""))
+        cells.append(("excluded", "Berth is not called for pods in this namespace, so nothing below applies", ""))
     return list(_cells(cells, width))
 
 
 def _in_force(answer: Effective, width: int) -> list[str]:
     if not answer.policies:
-        return ["  no policy: pods are admitted as they are"]
+        return ["  none: pods are admitted unchanged"]
     order = {"always": 0, "sometimes": 1, "never": 2}
     standing = sorted(answer.policies, key=lambda s: order[s.acts])
     return list(_cells([(s.policy.id, _mode(s), reach(s)) for s in standing], width))
@@ -63,16 +63,16 @@ def _in_force(answer: Effective, width: int) -> list[str]:
 
 def _mode(standing: Standing) -> str:
     declared = standing.policy.mode
-    return standing.mode if standing.mode == declared else f"{standing.mode} (--max-mode; says {declared})"
+    return standing.mode if standing.mode == declared else f"{standing.mode} (capped by --max-mode; the policy sets {declared})"
 
 
 def reach(standing: Standing) -> str:
     """Return to which pods and namespaces a policy applies."""
-    never = "not for such pods: " if standing.acts == "never" else ""
+    never = "does not match: " if standing.acts == "never" else ""
     only = ", only " if standing.acts == "sometimes" else ", "
     pods = f"{only}{chosen}" if (chosen := condition(standing.policy)) else ""
     users = standing.policy.exclude_users
-    excludes = f"; not for {', '.join(sorted(users))}" if users else ""
+    excludes = f"; except requests of {', '.join(sorted(users))}" if users else ""
     return f"{never}{place(standing.policy)}{pods}{excludes}"
 
 
@@ -90,12 +90,12 @@ def _layers(layers: Sequence[Layer], answer: Effective, width: int) -> Iterator[
         named = [name for name in layer.policies if name not in layer.title]
         yield from _wrapped(layer.title + (f": {', '.join(named)}" if named else ""), width, "  ", "    ")
         if layer.kind is None:
-            yield "    no pod that asks for a GPU is one"
+            yield "    no pod that requests a GPU matches"
             continue
         if layer.kind != answer.kind:
-            yield from _wrapped(f"as on {layer.kind}: {' '.join(_options(layer.kind, answer.kind))}", width, "    ", "      ")
+            yield from _wrapped(f"evaluated for {layer.kind}: {' '.join(_options(layer.kind, answer.kind))}", width, "    ", "      ")
         if not layer.rows and not layer.denied:
-            yield "    changes nothing"
+            yield "    no change"
         yield from _rows(layer.rows, width, "    ", section=True)
         yield from _notes([f"would be denied: {violation}" for violation in layer.denied], width, "    ")
 

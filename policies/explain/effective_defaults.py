@@ -63,13 +63,13 @@ def _settings(plan: Plan, field: str) -> _Settings:
 
 
 def _others(how: str, settings: _Settings, acting: Sequence[str]) -> list[str]:
-    return [f"{how} {text} of {who}" for who, text in settings.items() if who not in acting]
+    return [f"{how} {text} from {who}" for who, text in settings.items() if who not in acting]
 
 
 def _idle(field: str, settings: _Settings, notes: Sequence[str]) -> Iterator[Row]:
     """Yield the row of a field that is given but does not apply, or nothing if no policy gives it."""
     if settings:
-        yield _row(field, None, NONE, (), notes or [f"{text} of {who} does not act on this pod" for who, text in settings.items()])
+        yield _row(field, None, NONE, (), notes or [f"{text} from {who} does not apply to this pod" for who, text in settings.items()])
 
 
 # --- placement ----------------------------------------------------------------------------------------------
@@ -103,11 +103,11 @@ def _machine(plan: Plan, remarks: Remarks) -> Iterator[Row]:
     taken = remarks.take(on("spec.default.machine", *(c.field for compiled in plan.policies for c in compiled.machine)))
     chosen = [c for c in plan.chosen if c.axis == "machine"]
     if not chosen:
-        beside = [f"{text} of {who} is for whole GPUs; here a slice is taken" for who, text in settings.items()]
+        beside = [f"{text} from {who} applies to whole GPUs; this pod gets a MIG slice" for who, text in settings.items()]
         yield from _idle("machine", settings, list(map(str, taken)) or (beside if plan.slice is not None else ()))
     for constraint in chosen:
         here = [str(remark) for remark in taken if on(constraint.field)(remark)]
-        left = [f"leaves {listed(models_left(plan, plan.inside), 8)}"] if here else []
+        left = [f"remaining: {listed(models_left(plan, plan.inside), 8)}"] if here else []
         overridden = _others("overrides", settings, constraint.by) if constraint is chosen[0] else ()
         yield constraint_row(plan, constraint, (*overridden, *here, *left))
 
@@ -122,8 +122,8 @@ def _capacity(plan: Plan, remarks: Remarks) -> Iterator[Row]:
     if not chosen:
         yield from _idle("capacity", settings, notes)
     for constraint in chosen:
-        from_long = ["by longRuns, which beats capacity"] if constraint.field.startswith("spec.default.longRuns") else []
-        left = [f"leaves [{', '.join(capacities_left(plan))}]"] if notes else []
+        from_long = ["from longRuns, which takes precedence over capacity"] if constraint.field.startswith("spec.default.longRuns") else []
+        left = [f"remaining: [{', '.join(capacities_left(plan))}]"] if notes else []
         all_notes = (*from_long, *_others("overrides", settings, constraint.by), *notes, *left)
         text = constraint_row(plan, constraint).text
         yield _row("capacity", capacities_left(plan), text, constraint.by, all_notes)
@@ -159,7 +159,7 @@ def _grace(plan: Plan, edits: Sequence[Edit], remarks: Remarks) -> Iterator[Row]
 
 
 def _not_calm(plan: Plan, settings: _Settings) -> list[str]:
-    return [f"not for {' and '.join(plan.actor.names)}, unless {' or '.join(settings)} names the workload"] if settings else []
+    return [f"does not apply to {' and '.join(plan.actor.names)} unless {' or '.join(settings)} names the workload"] if settings else []
 
 
 def _protect(plan: Plan, edits: Sequence[Edit], remarks: Remarks) -> Iterator[Row]:
@@ -199,7 +199,7 @@ def _tolerate(plan: Plan, edits: Sequence[Edit], remarks: Remarks) -> Iterator[R
         yield _row("tolerate", value if acts else None, str(pattern) if acts else NONE, who, notes)
     for pattern, policy in plan.settings.ungranted:
         why = remarks.notes(_ungranted(pattern, policy))
-        yield _row("tolerate", None, NONE, (), why or [f"{pattern} of {policy} is not granted"])
+        yield _row("tolerate", None, NONE, (), why or [f"{pattern} from {policy} is not allowed"])
 
 
 UNGRANTED = "BERTH-218"

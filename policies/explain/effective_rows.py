@@ -102,13 +102,13 @@ def rows(plan: Plan, path: str, notes: Sequence[str] = ()) -> Iterator[Row]:
             yield from _union(path, values)
         case "common":
             common = sorted(set[int].intersection(*(set(value) for _, value in values)))
-            wider = [f"tighter than {wording.text(path, value)} of {who}" for who, value in values if set(value) != set(common)]
-            text = wording.text(path, common) if common else "nothing: the policies contradict each other"
+            wider = [f"tighter than {wording.text(path, value)} from {who}" for who, value in values if set(value) != set(common)]
+            text = wording.text(path, common) if common else "nothing: the policies conflict"
             yield shown(path, common, text, tuple(who for who, _ in values), wider)
         case "least" | "most" as merge:
             merged = (min if merge == "least" else max)(value for _, value in values)
             how = "tighter" if merge == "least" else "longer"
-            beaten = [f"{how} than {wording.text(path, value)} of {who}" for who, value in values if value != merged]
+            beaten = [f"{how} than {wording.text(path, value)} from {who}" for who, value in values if value != merged]
             yield row(path, merged, tuple(sorted(who for who, value in values if value == merged)), (*beaten, *notes))
 
 
@@ -118,7 +118,7 @@ def _own(plan: Plan, path: str, who: str, value: Any) -> Row:
     if not isinstance(value, LongRuns):
         return row(path, value, (who,))
     acts = is_long(plan.author.seconds, value)
-    notes = () if acts else ("not for this pod, whose run is not long",)
+    notes = () if acts else ("does not apply: the pod's run is not long",)
     return shown(path, wording.form(path, value) | {"acts": acts}, wording.text(path, value), (who,), notes)
 
 
@@ -147,7 +147,7 @@ def require_rows(plan: Plan, remarks: Remarks) -> Iterator[Row]:
         yield from rows(plan, path)
     if plan.constraints:
         models = models_left(plan, plan.required)
-        text = listed(models, _MOST_MODELS) if models else "no GPU that is known here"
+        text = listed(models, _MOST_MODELS) if models else "no known GPU"
         yield shown("spec.require.models left", models, text, ())
     floor = (*_whose(plan), *remarks.notes(lambda remark: remark.rule == "checkpoint_grace")) if plan.settings.grace_min is not None else ()
     for path in (path for path in others if wording.field_at(path).merge != "each"):
@@ -170,7 +170,7 @@ def _narrower(plan: Plan, constraint: Constraint) -> Iterator[str]:
     for other in plan.constraints:
         within = other.rows & ~constraint.rows == 0
         if other.axis == constraint.axis and within and other.rows != constraint.rows:
-            yield f"adds nothing to {other.by[0]}: {other.text}"
+            yield f"already implied by {other.by[0]}: {other.text}"
 
 
 def models_left(plan: Plan, rows: int) -> list[str]:
@@ -194,6 +194,6 @@ def _whose(plan: Plan) -> Iterator[str]:
     """Yield a note if the minimum grace period does not apply to the pod's actor, or only without an
     opt-out."""
     if plan.actor.floor == "no":
-        yield f"not for {' and '.join(plan.actor.names)}"
+        yield f"does not apply to {' and '.join(plan.actor.names)}"
     elif plan.actor.floor == "opt-out":
-        yield f"not for {' and '.join(plan.actor.names)} with the annotation {OPT_OUT}: grace"
+        yield f"does not apply to {' and '.join(plan.actor.names)} with the annotation {OPT_OUT}: grace"

@@ -61,7 +61,7 @@ def test_nothing_is_told_that_is_not_there(run: Run) -> None:
     """No empty section; a policy that is not for such pods says so and sets nothing."""
     _, out, _ = run(*files("-n", "web", "--workload", "Job", "--gpus", "1", "--pod-labels", ""))
     assert "would (Audit, Warn)" not in out
-    assert "not for such pods: this namespace, pods of Deployment" in sections(out)["in force"]
+    assert "does not match: this namespace, pods of Deployment" in sections(out)["in force"]
     assert "GPUPolicy/web/inference" not in sections(out)["default"]
 
 
@@ -95,14 +95,17 @@ def test_the_hint_of_a_layer_leads_to_the_same_values(run: Run) -> None:
 
 
 BAD: dict[str, tuple[tuple[str, ...], str]] = {
-    "namespace": (("-n", "wbe"), 'berth: --namespace: "wbe" is no namespace of --facts; did you mean "web"?'),
-    "workload": (("-n", "web", "--workload", "Jobb"), 'berth: --workload: "Jobb" is no kind of workload; did you mean "Job"?'),
-    "labels": (("--pod-labels", "a"), '--pod-labels: "a" is no label; write them as team=research,tier=dev'),
+    "namespace": (("-n", "wbe"), 'berth: --namespace: "wbe" is not in the --facts; did you mean "web"?'),
+    "workload": (("-n", "web", "--workload", "Jobb"), 'berth: --workload: "Jobb" is not a known kind of workload; did you mean "Job"?'),
+    "labels": (("--pod-labels", "a"), '--pod-labels: "a" is not a label; write for example team=research,tier=dev'),
     "a label's key": (("--pod-labels", "a b=c"), '"a b=c" is no label'),
-    "gpus": (("--gpus", "0"), '--gpus: "0" is no number of GPUs; write a whole number, at least 1'),
+    "gpus": (("--gpus", "0"), '--gpus: "0" is not a number of GPUs; write a whole number, at least 1'),
     "many gpus": (("--gpus", "99999999999"), "is no number of GPUs"),
     "duration": (("--duration", "2d"), '"2d" has no unit that Go knows; write 48h'),
-    "both sources": (("--kubeconfig", "x"), "berth: --policies: files or a cluster: leave out --kubeconfig and --context, or --policies"),
+    "both sources": (
+        ("--kubeconfig", "x"),
+        "berth: --policies: reads files, and --kubeconfig and --context read a cluster; use one or the other",
+    ),
 }
 
 
@@ -119,7 +122,7 @@ def test_bad_input_says_what_to_type_next(run: Run, case: str) -> None:
 def test_a_workload_whose_pods_do_not_carry_its_name_is_said(run: Run, name: str, known: str) -> None:
     """Policies that name it match no pod, which nobody would guess."""
     code, _, err = run(*files("-n", "web", "--workload", name))
-    assert (code, err) == (0, f"berth: pods of a {name} are known {known}: policies that name {name} do not match them\n")
+    assert (code, err) == (0, f"berth: policies that name {name} do not match its pods: admission sees them {known}\n")
     assert run(*files("-n", "web", "--workload", "Pod"))[2] == ""
 
 
@@ -262,7 +265,7 @@ def test_without_a_node_the_platform_is_not_known_and_said(run: Run, cluster: Cl
     """As the servers have it then: judged, not written."""
     code, _, err = run("-n", "web", "--kubeconfig", str(cluster.kubeconfig))
     assert code == 0
-    assert err == "berth: no node tells the platform: placement is judged and not written; give --platforms\n"
+    assert err == "berth: no node shows the platform, so placement is checked but not written; set --platforms\n"
 
 
 def test_who_may_only_view_the_namespace_is_told_which_role_to_ask_for(run: Run, cluster: Cluster, tmp_path: Path) -> None:
@@ -286,7 +289,7 @@ def test_who_may_read_nothing_is_told_so(run: Run, cluster: Cluster, tmp_path: P
     nobody = somebody(cluster, "nobody", tmp_path)
     code, _, err = run("--kubeconfig", nobody)
     assert code == 2
-    sentence = 'you may not read namespace research; its labels tell which policies act there: ask for the role "view" in research'
+    sentence = 'you may not read namespace research; its labels decide which policies apply there; ask for the role "view" in research'
     assert err == f"berth: cluster: {sentence}\n"
 
 
@@ -299,7 +302,7 @@ def test_an_object_with_a_mistake_is_named_and_its_last_good_form_acts(run: Run,
     words = ("-n", "web", "--platforms", "karpenter-aws", "--kubeconfig", str(cluster.kubeconfig))
     try:
         _, out, _ = run(*words)
-        assert "GPUPolicy/web/slip: it does not act" in sections(out)["not accepted"]
+        assert "GPUPolicy/web/slip: it has no effect" in sections(out)["not accepted"]
         assert 'unknown GPU family "hoper"; did you mean "hopper"?' in " ".join(sections(out)["not accepted"].split())
         assert "GPUPolicy/web/slip" not in sections(out)["default"]
         cluster.api.patch(policy, {"status": {"lastGood": {"generation": 1, "spec": good}}}, subresource="status")
