@@ -326,7 +326,7 @@ def test_template_with_mistakes_takes_its_policies_along(catalog: Catalog) -> No
     text = written("default: {nodeTemplate: x}") + "---\n" + written("labels: {}", "GPUNodeTemplate")
     policy_set, errors, _ = parse(text, catalog)
     assert policy_set == PolicySet()
-    assert errors[1] == 'berth: f.yaml, document 1, spec.default.nodeTemplate: the node template "x" has errors itself (f.yaml, document 2)'
+    assert errors[1] == 'berth: f.yaml, document 1, spec.default.nodeTemplate: the node template "x" is invalid (f.yaml, document 2)'
 
 
 def test_list_and_status_are_accepted(catalog: Catalog) -> None:
