@@ -141,7 +141,7 @@ def _subjected(manifest: Manifest, catalog: Catalog, around: Around) -> Manifest
     """Return the manifest with the pods to judge in it."""
     value, api_version = manifest.value, manifest.value["apiVersion"]
     if manifest.namespace in catalog.excluded_namespaces:
-        return replace(manifest, note=f"namespace {manifest.namespace} is excluded")
+        return replace(manifest, note=f"Berth is not called in namespace {manifest.namespace}")
     if (api_version, manifest.kind) == ("v1", "Pod"):
         pod_schema.check(manifest.document, value, (), catalog)
         return replace(manifest, subjects=(_bare(manifest, value),))
@@ -154,7 +154,7 @@ def _subjected(manifest: Manifest, catalog: Catalog, around: Around) -> Manifest
         return replace(manifest, subjects=subjects, known=known, note=_meant(catalog, api_version, manifest.kind))
     owner = Owner(api_version=api_version, kind=manifest.kind, name=manifest.name, namespace=manifest.namespace, workload=workload)
     subjects = tuple(_from_templates(manifest, catalog, owner, around))
-    note = "" if subjects else "; ".join(_elsewhere(manifest, owner, around)) or "the catalog knows no pod template in it"
+    note = "" if subjects else "; ".join(_elsewhere(manifest, owner, around)) or "the catalog has no pod template for it"
     return replace(manifest, subjects=subjects, note=note, aside=_retired(api_version))
 
 
@@ -196,7 +196,7 @@ def _meant(catalog: Catalog, api_version: str, kind: str) -> str:
 
 def _retired(api_version: str) -> str:
     group = api_version.rpartition("/")[0]
-    return f"{api_version} is served no more; write {RETIRED[group]}/v1" if group in RETIRED else ""
+    return f"{api_version} is no longer served; write {RETIRED[group]}/v1" if group in RETIRED else ""
 
 
 def _from_templates(manifest: Manifest, catalog: Catalog, owner: Owner, around: Around) -> Iterator[Subject]:
@@ -212,7 +212,7 @@ def _elsewhere(manifest: Manifest, owner: Owner, around: Around) -> Iterator[str
     for named in references(manifest.document, owner):
         found = around.find(named.kinds, manifest.namespace, named.name)
         title = named.title if found is None else f'{found.value["kind"]} "{named.name}"'
-        yield f"its pods are those of {title}, which is {'not in the input' if found is None else 'judged by itself'}"
+        yield f"its pods come from {title}, which is {'not in the input' if found is None else 'checked separately'}"
 
 
 def _embedded(manifest: Manifest, catalog: Catalog, around: Around) -> Iterator[Subject]:

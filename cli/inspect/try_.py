@@ -31,22 +31,22 @@ def add_parser(subcommands: Any) -> None:
     """Add `try` to the command's subparsers."""
     parser: argparse.ArgumentParser = subcommands.add_parser(
         "try",
-        help="show what the policies make of manifests",
-        description="Judge manifests as the admission server would, and show its edits. "
-        "Exit code 0: all admitted, 1: something denied, 2: bad input.",
+        help="show how policies change manifests, or why they deny them",
+        description="Check manifests as the admission server would, and show the changes. Reads no cluster. "
+        "Exit code 0: everything admitted, 1: something denied, 2: invalid input.",
         examples=(
-            ("What is added to a manifest, as a diff", "%(prog)s -o diff train.yaml"),
+            ("Show what Berth would change, as a diff", "%(prog)s -o diff train.yaml"),
             (
-                "By your policies, for pods on GKE, as if all were in Enforce",
+                "With your own policies, on GKE, as if all were in Enforce",
                 "%(prog)s --policies policies/ --platforms gke --as Enforce train.yaml",
             ),
-            ("What Helm would install", "helm template chart/ | %(prog)s -n research -"),
-            ("Apply what was admitted", "%(prog)s train.yaml | kubectl apply -f -"),
+            ("Check what Helm would install", "helm template chart/ | %(prog)s -n research -"),
+            ("Apply the admitted manifest", "%(prog)s train.yaml | kubectl apply -f -"),
         ),
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="YAML or JSON file, folder, or - for standard input")
     add_snapshot_options(parser)
-    parser.add_argument("--namespace", "-n", metavar="NS", default="default", help="for objects that name none (default: default)")
+    parser.add_argument("--namespace", "-n", metavar="NS", default="default", help="namespace of objects that set none (default: default)")
     parser.add_argument("--namespace-labels", metavar="K=V,...", type=_labels, default={}, help="labels of that namespace")
     add_mode_option(parser)
     parser.add_argument(
@@ -59,7 +59,7 @@ def _labels(text: str) -> dict[str, str]:
     pairs = [part.partition("=") for part in text.split(",") if part]
     for key, equals, _ in pairs:
         if not key or not equals:
-            raise argparse.ArgumentTypeError(f'"{text}" is not of the form team=research,tier=dev')
+            raise argparse.ArgumentTypeError(f'"{text}" is not a list of labels; write for example team=research,tier=dev')
     return {key: value for key, _, value in pairs}
 
 

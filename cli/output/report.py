@@ -19,7 +19,7 @@ from policies.workloads import parts
 from policies.workloads.held import Held
 from webhook.admission import warnings
 
-_LAY = "lay a file that says where its templates are over it: --catalog FILE"
+_LAY = "describe its pod templates in a file: --catalog FILE"
 _MOST_FLOW = 400
 """Most characters of a pod field's value that are shown: a node affinity of two terms."""
 _MOST_HELD = 3
@@ -79,7 +79,7 @@ def _of_platform(outcome: Outcome) -> Iterator[str]:
         raw = pod.subject.review.pod
         yield from (f"for the platform team: {remark}" for remark in warnings.of_platform(pod.remarks, raw))
         for would in pod.would:
-            yield from (f"for the platform team: {_who(would)} would say: {r}" for r in warnings.of_platform(would.remarks, raw))
+            yield from (f"for the platform team: {_who(would)} would warn: {r}" for r in warnings.of_platform(would.remarks, raw))
     yield from (f"for the platform team: {unlisted_accelerators.unknown(one.name)}" for one in outcome.held if not one.known)
 
 
@@ -89,25 +89,25 @@ def decision(outcome: Outcome) -> str:
         return "denied"
     if outcome.manifest.fact:
         edited = f", and admitted with {_count(outcome.edits, 'edit')}" if outcome.edits else ""
-        return f"taken as a fact for this run{edited}"
+        return f"used as facts about the cluster{edited}"
     if not outcome.pods:
-        return f"not judged: {_why_not(outcome)}"
+        return f"not checked: {_why_not(outcome)}"
     beside = _beside(outcome.unjudged)
     if not any(pod.judged for pod in outcome.pods):
         itself = " itself" if any(pod.subject.elsewhere for pod in outcome.pods) else ""
-        return f"not judged: {beside}, where no container asks for it" if beside else f"not judged: it asks for no accelerator{itself}"
-    judged = f"admitted with {_count(outcome.edits, 'edit')}" if outcome.edits else f"admitted as it is{_why(outcome)}"
-    return f"{judged}; not judged: it {beside}" if beside else judged
+        return f"not checked: it {beside}, but no container requests it" if beside else f"not checked: it requests no accelerator{itself}"
+    judged = f"admitted with {_count(outcome.edits, 'edit')}" if outcome.edits else f"admitted unchanged{_why(outcome)}"
+    return f"{judged}; not checked: it {beside}" if beside else judged
 
 
 def _why_not(outcome: Outcome) -> str:
     manifest = outcome.manifest
     beside = _beside(outcome.unjudged)
     if not beside:
-        return manifest.note or ("it makes no pods" if manifest.known else "its kind is not in the catalog, and it names no accelerator")
+        return manifest.note or ("it creates no pods" if manifest.known else "its kind is not in the catalog, and it names no accelerator")
     if manifest.note:
-        return f"{beside}; {manifest.note}"
-    return f"{beside}, and {'it makes no pods' if manifest.known else f'its kind is not in the catalog; {_LAY}'}"
+        return f"it {beside}; {manifest.note}"
+    return f"it {beside}, but {'it creates no pods' if manifest.known else f'its kind is not in the catalog; {_LAY}'}"
 
 
 def _beside(unjudged: tuple[Held, ...]) -> str:
@@ -119,7 +119,7 @@ def _beside(unjudged: tuple[Held, ...]) -> str:
         return ""
     names = " and ".join(f"{one.name} {'in the text ' if one.in_text else ''}at {path_text(one.path)}" for one in found[:_MOST_HELD])
     more = f" and {len(found) - _MOST_HELD} more" if len(found) > _MOST_HELD else ""
-    return f"holds {names}{more}"
+    return f"names {names}{more}"
 
 
 def _why(outcome: Outcome) -> str:
@@ -141,12 +141,12 @@ def _details(pod: Judged) -> Iterator[str]:
     for would in pod.would:
         yield from _would(would, pod)
     if pod.mutate.uncounted:
-        yield f"warning: {_count(pod.mutate.uncounted, 'policy', 'policies')} in Audit or Warn more than are evaluated per pod"
+        yield f"warning: {_count(pod.mutate.uncounted, 'policy', 'policies')} in Audit or Warn not evaluated (too many match)"
     for path, value in pod.unshown.items():
-        yield f"its pods get {path_text(path)}, for which this manifest has no field: {_flow(value)}"
+        yield f"its pods get {path_text(path)} when they are created; this manifest has no field for it: {_flow(value)}"
     if pod.subject.elsewhere:
-        yield f"{pod.subject.elsewhere} is not in the input: what it says of these pods is not judged"
-    yield from (f"{error.place}: {error.message}; it is not judged" for error in pod.subject.unread)
+        yield f"{pod.subject.elsewhere} is not in the input, so its part of these pods is not checked"
+    yield from (f"{error.place}: {error.message}; not checked" for error in pod.subject.unread)
 
 
 def _flow(value: Any) -> str:
@@ -164,18 +164,18 @@ def _place(pod: Judged | None) -> Place:
 
 
 def _who(would: Would) -> str:
-    return f"would: {would.policy} ({would.mode})"
+    return f"{would.policy} ({would.mode})"
 
 
 def _would(would: Would, pod: Judged | None) -> Iterator[str]:
     yield from (f"{_who(would)} would deny it: {violation.text_at(_place(pod))}" for violation in would.violations)
-    for edits, verb in ((would.edits, "make"), (would.dropped, "keep other policies from")):
+    for edits, verb, of in ((would.edits, "make", ""), (would.dropped, "prevent", " of other policies")):
         if edits:
             listed = ", ".join(f"{edit.op} {_place(pod)(tuple(step for step in edit.path if step != '-'))}" for edit in edits)
-            yield f"{_who(would)} would {verb} {_count(len(edits), 'edit')}: {listed}"
+            yield f"{_who(would)} would {verb} {_count(len(edits), 'edit')}{of}: {listed}"
     if pod is not None:
         warned = warnings.warned(would.remarks, would.violations, pod.subject.review.pod)
-        yield from (f"{_who(would)} would say: {remark.code}: {remark.text_at(_place(pod))}" for remark in warned)
+        yield from (f"{_who(would)} would warn: {remark.code}: {remark.text_at(_place(pod))}" for remark in warned)
 
 
 def _count(number: int, one: str, many: str = "") -> str:

@@ -134,7 +134,7 @@ def test_an_api_group_that_is_gone_is_told(catalog: Catalog) -> None:
     """Its objects are judged as those that took their place."""
     manifest = _read(catalog, _object("Deployment", "extensions/v1beta1", spec={"template": TEMPLATE}))
     assert len(manifest.subjects) == 1
-    assert manifest.aside == "extensions/v1beta1 is served no more; write apps/v1"
+    assert manifest.aside == "extensions/v1beta1 is no longer served; write apps/v1"
 
 
 def test_namespace_is_the_objects_own_or_the_given(catalog: Catalog) -> None:

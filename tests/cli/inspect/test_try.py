@@ -426,7 +426,7 @@ def test_objects_of_the_input_are_facts(run: Any, policy: Path) -> None:
     spec = {"resourceClaims": [{"name": "g", "resourceClaimName": "all"}], "containers": [{"name": "c"}]}
     claiming = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "claiming"}, "spec": spec}
     ran = run(claiming, space, claim, options=("-n", "lab"))
-    assert 'in.yaml document 2: Namespace "lab": taken as a fact for this run' in ran.err
+    assert 'in.yaml document 2: Namespace "lab": used as facts about the cluster' in ran.err
     assert 'in.yaml document 3: ResourceClaim "all": denied\n  BERTH-111: the claim asks for 8 GPUs' in ran.err
     assert 'Pod "claiming": denied\n  BERTH-111: the pod asks for 8 GPUs' in ran.err
     assert ran.code == 1
@@ -442,7 +442,8 @@ def test_a_claim_is_shown_with_its_selectors(run: Any, policy: Path) -> None:
     template = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "one"}, "spec": spec}
     ran = run(known, template)
     assert (
-        'ResourceClaimTemplate "one": taken as a fact for this run, and admitted with 2 edits\n  warning: BERTH-241: spec.spec.' in ran.err
+        'ResourceClaimTemplate "one": used as facts about the cluster, and admitted with 2 edits\n  warning: BERTH-241: spec.spec.'
+        in ran.err
     )
     assert ran.err.splitlines()[-1].startswith("for the platform team: BERTH-242: sharing [Exclusive]")
     shown = ran.documents[1]["spec"]["spec"]["devices"]["requests"]
