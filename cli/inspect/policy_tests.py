@@ -32,24 +32,30 @@ def add_parser(subcommands: Any) -> None:
     """Add `test` to the command's subparsers."""
     parser: argparse.ArgumentParser = subcommands.add_parser(
         "test",
-        help="run test cases of policies",
-        description="Run test cases of policies: each a pod, and what is expected of it. Shows expected against actual where they "
-        "differ, and which fields of the policies no case exercises. The options on policies and facts stand for what a case leaves "
-        "out. Exit code 0: all pass, 1: a case fails, 2: bad input.",
+        help="run policy test cases",
+        description="Run policy test cases. A case has a pod and the expected outcome. Shows a diff for each failed case, and the "
+        "policy fields that no case covers. The options for policies and facts are defaults for the cases. "
+        "Exit code 0: all cases pass, 1: a case fails or coverage is too low, 2: invalid input.",
         examples=(
-            ("All cases of a folder", "%(prog)s tests/"),
-            ("For CI: JUnit XML, and no field of a policy without a case", "%(prog)s tests/ -o junit --min-coverage 100"),
-            ("Fill in what is expected of new cases", "%(prog)s tests/ --write"),
-            ("Again at each change", "%(prog)s tests/ --watch"),
+            ("Run all cases in a folder", "%(prog)s tests/"),
+            ("In CI: write JUnit XML, and fail if a policy field has no case", "%(prog)s tests/ -o junit --min-coverage 100"),
+            ("Fill in the expected outcome of new cases", "%(prog)s tests/ --write"),
+            ("Run again at each change", "%(prog)s tests/ --watch"),
         ),
     )
     add = parser.add_argument
-    add("paths", nargs="+", metavar="PATH", help="file of test cases, or folder: every YAML file in it and in its folders")
+    add("paths", nargs="+", metavar="PATH", help="file with test cases, or folder: all YAML files below it")
     add("--output", "-o", choices=FORMS, default="text", help="form of the output; default: text")
-    add("--min-coverage", type=_percent, default=0.0, metavar="PERCENT", help="fail if fewer of the fields of policies are exercised")
-    add("--write", action="store_true", help="fill in each empty expect with what came")
-    add("--overwrite", action="store_true", help="write every expect that differs, not only empty ones")
-    add("--watch", action="store_true", help="run again whenever a file changes, until Ctrl-C")
+    add(
+        "--min-coverage",
+        type=_percent,
+        default=0.0,
+        metavar="PERCENT",
+        help="fail if the cases cover less than PERCENT of the policy fields",
+    )
+    add("--write", action="store_true", help="fill in each empty expect with the actual outcome")
+    add("--overwrite", action="store_true", help="rewrite every expect that differs, not only empty ones")
+    add("--watch", action="store_true", help="run again when a file changes, until Ctrl-C")
     add_snapshot_options(parser)
     parser.set_defaults(run=run)
 
@@ -60,7 +66,7 @@ def _percent(written: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 100:  # NaN is not
-        raise argparse.ArgumentTypeError(f'"{written}" is no percentage from 0 to 100')
+        raise argparse.ArgumentTypeError(f'"{written}" is not a percentage from 0 to 100')
     return value
 
 

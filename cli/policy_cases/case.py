@@ -87,13 +87,13 @@ def is_object(document: Document) -> bool:
 
 def _errors(document: Document, given: Mapping[str, Any]) -> Iterator[InputError]:
     if not given.keys() & {"why", "expect", *SUBJECTS} & document.value.keys():
-        yield document.error((), "is no test case, which has why, policies, pod and expect; move it elsewhere, or name single files")
+        yield document.error((), "is not a test case (a map with why, policies, pod and expect); move it elsewhere, or pass single files")
         return
     for key in document.value:
         if key not in KEYS:
-            yield document.error((str(key),), f"is no key of a test case{hint(str(key), KEYS)}")
+            yield document.error((str(key),), f"is not a key of a test case{hint(str(key), KEYS)}")
     if not isinstance(given.get("why"), str) or not given["why"].strip():
-        yield document.error(("why",), "wants a sentence: what the case is there for")
+        yield document.error(("why",), "is missing: write a sentence on what the case is for")
     if "policies" not in given:
         yield document.error(("policies",), "is missing; write a path such as [../policies], objects inline, or give --policies PATH")
     subjects = [key for key in SUBJECTS if given[key] is not None]
@@ -152,7 +152,7 @@ def _expectation(document: Document, expected: object) -> Iterator[InputError]:
         return
     for key, value in expected.items():
         if key not in PARTS:
-            yield document.error(("expect", str(key)), f"is no part of an outcome{hint(str(key), PARTS)}")
+            yield document.error(("expect", str(key)), f"is not a part of an outcome{hint(str(key), PARTS)}")
         elif not isinstance(value, PARTS[key]) or (isinstance(value, bool) and PARTS[key] is int):
             yield document.error(("expect", key), f"wants {_WANTED[PARTS[key]]}; found {kind_of(value)}")
 

@@ -73,7 +73,7 @@ def _place(document: Document, whole: str) -> tuple[int, int]:
     roots = list(yaml.compose_all(whole.removeprefix("\ufeff"), Loader=yaml.SafeLoader))
     root = roots[document.index - 1]
     if not isinstance(root, yaml.MappingNode) or root.flow_style:
-        raise document.error((KEY,), "can be filled in only where it has a line of its own; write the case as YAML, or fill it in by hand")
+        raise document.error((KEY,), "can be filled in only if it is on its own line; write the case as block YAML, or fill it in by hand")
     key, value = next((key, value) for key, value in root.value if key.value == KEY)
     before = len(whole) - len(whole.removeprefix("\ufeff"))
     start, end = key.start_mark.index, max(value.end_mark.index, key.end_mark.index + 1)

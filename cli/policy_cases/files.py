@@ -19,7 +19,7 @@ def files(paths: Sequence[str]) -> Iterator[str | InputError]:
             continue
         inside = sorted(_inside(path))
         if not inside:
-            yield InputError(file=path, message="the folder has no .yaml or .yml file; name the folder of your test cases")
+            yield InputError(file=path, message="the folder has no .yaml or .yml file; pass the folder of your test cases")
         yield from inside
 
 

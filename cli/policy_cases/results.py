@@ -34,18 +34,18 @@ def _lines(found: Run, least: float, screen: Screen) -> Iterator[str]:
             yield from (f"  {printable(line)}" for line in one.diff)
     missed = list(found.coverage.missed)
     if missed:
-        yield "Fields of policies that no case exercises:"
+        yield "Policy fields that no case covers:"
         yield from (f"  {printable(_named(one))}" for one in missed)
     yield screen.paint("bad" if found.failed or found.errors else "good", _summary(found))
     if found.coverage.percent < least:
-        yield f"{_percent(found.coverage)} is below the {least:g} % wanted: write cases that would come out otherwise without these fields."
+        yield f"{_percent(found.coverage)} is below the minimum of {least:g} %: add cases whose outcome changes without these fields."
 
 
 def _summary(found: Run) -> str:
     passed = len(found.tested) - len(found.failed)
     coverage = found.coverage
-    fields = f"{coverage.exercised} of {len(coverage.fields)} fields of policies exercised ({_percent(coverage)})"
-    errors = f", {len(found.errors)} of bad input" if found.errors else ""
+    fields = f"{coverage.exercised} of {len(coverage.fields)} policy fields covered ({_percent(coverage)})"
+    errors = f", {len(found.errors)} invalid" if found.errors else ""
     return f"{passed} passed, {len(found.failed)} failed{errors}; {fields}."
 
 
@@ -104,11 +104,11 @@ def _junit(found: Run, least: float) -> str:
             failure = xml.SubElement(case, "failure", {"message": _xml(one.case.why)})
             failure.text = _xml("\n".join(one.diff))
     for error in found.errors:
-        case = xml.SubElement(suite, "testcase", _attributes("bad input", error.place, error.file))
+        case = xml.SubElement(suite, "testcase", _attributes("invalid input", error.place, error.file))
         xml.SubElement(case, "error", {"message": _xml(error.message)})
     if short:
-        case = xml.SubElement(suite, "testcase", _attributes("coverage", f"at least {least:g} % of fields", ""))
-        failure = xml.SubElement(case, "failure", {"message": f"{_percent(found.coverage)} of the fields of policies are exercised"})
+        case = xml.SubElement(suite, "testcase", _attributes("coverage", f"at least {least:g} % of the policy fields", ""))
+        failure = xml.SubElement(case, "failure", {"message": f"{_percent(found.coverage)} of the policy fields are covered"})
         failure.text = _xml("\n".join(map(_named, found.coverage.missed)))
     xml.indent(root)
     return xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"

@@ -71,7 +71,9 @@ def run(paths: Sequence[str], defaults: Mapping[str, Any], fill: Fill = "nothing
         else:
             found.errors += case
     if not found.tested and not found.errors:
-        found.errors.append(InputError(file=", ".join(paths), message="has no test case; a case has why, policies, pod and expect"))
+        found.errors.append(
+            InputError(file=", ".join(paths), message="has no test case; a case is a map with why, policies, pod and expect")
+        )
     found.errors = list(dict.fromkeys(found.errors))
     found.warnings = tuple(worlds.warnings)
     return found
@@ -96,7 +98,7 @@ def _test(found: Run, case: Case, worlds: Worlds, fill: Fill) -> None:
         found.errors.append(case.document.error(("pod",), str(error)))
         return
     except OSError as error:
-        found.errors.append(InputError(file=case.document.file, message=f"can't be written: {error.strerror}"))
+        found.errors.append(InputError(file=case.document.file, message=f"cannot be written: {error.strerror}"))
         return
     found.coverage.add(question, decision)
     found.tested.append(Tested(case=case, result=result, outcome=decision.outcome, diff=diff))

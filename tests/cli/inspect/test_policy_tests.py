@@ -69,7 +69,7 @@ def test_the_exit_code_says_what_happened(typed: Run, tmp_path: Path) -> None:
     write(tmp_path, bad=case(whay=1))
     code, out, err = typed(tmp_path)
     assert code == 2
-    assert 'whay: is no key of a test case; did you mean "why"?' in err
+    assert 'whay: is not a key of a test case; did you mean "why"?' in err
     assert "2 passed, 1 failed, 1 of bad input" in out
 
 
@@ -100,7 +100,7 @@ def test_a_read_only_file_is_told(typed: Run, tmp_path: Path, monkeypatch: pytes
         monkeypatch.setattr("sys.stdin", opened)
         code, _, err = typed("-", "--write")
     assert code == 2
-    assert "can't be written" in err
+    assert "cannot be written" in err
 
 
 def pass_on(pipe: IO[str], lines: Queue[str]) -> None:

@@ -119,7 +119,7 @@ def case_of(gpus: int) -> dict[str, Any]:
 
 
 def missed(folder: Path, *gpus: int) -> list[str]:
-    """The fields of one policy that pods of so many GPUs do not exercise."""
+    """The fields of one policy that only pods with this number of GPUs do not exercise."""
     (folder / "p.yaml").write_text(yaml.safe_dump(POLICY))
     (folder / "c.yaml").write_text(yaml.safe_dump_all([case_of(number) for number in gpus]))
     return [one.path for one in run([str(folder / "c.yaml")], DEFAULTS).coverage.missed]
