@@ -33,25 +33,36 @@ def add_parser(subcommands: Any) -> None:
     """Add `scan` to the command's subparsers."""
     parser: argparse.ArgumentParser = subcommands.add_parser(
         "scan",
-        help="what is wrong with the GPUs of a cluster",
-        description="Look at a cluster as it is: GPU pods that wait and what they lack, runs that may be cut short, GPUs held for little, "
-        "node pools with settings that hurt, labels that disagree, in dollars an hour. Read-only; nothing need be installed. "
-        "Exit code 0: answered, 2: bad input.",
+        help="find problems with the GPUs of a cluster",
+        description="Find GPU problems in a cluster: pending pods, unprotected runs, poorly used GPUs, risky NodePool settings and "
+        "wrong labels, with their cost. Read-only; Berth does not need to be installed. "
+        "Exit code 0: success, 2: invalid input.",
         examples=(
-            ("What is wrong with the GPUs of the current cluster", "%(prog)s"),
-            ("For people who decide, as one HTML file", "%(prog)s -o html > gpus.html"),
-            ("Of dumps, without a cluster", "%(prog)s --from nodes.yaml --from pods.yaml"),
-            ("Policies in Audit that fit the cluster", "%(prog)s --suggest policies/"),
+            ("Scan the current cluster", "%(prog)s"),
+            ("Write a report as one HTML file", "%(prog)s -o html > gpus.html"),
+            ("Scan dumps, without a cluster", "%(prog)s --from nodes.yaml --from pods.yaml"),
+            ("Write policies in Audit for this cluster", "%(prog)s --suggest policies/"),
         ),
     )
     add = parser.add_argument
     add("--output", "-o", choices=("text", "json", "html"), default="text", help="form of the output; default: text")
-    add("--diff", action="store_true", help="show what the shipped policies would have written, by workload")
-    add("--suggest", metavar="DIR", help="write policies that fit this cluster into DIR, in mode Audit")
-    add("--catalog", metavar="FILE", help="a file laid over the catalog: new GPUs, labels, resource names")
-    add("--platforms", type=names, default=(), metavar="P,...", help="who makes the GPU nodes; default: as nodes and NodePools tell")
+    add("--diff", action="store_true", help="show what the shipped policies would have changed, by workload")
+    add("--suggest", metavar="DIR", help="write policies for this cluster to DIR, in mode Audit")
+    add("--catalog", metavar="FILE", help="file that extends the GPU catalog: new GPUs, labels, resource names")
     add(
-        "--from", dest="dumps", action="append", default=[], metavar="PATH", help="a dump of kubectl get -o yaml, not a cluster; repeatable"
+        "--platforms",
+        type=names,
+        default=(),
+        metavar="P,...",
+        help="node platforms of the cluster; default: detect them from Nodes and NodePools",
+    )
+    add(
+        "--from",
+        dest="dumps",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="read a dump of kubectl get -o yaml instead of a cluster; repeatable",
     )
     add_cluster_options(parser, pods_of_all=True)
     parser.set_defaults(run=run)
@@ -64,9 +75,9 @@ def run(args: argparse.Namespace) -> int:
     from cli.output import scan_diff, scan_html, scan_output, suggested
 
     if args.diff and args.output != "text":
-        raise InputError(file="--diff", message=f"is text; leave out -o {args.output}, or ask for it apart")
+        raise InputError(file="--diff", message=f"prints text; remove -o {args.output}")
     if args.dumps and (args.kubeconfig or args.context):
-        raise InputError(file="--from", message="is read in place of a cluster; leave out --kubeconfig and --context")
+        raise InputError(file="--from", message="reads files instead of a cluster; remove --kubeconfig and --context")
     catalog, chosen = options(of_a_cluster(Sources(catalog=args.catalog, platforms=args.platforms)))
     cost = prices(catalog, read_prices(args.prices, catalog) if args.prices else None)
     if args.dumps:
@@ -77,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     snapshot = shipped(catalog, chosen, cluster)
     seen, remedies = see(cluster, snapshot, cost), Remedies(snapshot, apply_patch)
     with reading() as progress:
-        progress.show("judging what was read")
+        progress.show("evaluating")
         report = scan(seen, remedies)
     if args.suggest:
         suggested.write(args.suggest, suggestions(seen, report.hits, chosen, apply_patch))

@@ -26,7 +26,7 @@ def text(hits: Sequence[Hit], remedies: Remedies, screen: Screen = PLAIN) -> str
         elif remedy.edits:
             body = "\n".join(coloured(unified(_shown(remedy.came), _shown(remedy.pod), name), screen))
         else:
-            body = "  nothing: these policies do not apply to it, or it says all of it itself"
+            body = "  no change: these policies do not match the pod, or it already sets everything"
         shown[name, body] = shown.get((name, body), 0) + 1
     parts = [f"{printable(name)} ({count} pod{'' if count == 1 else 's'})\n{body}" for (name, body), count in shown.items()]
     return "\n\n".join(parts) + ("\n" if parts else "")

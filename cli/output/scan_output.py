@@ -16,7 +16,7 @@ from policies.scan.report import NEEDS, Group, Report
 
 MOST_SHOWN = 12
 """Findings of one kind that the text shows: a screen; JSON and HTML have all."""
-HEADS = ("NODES OF", "MODEL", "NODES", "GPUS", "HELD", "USD/H")
+HEADS = ("NODE GROUP", "MODEL", "NODES", "GPUS", "USED", "USD/H")
 
 
 def text(report: Report, screen: Screen = PLAIN) -> str:
@@ -27,7 +27,7 @@ def text(report: Report, screen: Screen = PLAIN) -> str:
     for kind, found in groupby(report.findings, lambda one: one.kind):
         lines += [screen.paint("strong", wording.title(kind)), *map(printable, _section(kind, list(found))), ""]
     if not report.findings:
-        lines += [screen.paint("good", "Nothing found."), ""]
+        lines += [screen.paint("good", "No problems found."), ""]
     lines += map(printable, (*library(report), *unseen(report)))
     return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -41,16 +41,16 @@ def _section(kind: Any, found: Sequence[Finding]) -> Iterator[str]:
             yield f"      -> {advice}"
             advised = advice
     if len(found) > MOST_SHOWN:
-        yield f"  - and {len(found) - MOST_SHOWN} more: berth scan -o json"
+        yield f"  - and {len(found) - MOST_SHOWN} more; for all, run berth scan -o json"
 
 
 def summary(report: Report) -> str:
     """Return the first line: what there is."""
     devices, held = sum(group.devices for group in report.groups), sum(group.held for group in report.groups)
     nodes = sum(group.nodes for group in report.groups)
-    cost = "" if report.usd is None else f", {report.usd:.2f} USD an hour"
-    waits = f", {report.waiting} of them waiting" if report.waiting else ""
-    return f"{_count(nodes, 'GPU node')} with {_count(devices, 'device')}, {held} held{cost}; {_count(report.pods, 'GPU pod')}{waits}."
+    cost = "" if report.usd is None else f", {report.usd:.2f} USD per hour"
+    waits = f", {report.waiting} of them pending" if report.waiting else ""
+    return f"{_count(nodes, 'GPU node')} with {_count(devices, 'device')}, {held} used{cost}; {_count(report.pods, 'GPU pod')}{waits}."
 
 
 def cells(group: Group) -> tuple[str, ...]:
@@ -81,19 +81,19 @@ def library(report: Report) -> Iterator[str]:
     found = report.library
     if not found.pods:
         return
-    cost = "" if found.usd is None else f", {found.usd:.2f} USD an hour"
+    cost = "" if found.usd is None else f", {found.usd:.2f} USD per hour"
     of = f"{found.mended} of these {_count(found.pods, 'pod')}"
-    yield f"Berth's shipped policies would have mended {of} ({_count(found.gpus, 'GPU')}{cost})."
+    yield f"Berth's shipped policies would have fixed {of} ({_count(found.gpus, 'GPU')}{cost})."
     if found.denied:
-        yield f"They would have denied {_count(found.denied, 'pod')}, each with what to type instead."
-    yield "See the edits: berth scan --diff. Policies that fit this cluster, in Audit: berth scan --suggest DIR"
+        yield f"They would have denied {_count(found.denied, 'pod')}, each with a fix."
+    yield "To see the changes, run berth scan --diff. To write policies in Audit for this cluster, run berth scan --suggest DIR."
 
 
 def unseen(report: Report) -> Iterator[str]:
     """Yield what could not be read, and which findings rest on it."""
     for kind, reason in sorted(report.unread.items()):
         rests = ", ".join(f'"{wording.title(one)}"' for one in report.rests_on(kind))  # type: ignore[arg-type]
-        yield f"Not seen: {reason}" + (f"; there may be more, or other, findings under {rests}" if rests else "")
+        yield f"Not read: {reason}" + (f"; incomplete: {rests}" if rests else "")
 
 
 def _count(number: int, what: str) -> str:

@@ -22,20 +22,22 @@ def write(folder: str, found: Iterable[Written]) -> None:
     place = Path(folder)
     texts = {place / f"{one.suggestion.name}.yaml": text(one) for one in found}
     if not texts:
-        stderr.say("no GPU node and no GPU pod was seen; there is no policy to suggest")
+        stderr.say("found no GPU node and no GPU pod, so there is no policy to suggest")
         return
     try:
         taken = [file for file, content in texts.items() if file.exists() and file.read_text() != content]
         if taken:
-            more = f", and {len(taken) - 1} more of these files are there" if len(taken) > 1 else ""
-            message = f"is there already and is another one{more}; name another folder, or move it away; nothing was written"
+            more = f", as do {len(taken) - 1} more of these files" if len(taken) > 1 else ""
+            message = f"exists with different content{more}; nothing was written; choose another folder, or move the file"
             raise InputError(file=str(taken[0]), message=message)
         place.mkdir(exist_ok=True)
         for file, content in texts.items():
             file.write_text(content)
     except OSError as error:
-        raise InputError(file=folder, message=f"cannot be written: {error.strerror or error}; name a folder that you may write") from None
-    stderr.say(f"wrote {len(texts)} policies into {folder}, all in Audit; see what they would do: berth audit --policies {folder}")
+        raise InputError(
+            file=folder, message=f"cannot be written: {error.strerror or error}; choose a folder that you can write to"
+        ) from None
+    stderr.say(f"wrote {len(texts)} policies in Audit to {folder}; to preview them: berth audit --policies {folder}")
 
 
 def text(one: Written) -> str:

@@ -13,17 +13,17 @@ _WANTED: Mapping[str, str] = {
     "In": "is not {values}",
     "NotIn": "is {found}",
     "Exists": "is missing",
-    "DoesNotExist": "is there",
+    "DoesNotExist": "is present",
     "Gt": "is not above {values}",
     "Lt": "is not below {values}",
 }
 _UNJUDGED: Mapping[str, str] = {
-    "podAffinity": "affinity to other pods",
-    "podAntiAffinity": "affinity against other pods",
+    "podAffinity": "pod affinity",
+    "podAntiAffinity": "pod anti-affinity",
     "topologySpreadConstraints": "topology spread",
     "volumes": "volumes",
     "resourceClaims": "resource claims",
-    "schedulingGates": "scheduling gates, which a queue may hold",
+    "schedulingGates": "scheduling gates (a queue may set them)",
 }
 
 
@@ -35,15 +35,15 @@ def text(values: Mapping[str, Value]) -> str:
         shown.append(f"and {len(reasons) - MOST_REASONS} more")
     unjudged = values.get("unjudged", ())
     if isinstance(unjudged, tuple) and unjudged:
-        shown.append(f"not judged here: {', '.join(_UNJUDGED.get(str(one), str(one)) for one in unjudged)}")
-    return "; ".join(shown) or "no node and no NodePool was seen"
+        shown.append(f"not checked here: {', '.join(_UNJUDGED.get(str(one), str(one)) for one in unjudged)}")
+    return "; ".join(shown) or "no node and no NodePool found"
 
 
 def reason(one: Reason) -> str:
     """Return one reason: ``NodePool gpu (4 nodes): taint team=ml:NoSchedule is not tolerated``."""
     shown = ", ".join(one.places[:MOST_PLACES]) + (f" and {len(one.places) - MOST_PLACES} more" if len(one.places) > MOST_PLACES else "")
     nodes = f" ({one.nodes} node{'' if one.nodes == 1 else 's'})" if one.nodes else ""
-    blocked = " and ".join(_each(one.obstacles, bool(one.nodes))) or "nothing that is judged is in the way"
+    blocked = " and ".join(_each(one.obstacles, bool(one.nodes))) or "no blocker found"
     return f"{shown}{nodes}: {blocked}" if shown else blocked
 
 
@@ -60,26 +60,26 @@ def obstacle(one: Obstacle, there: bool = True) -> str:
             return f"taint {one.key}{value}:{one.operator} is not tolerated"
         case "label":
             if one.found is None and one.operator in ("In", "Gt", "Lt"):
-                lacks = "is missing" if there else "is not known before a node exists"
-                return f"label {one.key} {lacks}, {' or '.join(one.values)} asked for"
+                lacks = "is missing" if there else "is unknown before a node exists"
+                return f"label {one.key} {lacks}, required: {' or '.join(one.values)}"
             found = f" ({one.found})" if one.found is not None and one.operator not in ("NotIn", "DoesNotExist") else ""
             wanted = _WANTED.get(one.operator, "is another").format(values=" or ".join(one.values), found=one.found or "missing")
             return f"label {one.key}{found} {wanted}" if one.key else "no required term matches any node"
         case "resource":
-            return f"no more than {have} {one.key} on a node, {need} asked for" if one.have else f"nothing offers {one.key}"
+            return f"requests {need} {one.key}, a node has at most {have}" if one.have else f"no node has {one.key}"
         case "capacity":
-            return f"{have} {one.key} free at most, {need} asked for"
+            return f"requests {need} {one.key}, at most {have} free"
         case "machines":
             if one.values:
-                return f"makes no machine with {one.key} {' or '.join(one.values)}"
-            return f"makes no machine with {need} {one.key}" + (f", {have} at most" if one.have else "")
+                return f"cannot create a node with {one.key} {' or '.join(one.values)}"
+            return f"cannot create a node with {need} {one.key}" + (f" (at most {have})" if one.have else "")
         case "limits":
-            return f"its limit leaves {have} {one.key}, {need} needed"
+            return f"its limit leaves {have} {one.key}, requested: {need}"
         case "ports":
-            return f"host port {one.key} is taken"
+            return f"host port {one.key} is in use"
         case "name":
-            return f"asks for the node {' or '.join(one.values)}"
-    return {"unschedulable": "cordoned", "static": "makes no nodes for pods", "not-ready": "not ready"}.get(one.kind, one.kind)
+            return f"requires the node {' or '.join(one.values)}"
+    return {"unschedulable": "cordoned", "static": "static, creates no nodes for pods", "not-ready": "not ready"}.get(one.kind, one.kind)
 
 
 def _amount(name: str, number: int) -> str:

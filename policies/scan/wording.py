@@ -24,141 +24,140 @@ class Row(NamedTuple):
 
 ROWS: Mapping[Kind, Row] = {
     "pending": Row(
-        "Pods that wait for a GPU",
+        "Pending GPU pods",
         "{reasons_text}",
         "berth why pod/{pod} -n {namespace}",
-        "A pod that waits computes nothing, and whoever made it reads only Pending.",
+        "A pending pod does no work, and its author sees only Pending.",
     ),
     "never-fits": Row(
-        "Requests that nothing in the cluster can serve",
+        "Pods that can never be scheduled",
         "{reasons_text}",
         "berth why pod/{pod} -n {namespace}",
-        "Such a pod waits for ever: no node, empty or not, and no NodePool that could be read has what it asks for.",
+        "No node, even when empty, and no NodePool has what these pods request, so they stay pending forever.",
     ),
     "misspelt-name": Row(
         "Misspelt resource names",
-        "asks for {name}, which nothing offers",
-        "write {right} in place of {name} in the manifest",
-        "The API server stores any name; the pod waits for ever.",
+        "requests {name}, which no node has",
+        "in the manifest, write {right} instead of {name}",
+        "The API server accepts any resource name; the pod stays pending forever.",
     ),
     "run-on-spot": Row(
         "Long runs on spot capacity",
-        "{length_text} on spot machines of {group_text}",
-        "berth scan --suggest DIR writes a policy for them (default.longRuns: on-demand capacity for runs over 2h), in Audit",
-        "A spot machine goes at 15 to 120 seconds' notice, and the run starts again from its last checkpoint.",
+        "{length_text} on spot nodes of {group_text}",
+        "berth scan --suggest DIR writes a policy in Audit that moves runs over 2h to on-demand capacity (default.longRuns)",
+        "A spot node can be reclaimed with 15 to 120 seconds' notice. The run then restarts from its last checkpoint.",
     ),
     "run-unprotected": Row(
-        "Runs that an autoscaler may cut short",
+        "Unprotected runs",
         "lacks {lacks_text}",
-        "set them in the pod template; berth scan --suggest DIR writes a policy that does (default.protectFor, "
-        "default.gracePeriod), in Audit",
-        "Consolidation and scale-down evict whatever does not say otherwise, and 30 seconds are too few for most checkpoints.",
+        "set it in the pod template; berth scan --suggest DIR writes a policy in Audit that does (default.protectFor, default.gracePeriod)",
+        "Consolidation and scale-down evict pods without protection, and 30 seconds are too short for most checkpoints.",
     ),
     "notebook-on-large-gpu": Row(
         "Notebooks on large GPUs",
-        "holds {each} x {model_text}",
-        "give notebooks a small or shared GPU; berth scan --suggest DIR writes a policy for it where the cluster has one, in Audit",
-        "A notebook computes for minutes a day and holds its GPU for all of it.",
+        "uses {each} x {model_text}",
+        "give notebooks a smaller or shared GPU; berth scan --suggest DIR writes a policy in Audit if the cluster has one",
+        "A notebook computes for minutes a day but occupies its GPU all day.",
     ),
     "nodes-untainted": Row(
-        "GPU nodes that keep no other pods off",
-        "no taint; {plain_text} without a device on them{owners_text}",
-        "taint the group where its nodes are made (nvidia.com/gpu=present:NoSchedule), with ClusterGPUPolicy "
-        "berth-default in Enforce first, so that GPU pods tolerate it",
-        "Pods without a GPU take the CPU and memory that GPU pods need beside theirs, and keep the node from being scaled down.",
+        "GPU nodes without a taint",
+        "no taint; {plain_text} without a GPU run there{owners_text}",
+        "add the taint nvidia.com/gpu=present:NoSchedule to the node group; first put ClusterGPUPolicy berth-default in Enforce, "
+        "so that GPU pods tolerate it",
+        "Pods without a GPU use the CPU and memory that GPU pods need, and prevent scale-down of the node.",
     ),
     "pool-consolidates": Row(
-        "NodePools that consolidate under runs",
+        "NodePools that consolidate nodes with runs",
         "consolidationPolicy {policy} after {after}, with {runs_text} on its nodes",
-        "set spec.disruption.consolidationPolicy: WhenEmpty, or have every run carry karpenter.sh/do-not-disrupt (default.protectFor)",
-        "Karpenter replaces a node that is not full by a cheaper one, and evicts what runs there without a mark.",
+        "set spec.disruption.consolidationPolicy: WhenEmpty, or annotate every run with karpenter.sh/do-not-disrupt (default.protectFor)",
+        "Karpenter replaces a partly used node with a cheaper node, and evicts pods without karpenter.sh/do-not-disrupt.",
     ),
     "pool-expires": Row(
         "NodePools whose nodes expire",
         "expireAfter {after}, with {runs_text} on its nodes",
         "set spec.template.spec.expireAfter: Never, or longer than the longest run",
-        "Expiry heeds no do-not-disrupt: the drain begins whatever runs there.",
+        "Expiry ignores karpenter.sh/do-not-disrupt: Karpenter drains the node while pods run there.",
     ),
     "pool-no-grace": Row(
         "NodePools without terminationGracePeriod",
         "no terminationGracePeriod, with {runs_text} on its nodes",
-        "set spec.template.spec.terminationGracePeriod to what the longest checkpoint takes, such as 1h",
-        "A node that expires or is interrupted waits for pods with do-not-disrupt without an end, and is paid for.",
+        "set spec.template.spec.terminationGracePeriod to the time of the longest checkpoint, for example 1h",
+        "A node that expires or is interrupted waits for pods with karpenter.sh/do-not-disrupt without a limit, and costs money meanwhile.",
     ),
     "pool-short-grace": Row(
-        "NodePools that cut the grace of pods",
-        "terminationGracePeriod {grace}, but {longer_text} on its nodes want up to {longest}s",
+        "NodePools that shorten the grace period of pods",
+        "terminationGracePeriod {grace}, but {longer_text} on its nodes have a grace period of up to {longest}s",
         "set spec.template.spec.terminationGracePeriod above {longest}s",
-        "Karpenter deletes a pod whose grace is longer as soon as the drain begins, so that it ends in time.",
+        "When a drain begins, Karpenter deletes pods with a longer grace period early, so that they end in time.",
     ),
     "pool-no-gpu-limit": Row(
-        "NodePools without a limit for GPUs",
+        "NodePools without a GPU limit",
         "spec.limits has no accelerator{limits_text}",
-        "set spec.limits, such as nvidia.com/gpu: 64",
-        "One Job with a typing error in its parallelism buys GPU machines until the cloud's quota ends.",
+        "set spec.limits, for example nvidia.com/gpu: 64",
+        "A Job with a typo in its parallelism can start GPU machines up to the cloud quota.",
     ),
     "pool-untainted": Row(
         "GPU NodePools without a taint",
-        "spec.template.spec.taints keeps nothing off",
-        "add the taint nvidia.com/gpu=present:NoSchedule to spec.template.spec.taints, with ClusterGPUPolicy "
-        "berth-default in Enforce first",
-        "Any pod may land on its nodes, and Karpenter may buy a GPU machine for a pod without a GPU.",
+        "spec.template.spec.taints has no GPU taint",
+        "first put ClusterGPUPolicy berth-default in Enforce, then add the taint nvidia.com/gpu=present:NoSchedule to "
+        "spec.template.spec.taints",
+        "Any pod can be scheduled there, and Karpenter may start a GPU machine for a pod without a GPU.",
     ),
     "pool-family-without-gpu": Row(
         "NodePools with machines that report no GPU",
-        "{families_text}: EC2 reports no GPU of them{all_text}",
-        "name families with whole GPUs (g6, g5), or lay a NodeOverlay over them that adds nvidia.com/gpu",
-        "Karpenter makes no node of such a machine for a pod that asks for nvidia.com/gpu.",
+        "{families_text}: EC2 reports no GPU for these machines{all_text}",
+        "use families with whole GPUs (g6, g5), or add nvidia.com/gpu with a NodeOverlay",
+        "Karpenter does not start these machines for a pod that requests nvidia.com/gpu.",
     ),
     "pool-unknown-machine": Row(
-        "NodePools that name machines which do not exist",
-        "names {unknown} in {key}, which no GPU machine of the catalog has{nothing_text}",
-        "write {nearest} in place of {unknown}, or add the machine with --catalog FILE if it is newer than the catalog",
-        "Karpenter takes any value, and buys nothing for those that no machine has.",
+        "NodePools with unknown machines",
+        "requires {unknown} in {key}, but no GPU machine in the catalog matches{nothing_text}",
+        "write {nearest} instead of {unknown}; if the machine is newer than the catalog, add it with --catalog FILE",
+        "Karpenter accepts any value, and starts no machine for a value that does not exist.",
     ),
     "node-class-latest-image": Row(
-        "Node classes whose image is always the newest",
+        "Node classes that always use the latest image",
         "alias {alias}, used by NodePools {pools_text}, with {runs_text} on their nodes",
-        "pin the image: spec.amiSelectorTerms: [{{alias: {alias_family_text}@vYYYYMMDD}}], and move it when no run is on the nodes",
-        "Each release of the image makes the nodes drift: they are replaced, often with another driver, under what runs there.",
+        "pin the image (spec.amiSelectorTerms: [{{alias: {alias_family_text}@vYYYYMMDD}}]), and update it when no run is on the nodes",
+        "With each image release the nodes drift: Karpenter replaces them during runs, often with another driver version.",
     ),
     "advertised-twice": Row(
-        "GPUs that are offered twice",
+        "GPUs that are advertised twice",
         "{resources_text} {offered} by the device plugin, and {published} devices of {driver} in ResourceSlices",
         "{keep_text}",
-        "Each gives the same GPU away without the other: two pods get it, and one of them fails when it starts.",
+        "The device plugin and the DRA driver can give the same GPU to two pods, and one of the pods fails to start.",
     ),
     "labels-unmaintained": Row(
-        "Labels that nobody maintains",
+        "Labels without GPU Feature Discovery",
         "{labels_text}, and the GPU Operator runs no GPU Feature Discovery",
-        DISCOVER + "; where labels are left behind without it: kubectl label node {pod} nvidia.com/gpu.product- nvidia.com/gpu.family-",
-        "Selectors by them pick nodes by what was there before, or none; Berth writes no term on them unless some node shows living ones.",
+        DISCOVER + "; to remove old labels: kubectl label node {pod} nvidia.com/gpu.product- nvidia.com/gpu.family-",
+        "Selectors on these labels match old or no nodes. Berth writes no terms on them unless a node has maintained labels.",
     ),
     "labels-without-devices": Row(
-        "Labels of GPUs that are not there",
+        "GPU labels on nodes without GPUs",
         "nvidia.com/gpu.count {labels} ({product}), and no nvidia.com resource in the node's capacity{published_text}",
-        "see whether the device plugin runs there; after a move to DRA remove the labels: kubectl label node NODE nvidia.com/gpu.product- "
-        "nvidia.com/gpu.count-",
-        "Selectors by these labels pick nodes on which the pod cannot run.",
+        "check that the device plugin runs there; after a move to DRA, remove the labels: kubectl label node NODE "
+        "nvidia.com/gpu.product- nvidia.com/gpu.count-",
+        "Selectors on these labels match nodes on which the pod cannot run.",
     ),
     "labels-disagree": Row(
-        "Labels that disagree with the node",
-        "{label} says {says}; {is}",
+        "Labels that do not match the node",
+        "{label} is {says}; the node: {is}",
         "restart GPU Feature Discovery there: kubectl delete pod -n gpu-operator -l app=gpu-feature-discovery "
         "--field-selector spec.nodeName=NODE",
-        "Selectors and policies by these labels place pods on another GPU than they name.",
+        "Selectors and policies on these labels place pods on the wrong GPU.",
     ),
     "mig-not-configured": Row(
-        "MIG that is not set up",
+        "MIG that is not configured",
         "nvidia.com/mig.config.state is {state}{config_text}",
-        "read the MIG manager's log: kubectl logs -n gpu-operator -l app=nvidia-mig-manager; no pod may hold a GPU there while it works",
-        "The slices that the configuration names are not there, and pods that ask for them wait.",
+        "check the MIG manager's log: kubectl logs -n gpu-operator -l app=nvidia-mig-manager; no pod may use a GPU there meanwhile",
+        "The configured slices do not exist, so pods that request them stay pending.",
     ),
     "unlisted-name": Row(
-        "Accelerators that Berth's webhooks would not be called for",
-        "on {nodes_text}, asked for by {pods_text}{classes_text}",
-        "berth webhooks --resource-name {name}, or a line in a file for --catalog",
-        "The registration is made of the names in the catalog: pods that ask by another one are never judged.",
+        "Accelerators that Berth's webhooks do not cover",
+        "on {nodes_text}, requested by {pods_text}{classes_text}",
+        "add it with berth webhooks --resource-name {name}, or to a --catalog file",
+        "The registration lists the resource names of the catalog. Berth is not called for pods with other names.",
     ),
 }
 ORDER: tuple[Kind, ...] = tuple(ROWS)
@@ -205,12 +204,12 @@ def _owners(values: Mapping[str, Value]) -> str:
 
 
 def _limits(values: Mapping[str, Value]) -> str:
-    return f", only {_listed(limits)}" if (limits := values.get("limits", ())) else ", nor anything else"
+    return f": it limits only {_listed(limits)}" if (limits := values.get("limits", ())) else " and nothing else"
 
 
 _TEXTS: Mapping[str, Callable[[Mapping[str, Value]], str]] = {
     "reasons": obstacles.text,
-    "length": lambda values: {"says": "says that it runs for more than 2h, and is", "runs": "has run for more than 2h"}.get(
+    "length": lambda values: {"says": "expected to run for more than 2h,", "runs": "running for more than 2h,"}.get(
         str(values.get("length")), ""
     ),
     "group": lambda values: _group(values.get("group", ())),
@@ -222,13 +221,13 @@ _TEXTS: Mapping[str, Callable[[Mapping[str, Value]], str]] = {
     "longer": lambda values: _count(values.get("longer"), "run"),
     "limits": _limits,
     "families": lambda values: _listed(values.get("families", ())),
-    "all": lambda values: ", and it names no other machine" if values.get("all") else "",
-    "nothing": lambda values: ": the NodePool can make no node at all" if values.get("all") else "",
+    "all": lambda values: ", and the NodePool allows no other machine" if values.get("all") else "",
+    "nothing": lambda values: ", so the NodePool can create no node" if values.get("all") else "",
     "pools": lambda values: _listed(values.get("pools", ())),
     "alias_family": lambda values: str(values.get("alias", "")).partition("@")[0],
     "resources": lambda values: _listed(values.get("resources", ())),
     "published": lambda values: f"; a DRA driver publishes {values['published']} devices instead" if values.get("published") else "",
-    "labels": lambda values: f"labels of an earlier run ({values['product']})" if values.get("product") else "no labels of a GPU's model",
+    "labels": lambda values: f"labels of an earlier run ({values['product']})" if values.get("product") else "no labels with the GPU model",
     "config": lambda values: f", for the configuration {values['config']}" if values.get("config") else "",
     "classes": lambda values: f", of DeviceClasses {_listed(values['classes'])}" if values.get("classes") else "",
 }
@@ -247,4 +246,4 @@ def _group(value: Value) -> str:
 
 
 def _lack(name: str) -> str:
-    return "more than 30s to write a checkpoint (terminationGracePeriodSeconds)" if name == "terminationGracePeriodSeconds" else name
+    return "a grace period over 30s for a checkpoint (terminationGracePeriodSeconds)" if name == "terminationGracePeriodSeconds" else name

@@ -28,10 +28,10 @@ def suggestions(seen: Seen, hits: Sequence[Hit], options: Options, apply: Applie
 
 
 _WHY: Mapping[Code, str] = {
-    "accelerators": "Every GPU pod tolerates the taints of GPU nodes of its own vendor, and asks for as many devices as it is limited to.",
-    "runs": "Training and other runs to an end ({workloads}) are not cut short.",
-    "notebooks": "Notebooks of one GPU get a small one: {notebooks} hold a large one, and this cluster has {models}.",
-    "namespace": "What namespace {namespace} uses today is its guardrail: {running} pods with {gpus} GPUs, the largest with {largest}.",
+    "accelerators": "GPU pods tolerate the taints of GPU nodes of their vendor, and their device requests equal their limits.",
+    "runs": "Training and other finite runs ({workloads}) are protected from disruption.",
+    "notebooks": "Notebooks with one GPU get a small GPU. {notebooks} use a large GPU, and this cluster has {models}.",
+    "namespace": "Guardrail of namespace {namespace}, from what it uses today: {running} pods, {gpus} GPUs, the largest with {largest}.",
 }
 
 
@@ -41,35 +41,35 @@ def comment(written: Written) -> Iterator[str]:
     values = {key: ", ".join(map(str, value)) if isinstance(value, tuple) else value for key, value in suggestion.values.items()}
     yield _WHY[suggestion.code].format_map(values)
     yield from (reason.format_map(values) for reason in _REASONS[suggestion.code](suggestion.values))
-    yield f"Of the GPU pods that exist it applies to {done.matched}, would change {done.changed} and deny {done.denied}."
+    yield f"Of the existing GPU pods, this policy matches {done.matched}, would change {done.changed} and deny {done.denied}."
     if done.found:
-        yield f"Of {done.found} pods of which the scan found what it is for, it would mend {done.mended}."
-    yield "In Audit it changes nothing. See it with berth audit --policies FILE, then kubectl apply -f FILE; then mode: Enforce."
+        yield f"It would fix {done.mended} of the {done.found} pods with the problem that it is for."
+    yield "In Audit it changes nothing. Preview: berth audit --policies FILE. Apply: kubectl apply -f FILE. Then set mode: Enforce."
 
 
 def _of_accelerators(values: Mapping[str, Value]) -> Iterator[str]:
     if values["keys"]:
-        yield "Nodes here carry the taints {keys}."
+        yield "GPU nodes here have the taints {keys}."
     if values["untainted"]:
-        yield "{untainted} GPU nodes have no such taint: with this policy in Enforce they can be tainted without a GPU pod that waits."
+        yield "{untainted} GPU nodes have no taint. With this policy in Enforce you can taint them, and GPU pods tolerate it."
 
 
 def _of_runs(values: Mapping[str, Value]) -> Iterator[str]:
     if values["unprotected"]:
-        yield "{unprotected} of their pods lack a mark against disruption, or time for a checkpoint."
+        yield "{unprotected} of their pods have no protection against disruption, or no time for a checkpoint."
     if values["spot"]:
-        yield "{spot} of their pods are on spot machines for long: runs over 2h, or of unknown length, go to on-demand capacity."
+        yield "{spot} of their pods are long runs on spot nodes. Runs over 2h, or of unknown length, go to on-demand capacity."
     if values["families"]:
-        yield "All of them are on {families}, of more architectures that the cluster has."
+        yield "All of them run on {families}, although the cluster has more architectures."
     if values["cut"]:
-        yield "gracePeriod is {grace}: a NodePool's terminationGracePeriod leaves no more."
+        yield "gracePeriod is {grace}, the most that a NodePool's terminationGracePeriod allows."
 
 
 def _of_namespace(values: Mapping[str, Value]) -> Iterator[str]:
     if values["families"]:
-        yield "All of them are on {families}."
+        yield "All of them run on {families}."
     if values["taints"]:
-        yield "Its nodes carry {taints}: pods that forget the toleration wait."
+        yield "Its nodes have the taints {taints}. Pods without the toleration stay pending."
 
 
 def _nothing(values: Mapping[str, Value]) -> Iterator[str]:

@@ -49,12 +49,12 @@ def test_the_text_says_what_there_is_what_is_wrong_and_what_to_type(run: Run, re
     at = lines.index("Long runs on spot capacity")
     assert lines[at + 2] == (
         "  - PyTorchJob research/llama (2 pods, 14 GPUs, 38.43 USD/h): "
-        "says that it runs for more than 2h, and is on spot machines of NodePool gpu-train"
+        "expected to run for more than 2h, on spot machines of NodePool gpu-train"
     )
     assert lines[-3:] == [
         "Berth's shipped policies would have mended 3 of these 6 pods (15 GPUs, 38.43 USD an hour).",
         "They would have denied 1 pod, each with what to type instead.",
-        "See the edits: berth scan --diff. Policies that fit this cluster, in Audit: berth scan --suggest DIR",
+        "To see the changes, run berth scan --diff. To write policies in Audit for this cluster, run berth scan --suggest DIR.",
     ]
 
 
@@ -75,8 +75,8 @@ def test_a_program_reads_the_same_as_data(run: Run, recorded: str) -> None:
         "usdPerHour": 38.43,
         "mended": 2,
         "restsOn": ["Node", "Job"],
-        "message": "PyTorchJob research/llama: says that it runs for more than 2h, and is on spot machines of NodePool gpu-train",
-        "advice": "berth scan --suggest DIR writes a policy for them (default.longRuns: on-demand capacity for runs over 2h), in Audit",
+        "message": "PyTorchJob research/llama: expected to run for more than 2h, on spot machines of NodePool gpu-train",
+        "advice": "berth scan --suggest DIR writes a policy in Audit that moves runs over 2h to on-demand capacity (default.longRuns)",
     }
     (reasons,) = (one["values"]["reasons"] for one in value["findings"] if one["where"]["name"] == "sixteen")
     assert reasons[0]["places"] == ["NodePool gpu-train"]
@@ -169,7 +169,7 @@ def test_suggestions_are_files_and_none_is_overwritten(run: Run, recorded: str, 
     for _ in range(2):
         code, _, err = run("--from", recorded, "--suggest", str(folder))
         assert code == 0
-        assert err == (f"berth: wrote 5 policies into {folder}, all in Audit; see what they would do: berth audit --policies {folder}\n")
+        assert err == (f"berth: wrote 5 policies in Audit to {folder}; to preview them: berth audit --policies {folder}\n")
     files = sorted(file.name for file in folder.iterdir())
     assert files == ["gpu-notebooks.yaml", "gpu-pods.yaml", "gpu-research.yaml", "gpu-runs.yaml", "gpu-web.yaml"]
     mine = folder / "gpu-runs.yaml"
@@ -185,7 +185,7 @@ def test_suggestions_are_files_and_none_is_overwritten(run: Run, recorded: str, 
     ("words", "error"),
     [
         (("--diff", "-o", "json"), "--diff: is text; leave out -o json, or ask for it apart"),
-        (("--kubeconfig", "/none"), "--from: is read in place of a cluster; leave out --kubeconfig and --context"),
+        (("--kubeconfig", "/none"), "--from: reads files instead of a cluster; remove --kubeconfig and --context"),
         (("--platforms", "eks"), '--platforms: "eks" is not known; did you mean "aks"?'),
         (("--suggest", "/proc/none/x"), "/proc/none/x: cannot be written"),
     ],
@@ -205,7 +205,7 @@ def test_node_pools_are_scanned_alone(run: Run, tmp_path: Path) -> None:
     code, out, _ = run("--from", dump(tmp_path, [pool]))
     assert code == 0
     assert "names g4 in karpenter.k8s.aws/instance-family, which no GPU machine of the catalog has\n" in out
-    assert "NodePools without a limit for GPUs" in out
+    assert "NodePools without a GPU limit" in out
     assert "Not seen: the dump has no nodes" in out
 
 
@@ -214,7 +214,7 @@ def test_a_dump_without_pods_and_nodes_says_how_to_make_one(run: Run, tmp_path: 
     file = dump(tmp_path, [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}])
     code, _, err = run("--from", file)
     assert code == 2
-    assert err == f"berth: {file}: holds no Pod, no Node and no NodePool; dump them: kubectl get nodes,pods -A -o yaml > dump.yaml\n"
+    assert err == f"berth: {file}: has no Pod, Node or NodePool; dump them: kubectl get nodes,pods -A -o yaml > dump.yaml\n"
     code, _, err = run("--from", f"{file}x")
     assert code == 2
     assert "there is no such file or folder" in err
@@ -233,7 +233,7 @@ def test_what_was_not_dumped_is_named_and_nothing_is_impossible_for_want_of_it(r
     file = dump(tmp_path, [one for one in eks.objects() if one["kind"] != left_out])
     _, out, _ = run("--from", file)
     assert any(shown.startswith(line) for shown in out.splitlines())
-    assert "Requests that nothing in the cluster can serve" not in out.splitlines()
+    assert "Pods that can never be scheduled" not in out.splitlines()
 
 
 def test_prices_are_ones_own(run: Run, recorded: str, tmp_path: Path) -> None:

@@ -68,8 +68,8 @@ def test_traps_are_marked_at_their_group() -> None:
     found = world(eks.objects())
     first = asked(found, "/berths").text
     card = next(one for one in first.split('<section class="card"') if "gpu-train" in one)
-    assert "NodePools that consolidate under runs" in card
-    assert "Node classes whose image is always the newest" in card
+    assert "NodePools that consolidate nodes with runs" in card
+    assert "Node classes that always use the latest image" in card
     text = asked(found, "/berths/group", kind="NodePool", name="gpu-train", model="A100-40GB").text
     assert 'id="pool-consolidates"' in text
     assert "set spec.disruption.consolidationPolicy: WhenEmpty" in text

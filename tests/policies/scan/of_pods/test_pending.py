@@ -76,14 +76,14 @@ WAITS = [
         [pool("gpu", (FAMILY, ["g6"]))],
         pod("p", "ns", {GPU: 1}, nodeSelector={"nvidia.com/gpu.product": "NVIDIA-L4"}),
         "never-fits",
-        "new nodes of NodePool gpu: label nvidia.com/gpu.product is not known before a node exists, NVIDIA-L4 asked for",
+        "new nodes of NodePool gpu: label nvidia.com/gpu.product is unknown before a node exists, NVIDIA-L4 asked for",
     ),
     ([], pod("p", "ns", {GPU: 1}), "never-fits", "nothing offers nvidia.com/gpu"),
     (
         [node("n", GFD, {GPU: 2})],
         pod("p", "ns", {GPU: 1}, schedulerName="volcano"),
         "pending",
-        "nodes with T4 (1 node): nothing that is judged is in the way",
+        "nodes with T4 (1 node): no blocker found",
     ),
 ]  # fmt: skip
 
@@ -109,4 +109,4 @@ def test_what_the_scheduler_judges_besides_is_named() -> None:
     """A gate that a queue holds is no lack of the cluster."""
     gated = pod("p", "ns", {GPU: 1}, schedulingGates=[{"name": "kueue.x-k8s.io/admission"}], tolerations=[TOLERATION])
     kind, fact = only(scanned([node("n", GFD, {GPU: 2}), gated]))
-    assert (kind, fact.partition("; ")[2]) == ("pending", "not judged here: scheduling gates, which a queue may hold")
+    assert (kind, fact.partition("; ")[2]) == ("pending", "not judged here: scheduling gates (a queue may set them)")
