@@ -33,7 +33,7 @@ def chosen(name: str, known: Mapping[str, T], *, missing: str, advice: str) -> T
 
 def enforced_already(name: str, command: str) -> InputError:
     """Return the error of a policy that there is nothing to switch of; ``command`` shows what it does now."""
-    return InputError(file=OPTION, message=f'"{name}" is in Enforce already; {command} says which pods are not as it makes them')
+    return InputError(file=OPTION, message=f'"{name}" is already in Enforce; {command} lists the pods that differ from it')
 
 
 def _own_name(policy: str) -> str:

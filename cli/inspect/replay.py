@@ -33,31 +33,31 @@ if TYPE_CHECKING:
 
 CLUSTER = "cluster"
 SAME, OTHERWISE, BAD_INPUT = 0, 1, 2
-_NOW_ONLY = "name the policies to judge by: berth replay --policies PATH"
+_NOW_ONLY = "pass the policies to evaluate: berth replay --policies PATH"
 
 
 def add_parser(subcommands: Any) -> None:
     """Add `replay` to the command's subparsers."""
     parser: argparse.ArgumentParser = subcommands.add_parser(
         "replay",
-        help="what policies decide otherwise of recorded pods",
-        description="Judge the pods of recordings anew (API server audit logs at level Request, AdmissionReviews; JSON lines, JSON, YAML; "
-        "compressed too), or those of a cluster, and compare with what was decided then. "
-        "Exit code 0: nothing is decided otherwise, 1: something is, 2: bad input.",
+        help="re-evaluate recorded pods and show what would change",
+        description="Evaluate recorded pods again and compare with the earlier decisions. Recordings are API server audit logs at level "
+        "Request or AdmissionReviews, as JSON lines, JSON or YAML, also compressed. Without FILE, the pods of a cluster are used. "
+        "Exit code 0: no decision differs, 1: a decision differs, 2: invalid input.",
         examples=(
-            ("What these policies would have decided of the last week's pods", "%(prog)s --policies policies/ /var/log/kubernetes/"),
-            ("Rewritten policies against those of then, with diffs", "%(prog)s --policies new/ --against old/ --diff reviews.jsonl.gz"),
-            ("The pods of the cluster, by policies of files against its own", "%(prog)s --policies policies/"),
-            ("Annotations of a pull request", "%(prog)s --policies policies/ -o github recorded/"),
+            ("Show what these policies would have decided for last week's pods", "%(prog)s --policies policies/ /var/log/kubernetes/"),
+            ("Compare new policies with the old ones, with diffs", "%(prog)s --policies new/ --against old/ --diff reviews.jsonl.gz"),
+            ("Compare policies from files with the cluster's own, for its pods", "%(prog)s --policies policies/"),
+            ("Annotate a pull request", "%(prog)s --policies policies/ -o github recorded/"),
         ),
     )
     add = parser.add_argument
-    add("files", nargs="*", metavar="FILE", help="recording, folder, or - for standard input; without one the pods of a cluster")
+    add("files", nargs="*", metavar="FILE", help="recording, folder, or - for standard input; default: the pods of a cluster")
     add_snapshot_options(parser)
-    add("--against", action="append", default=[], metavar="PATH", help="policies of then, where no record says what was decided")
+    add("--against", action="append", default=[], metavar="PATH", help="old policies, for recordings without decisions")
     add("--output", "-o", choices=("text", "json", "junit", "github"), default="text", help="form of the output; default: text")
-    add("--diff", action="store_true", help="show how a pod of each difference was admitted then and is now")
-    add("--processes", type=_count, default=0, metavar="N", help="that judge; default: as many as there are cores")
+    add("--diff", action="store_true", help="show a diff of one pod for each difference")
+    add("--processes", type=_count, default=0, metavar="N", help="worker processes; default: the number of cores")
     add_cluster_options(parser, pods_of_all=True)
     parser.set_defaults(run=run)
 
@@ -122,7 +122,7 @@ def _of_files(args: argparse.Namespace, chosen: Comparison) -> Total:
                 total.fail(one)
             else:
                 total.add(*one)
-            progress.show(f"judged {total.tally.all.pods} pods of {sum(total.files.values())} lines")
+            progress.show(f"evaluated {total.tally.all.pods} pods from {sum(total.files.values())} lines")
     return total
 
 
@@ -152,12 +152,12 @@ def _cluster(args: argparse.Namespace) -> tuple[WholeCluster, Snapshot | None, S
     from cli.given import whole_cluster
 
     if args.facts:
-        raise InputError(file="--facts", message="the facts are the cluster's; leave it out, or name FILEs and --policies")
+        raise InputError(file="--facts", message="facts are read from the cluster; remove --facts, or pass FILEs and --policies")
     catalog, settings = options(sources_from(args))
     with reading() as progress:
         found = whole_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, progress.read)
     for reason in found.unread.values():
-        stderr.say(f"{reason}: what rests on it is not known")
+        stderr.say(f"{reason}; results that depend on it are unknown")
     own = Updater(catalog, settings).apply(found.changes(), all_nodes=found.all_nodes).snapshot if found.installed else None
     now = snapshot_from(args, found.facts, all_nodes=found.all_nodes) if args.policies else own
     if now is None:

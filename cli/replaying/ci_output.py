@@ -43,7 +43,7 @@ def _tests(line: Line, failed: list[tuple[Group, Line]]) -> int:
 
 def _cases(total: Total, namespace: str, line: Line, groups: list[tuple[Group, Line]]) -> Iterator[str]:
     if same := line.pods - line.otherwise:
-        yield f"    <testcase classname={_quoted(namespace)} name={_quoted(counted(same, 'pod') + ' not decided otherwise')}/>"
+        yield f"    <testcase classname={_quoted(namespace)} name={_quoted(counted(same, 'pod') + ' with the same decision')}/>"
     for group, found in groups:
         title = f"{workload(group.workload)}: {counted(found.pods, 'pod')} {WORDS[group.difference.turn]}"
         yield f"    <testcase classname={_quoted(namespace)} name={_quoted(title)}>"
@@ -56,7 +56,7 @@ def _cases(total: Total, namespace: str, line: Line, groups: list[tuple[Group, L
 def _message(group: Group, line: Line) -> str:
     found = group.difference
     due = f", by {', '.join(map(name, found.policies))}" if found.policies else ""
-    return f"then {side(found.then)}, now {side(found.now)}{due} ({stake(line)})"
+    return f"before: {side(found.then)}, now: {side(found.now)}{due} ({stake(line)})"
 
 
 def _details(total: Total, group: Group) -> Iterator[str]:

@@ -53,11 +53,11 @@ def of_files(paths: Sequence[str], found: WholeCluster, name: str, catalog: Cata
 
 def lines(name: str, existing: Total, recorded: Total | None, screen: Screen = PLAIN) -> Iterator[str]:
     """Yield what is shown: the sentence, then the list."""
-    yield f"{printable(name)} in Enforce: {_outcome(existing, 'that run')} once they are made anew; none of them is touched until then."
+    yield f"With {printable(name)} in Enforce, {_outcome(existing, 'that exist')}. Existing pods are unchanged until recreated."
     yield from _list(existing, screen)
     if recorded is not None:
         yield ""
-        yield f"{_outcome(recorded, 'in the recordings').capitalize()} had it been in Enforce."
+        yield f"Recordings: {_outcome(recorded, 'that were created')}."
         yield from _list(recorded, screen)
 
 

@@ -46,7 +46,7 @@ def judged(found: Iterable[Piece | InputError], chosen: Comparison, processes: i
         try:
             yield from _in_order(chain(beginning, every), pool, processes * _AHEAD)
         except BrokenProcessPool:
-            message = "a process that judged a part of it was ended, for want of memory perhaps; use fewer: --processes 1"
+            message = "a worker process was killed, possibly out of memory; use fewer: --processes 1"
             raise InputError(file="berth replay", message=message) from None
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
@@ -90,4 +90,4 @@ def _readable(piece: Piece, comparer: Comparer) -> Counted:
     try:
         return counted(piece, comparer)
     except OSError as error:
-        return Counted(errors=[InputError(file=piece.file, message=f"cannot be read to its end: {error.strerror or error}")])
+        return Counted(errors=[InputError(file=piece.file, message=f"cannot be read completely: {error.strerror or error}")])

@@ -15,13 +15,13 @@ from policies.replay.difference import TURNS, Difference, Side, Turn
 from policies.replay.tally import Group, Line
 
 WORDS: dict[Turn, str] = {
-    "newly-denied": "denied now",
-    "newly-admitted": "admitted now",
-    "other-reasons": "denied for other reasons",
-    "other-edits": "edited otherwise",
-    "other-would": "would otherwise",
+    "newly-denied": "newly denied",
+    "newly-admitted": "newly admitted",
+    "other-reasons": "denied differently",
+    "other-edits": "changed differently",
+    "other-would": "audited differently",
 }
-"""``would otherwise``: policies in Audit or Warn would do something else."""
+"""``audited differently``: policies in Audit or Warn would do something else."""
 _HEADS = tuple(WORDS[turn].upper() for turn in TURNS)
 MOST_ROWS = 50
 """Groups of pods in the text: what is read at one sitting. The JSON has all."""
@@ -52,19 +52,19 @@ def side(one: Side) -> str:
 def sentence(total: Total) -> str:
     """Return the result in one sentence."""
     tally = total.tally
-    decided = f"{tally.words['admitted']} admitted as they are, {tally.words['edited']} edited, {tally.words['denied']} denied"
+    decided = f"{tally.words['admitted']} admitted unchanged, {tally.words['edited']} changed, {tally.words['denied']} denied"
     if not tally.all.pods:
-        return "No pod was judged."
+        return "No pod was evaluated."
     if not tally.compared:
-        return f"Of {counted(tally.all.pods, 'pod')} with accelerators {decided}; what was decided then is not known."
+        return f"{counted(tally.all.pods, 'pod')} with accelerators: {decided}. The earlier decisions are unknown."
     among = f"Of {counted(tally.all.pods, 'pod')} with accelerators"
     if tally.compared < tally.all.pods:
-        among += f", of which {tally.compared} can be compared with then"
+        among += f" ({tally.compared} with an earlier decision)"
     if not tally.all.otherwise:
-        return f"{among}, none is decided otherwise than then: {decided}."
+        return f"{among}, none has a different decision now: {decided}."
     turns = ", ".join(f"{tally.all.turns[turn]} {WORDS[turn]}" for turn in TURNS if tally.all.turns[turn])
     number = tally.all.otherwise
-    return f"{among}, {number} {'is' if number == 1 else 'are'} decided otherwise than then ({stake(tally.all)}): {turns}."
+    return f"{among}, {number} {'has' if number == 1 else 'have'} a different decision now ({stake(tally.all)}): {turns}."
 
 
 def counted(number: int, noun: str) -> str:
@@ -74,7 +74,7 @@ def counted(number: int, noun: str) -> str:
 
 def stake(line: Line) -> str:
     """Return ``8 GPUs, 32.77 USD/h at the least``."""
-    return counted(line.gpus, "GPU") + ("" if line.usd is None else f", {line.usd:.2f} USD/h at the least")
+    return counted(line.gpus, "GPU") + ("" if line.usd is None else f", {line.usd:.2f} USD/h at least")
 
 
 def ordered(groups: Iterable[tuple[Group, Line]]) -> list[tuple[Group, Line]]:
@@ -102,7 +102,7 @@ def text(total: Total, screen: Screen = PLAIN) -> Iterator[str]:
 def groups_table(total: Total, screen: Screen = PLAIN) -> Iterator[str]:
     """Yield the table of workloads with what is decided otherwise of them."""
     groups = ordered(total.tally.groups.items())
-    heads = ("NAMESPACE", "WORKLOAD", "PODS", "GPUS", "USD/H", "DIFFERENCE", "THEN", "NOW", "POLICIES")
+    heads = ("NAMESPACE", "WORKLOAD", "PODS", "GPUS", "USD/H", "DIFFERENCE", "BEFORE", "NOW", "POLICIES")
     yield from table(heads, [_row(group, line) for group, line in groups[:MOST_ROWS]], screen)
     yield from _more(len(groups) - MOST_ROWS)
 
@@ -137,10 +137,10 @@ def _example(total: Total, group: Group, screen: Screen) -> Iterator[str]:
     where = f"{name(group.namespace)} {workload(group.workload)}, pod {name(example.pod)} ({printable(str(place))})"
     yield ""
     if example.diff:
-        lines = [f"--- {where}, as decided then", f"+++ {where}, as decided now", *example.diff]
+        lines = [f"--- {where}, before", f"+++ {where}, now", *example.diff]
         yield from coloured(lines, screen)
     else:
-        yield f"{where} is {screen.paint('bad', 'denied')} now:"
+        yield f"{where} is now {screen.paint('bad', 'denied')}:"
     yield from (f"  {printable(reason, 1000)}" for reason in example.reasons)
 
 

@@ -99,7 +99,7 @@ def test_events_as_an_audit_webhook_gets_them_are_read(run: Run, files: Files) -
     log = files.write("audit.log", lines(*posted, core))
     code, out, err = run(log, "--policies", files.policies("old", *OLD))
     assert (code, out[:9]) == (0, "Of 4 pods")
-    assert err.count("passed over") == err.count("objects that are no recordings; berth try FILE judges manifests (1") == 1
+    assert err.count("passed over") == err.count("objects that are not recordings; to check manifests, use berth try FILE (1") == 1
 
 
 def test_cloud_audit_logs_of_gke_say_the_same_as_the_api_servers_own(run: Run, files: Files) -> None:
@@ -256,20 +256,19 @@ def test_all_that_is_not_judged_is_counted(run: Run, files: Files) -> None:
     assert code == 0
     assert out.startswith("Of 4 pods with accelerators, none is decided otherwise")
     assert err.splitlines() == [
-        "berth: passed over: pods that ask for no accelerator (1)",
-        "berth: passed over: events of pods at other stages than ResponseComplete (1)",
-        "berth: passed over: dry runs, which create nothing (1)",
+        "berth: passed over: pods that request no accelerator (1)",
+        "berth: passed over: pod events at stages other than ResponseComplete (1)",
+        "berth: passed over: dry runs (1)",
         "berth: passed over: entries about other resources than pods (1)",
-        "berth: passed over: events of pods that create none: reads, deletions, changes of parts such as their status (1)",
-        "berth: passed over: changes of pods, which an audit log has without the pod as it was before (1)",
-        "berth: passed over: creations of pods at level Metadata, which has no pod; log pods at level Request (1)",
-        "berth: passed over: creations whose pod the API server cut out of the event; raise --audit-log-truncate-max-event-size "
-        f"(1; the first: {log}, line 9)",
-        "berth: passed over: creations that the API server ended before it had read the pod (1)",
-        "berth: passed over: pods in namespaces that Berth never judges (1)",
-        "berth: passed over: events that are recorded twice, counted once (1)",
-        f"berth: passed over: objects that are not shaped like a pod (1; the first: {log}, line 15)",
-        f"berth: passed over: objects that are no recordings; berth try FILE judges manifests (1; the first: {log}, line 17)",
+        "berth: passed over: pod events that create no pod: reads, deletions, changes of subresources (1)",
+        "berth: passed over: updates of pods (an audit log does not have the previous pod) (1)",
+        "berth: passed over: creations at level Metadata, which does not include the pod; log pods at level Request (1)",
+        f"berth: passed over: creations whose event was truncated; raise --audit-log-truncate-max-event-size (1; the first: {log}, line 9)",
+        "berth: passed over: creations that failed before the API server read the pod (1)",
+        "berth: passed over: pods in namespaces that Berth is not called for (1)",
+        "berth: passed over: duplicate events, counted once (1)",
+        f"berth: passed over: objects that are not valid pods (1; the first: {log}, line 15)",
+        f"berth: passed over: objects that are not recordings; to check manifests, use berth try FILE (1; the first: {log}, line 17)",
         f"berth: passed over: entries that are not JSON (1; the first: {log}, line 18)",
         "berth: passed over: files that end in the middle of a line (1)",
     ]
@@ -280,7 +279,7 @@ def test_a_log_without_pods_in_it_is_no_proof(run: Run, files: Files) -> None:
     log = files.write("audit.log", lines({**recorded(files)[0], "level": "Metadata", "requestObject": None}))
     code, out, err = run(log, "--policies", files.policies("old", *OLD))
     assert (code, out) == (2, "")
-    wanted = "has nothing that can be judged: creations of pods at level Metadata, which has no pod; log pods at level Request (1)"
+    wanted = "has nothing that can be judged: creations at level Metadata, which does not include the pod; log pods at level Request (1)"
     assert err == f"berth: {log}: {wanted}\n"
 
 
@@ -358,7 +357,7 @@ def test_junit_has_a_failure_for_each_difference(run: Run, files: Files) -> None
     suite = root.find("testsuite")
     assert suite is not None
     assert (suite.get("name"), suite.get("tests"), suite.get("failures")) == ("team", "2", "1")
-    assert [case.get("name") for case in suite] == ["1 pod not decided otherwise", "Job/train: 3 pods denied now"]
+    assert [case.get("name") for case in suite] == ["1 pod with the same decision", "Job/train: 3 pods denied now"]
     failure = suite.find(".//failure")
     assert failure is not None
     assert failure.get("message") == "then edited, now denied (BERTH-111), by ClusterGPUPolicy/few (24 GPUs, 10.08 USD/h at the least)"

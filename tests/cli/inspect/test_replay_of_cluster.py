@@ -100,7 +100,7 @@ def test_reports_are_a_record_of_what_was_found_then(run: Run, bare: Cluster, tm
 
 def test_without_policies_anywhere_it_says_what_to_type(run: Run) -> None:
     """Where Berth is not installed."""
-    assert run() == (2, "", "berth: cluster: Berth is not installed there; name the policies to judge by: berth replay --policies PATH\n")
+    assert run() == (2, "", "berth: cluster: Berth is not installed there; pass the policies to evaluate: berth replay --policies PATH\n")
 
 
 def test_the_clusters_own_policies_are_those_of_then_and_judge_recordings(run: Run, bare: Cluster, tmp_path: Path) -> None:
