@@ -69,8 +69,8 @@ def kind_of(text: str, catalog: Catalog) -> list[Workload]:
     ]
     if not named:
         kinds = sorted({one.kind.lower() for one in catalog.workloads if one.resource and not one.cluster})
-        advice = hint(text.lower(), kinds) or "; pod, job, deployment and the workloads of the catalog are known"
-        raise InputError(file=text, message=f"is no type of workload that Berth knows{advice}")
+        advice = hint(text.lower(), kinds) or "; write pod, job, deployment or another workload of the catalog"
+        raise InputError(file=text, message=f"is not a known type of workload{advice}")
     return named
 
 
@@ -139,9 +139,13 @@ async def _target(near: Neighbours, type_: str, name: str, catalog: Catalog, kin
         if reply.ok and isinstance(reply.body, dict):
             return reply.body
         if reply.status != 404:
-            denied = f"you may not read {plural}" if reply.status == 403 else f"the API server answers {reply.status} {reply.message}"
+            denied = (
+                f"you are not allowed to read {plural}"
+                if reply.status == 403
+                else f"the API server answered {reply.status} {reply.message}"
+            )
     if denied:
-        message = f'{denied} in namespace {near.namespace}; ask for the role "view" there, or name another namespace: -n NS'
+        message = f'{denied} in namespace {near.namespace}; ask for the role "view" there, or set another namespace: -n NS'
         raise InputError(file=f"{type_}/{name}", message=message)
     names = [one["metadata"]["name"] for version, plural in looked_for for one in await near.listed(version, plural)]
     advice = hint(name, names) or f"; kubectl get {type_} -n {near.namespace} lists them"
@@ -193,10 +197,12 @@ async def _with_places(client: Client, near: Neighbours, found: Asked, progress:
         namespace = {**namespaces.body, "apiVersion": "v1", "kind": "Namespace"}
         objects.append({key: namespace[key] for key in ("apiVersion", "kind", "metadata")})
     else:
-        near.unread["namespace"] = f"you may not read namespace {near.namespace}: policies that select it by labels may be missing"
+        near.unread["namespace"] = (
+            f"you are not allowed to read namespace {near.namespace}: policies that select it by its labels may be missing"
+        )
     unread = {kind: surveyed.unread[kind] for kind in (*kinds, "Pod") if kind in surveyed.unread.keys() - surveyed.absent}
     if "Pod" in unread:
-        unread["Pod"] += " of all namespaces, so that what is free on nodes is not known"
+        unread["Pod"] += " of all namespaces, so the free amounts on nodes are unknown"
     return replace(
         found,
         places=[one for kind in ("Node", "NodePool", "DeviceClass") for one in surveyed.objects[kind]],

@@ -93,7 +93,7 @@ async def _namespace(client: Client, name: str) -> tuple[Key, Change]:
     if reply.status == 404:
         raise InputError(file="cluster", message=f'there is no namespace "{name}"{await _near(client, name)}')
     if not reply.ok:
-        raise _denied(reply, f"namespace {name}", f'its labels tell which policies act there: ask for the role "view" in {name}')
+        raise _denied(reply, f"namespace {name}", f'its labels decide which policies apply there; ask for the role "view" in {name}')
     return ("Namespace", "", name), _WATCHED["Namespace"].trim(reply.body, "v1", "Namespace")
 
 
@@ -114,7 +114,7 @@ async def _objects(client: Client, watched: Watched, namespace: str) -> dict[Key
     if not reply.ok and watched.kind in _OPTIONAL:
         return None
     if reply.status == 404:
-        sentence = f"the cluster knows no {watched.kind}; install the definitions: berth crds | kubectl apply -f -"
+        sentence = f"the cluster has no kind {watched.kind}; install the definitions: berth crds | kubectl apply --server-side -f -"
         raise InputError(file="cluster", message=sentence)
     if not reply.ok:
         advice = f'ask for the role "view" in {namespace}' if watched.namespaced else f'ask for the ClusterRole "{ROLE}"'
@@ -129,5 +129,5 @@ def _of(item: Mapping[str, Any], key: str) -> str:
 
 def _denied(reply: Reply, what: str, advice: str) -> InputError:
     if reply.status == 403:
-        return InputError(file="cluster", message=f"you may not read {what}; {advice}")
-    return InputError(file="cluster", message=f"{what}: the API server answers {reply.status} {reply.message}")
+        return InputError(file="cluster", message=f"you are not allowed to read {what}; {advice}")
+    return InputError(file="cluster", message=f"{what}: the API server answered {reply.status} {reply.message}")

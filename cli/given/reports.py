@@ -55,7 +55,9 @@ def of_files(paths: Sequence[str], namespace: str | None) -> Reports:
     given, found.errors = read_documents(paths)
     for document in given:
         if isinstance(document.value, dict) and "items" in document.value and "kind" not in document.value:
-            found.errors.append(document.error((), f"is cut off: it has items, and no kind: List after them; {TYPED} writes all of it"))
+            found.errors.append(
+                document.error((), f"is incomplete: it has items, but no kind: List after them; write it again with {TYPED}")
+            )
             continue
         for one in objects(document):
             if isinstance(one, InputError):
@@ -63,7 +65,7 @@ def of_files(paths: Sequence[str], namespace: str | None) -> Reports:
             elif isinstance(one.value, dict):
                 found.add(one.value, namespace)
     if found.not_reports and not (found.found or found.others or found.errors):
-        raise InputError(file=paths[0], message=f"has no report, but objects of other kinds; {TYPED} writes them")
+        raise InputError(file=paths[0], message=f"has no report, only objects of other kinds; write reports with {TYPED}")
     return found
 
 
@@ -87,8 +89,8 @@ def of_cluster(kubeconfig: str | None, context: str | None, namespace: str | Non
 
 def _why(forms: Sequence[Any], unread: Any, absent: Any, namespace: str | None) -> Iterator[str]:
     if all(form.kind in absent for form in forms):
-        yield "it has no kind of report"
-        yield "install the definitions of OpenReports (docs/audit.md says how), or leave --reports out: berth audit judges live"
+        yield "the cluster has no kind of report"
+        yield "install the definitions of OpenReports (see docs/audit.md), or remove --reports to evaluate pods now"
         return
     yield from (unread[form.kind] for form in forms if form.kind not in absent)
-    yield f"ask for a role that may list them in {namespace}" if namespace else "name a namespace that you may read: --namespace NS"
+    yield f"ask for a role that can list them in {namespace}" if namespace else "set a namespace that you can read: --namespace NS"

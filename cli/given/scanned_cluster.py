@@ -51,7 +51,7 @@ def of_dump(values: Sequence[Raw], file: str, namespace: str | None, catalog: Ca
     Raises InputError, about ``file``, where there is no pod, no node and no NodePool.
     """
     if not any(value.get("kind") in ("Pod", "Node", "NodePool") for value in values):
-        message = "holds no Pod, no Node and no NodePool; dump them: kubectl get nodes,pods -A -o yaml > dump.yaml"
+        message = "has no Pod, Node or NodePool; dump them: kubectl get nodes,pods -A -o yaml > dump.yaml"
         raise InputError(file=file, message=message)
     cluster = of_objects(values, namespace, catalog)
     return replace(cluster, unread=dict(_left_out(values, cluster)))

@@ -80,7 +80,7 @@ def surveyed(
     Raises InputError as ``read`` does."""
     found = lists(kubeconfig, context, namespace, kinds, progress)
     if "Pod" in found.unread:
-        advice = f'ask for the role "view" in {namespace}' if namespace else "name a namespace that you may read: --namespace NS"
+        advice = f'ask for the role "view" in {namespace}' if namespace else "set a namespace that you can read: --namespace NS"
         raise InputError(file="cluster", message=f"{found.unread['Pod']}; {advice}{instead}")
     return found
 

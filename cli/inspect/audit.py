@@ -1,4 +1,4 @@
-"""`berth audit`: what policies say of the GPU pods that exist, by namespace and policy, read from a cluster as it is
+"""`berth audit`: evaluate policies against existing GPU pods, by namespace and policy, read from a cluster as it is
 now. Nothing is written, and nothing need be installed.
 
 Exit code 0: answered; 2: bad input, with advice what to type.
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from cli.given.whole_cluster import WholeCluster  # imports aiohttp, which takes a tenth of a second
 
 
-_INSTEAD = "; or read what Berth's reports say, which takes the right to list them alone: berth audit --reports"
+_INSTEAD = "; or use Berth's reports, which needs only permission to list them: berth audit --reports"
 _JUDGING = ("serve", "policies", "facts", "as_mode", "prices", "recordings", "catalog", "platforms", "mig_strategy", "queues")
 """Options that say how pods are judged."""
 
@@ -52,25 +52,31 @@ def add_parser(subcommands: Any) -> None:
     """Add `audit` to the command's subparsers."""
     parser: argparse.ArgumentParser = subcommands.add_parser(
         "audit",
-        help="what policies say of the GPU pods that exist",
-        description="Judge the GPU pods of a cluster: what each policy in Audit or Warn would change or deny, which pods are not as "
-        "policies in Enforce make them, and which would be denied today. With --policies those of files, else the cluster's own. "
-        "Exit code 0: answered, 2: bad input.",
+        help="evaluate policies against existing GPU pods",
+        description="Evaluate policies against the existing GPU pods of a cluster. Shows what each policy in Audit or Warn would change or "
+        "deny, which pods differ from the policies in Enforce, and which pods would be denied today. Uses the cluster's policies, "
+        "or with --policies those from files. Changes nothing. Exit code 0: success, 2: invalid input.",
         examples=(
-            ("What the cluster's policies in Audit and Warn would do to the pods that run", "%(prog)s"),
-            ("What policies of files would do, before they are installed", "%(prog)s --policies policies/ --as Audit"),
+            ("Show what the cluster's policies in Audit and Warn would do to existing pods", "%(prog)s"),
+            ("Show what policies from files would do, before you install them", "%(prog)s --policies policies/ --as Audit"),
             (
-                "What switching one to Enforce would do, to what runs and to last week's creations",
+                "Preview a policy in Enforce, for existing pods and for last week's pods",
                 "%(prog)s --enforce-preview ClusterGPUPolicy/training --recordings /var/log/kubernetes/",
             ),
-            ("By reports alone, for a spreadsheet", "%(prog)s --reports -n research -o csv"),
+            ("Summarize the cluster's reports as CSV", "%(prog)s --reports -n research -o csv"),
         ),
     )
     add = parser.add_argument
     add("--output", "-o", choices=("table", "json", "csv", "html"), default="table", help="form of the output; default: table")
-    add("--enforce-preview", metavar="POLICY", help="what switching this one to Enforce would do to what runs, and to recorded creations")
-    add("--recordings", action="append", default=[], metavar="PATH", help="for that: audit logs or reviews, as berth replay reads them")
-    help_ = "what Berth's reports say, in place of judging pods: the cluster's, or those of files (kubectl get reports -A -o json)"
+    add("--enforce-preview", metavar="POLICY", help="show what this policy would do to existing and recorded pods if it were in Enforce")
+    add(
+        "--recordings",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="with --enforce-preview: audit logs or AdmissionReviews to evaluate too (see berth replay); repeatable",
+    )
+    help_ = "summarize Berth's reports instead of reading pods; PATH: files from kubectl get reports -A -o json (default: the cluster's)"
     add("--reports", nargs="*", metavar="PATH", help=help_)
     add_mode_option(parser)
     add_cluster_options(parser, pods_of_all=True)
@@ -80,13 +86,15 @@ def add_parser(subcommands: Any) -> None:
 
 
 def _add_service(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("service", "reports in the cluster, followed, in place of one answer")
-    group.add_argument("--serve", action="store_true", help="keep reports, counts in statuses and Events up to date until stopped")
-    group.add_argument("--in-cluster", action="store_true", help="by the service account of the pod that this runs in")
-    group.add_argument("--health", metavar="HOST:PORT", default=DEFAULT_HEALTH, help=f"default: {DEFAULT_HEALTH}; port 0: any free one")
-    help_ = f"seconds that one watch lasts, and so how long silence is believed (default: {DEFAULT_WATCH})"
+    group = parser.add_argument_group("service", "watch the cluster and maintain reports in it")
+    group.add_argument("--serve", action="store_true", help="keep reports, status counts and Events up to date until stopped")
+    group.add_argument("--in-cluster", action="store_true", help="use the service account of the pod that this runs in")
+    group.add_argument(
+        "--health", metavar="HOST:PORT", default=DEFAULT_HEALTH, help=f"address of health checks and metrics (default: {DEFAULT_HEALTH})"
+    )
+    help_ = f"seconds that a watch lasts, the longest that a silent connection goes unnoticed (default: {DEFAULT_WATCH})"
     group.add_argument("--watch", metavar="N", default=str(DEFAULT_WATCH), help=help_)
-    help_ = f"the Lease whose holder writes, of several that run (default: {DEFAULT_LEASE})"
+    help_ = f"Lease that selects the replica that writes (default: {DEFAULT_LEASE})"
     group.add_argument("--lease", metavar="NAMESPACE/NAME", default=DEFAULT_LEASE, help=help_)
 
 
@@ -97,23 +105,25 @@ def run(args: argparse.Namespace) -> int:
     if args.serve:
         return _serve(args)
     if args.recordings and not args.enforce_preview:
-        raise InputError(file="--recordings", message="are judged for a preview: give --enforce-preview POLICY too, or use berth replay")
+        raise InputError(file="--recordings", message="needs --enforce-preview POLICY; to evaluate only recordings, use berth replay")
     if args.as_mode and args.enforce_preview:
-        raise InputError(file="--as", message="a preview puts one policy in Enforce and leaves the others as they are: leave --as out")
+        raise InputError(
+            file="--as", message="cannot be combined with --enforce-preview, which changes the mode of one policy: remove --as"
+        )
     if args.in_cluster:
-        raise InputError(file="--in-cluster", message="is for a service that runs in a pod: give --serve too, or --kubeconfig FILE instead")
+        raise InputError(file="--in-cluster", message="needs --serve; to read a cluster once, use --kubeconfig FILE")
     from cli.given import whole_cluster
     from cli.given.scanned_cluster import age
 
     if args.facts:
-        raise InputError(file="--facts", message="the facts are the cluster's; leave it out")
+        raise InputError(file="--facts", message="audit reads the facts from the cluster; remove --facts")
     args = as_of_a_cluster(args)
     catalog, chosen = options(sources_from(args))
     cost = prices(catalog, read_prices(args.prices, catalog) if args.prices else None)
     with reading() as progress:
         found = whole_cluster.read(args.kubeconfig, args.context, args.namespace, catalog, progress.read, _INSTEAD)
     for reason in found.unread.values():
-        stderr.say(f"{reason}: what rests on it is not known")
+        stderr.say(f"{reason}; results that depend on it are unknown")
     if args.policies:
         snapshot: Snapshot = snapshot_from(args, found.facts, all_nodes=found.all_nodes)
     elif found.installed:
@@ -121,14 +131,14 @@ def run(args: argparse.Namespace) -> int:
         snapshot = Updater(catalog, served).apply(found.changes(), all_nodes=found.all_nodes).snapshot
         say_capped(snapshot, chosen)
     else:
-        message = "Berth is not installed there; name policies to audit by: berth audit --policies PATH"
+        message = "Berth is not installed there; pass the policies to evaluate: berth audit --policies PATH"
         raise InputError(file="cluster", message=message)
     if args.enforce_preview:
         return _preview(args, found, snapshot, cost, chosen)
     if args.as_mode:
         snapshot = in_mode(snapshot, args.as_mode)
     ledger, assessment = Ledger(), Assessment(snapshot, cost, found.owners)
-    for pod in each("judged", "pods", found.pods):
+    for pod in each("evaluated", "pods", found.pods):
         if (audited := assessment.of(pod)) is not None:
             ledger.put(audited)
     shown = Answer(ledger=ledger, snapshot=snapshot, exposure=lambda pod: exposure(pod, snapshot, age(pod.created)))
@@ -144,7 +154,7 @@ def _reported(args: argparse.Namespace) -> int:
     for name in _JUDGING:
         if getattr(args, name):
             option = f"--{'as' if name == 'as_mode' else name.replace('_', '-')}"
-            raise InputError(file="--reports", message=f"they say what was found, and nothing is judged: leave {option} out")
+            raise InputError(file="--reports", message=f"reads finished results and evaluates nothing: remove {option}")
     if args.reports:
         found = reports.of_files(args.reports, args.namespace)
     else:
@@ -180,7 +190,7 @@ def _preview(args: argparse.Namespace, found: WholeCluster, snapshot: Snapshot, 
     runs.add(Piece("cluster", "documents"), existing.counted(found.pods, found.owners, compared.start(), now.cluster.nodes))
     recorded = Total() if args.recordings else None
     if recorded is not None:
-        for one in each("judged", "pieces of the recordings", processes.judged(pieces(args.recordings), compared, processes.cores())):
+        for one in each("evaluated", "parts of the recordings", processes.judged(pieces(args.recordings), compared, processes.cores())):
             if isinstance(one, InputError):
                 recorded.fail(one)
             else:

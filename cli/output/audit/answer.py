@@ -140,7 +140,7 @@ def unformulated(cell: str) -> str:
 
 def _table(found: Sequence[Line], ledger: Ledger, screen: Screen) -> str:
     if not found:
-        return "No pod asks for an accelerator.\n"
+        return "No pod requests an accelerator.\n"
     shown = table(HEADS, [[printable(cell, LONGEST) for cell in line.cells] for line in found], screen)
     return "\n".join([*shown, "", summary(ledger)]) + "\n"
 

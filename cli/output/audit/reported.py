@@ -23,14 +23,14 @@ from policies.values.untyped import map_at, maps_in, text_of
 
 COLUMNS = ("namespace", "policy", "mode", "pods_with_findings", "gpus", "usd_per_hour", *OF_FINDINGS, "at_least")
 HEADS = ("NAMESPACE", "POLICY", "MODE", "WITH FINDINGS", "GPUS", "USD/H", *HEADS_OF_FINDINGS)
-LIST_HEADS = ("NAMESPACE", "WORKLOAD", "PODS", "GPUS", "USD/H", "FINDING", "WHAT")
+LIST_HEADS = ("NAMESPACE", "WORKLOAD", "PODS", "GPUS", "USD/H", "FINDING", "MESSAGE")
 MOST = 500
 """Results that an HTML file lists: what a browser shows at once."""
 WHAT = 120
 """Characters of a message in a table."""
-UNSAID = "Reports do not say: pods without a finding, long runs that nothing protects, pods on spot capacity (berth audit judges live)."
-OPEN = "N+: at least N. Reports do not say which pods two findings share, or results had no room in a report."
-NONE = "No report of Berth's has a finding. Reports are written by berth audit --serve, which the chart runs."
+UNSAID = "Not in reports: pods without findings, unprotected long runs, pods on spot capacity. To see these, run berth audit."
+OPEN = "N+ means at least N: findings may share pods, or a report was full and left results out."
+NONE = "No findings in Berth's reports. Reports are written by berth audit --serve, which the chart runs."
 _RESULT = ("source", "policy", "rule", "category", "severity", "result", "message")
 
 
@@ -50,14 +50,14 @@ def text(form: str, reports: Reports, screen: Screen = PLAIN) -> str:
 
 def notes(reports: Reports) -> Iterator[str]:
     """Yield what else was in the reports, and what was not, as sentences."""
-    least = "counts in their namespaces are the least"
+    least = "counts in their namespaces are minimums"
     for number, noun, rest in (
         (sum(one.templates for report in reports.found for one in report.results), "finding", "on pod templates of workloads without pods"),
-        (sum(one.left_out for one in reports.found), "result", f"for which reports had no room: {least}"),
-        (sum(one.damaged for one in reports.found), "result", f"that can't be read: {least}"),
-        (reports.twice, "report", "for the second time, counted once"),
-        (reports.others, "report", "of others, passed over"),
-        (reports.not_reports, "object", "of other kinds, passed over"),
+        (sum(one.left_out for one in reports.found), "result", f"left out of full reports: {least}"),
+        (sum(one.damaged for one in reports.found), "result", f"not readable: {least}"),
+        (reports.twice, "report", "given twice, counted once"),
+        (reports.others, "report", "of other tools skipped"),
+        (reports.not_reports, "object", "of other kinds skipped"),
     ):
         if number:
             yield f"{_number(number, noun)} {rest}"
@@ -70,7 +70,9 @@ def _number(number: int, noun: str) -> str:
 def preview(name: str, reports: Reports, screen: Screen = PLAIN) -> Iterator[str]:
     """Yield what switching a policy to Enforce would do: the sentence, then the list. Raises InputError for a policy without findings."""
     modes = _modes(reports)
-    policy = chosen(name, {one: one for one in modes}, missing="no report has a finding of", advice="without --reports it is judged live")
+    policy = chosen(
+        name, {one: one for one in modes}, missing="no report has a finding of policy", advice="to evaluate it now, remove --reports"
+    )
     if modes[policy] == {"Enforce"}:
         raise enforced_already(name, "berth audit --reports")
     results = [(report, one) for report in reports.found for one in report.results]
@@ -80,7 +82,7 @@ def preview(name: str, reports: Reports, screen: Screen = PLAIN) -> Iterator[str
     stake = f"{sum(one.gpus for _, one in of_policy)} GPUs{f', {sum(known):.2f} USD/h' if known else ''}"
     least = "at least " if any(one.left_out or one.damaged for one in reports.found) else ""
     outcome = f"{least}{denied} pods would be denied and {least}{changed} changed ({stake})"
-    yield f"{printable(name)} in Enforce: by the reports {outcome} once they are made anew; none of them is touched until then."
+    yield f"With {printable(name)} in Enforce, {outcome}, according to reports. Existing pods are unchanged until recreated."
     if of_policy:
         yield ""
         rows = sorted((_row(report, one) for report, one in of_policy), key=lambda row: (row[5] != "would deny", row))
@@ -180,7 +182,9 @@ def _table(found: Sequence[ReportedLine], reports: Reports, screen: Screen) -> s
 def _below(found: Sequence[ReportedLine], reports: Reports) -> list[str]:
     whole = [line for line in found if not line.policy]
     change, deny = (_total([line.counts[finding] for line in whole]) for finding in FINDINGS[:2])
-    sentence = f"By {_number(len(reports.found), 'report')}, policies in Audit or Warn would change {change} pods and deny {deny}."
+    sentence = (
+        f"According to {_number(len(reports.found), 'report')}, policies in Audit or Warn would change {change} pods and deny {deny}."
+    )
     opened = any(count.open for line in found for count in _figures(line).values())
     return [sentence, *([OPEN] if opened else []), UNSAID]
 
@@ -191,7 +195,7 @@ def _total(counts: Sequence[Count]) -> str:
 
 def _html(found: Sequence[ReportedLine], reports: Reports) -> str:
     parts = [
-        html_page.heading("GPU policies and the pods that run"),
+        html_page.heading("GPU policies and existing pods"),
         *map(html_page.paragraph, _below(found, reports) if found else [NONE]),
     ]
     parts += [html_page.paragraph(f"{one[:1].upper()}{one[1:]}.") for one in notes(reports)]
@@ -204,10 +208,10 @@ def _html(found: Sequence[ReportedLine], reports: Reports) -> str:
             parts += [html_page.heading(title, 2), html_page.table(heads, [_cells(line) for line in some], numbers=range(3, len(HEADS)))]
     rows = sorted((_html_row(report, one) for report in reports.found for one in report.results), key=lambda row: (row[0] == "1", row))
     if rows:
-        heads = ["Namespace", "Workload", "Policy", "Finding", "Pods", "GPUs", "USD/h", "What"]
+        heads = ["Namespace", "Workload", "Policy", "Finding", "Pods", "GPUs", "USD/h", "Message"]
         parts += [html_page.heading("By workload", 2), html_page.table(heads, [row[1:] for row in rows[:MOST]], numbers=range(4, 7))]
     if len(rows) > MOST:
-        parts.append(html_page.paragraph(f"{len(rows) - MOST} more: berth audit --reports -o json has all."))
+        parts.append(html_page.paragraph(f"{len(rows) - MOST} more; for all results, run berth audit --reports -o json."))
     return html_page.page("berth audit --reports", parts)
 
 

@@ -85,7 +85,7 @@ def test_without_policies_it_says_what_to_type(run: Run, bare: Cluster) -> None:
     """Where Berth is not installed."""
     code, out, err = run("--kubeconfig", str(bare.kubeconfig))
     assert (code, out) == (2, "")
-    assert err == "berth: cluster: Berth is not installed there; name policies to audit by: berth audit --policies PATH\n"
+    assert err == "berth: cluster: Berth is not installed there; pass the policies to evaluate: berth audit --policies PATH\n"
 
 
 def test_what_policies_of_files_would_do_is_seen_before_anything_is_installed(run: Run, bare: Cluster, policies: str) -> None:
@@ -180,7 +180,7 @@ def test_a_switch_to_enforce_is_seen_before_it_is_made(run: Run, bare: Cluster, 
             ("--enforce-preview", "few", "--as", "Audit"),
             "--as: a preview puts one policy in Enforce and leaves the others as they are: leave",
         ),
-        (("--recordings", "x"), "--recordings: are judged for a preview: give --enforce-preview POLICY too, or use berth replay"),
+        (("--recordings", "x"), "--recordings: needs --enforce-preview POLICY; to evaluate only recordings, use berth replay"),
     ],
 )
 def test_a_wrong_preview_says_what_is_wanted(run: Run, bare: Cluster, policies: str, words: tuple[str, ...], error: str) -> None:
@@ -216,7 +216,7 @@ def test_with_the_rights_of_a_namespace_what_is_not_seen_is_named(run: Run, bare
     code, out, err = run("--kubeconfig", kubeconfig, "--policies", policies)
     assert (code, out) == (2, "")
     assert err == (
-        "berth: cluster: you may not list pods; name a namespace that you may read: --namespace NS; or read what Berth's reports "
+        "berth: cluster: you may not list pods; set a namespace that you can read: --namespace NS; or read what Berth's reports "
         "say, which takes the right to list them alone: berth audit --reports\n"
     )
     code, out, err = run("--kubeconfig", kubeconfig, "--policies", policies, "--namespace", "research")

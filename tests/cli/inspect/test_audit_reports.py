@@ -114,9 +114,9 @@ def test_reports_of_others_are_passed_over_and_counted(run: Run, tmp_path: Path)
     assert code == 0
     assert "By 1 report, " in out
     assert err.splitlines() == [
-        "berth: 1 report for the second time, counted once",
-        "berth: 1 report of others, passed over",
-        "berth: 1 object of other kinds, passed over",
+        "berth: 1 report given twice, counted once",
+        "berth: 1 report of other tools skipped",
+        "berth: 1 object of other kinds skipped",
     ]
 
 
