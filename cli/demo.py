@@ -88,9 +88,7 @@ def main() -> int:
             print(f"        {ready['health']} (/livez, /readyz, /metrics)")
             show(Server(host="127.0.0.1", port=port, ca=TLS / "ca.crt"))
             print(f"  curl {ready['health']}/readyz", flush=True)
-            print(
-                f"\nThe console shows a recorded cluster ({RECORDED}) and checks manifests. Open it in a browser on this machine:\n  {address()}"
-            )
+            print(f"\nThe console shows a recorded cluster ({RECORDED}). Open it in a browser on this machine:\n  {address()}")
             if os.environ.get("BERTH_RUN_ONCE") != "1":
                 print("\nThe server and the console run until Ctrl-C. Below is the server's log, one line per decision.", flush=True)
                 return process.wait()

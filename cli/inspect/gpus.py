@@ -23,23 +23,24 @@ from policies.nearest import hint
 
 BAD_INPUT = 2
 NONE = "-"
-AFTER_BOOT = "The labels of gfd are on other platforms' nodes too, but only once they run: no autoscaler knows them before."
+AFTER_BOOT = "Nodes of other platforms have the gfd labels too, but only after boot, so autoscalers do not know them."
 
 
 def add_parser(subparsers: Any) -> None:
     """Add `gpus` to the command's subparsers."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "gpus",
-        help="the catalog as a table",
-        description="The GPUs that Berth knows; with MODEL (A100-40GB, or a group such as A100) its labels, MIG slices and machines.",
+        help="list the GPU models in the catalog",
+        description="List the GPU models in the catalog. With MODEL, show its labels, MIG slices and machines. MODEL is a model "
+        "(A100-40GB) or a group (A100).",
         examples=(
-            ("All models, with MIG slices and prices", "%(prog)s"),
-            ("Labels, slices and machines of one", "%(prog)s A100-40GB"),
-            ("With what your own file adds", "%(prog)s --catalog our-gpus.yaml"),
+            ("List all models, with MIG slices and prices", "%(prog)s"),
+            ("Show labels, MIG slices and machines of a model", "%(prog)s A100-40GB"),
+            ("Include the GPUs of your own file", "%(prog)s --catalog our-gpus.yaml"),
         ),
     )
-    parser.add_argument("model", nargs="?", metavar="MODEL", help="a model or a group of models")
-    parser.add_argument("--catalog", metavar="FILE", help="a file laid over the catalog: new GPUs, labels, resource names")
+    parser.add_argument("model", nargs="?", metavar="MODEL", help="a GPU model or a group of models")
+    parser.add_argument("--catalog", metavar="FILE", help="file that extends the GPU catalog: new GPUs, labels, resource names")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,10 +69,10 @@ def _overview(catalog: Catalog, screen: Screen = PLAIN) -> Iterator[str]:
         (gpu.model, gpu.family, _gigabytes(gpu.memory_gb), _slices(gpu), *_price(_cheapest(catalog, gpu)))
         for gpu in sorted(catalog.gpus, key=lambda gpu: catalog.vendors.index(gpu.vendor))
     ]
-    yield from table(("MODEL", "FAMILY", "MEMORY", "MIG SLICES (most on one GPU)", "USD/GPU-H", "LOWEST AT"), rows, screen)
+    yield from table(("MODEL", "FAMILY", "MEMORY", "MIG SLICES (most on one GPU)", "USD/GPU-H", "CHEAPEST MACHINE"), rows, screen)
     yield ""
     yield from _price_notes(catalog)
-    yield "`berth gpus MODEL` shows labels, slices with usable memory, and machines."
+    yield "For labels, usable memory of slices, and machines: berth gpus MODEL"
 
 
 def _slices(gpu: Gpu) -> str:
@@ -98,12 +99,12 @@ def _price(machine: MachineType | None) -> tuple[str, str]:
 
 def _price_notes(catalog: Catalog) -> Iterator[str]:
     where = "; ".join(catalog.prices.values())
-    yield f"Prices are indicative: {printable(where)}." if where else "The catalog does not say where and when its prices hold."
+    yield f"Prices are indicative: {printable(where)}." if where else "The catalog does not say where and when its prices are valid."
 
 
 def _detail(catalog: Catalog, gpu: Gpu, screen: Screen = PLAIN) -> Iterator[str]:
     groups = f" (group {', '.join(gpu.groups)})" if gpu.groups else ""
-    memory = f", {gpu.memory_mib} MiB by its driver" if gpu.memory_mib else ""
+    memory = f", {gpu.memory_mib} MiB reported by its driver" if gpu.memory_mib else ""
     compute = f", compute capability {gpu.compute_capability}" if gpu.compute_capability else ""
     yield printable(f"{gpu.model}{groups}: {gpu.vendor}, family {gpu.family}{compute}, {_gigabytes(gpu.memory_gb)}{memory}")
     yield printable(f"resource {catalog.whole[gpu.vendor]}")

@@ -37,22 +37,27 @@ def add_parser(subcommands: Any) -> None:
     """Add `why` to the command's subparsers."""
     parser: argparse.ArgumentParser = subcommands.add_parser(
         "why",
-        help="why a pod or workload does not run, and what mends it",
-        description="Explain one pod or workload: what keeps it off each kind of place, what scheduler, Karpenter and Kueue say, and the "
-        "smallest change that mends it; which policy denies its pods; or what policies wrote into it. Read-only. "
-        "Exit code 0: answered, 2: bad input.",
+        help="explain why a pod or workload does not run, and suggest a fix",
+        description="Explain why a pod or workload does not run: what blocks it on each node group, the messages of the scheduler, "
+        "Karpenter and Kueue, which policy denies it, and the smallest change that fixes it. Changes nothing in the cluster. "
+        "Exit code 0: success, 2: invalid input.",
         examples=(
-            ("Why a pod waits", "%(prog)s pod/train-0 -n research"),
-            ("Why a Job makes no pods, with the smallest change written to a file", "%(prog)s job/train --fix fix.yaml"),
-            ("A manifest that is not created yet, against dumped nodes", "%(prog)s -f train.yaml --facts nodes.yaml"),
+            ("Explain why a pod is pending", "%(prog)s pod/train-0 -n research"),
+            ("Explain why a Job has no pods, and write the fix to a file", "%(prog)s job/train --fix fix.yaml"),
+            ("Check a manifest before you create it, against dumped nodes", "%(prog)s -f train.yaml --facts nodes.yaml"),
         ),
     )
     add = parser.add_argument
-    add("target", nargs="?", metavar="TYPE/NAME", help="pod/NAME, job/NAME, or any workload of the catalog")
-    add("--file", "-f", metavar="FILE", help="a manifest that is not created yet, or -; with --facts no cluster is read")
-    add("--namespace", "-n", metavar="NS", help="default: the context's")
+    add("target", nargs="?", metavar="TYPE/NAME", help="pod/NAME, job/NAME, or another workload of the catalog")
+    add(
+        "--file",
+        "-f",
+        metavar="FILE",
+        help="explain a manifest that is not created yet; -: standard input; with --facts, no cluster is read",
+    )
+    add("--namespace", "-n", metavar="NS", help="namespace; default: that of the kubeconfig context")
     add("--output", "-o", choices=("text", "json"), default="text", help="form of the output; default: text")
-    add("--fix", metavar="FILE", help="write the object with the smallest change into FILE")
+    add("--fix", metavar="FILE", help="write the fixed object to FILE")
     add_cluster_options(parser)
     add_snapshot_options(parser)
     parser.set_defaults(run=run)
@@ -63,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     from cli.explaining import text, values
 
     if (args.target is None) == (args.file is None):
-        raise InputError(file="why", message="wants one of TYPE/NAME and -f FILE, such as: berth why pod/train-0")
+        raise InputError(file="why", message="needs TYPE/NAME or -f FILE, for example: berth why pod/train-0")
     args = as_of_a_cluster(args)
     catalog, chosen = options(sources_from(args))
     found = _of_file(args, catalog, chosen) if args.file else _of_cluster(args, catalog, chosen)
@@ -79,7 +84,7 @@ def _of_cluster(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> 
 
     type_, slash, name = args.target.partition("/")
     if not slash or not type_ or not name:
-        raise InputError(file=args.target, message="wants TYPE/NAME, such as pod/train-0")
+        raise InputError(file=args.target, message="is not TYPE/NAME; write for example pod/train-0")
     asked_cluster.kind_of(type_, catalog)
     with reading() as progress:
         asked = asked_cluster.read(args.kubeconfig, args.context, args.namespace, (type_, name), catalog, progress.read)
@@ -96,7 +101,7 @@ def _of_file(args: argparse.Namespace, catalog: Catalog, chosen: Options) -> Any
     manifests = [read(item, catalog, args.namespace or "default") for item in read_objects([args.file])]
     manifest = next((one for one in manifests if one.subjects), None)
     if manifest is None:
-        raise InputError(file=args.file, message="has no pod, and no workload that makes pods")
+        raise InputError(file=args.file, message="has no pod and no workload that creates pods")
     if args.facts:
         asked = Asked(namespace=manifest.namespace, value={})
     else:
@@ -137,9 +142,9 @@ def _fix(file: str, value: Any) -> None:
     from cli.output import yaml_writer
 
     if value is None:
-        raise InputError(file=file, message="is not written: there is no change to write")
+        raise InputError(file=file, message="was not written: there is no change to make")
     try:
         Path(file).write_text(yaml_writer.text(value), encoding="utf-8")
     except OSError as error:
-        raise InputError(file=file, message=f"can't be written: {error.strerror}") from None
+        raise InputError(file=file, message=f"cannot be written: {error.strerror}") from None
     stderr.say(f"wrote {file}")

@@ -53,7 +53,7 @@ class Progress:
 
     def read(self, kind: str, count: int) -> None:
         """Show what was read of a cluster."""
-        self.show(f"reading the cluster: {count} of kind {kind}")
+        self.show(f"reading the cluster: {count} {kind} objects")
 
     def clear(self) -> None:
         """Erase the line, for another one to be written."""

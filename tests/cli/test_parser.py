@@ -45,7 +45,7 @@ def wrong(capsys: pytest.CaptureFixture[str]) -> Typed:
         ("certs shw", 'certs: what: invalid value "shw"; did you mean "show"?'),
         ("completion bsh", 'completion: SHELL: invalid value "bsh"; did you mean "bash"?'),
         ("gpus a b", 'gpus: unexpected argument "b"; see berth gpus --help'),
-        ("effective --gpus 0", 'effective: --gpus: "0" is no number of GPUs; write a whole number, at least 1'),
+        ("effective --gpus 0", 'effective: --gpus: "0" is not a number of GPUs; write a whole number, at least 1'),
         ("gpus --catalog", "gpus: --catalog: expected one argument"),
     ],
 )

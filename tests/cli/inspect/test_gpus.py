@@ -44,7 +44,7 @@ def test_a_model_shows_labels_slices_and_machines(capsys: pytest.CaptureFixture[
     """Everything about one model that a policy or a pod can name."""
     lines = printed(capsys, "A100-40GB")
     text = "\n".join(lines)
-    assert lines[0] == "A100-40GB (group A100): nvidia, family ampere, compute capability 8.0, 40 GB, 40960 MiB by its driver"
+    assert lines[0] == "A100-40GB (group A100): nvidia, family ampere, compute capability 8.0, 40 GB, 40960 MiB reported by its driver"
     assert "karpenter.k8s.aws/instance-gpu-name          a100" in text
     assert "cloud.google.com/gke-accelerator             nvidia-tesla-a100" in text
     assert row(lines, "1g.5gb+me").split() == ["1g.5gb+me", "nvidia.com/mig-1g.5gb.me", "1", "5", "GB", "4864", "MiB"]

@@ -277,8 +277,8 @@ def test_a_manifest_that_the_api_server_will_name(run: Run, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ((), "berth: why: wants one of TYPE/NAME and -f FILE, such as: berth why pod/train-0"),
-        (("train",), "berth: train: wants TYPE/NAME, such as pod/train-0"),
+        ((), "berth: why: needs TYPE/NAME or -f FILE, for example: berth why pod/train-0"),
+        (("train",), "berth: train: is not TYPE/NAME; write for example pod/train-0"),
         (("jobb/train",), 'berth: jobb: is no type of workload that Berth knows; did you mean "job"?'),
     ],
 )
@@ -293,7 +293,7 @@ def test_what_is_not_there(typed: Run) -> None:
     assert (code, out) == (2, "")
     assert err == 'berth: job/trian: is not in namespace research; did you mean "train"?\n'
     code, _, err = typed("pod/runs", "--fix", "/x/fix.yaml")
-    assert (code, err) == (2, "berth: /x/fix.yaml: is not written: there is no change to write\n")
+    assert (code, err) == (2, "berth: /x/fix.yaml: was not written: there is no change to make\n")
 
 
 def test_odd_characters_stay_on_their_line(run: Run, tmp_path: Path) -> None:

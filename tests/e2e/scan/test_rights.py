@@ -48,7 +48,7 @@ def test_without_pods_it_says_what_to_type(cluster: Cluster, tmp_path: Path, cap
     """And with the role view in one namespace, that one is looked at."""
     kubeconfig = somebody(cluster, "viewer", tmp_path, {"name": "view"})
     assert main(["scan", "--kubeconfig", kubeconfig]) == 2
-    assert capsys.readouterr().err == "berth: cluster: you may not list pods; name a namespace that you may read: --namespace NS\n"
+    assert capsys.readouterr().err == "berth: cluster: you may not list pods; set a namespace that you can read: --namespace NS\n"
     assert main(["scan", "--kubeconfig", kubeconfig, "-n", "research"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("0 GPU nodes with 0 devices, 0 held; 6 GPU pods, 2 of them waiting.\n")
