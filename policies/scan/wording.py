@@ -36,7 +36,7 @@ ROWS: Mapping[Kind, Row] = {
         "No node, even when empty, and no NodePool has what these pods request, so they stay pending forever.",
     ),
     "misspelt-name": Row(
-        "Misspelt resource names",
+        "Misspelled resource names",
         "requests {name}, which no node has",
         "in the manifest, write {right} instead of {name}",
         "The API server accepts any resource name; the pod stays pending forever.",
@@ -61,7 +61,7 @@ ROWS: Mapping[Kind, Row] = {
     ),
     "nodes-untainted": Row(
         "GPU nodes without a taint",
-        "no taint; {plain_text} without a GPU run there{owners_text}",
+        "no taint; {plain_text} without a GPU on them{owners_text}",
         "add the taint nvidia.com/gpu=present:NoSchedule to the node group; first put ClusterGPUPolicy berth-default in Enforce, "
         "so that GPU pods tolerate it",
         "Pods without a GPU use the CPU and memory that GPU pods need, and prevent scale-down of the node.",
@@ -204,7 +204,7 @@ def _owners(values: Mapping[str, Value]) -> str:
 
 
 def _limits(values: Mapping[str, Value]) -> str:
-    return f": it limits only {_listed(limits)}" if (limits := values.get("limits", ())) else " and nothing else"
+    return f": it limits only {_listed(limits)}" if (limits := values.get("limits", ())) else " (it is empty)"
 
 
 _TEXTS: Mapping[str, Callable[[Mapping[str, Value]], str]] = {
