@@ -20,7 +20,7 @@ def test_every_number_has_bounds_that_hold_its_default() -> None:
 
 def test_the_manual_has_every_limit() -> None:
     """Every flag with its meaning, its bounds and its default; docs/command.md names the flags."""
-    manual = " ".join((ROOT / "docs" / "berth.1").read_text().replace("\\-", "-").split())
+    manual = " ".join((ROOT / "docs" / "berth.1").read_text().replace("\\-", "-").replace("\\(aq", "'").split())
     for name, default in asdict(Limits()).items():
         bound = BOUNDS[name]
         assert f"{bound.what} ({bound.least} to {bound.most} {bound.unit}; default: {default}). {bound.reason}" in manual
