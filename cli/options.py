@@ -28,7 +28,7 @@ def add_snapshot_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PATH",
-        help="policy file or folder; repeatable; default: the shipped policy berth-default",
+        help="policy file or folder; repeatable; default: the cluster's policies, or berth-default without a cluster",
     )
     add(
         "--facts",
