@@ -18,7 +18,7 @@ WORDS: dict[Turn, str] = {
     "newly-denied": "newly denied",
     "newly-admitted": "newly admitted",
     "other-reasons": "denied differently",
-    "other-edits": "changed differently",
+    "other-edits": "edited differently",
     "other-would": "audited differently",
 }
 """``audited differently``: policies in Audit or Warn would do something else."""
@@ -52,7 +52,7 @@ def side(one: Side) -> str:
 def sentence(total: Total) -> str:
     """Return the result in one sentence."""
     tally = total.tally
-    decided = f"{tally.words['admitted']} admitted unchanged, {tally.words['edited']} changed, {tally.words['denied']} denied"
+    decided = f"{tally.words['admitted']} admitted unchanged, {tally.words['edited']} edited, {tally.words['denied']} denied"
     if not tally.all.pods:
         return "No pod was evaluated."
     if not tally.compared:

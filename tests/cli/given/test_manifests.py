@@ -149,7 +149,7 @@ def test_excluded_namespaces_are_not_judged(catalog: Catalog) -> None:
     """The webhook never sees their pods, so `try` does not judge them."""
     manifest = _read(catalog, {**_object(spec=SPEC), "metadata": {"name": "x", "namespace": "kube-system"}})
     assert manifest.subjects == ()
-    assert manifest.note == "namespace kube-system is excluded"
+    assert manifest.note == "Berth is not called in namespace kube-system"
 
 
 def test_a_queued_job_makes_pods_that_kueue_admitted(catalog: Catalog) -> None:

@@ -156,8 +156,8 @@ def test_a_switch_to_enforce_is_seen_before_it_is_made(run: Run, bare: Cluster, 
     code, out, err = run(*words, "--enforce-preview", "few")
     assert (code, err) == (0, "")
     first, _, heads, row = out.splitlines()
-    assert first.startswith("few in Enforce: of 4 pods with accelerators that run, 1 would be denied and 0 changed (8 GPUs, ")
-    assert first.endswith(") once they are made anew; none of them is touched until then.")
+    assert first.startswith("With few in Enforce, of 4 pods with accelerators that exist, 1 would be denied and 0 changed (8 GPUs, ")
+    assert first.endswith(") Existing pods are unchanged until recreated.")
     assert heads.split()[:2] == ["NAMESPACE", "WORKLOAD"]
     assert "denied (BERTH-111)" in row
     code, out, _ = run(*words, "--enforce-preview", "ClusterGPUPolicy/grace")
@@ -175,10 +175,10 @@ def test_a_switch_to_enforce_is_seen_before_it_is_made(run: Run, bare: Cluster, 
     ("words", "error"),
     [
         (("--enforce-preview", "fwe"), '--enforce-preview: there is no policy "fwe"; did you mean'),
-        (("--enforce-preview", "taints"), '--enforce-preview: "taints" is in Enforce already; berth audit says which pods are not as'),
+        (("--enforce-preview", "taints"), '--enforce-preview: "taints" is already in Enforce; berth audit lists the pods that'),
         (
             ("--enforce-preview", "few", "--as", "Audit"),
-            "--as: a preview puts one policy in Enforce and leaves the others as they are: leave",
+            "--as: cannot be combined with --enforce-preview",
         ),
         (("--recordings", "x"), "--recordings: needs --enforce-preview POLICY; to evaluate only recordings, use berth replay"),
     ],
@@ -216,8 +216,8 @@ def test_with_the_rights_of_a_namespace_what_is_not_seen_is_named(run: Run, bare
     code, out, err = run("--kubeconfig", kubeconfig, "--policies", policies)
     assert (code, out) == (2, "")
     assert err == (
-        "berth: cluster: you may not list pods; set a namespace that you can read: --namespace NS; or read what Berth's reports "
-        "say, which takes the right to list them alone: berth audit --reports\n"
+        "berth: cluster: you may not list pods; set a namespace that you can read: --namespace NS; or use Berth's reports, "
+        "which needs only permission to list them: berth audit --reports\n"
     )
     code, out, err = run("--kubeconfig", kubeconfig, "--policies", policies, "--namespace", "research")
     assert code == 0

@@ -52,9 +52,9 @@ def test_files_of_reports_are_counted(run: Run, tmp_path: Path, name: str) -> No
         ["team-a", "ClusterGPUPolicy/grace", "Audit", "3", "6", "4.50", "3", "0", "0", "0"],
         ["team-a", "ClusterGPUPolicy/taints", "Enforce", "3", "6", "4.50", "0", "0", "3", "0"],
     ]
-    assert "By 1 report, policies in Audit or Warn would change 3 pods and deny 3." in out
+    assert "According to 1 report, policies in Audit or Warn would change 3 pods and deny 3." in out
     assert "UNPROTECTED" not in out
-    assert "Reports do not say: pods without a finding, long runs that nothing protects, pods on spot capacity" in out
+    assert "Not in reports: pods without findings, unprotected long runs, pods on spot capacity" in out
 
 
 def test_programs_read_what_is_the_least(run: Run, tmp_path: Path) -> None:
@@ -77,10 +77,10 @@ def test_one_policy_in_enforce_is_previewed(run: Run, tmp_path: Path) -> None:
     assert (code, err) == (0, "")
     sentence, _, heads, row = out.splitlines()
     assert sentence == (
-        "few in Enforce: by the reports 3 pods would be denied and 0 changed (6 GPUs, 4.50 USD/h) once they are made anew; "
-        "none of them is touched until then."
+        "With few in Enforce, 3 pods would be denied and 0 changed (6 GPUs, 4.50 USD/h), according to reports. "
+        "Existing pods are unchanged until recreated."
     )
-    assert heads.split() == ["NAMESPACE", "WORKLOAD", "PODS", "GPUS", "USD/H", "FINDING", "WHAT"]
+    assert heads.split() == ["NAMESPACE", "WORKLOAD", "PODS", "GPUS", "USD/H", "FINDING", "MESSAGE"]
     assert row.split()[:5] == ["team-a", "Job/train", "3", "6", "4.50"]
     assert row.endswith("would deny  BERTH-104: a fact; a fix.")
 
@@ -88,10 +88,10 @@ def test_one_policy_in_enforce_is_previewed(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (("--enforce-preview", "fwe"), '--enforce-preview: no report has a finding of "fwe"; did you mean "few"'),
-        (("--enforce-preview", "taints"), '--enforce-preview: "taints" is in Enforce already; berth audit --reports says'),
-        (("--policies", "x"), "--reports: they say what was found, and nothing is judged: leave --policies out"),
-        (("--as", "Audit"), "--reports: they say what was found, and nothing is judged: leave --as out"),
+        (("--enforce-preview", "fwe"), '--enforce-preview: no report has a finding of policy "fwe"; did you mean "few"'),
+        (("--enforce-preview", "taints"), '--enforce-preview: "taints" is already in Enforce; berth audit --reports lists'),
+        (("--policies", "x"), "--reports: reads finished results and evaluates nothing: remove --policies"),
+        (("--as", "Audit"), "--reports: reads finished results and evaluates nothing: remove --as"),
     ],
 )
 def test_what_reports_cannot_answer_is_an_error(run: Run, tmp_path: Path, words: tuple[str, ...], error: str) -> None:
@@ -112,7 +112,7 @@ def test_reports_of_others_are_passed_over_and_counted(run: Run, tmp_path: Path)
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
     code, out, err = run(written(tmp_path, job(), other, pod, job()))
     assert code == 0
-    assert "By 1 report, " in out
+    assert "According to 1 report, " in out
     assert err.splitlines() == [
         "berth: 1 report given twice, counted once",
         "berth: 1 report of other tools skipped",
@@ -126,7 +126,7 @@ def test_one_namespace(run: Run, tmp_path: Path) -> None:
     elsewhere["metadata"] = {**elsewhere["metadata"], "namespace": "team-b"}
     file = written(tmp_path, job(), elsewhere)
     assert "team-b" not in run(file, "-n", "team-a")[1]
-    assert run(file, "-n", "team-c")[1].startswith("No report of Berth's has a finding.")
+    assert run(file, "-n", "team-c")[1].startswith("No findings in Berth's reports.")
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json", "html"])
@@ -139,7 +139,7 @@ def test_what_a_hostile_report_holds_breaks_no_form(run: Run, tmp_path: Path, fo
     report["results"][0]["message"] = {EVIL: EVIL}
     code, out, err = run(written(tmp_path, report, name="r.json"), "-o", form)
     assert code == 0
-    assert err == "berth: 3 results that can't be read: counts in their namespaces are the least\n"
+    assert err == "berth: 3 results not readable: counts in their namespaces are minimums\n"
     assert "\x1b" not in out
     assert "\u202e" not in out
     assert "<script" not in out or form != "html"
@@ -151,7 +151,7 @@ def test_what_a_hostile_report_holds_breaks_no_form(run: Run, tmp_path: Path, fo
 
 @pytest.mark.parametrize(
     ("name", "error"),
-    [("reports.yaml", "is cut off: it has items, and no kind: List after them"), ("reports.json", "line 1")],
+    [("reports.yaml", "is incomplete: it has items, but no kind: List after them"), ("reports.json", "line 1")],
 )
 def test_a_file_that_was_cut_is_an_error(run: Run, tmp_path: Path, name: str, error: str) -> None:
     """Where it can be told at all, and not an answer that counts less than there is."""
@@ -169,4 +169,7 @@ def test_a_file_without_reports_says_what_writes_them(run: Run, tmp_path: Path) 
     file = written(tmp_path, {"apiVersion": "v1", "kind": "Pod"})
     code, out, err = run(file)
     assert (code, out) == (2, "")
-    assert err == f"berth: {file}: has no report, but objects of other kinds; kubectl get reports -A -o json > reports.json writes them\n"
+    assert (
+        err
+        == f"berth: {file}: has no report, only objects of other kinds; write reports with kubectl get reports -A -o json > reports.json\n"
+    )

@@ -51,17 +51,25 @@ def test_a_table_has_its_sections_and_fits_a_terminal(run: Run) -> None:
     """In this order, none wider than the hundred columns of a pipe."""
     code, out, err = run(*files("-n", "research"))
     assert (code, err) == (0, "")
-    assert list(sections(out)) == ["where", "in force", "require", "default", "allow", "for some pods", "would (Audit, Warn)"]
+    assert list(sections(out)) == [
+        "scope",
+        "active policies",
+        "require",
+        "default",
+        "allow",
+        "for some pods only",
+        "in Audit or Warn, not enforced",
+    ]
     assert max(map(len, out.splitlines())) <= 100
-    assert "team=research" in sections(out)["where"]
+    assert "team=research" in sections(out)["scope"]
     assert "clipped from 48h by protection.max of ClusterGPUPolicy/baseline" in sections(out)["default"]
 
 
 def test_nothing_is_told_that_is_not_there(run: Run) -> None:
     """No empty section; a policy that is not for such pods says so and sets nothing."""
     _, out, _ = run(*files("-n", "web", "--workload", "Job", "--gpus", "1", "--pod-labels", ""))
-    assert "would (Audit, Warn)" not in out
-    assert "does not match: this namespace, pods of Deployment" in sections(out)["in force"]
+    assert "in Audit or Warn, not enforced" not in out
+    assert "does not match: this namespace, pods of Deployment" in sections(out)["active policies"]
     assert "GPUPolicy/web/inference" not in sections(out)["default"]
 
 
@@ -71,7 +79,7 @@ def test_a_namespace_without_policies(run: Run, tmp_path: Path) -> None:
     own.write_text((EXAMPLES / "web.yaml").read_text() + "---\n" + (EXAMPLES / "platform.yaml").read_text().split("---\n")[-1])
     code, out, _ = run("--platforms", "gfd", "--policies", str(own), "-n", "elsewhere")
     assert code == 0
-    assert sections(out)["in force"].strip() == "no policy: pods are admitted as they are"
+    assert sections(out)["active policies"].strip() == "none: pods are admitted unchanged"
 
 
 def test_json_and_yaml_say_the_same(run: Run) -> None:
@@ -89,7 +97,7 @@ def test_json_and_yaml_say_the_same(run: Run) -> None:
 def test_the_hint_of_a_layer_leads_to_the_same_values(run: Run) -> None:
     """What is typed as it says has the layer's values in its own sections."""
     _, out, _ = run(*files("-n", "research"))
-    assert "--workload Job --gpus 8" in sections(out)["for some pods"]
+    assert "--workload Job --gpus 8" in sections(out)["for some pods only"]
     _, exact, _ = run(*files("-n", "research", "--workload", "Job", "--gpus", "8"))
     assert "nodeTemplate       h100-training" in sections(exact)["default"]
 
@@ -98,9 +106,9 @@ BAD: dict[str, tuple[tuple[str, ...], str]] = {
     "namespace": (("-n", "wbe"), 'berth: --namespace: "wbe" is not in the --facts; did you mean "web"?'),
     "workload": (("-n", "web", "--workload", "Jobb"), 'berth: --workload: "Jobb" is not a known kind of workload; did you mean "Job"?'),
     "labels": (("--pod-labels", "a"), '--pod-labels: "a" is not a label; write for example team=research,tier=dev'),
-    "a label's key": (("--pod-labels", "a b=c"), '"a b=c" is no label'),
+    "a label's key": (("--pod-labels", "a b=c"), '"a b=c" is not a label'),
     "gpus": (("--gpus", "0"), '--gpus: "0" is not a number of GPUs; write a whole number, at least 1'),
-    "many gpus": (("--gpus", "99999999999"), "is no number of GPUs"),
+    "many gpus": (("--gpus", "99999999999"), "is not a number of GPUs"),
     "duration": (("--duration", "2d"), '"2d" has no unit that Go knows; write 48h'),
     "both sources": (
         ("--kubeconfig", "x"),
@@ -118,7 +126,7 @@ def test_bad_input_says_what_to_type_next(run: Run, case: str) -> None:
     assert sentence in err
 
 
-@pytest.mark.parametrize(("name", "known"), [("CronJob", "as those of a Job"), ("TrainJob", "as those of a Job")])
+@pytest.mark.parametrize(("name", "known"), [("CronJob", "as Job"), ("TrainJob", "as Job")])
 def test_a_workload_whose_pods_do_not_carry_its_name_is_said(run: Run, name: str, known: str) -> None:
     """Policies that name it match no pod, which nobody would guess."""
     code, _, err = run(*files("-n", "web", "--workload", name))
@@ -227,7 +235,10 @@ def test_a_cluster_without_the_kinds_says_what_to_install(run: Run, bare: Cluste
         pytest.skip("another test has applied them")
     code, _, err = run("-n", "default", "--kubeconfig", str(bare.kubeconfig))
     assert code == 2
-    assert err == "berth: cluster: the cluster knows no ClusterGPUPolicy; install the definitions: berth crds | kubectl apply -f -\n"
+    assert (
+        err
+        == "berth: cluster: the cluster has no kind ClusterGPUPolicy; install the definitions: berth crds | kubectl apply --server-side -f -\n"
+    )
 
 
 def test_a_cluster_says_what_its_files_say(run: Run, cluster: Cluster) -> None:
@@ -247,7 +258,7 @@ def test_with_the_brake_on_the_mode_that_acts_is_shown(run: Run, cluster: Cluste
     try:
         code, out, err = run(*words)
         assert (code, err) == (0, CAPPED)
-        assert "Audit (--max-mode; says Enforce)" in sections(out)["in force"]
+        assert "Audit (capped by --max-mode; the policy sets Enforce)" in sections(out)["active policies"]
         assert "require" not in sections(out)
         assert run(*words, "--max-mode", "Enforce") == (0, enforced, "")
     finally:
@@ -275,7 +286,7 @@ def test_who_may_only_view_the_namespace_is_told_which_role_to_ask_for(run: Run,
     code, _, err = run("--kubeconfig", viewer)
     assert (code, err) == (
         2,
-        'berth: cluster: you may not read clustergpupolicies.berth.dev; ask for the ClusterRole "berth-guardrails-view"\n',
+        'berth: cluster: you are not allowed to read clustergpupolicies.berth.dev; ask for the ClusterRole "berth-guardrails-view"\n',
     )
     reader = somebody(cluster, "reader", tmp_path, {"name": "view"}, {"name": "berth-guardrails-view", "everywhere": True})
     cluster.wait_for(lambda: run("--kubeconfig", reader)[0] == 0, "berth-guardrails-view to be enough")
@@ -289,7 +300,9 @@ def test_who_may_read_nothing_is_told_so(run: Run, cluster: Cluster, tmp_path: P
     nobody = somebody(cluster, "nobody", tmp_path)
     code, _, err = run("--kubeconfig", nobody)
     assert code == 2
-    sentence = 'you may not read namespace research; its labels decide which policies apply there; ask for the role "view" in research'
+    sentence = (
+        'you are not allowed to read namespace research; its labels decide which policies apply there; ask for the role "view" in research'
+    )
     assert err == f"berth: cluster: {sentence}\n"
 
 
@@ -302,12 +315,12 @@ def test_an_object_with_a_mistake_is_named_and_its_last_good_form_acts(run: Run,
     words = ("-n", "web", "--platforms", "karpenter-aws", "--kubeconfig", str(cluster.kubeconfig))
     try:
         _, out, _ = run(*words)
-        assert "GPUPolicy/web/slip: it has no effect" in sections(out)["not accepted"]
-        assert 'unknown GPU family "hoper"; did you mean "hopper"?' in " ".join(sections(out)["not accepted"].split())
+        assert "GPUPolicy/web/slip: it has no effect" in sections(out)["invalid policies"]
+        assert 'unknown GPU family "hoper"; did you mean "hopper"?' in " ".join(sections(out)["invalid policies"].split())
         assert "GPUPolicy/web/slip" not in sections(out)["default"]
         cluster.api.patch(policy, {"status": {"lastGood": {"generation": 1, "spec": good}}}, subresource="status")
         _, out, _ = run(*words)
-        assert "GPUPolicy/web/slip: the form of generation 1 goes on acting" in sections(out)["not accepted"]
+        assert "GPUPolicy/web/slip: generation 1 stays in effect" in sections(out)["invalid policies"]
         assert "gracePeriod 45m GPUPolicy/web/slip" in " ".join(sections(out)["default"].split())
     finally:
         cluster.api.delete(policy)

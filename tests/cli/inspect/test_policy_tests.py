@@ -62,7 +62,7 @@ def test_the_exit_code_says_what_happened(typed: Run, tmp_path: Path) -> None:
         ),
     )
     code, out, _ = typed(tmp_path, "--min-coverage", "51")
-    assert (code, "50 % is below the 51 % wanted" in out) == (1, True)
+    assert (code, "50 % is below the minimum of 51 %" in out) == (1, True)
     assert typed(tmp_path, "--min-coverage", "50")[0] == 0
     write(tmp_path, fails=case(expect={}))
     assert typed(tmp_path)[0] == 1
@@ -70,7 +70,7 @@ def test_the_exit_code_says_what_happened(typed: Run, tmp_path: Path) -> None:
     code, out, err = typed(tmp_path)
     assert code == 2
     assert 'whay: is not a key of a test case; did you mean "why"?' in err
-    assert "2 passed, 1 failed, 1 of bad input" in out
+    assert "2 passed, 1 failed, 1 invalid" in out
 
 
 @pytest.mark.parametrize("percent", ["-1", "101", "many", "nan", ""])

@@ -30,7 +30,7 @@ def policy(name: str, mode: str, **spec: Any) -> Raw:
 
 
 GRACE = policy("grace", "Enforce", default={"gracePeriod": "10m"})
-HEADS = "PODS  DENIED NOW  ADMITTED NOW  DENIED FOR OTHER REASONS  EDITED OTHERWISE  WOULD OTHERWISE  GPUS  USD/H"
+HEADS = "PODS  NEWLY DENIED  NEWLY ADMITTED  DENIED DIFFERENTLY  EDITED DIFFERENTLY  AUDITED DIFFERENTLY  GPUS  USD/H"
 FEW = {"require": {"gpusPerPod": {"max": 2}}}
 OLD = (GRACE, policy("few", "Audit", **FEW))
 NEW = (GRACE, policy("few", "Enforce", **FEW))
@@ -88,7 +88,7 @@ def test_the_same_policies_decide_nothing_otherwise(run: Run, files: Files) -> N
     log = files.write("audit.log", lines(*recorded(files)))
     code, out, err = run(log, "--policies", files.policies("old", *OLD))
     assert (code, err) == (0, "")
-    assert out == "Of 4 pods with accelerators, none is decided otherwise than then: 0 admitted as they are, 4 edited, 0 denied.\n"
+    assert out == "Of 4 pods with accelerators, none has a different decision now: 0 admitted unchanged, 4 edited, 0 denied.\n"
 
 
 def test_events_as_an_audit_webhook_gets_them_are_read(run: Run, files: Files) -> None:
@@ -99,7 +99,7 @@ def test_events_as_an_audit_webhook_gets_them_are_read(run: Run, files: Files) -
     log = files.write("audit.log", lines(*posted, core))
     code, out, err = run(log, "--policies", files.policies("old", *OLD))
     assert (code, out[:9]) == (0, "Of 4 pods")
-    assert err.count("passed over") == err.count("objects that are not recordings; to check manifests, use berth try FILE (1") == 1
+    assert err.count("skipped") == err.count("objects that are not recordings; to check manifests, use berth try FILE (1") == 1
 
 
 def test_cloud_audit_logs_of_gke_say_the_same_as_the_api_servers_own(run: Run, files: Files) -> None:
@@ -127,8 +127,8 @@ def test_what_cloud_audit_logs_lack_is_told(run: Run, files: Files) -> None:
     for entry in without:
         del entry["protoPayload"]["request"]
     _, out, err = run(files.write("sink.json", lines(*bare, *without)), "--policies", files.policies("new", *NEW))
-    assert "no record says what was decided then, so that they are only counted (3)" in err
-    assert "creations of pods at level Metadata, which has no pod" in err
+    assert "pods without a recorded decision are only counted (3)" in err
+    assert "creations at level Metadata, which does not include the pod" in err
     assert "creations whose pod the API server cut out of the event" in err
     assert out
 
@@ -139,7 +139,7 @@ def test_what_is_decided_otherwise_is_counted_by_policy_namespace_and_workload(r
     code, out, err = run(log, "--policies", files.policies("new", *NEW), "--diff")
     assert (code, err) == (1, "")
     assert out.splitlines() == [
-        "Of 4 pods with accelerators, 3 are decided otherwise than then (24 GPUs, 10.08 USD/h at the least): 3 denied now.",
+        "Of 4 pods with accelerators, 3 have a different decision now (24 GPUs, 10.08 USD/h at least): 3 newly denied.",
         "",
         f"POLICY                  {HEADS}",
         "ClusterGPUPolicy/few    4     3            0             0                          0                 0                "
@@ -150,10 +150,10 @@ def test_what_is_decided_otherwise_is_counted_by_policy_namespace_and_workload(r
         "team       4     3            0             0                          0                 0                24    10.08",
         "",
         "NAMESPACE  WORKLOAD   PODS  GPUS  USD/H  DIFFERENCE   THEN    NOW                  POLICIES",
-        "team       Job/train  3     24    10.08  denied now  edited  denied (BERTH-111)  ClusterGPUPolicy/few",
+        "team       Job/train  3     24    10.08  newly denied  edited  denied (BERTH-111)  ClusterGPUPolicy/few",
         "",
-        f"team Job/train, pod train-0 ({log}, line 1) is denied now:",
-        "  BERTH-111: the pod requests 8 GPUs, more than the 2 allowed here; request at most 2, or split the work over more pods. "
+        f"team Job/train, pod train-0 ({log}, line 1) is newly denied:",
+        "  BERTH-111: the pod asks for 8 GPUs, more than the 2 allowed here; ask for at most 2, or split the work over more pods. "
         "(required by ClusterGPUPolicy/few)",
     ]
 
@@ -164,7 +164,7 @@ def test_the_diff_is_between_the_pods_as_they_were_admitted(run: Run, files: Fil
     longer = policy("grace", "Enforce", default={"gracePeriod": "20m"})
     code, out, _ = run(log, "--policies", files.policies("new", longer, OLD[1]), "--diff")
     assert code == 1
-    assert f"--- team Job/train, pod train-0 ({log}, line 1), as decided then" in out
+    assert f"--- team Job/train, pod train-0 ({log}, line 1), before" in out
     changed = [line for line in out.splitlines() if line[:2] in ("- ", "+ ")]
     assert changed[:2] == ["-  terminationGracePeriodSeconds: 600", "+  terminationGracePeriodSeconds: 1200"]
     assert "edited (terminationGracePeriodSeconds)" in out
@@ -199,12 +199,12 @@ def test_without_a_record_of_then_the_old_policies_are_then(run: Run, files: Fil
         code, out, err = run(file, "--policies", new)
         assert (code, out) == (
             0,
-            "Of 1 pod with accelerators 0 admitted as they are, 0 edited, 1 denied; what was decided then is not known.\n",
+            "1 pod with accelerators: 0 admitted unchanged, 0 edited, 1 denied. The earlier decisions are unknown.\n",
         )
-        assert "name the policies of then: --against PATH" in err
+        assert "pass the old policies: --against PATH" in err
         code, out, _ = run(file, "--policies", new, "--against", files.policies("old", *OLD))
         assert code == 1
-        assert "1 is decided otherwise than then (4 GPUs, 1.68 USD/h at the least): 1 denied now." in out
+        assert "1 is a different decision now (4 GPUs, 1.68 USD/h at least): 1 newly denied." in out
 
 
 def test_an_answer_is_a_record(run: Run, files: Files) -> None:
@@ -229,8 +229,8 @@ def test_pods_admitted_while_berth_was_away_are_compared_as_they_were_admitted(r
     log = files.write("audit.log", lines(event(pod(), annotations=away)))
     code, out, err = run(log, "--policies", files.policies("new", *NEW))
     assert code == 1
-    assert "1 edited otherwise" in out
-    assert "admitted while Berth did not answer, and compared as admitted without edits (1)" in err
+    assert "1 edited differently" in out
+    assert "admitted while Berth did not answer, compared as admitted unchanged (1)" in err
 
 
 def test_all_that_is_not_judged_is_counted(run: Run, files: Files) -> None:
@@ -254,23 +254,23 @@ def test_all_that_is_not_judged_is_counted(run: Run, files: Files) -> None:
     log = files.write("audit.log", lines(*recorded(files), *others) + "nonsense pods\n" + lines(one)[:80])
     code, out, err = run(log, "--policies", files.policies("old", *OLD))
     assert code == 0
-    assert out.startswith("Of 4 pods with accelerators, none is decided otherwise")
+    assert out.startswith("Of 4 pods with accelerators, none has a different decision now")
     assert err.splitlines() == [
-        "berth: passed over: pods that request no accelerator (1)",
-        "berth: passed over: pod events at stages other than ResponseComplete (1)",
-        "berth: passed over: dry runs (1)",
-        "berth: passed over: entries about other resources than pods (1)",
-        "berth: passed over: pod events that create no pod: reads, deletions, changes of subresources (1)",
-        "berth: passed over: updates of pods (an audit log does not have the previous pod) (1)",
-        "berth: passed over: creations at level Metadata, which does not include the pod; log pods at level Request (1)",
-        f"berth: passed over: creations whose event was truncated; raise --audit-log-truncate-max-event-size (1; the first: {log}, line 9)",
-        "berth: passed over: creations that failed before the API server read the pod (1)",
-        "berth: passed over: pods in namespaces that Berth is not called for (1)",
-        "berth: passed over: duplicate events, counted once (1)",
-        f"berth: passed over: objects that are not valid pods (1; the first: {log}, line 15)",
-        f"berth: passed over: objects that are not recordings; to check manifests, use berth try FILE (1; the first: {log}, line 17)",
-        f"berth: passed over: entries that are not JSON (1; the first: {log}, line 18)",
-        "berth: passed over: files that end in the middle of a line (1)",
+        "berth: skipped: pods that request no accelerator (1)",
+        "berth: skipped: pod events at stages other than ResponseComplete (1)",
+        "berth: skipped: dry runs (1)",
+        "berth: skipped: entries about other resources than pods (1)",
+        "berth: skipped: pod events that create no pod: reads, deletions, changes of subresources (1)",
+        "berth: skipped: updates of pods (an audit log does not have the previous pod) (1)",
+        "berth: skipped: creations at level Metadata, which does not include the pod; log pods at level Request (1)",
+        f"berth: skipped: creations whose event was truncated; raise --audit-log-truncate-max-event-size (1; the first: {log}, line 9)",
+        "berth: skipped: creations that failed before the API server read the pod (1)",
+        "berth: skipped: pods in namespaces that Berth is not called for (1)",
+        "berth: skipped: duplicate events, counted once (1)",
+        f"berth: skipped: objects that are not valid pods (1; the first: {log}, line 15)",
+        f"berth: skipped: objects that are not recordings; to check manifests, use berth try FILE (1; the first: {log}, line 17)",
+        f"berth: skipped: entries that are not JSON (1; the first: {log}, line 18)",
+        "berth: skipped: files that end in the middle of a line (1)",
     ]
 
 
@@ -279,7 +279,7 @@ def test_a_log_without_pods_in_it_is_no_proof(run: Run, files: Files) -> None:
     log = files.write("audit.log", lines({**recorded(files)[0], "level": "Metadata", "requestObject": None}))
     code, out, err = run(log, "--policies", files.policies("old", *OLD))
     assert (code, out) == (2, "")
-    wanted = "has nothing that can be judged: creations at level Metadata, which does not include the pod; log pods at level Request (1)"
+    wanted = "has nothing to evaluate: creations at level Metadata, which does not include the pod; log pods at level Request (1)"
     assert err == f"berth: {log}: {wanted}\n"
 
 
@@ -357,10 +357,10 @@ def test_junit_has_a_failure_for_each_difference(run: Run, files: Files) -> None
     suite = root.find("testsuite")
     assert suite is not None
     assert (suite.get("name"), suite.get("tests"), suite.get("failures")) == ("team", "2", "1")
-    assert [case.get("name") for case in suite] == ["1 pod with the same decision", "Job/train: 3 pods denied now"]
+    assert [case.get("name") for case in suite] == ["1 pod with the same decision", "Job/train: 3 pods newly denied"]
     failure = suite.find(".//failure")
     assert failure is not None
-    assert failure.get("message") == "then edited, now denied (BERTH-111), by ClusterGPUPolicy/few (24 GPUs, 10.08 USD/h at the least)"
+    assert failure.get("message") == "before: edited, now: denied (BERTH-111), by ClusterGPUPolicy/few (24 GPUs, 10.08 USD/h at least)"
     assert "BERTH-111: the pod asks for 8 GPUs" in str(failure.text)
 
 
@@ -369,10 +369,10 @@ def test_github_shows_warnings_and_the_result(run: Run, files: Files) -> None:
     log = files.write("audit.log", lines(*recorded(files)) + "pods, cut")
     _, out, _ = run(log, "--policies", files.policies("new", *NEW), "-o", "github")
     warning, notice, passed = out.splitlines()
-    assert warning.startswith("::warning title=3 pods denied now::team Job/train: then edited, now denied (BERTH-111), by ")
+    assert warning.startswith("::warning title=3 pods newly denied::team Job/train: before: edited, now: denied (BERTH-111), by ")
     assert "%0Apod train-0, " in warning
-    assert notice.startswith("::notice title=berth replay::Of 4 pods with accelerators, 3 are decided otherwise")
-    assert passed == "::notice title=berth replay::passed over: files that end in the middle of a line (1)"
+    assert notice.startswith("::notice title=berth replay::Of 4 pods with accelerators, 3 have a different decision now")
+    assert passed == "::notice title=berth replay::skipped: files that end in the middle of a line (1)"
 
 
 def test_any_amount_of_gpus_can_be_counted(run: Run, files: Files) -> None:
@@ -387,8 +387,8 @@ def test_one_namespace_is_judged_alone(run: Run, files: Files) -> None:
     """The others are counted."""
     log = files.write("audit.log", lines(*recorded(files), event(pod("other"), 7, "other")))
     code, out, err = run(log, "--policies", files.policies("new", *NEW), "-n", "other")
-    assert (code, out[:8]) == (0, "Of 1 pod")
-    assert "passed over: pods in other namespaces (4)" in err
+    assert (code, out[:8]) == (0, "1 pod wi")
+    assert "skipped: pods in other namespaces (4)" in err
 
 
 def test_prices_are_those_that_are_given(run: Run, files: Files) -> None:

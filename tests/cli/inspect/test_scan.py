@@ -40,7 +40,7 @@ def test_the_text_says_what_there_is_what_is_wrong_and_what_to_type(run: Run, re
     code, out, err = run("--from", recorded)
     assert (code, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0] == "7 GPU nodes with 35 devices, 26 held, 91.47 USD an hour; 12 GPU pods, 5 of them waiting."
+    assert lines[0] == "7 GPU nodes with 35 devices, 26 used, 91.47 USD per hour; 12 GPU pods, 5 of them pending."
     assert lines[2:5] == [
         "NODES OF            MODEL      NODES  GPUS  HELD  USD/H",
         "NodePool gpu-serve  A10G       3      3     3     3.64",
@@ -177,14 +177,14 @@ def test_suggestions_are_files_and_none_is_overwritten(run: Run, recorded: str, 
     (folder / "gpu-web.yaml").unlink()
     code, out, err = run("--from", recorded, "--suggest", str(folder))
     assert (code, out) == (2, "")
-    assert err == f"berth: {mine}: is there already and is another one; name another folder, or move it away; nothing was written\n"
+    assert err == f"berth: {mine}: exists with different content; nothing was written; choose another folder, or move the file\n"
     assert (mine.read_text(), (folder / "gpu-web.yaml").exists()) == ("mine\n", False)
 
 
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (("--diff", "-o", "json"), "--diff: is text; leave out -o json, or ask for it apart"),
+        (("--diff", "-o", "json"), "--diff: prints text; remove -o json"),
         (("--kubeconfig", "/none"), "--from: reads files instead of a cluster; remove --kubeconfig and --context"),
         (("--platforms", "eks"), '--platforms: "eks" is not known; did you mean "aks"?'),
         (("--suggest", "/proc/none/x"), "/proc/none/x: cannot be written"),
@@ -204,9 +204,9 @@ def test_node_pools_are_scanned_alone(run: Run, tmp_path: Path) -> None:
     pool = {"apiVersion": "karpenter.sh/v1beta1", "kind": "NodePool", "metadata": {"name": "gpu"}, "spec": spec}
     code, out, _ = run("--from", dump(tmp_path, [pool]))
     assert code == 0
-    assert "names g4 in karpenter.k8s.aws/instance-family, which no GPU machine of the catalog has\n" in out
+    assert "requires g4 in karpenter.k8s.aws/instance-family, but no GPU machine in the catalog matches\n" in out
     assert "NodePools without a GPU limit" in out
-    assert "Not seen: the dump has no nodes" in out
+    assert "Not read: the dump has no nodes" in out
 
 
 def test_a_dump_without_pods_and_nodes_says_how_to_make_one(run: Run, tmp_path: Path) -> None:
@@ -223,9 +223,9 @@ def test_a_dump_without_pods_and_nodes_says_how_to_make_one(run: Run, tmp_path: 
 @pytest.mark.parametrize(
     ("left_out", "line"),
     [
-        ("NodePool", "Not seen: the dump has no nodepools.karpenter.sh, but nodes with the label karpenter.sh/nodepool; there may be more"),
-        ("Node", "Not seen: the dump has no nodes; there may be more, or other, findings under"),
-        ("Pod", "Not seen: the dump has no pods"),
+        ("NodePool", "Not read: the dump has no nodepools.karpenter.sh, but nodes with the label karpenter.sh/nodepool; incomplete:"),
+        ("Node", "Not read: the dump has no nodes; incomplete:"),
+        ("Pod", "Not read: the dump has no pods"),
     ],
 )
 def test_what_was_not_dumped_is_named_and_nothing_is_impossible_for_want_of_it(run: Run, tmp_path: Path, left_out: str, line: str) -> None:
@@ -240,7 +240,7 @@ def test_prices_are_ones_own(run: Run, recorded: str, tmp_path: Path) -> None:
     """By instance type or by model."""
     (tmp_path / "prices.yaml").write_text("p4d.24xlarge: 8\ng5.2xlarge: 1\n")
     _, out, _ = run("--from", recorded, "--prices", str(tmp_path / "prices.yaml"))
-    assert out.splitlines()[0].startswith("7 GPU nodes with 35 devices, 26 held, 35.00 USD an hour;")
+    assert out.splitlines()[0].startswith("7 GPU nodes with 35 devices, 26 used, 35.00 USD per hour; ")
 
 
 def test_one_namespace_is_looked_at_alone(run: Run, recorded: str) -> None:

@@ -127,7 +127,7 @@ def test_other_documents_pass_through(run: Any) -> None:
     assert ran.code == 0
     assert [document["kind"] for document in ran.documents] == ["ConfigMap", "Pod", "ConfigMap"]
     assert ran.documents[0] == CONFIG
-    assert 'in.yaml document 1: ConfigMap "m": not judged: it makes no pods\n' in ran.err
+    assert 'in.yaml document 1: ConfigMap "m": not checked: it creates no pods\n' in ran.err
 
 
 def test_items_of_a_list_are_judged_in_their_place(run: Any) -> None:
@@ -203,7 +203,7 @@ def test_an_update_is_only_validated(capsys: pytest.CaptureFixture[str]) -> None
     assert main(["try", "--policies", LIBRARY, "-o", "diff", str(REVIEWS / "pods-update-amd-bench.json")]) == 0
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert 'Pod "amd-bench": admitted as it is\n' in captured.err
+    assert 'Pod "amd-bench": admitted unchanged\n' in captured.err
 
 
 def _audit(policy: Path, mode: str = "Audit") -> None:
@@ -217,8 +217,8 @@ def test_audit_and_warn_say_what_they_would_do(run: Any, policy: Path, mode: str
     ran = run(POD, MISMATCH)
     assert ran.code == 0
     assert ran.documents == [POD, MISMATCH]
-    assert f"  would: ClusterGPUPolicy/ours ({mode}) would make 2 edits: add spec.tolerations, " in ran.err
-    assert f"  would: ClusterGPUPolicy/ours ({mode}) would deny it: BERTH-101: " in ran.err
+    assert f"  ClusterGPUPolicy/ours ({mode}) would make 2 edits: add spec.tolerations, " in ran.err
+    assert f"  ClusterGPUPolicy/ours ({mode}) would deny it: BERTH-101: " in ran.err
 
 
 def test_as_enforce_judges_as_if_switched(run: Any, policy: Path) -> None:
@@ -236,10 +236,10 @@ def test_namespace_and_its_labels(run: Any, policy: Path) -> None:
     selecting = {**POLICY["spec"], "match": {"namespaceSelector": {"matchLabels": {"team": "research"}}}}  # type: ignore[dict-item]
     policy.write_text(yaml_text({**POLICY, "spec": selecting}))
     elsewhere = {**POD, "metadata": {"name": "q", "namespace": "other"}}
-    assert "admitted as it is; no policy matches" in run(POD).err
+    assert "admitted unchanged; no policy matches" in run(POD).err
     ran = run(POD, elsewhere, options=("--namespace", "lab", "--namespace-labels", "team=research,tier=dev"))
     assert 'Pod "p": admitted with 2 edits' in ran.err
-    assert 'Pod "q": admitted as it is; no policy matches' in ran.err
+    assert 'Pod "q": admitted unchanged; no policy matches' in ran.err
 
 
 def test_labels_of_the_wrong_form_are_denied(capsys: pytest.CaptureFixture[str]) -> None:
@@ -258,7 +258,7 @@ def test_the_assumed_platform_is_said_once(run: Any) -> None:
 
 def test_pods_without_accelerators_are_not_judged(run: Any) -> None:
     """The webhook is never called for them."""
-    assert "not judged: it asks for no accelerator" in run({**POD, "spec": {"containers": [{"name": "c"}]}}).err
+    assert "not checked: it requests no accelerator" in run({**POD, "spec": {"containers": [{"name": "c"}]}}).err
 
 
 GOOD = yaml_text(POD)
@@ -473,10 +473,12 @@ def test_an_accelerator_is_told_wherever_it_is(run: Any) -> None:
     text = {**CONFIG, "data": {"job.yaml": "limits:\n  nvidia.com/gpu: 2\n"}}
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"requests.nvidia.com/gpu": 8}}}
     err = run(boat, overhead, text, quota).err
-    assert 'Boat "b": not judged: holds nvidia.com/gpu at spec.crew[0].limits["nvidia.com/gpu"], and its kind is not in the catalog' in err
-    assert 'Pod "p": not judged: holds nvidia.com/gpu at spec.overhead["nvidia.com/gpu"], where no container asks for it' in err
-    assert 'ConfigMap "m": not judged: holds nvidia.com/gpu in the text at data["job.yaml"], and it makes no pods' in err
-    assert 'ResourceQuota "q": not judged: holds nvidia.com/gpu at spec.hard["requests.nvidia.com/gpu"], and it makes no pods' in err
+    assert (
+        'Boat "b": not checked: it names nvidia.com/gpu at spec.crew[0].limits["nvidia.com/gpu"], but its kind is not in the catalog' in err
+    )
+    assert 'Pod "p": not checked: it names nvidia.com/gpu at spec.overhead["nvidia.com/gpu"], but no container requests it' in err
+    assert 'ConfigMap "m": not checked: it names nvidia.com/gpu in the text at data["job.yaml"], but it creates no pods' in err
+    assert 'ResourceQuota "q": not checked: it names nvidia.com/gpu at spec.hard["requests.nvidia.com/gpu"], but it creates no pods' in err
 
 
 def test_a_runtime_of_another_file_is_found(tmp_path: Path, policy: Path, capsys: pytest.CaptureFixture[str]) -> None:

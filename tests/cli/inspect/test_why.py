@@ -279,7 +279,7 @@ def test_a_manifest_that_the_api_server_will_name(run: Run, tmp_path: Path) -> N
     [
         ((), "berth: why: needs TYPE/NAME or -f FILE, for example: berth why pod/train-0"),
         (("train",), "berth: train: is not TYPE/NAME; write for example pod/train-0"),
-        (("jobb/train",), 'berth: jobb: is no type of workload that Berth knows; did you mean "job"?'),
+        (("jobb/train",), 'berth: jobb: is not a known type of workload; did you mean "job"?'),
     ],
 )
 def test_what_is_typed_wrong(run: Run, words: tuple[str, ...], line: str) -> None:

@@ -24,7 +24,7 @@ def errors(value: Any, **defaults: Any) -> list[str]:
     ("change", "wanted"),
     [
         ({"polices": []}, 'c.yaml, polices: is not a key of a test case; did you mean "policies"?'),
-        ({"why": " "}, "c.yaml, why: wants a sentence"),
+        ({"why": " "}, "c.yaml, why: is missing"),
         ({"pod": None}, "c.yaml: wants one of pod, review and claim; found none"),
         ({"claim": {"kind": "ResourceClaim"}}, "wants one of pod, review and claim; found pod and claim"),
         ({"claim": {"kind": "Claim"}, "pod": None}, "c.yaml, claim.kind: wants ResourceClaim or ResourceClaimTemplate"),

@@ -56,7 +56,7 @@ def test_flow_style_has_no_place_for_it(tmp_path: Path) -> None:
     file = tmp_path / "c.yaml"
     file.write_text('{"why": "w", "expect": {}}')
     (document,), _ = read_documents([str(file)])
-    with pytest.raises(InputError, match="write the case as YAML"):
+    with pytest.raises(InputError, match="write the case as block YAML"):
         expectation_writer.write(document, FOUND)
     assert file.read_text() == '{"why": "w", "expect": {}}'
 

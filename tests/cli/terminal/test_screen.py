@@ -87,9 +87,9 @@ def test_a_verdict_has_a_colour_and_says_it_in_words() -> None:
 
 def test_an_error_begins_in_colour() -> None:
     """The command's name; also where the words themselves are wrong, and --color before them holds."""
-    assert berth("tyr").startswith("\x1b[31mberth:\x1b[0m there is no command")
-    assert berth("--color=never", "tyr").startswith("berth: there is no command")
-    assert berth("try", "--color", "never", "--nope").startswith("berth: try: there is no option")
+    assert berth("tyr").startswith("\x1b[31mberth:\x1b[0m unknown command")
+    assert berth("--color=never", "tyr").startswith("berth: unknown command")
+    assert berth("try", "--color", "never", "--nope").startswith("berth: try: unknown option")
 
 
 def test_colour_that_is_asked_for_goes_into_a_pipe(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,8 +69,8 @@ def test_pods_with_one_outcome_are_one_result() -> None:
 def test_what_it_keeps_from_others_is_a_change_too() -> None:
     """Two defaults that differ: neither sets anything then."""
     one, both = (made(outcome(paths=paths, dropped=("affinity",)))["results"][0]["message"] for paths in ((), ("tolerations",)))
-    assert one == "In Enforce it would prevent writing affinity."
-    assert both == "In Enforce it would write tolerations and would prevent writing affinity."
+    assert one == "In Enforce it would prevent other policies from writing affinity."
+    assert both == "In Enforce it would write tolerations and would prevent other policies from writing affinity."
 
 
 def test_a_denial_fails_and_comes_first() -> None:

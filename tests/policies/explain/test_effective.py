@@ -310,12 +310,12 @@ def test_the_tightest_limit_stands_and_says_whose_it_beats() -> None:
     """gpusPerPod.max, gracePeriod.max and oneOf."""
     wide = of("a", require=Require(gpus_per_pod=DeviceLimit(max=8, one_of=(1, 2, 4)), grace_max=3600))
     answer = asked(wide, of("b", require=Require(gpus_per_pod=DeviceLimit(max=4, one_of=(1, 4, 8)), grace_max=600)))
-    assert one(answer, "require", "gpusPerPod.max") == ("4", (B,), (f"tighter than 8 of {A}",))
-    assert one(answer, "require", "gracePeriod.max") == ("10m", (B,), (f"tighter than 1h of {A}",))
+    assert one(answer, "require", "gpusPerPod.max") == ("4", (B,), (f"tighter than 8 from {A}",))
+    assert one(answer, "require", "gracePeriod.max") == ("10m", (B,), (f"tighter than 1h from {A}",))
     assert one(answer, "require", "gpusPerPod.oneOf") == (
         "[1, 4]",
         (A, B),
-        (f"tighter than [1, 2, 4] of {A}", f"tighter than [1, 4, 8] of {B}"),
+        (f"tighter than [1, 2, 4] from {A}", f"tighter than [1, 4, 8] from {B}"),
     )
 
 
@@ -342,7 +342,7 @@ def test_a_grace_period_is_the_longest_and_clipped() -> None:
     answer = asked(of("a", require=Require(grace_max=600), default=Default(grace=120)), of("own", "team-a", default=Default(grace=7200)))
     text, by, notes = one(answer, "default", "gracePeriod")
     assert (text, by) == ("10m", (OWN,))
-    assert notes[:2] == (f"longer than 2m of {A}", "BERTH-203: default gracePeriod 7200 s is clipped to the maximum of 600 s")
+    assert notes[:2] == (f"longer than 2m from {A}", "BERTH-203: default gracePeriod 7200 s is clipped to the maximum 600 s")
 
 
 def test_a_floor_is_the_longest_and_stands_before_a_shorter_default() -> None:
@@ -350,8 +350,8 @@ def test_a_floor_is_the_longest_and_stands_before_a_shorter_default() -> None:
     floors = of("a", require=Require(grace_min=600)), of("b", require=Require(grace_min=1200), default=Default(grace=120))
     answer = asked(*floors, of("own", "team-a", default=Default(grace=60)))
     assert one(answer, "require", "gracePeriod.min")[:2] == ("20m", (B,))
-    assert one(answer, "require", "gracePeriod.min")[2][0] == f"longer than 10m of {A}"
-    assert one(answer, "default", "gracePeriod") == ("20m", (B,), (f"longer than 1m of {OWN}",))
+    assert one(answer, "require", "gracePeriod.min")[2][0] == f"longer than 10m from {A}"
+    assert one(answer, "default", "gracePeriod") == ("20m", (B,), (f"longer than 1m from {OWN}",))
     service, daemon = (asked(floors[0], kind=Kind(workload=kind)) for kind in ("Deployment", "DaemonSet"))
     assert one(service, "require", "gracePeriod.min")[2] == ("not for a service's pod with the annotation berth.dev/opt-out: grace",)
     assert one(daemon, "require", "gracePeriod.min")[2][0].startswith("not for a pod of a DaemonSet")
@@ -362,7 +362,7 @@ def test_a_floor_is_the_longest_and_stands_before_a_shorter_default() -> None:
 def test_a_namespaces_own_default_comes_before_the_clusters() -> None:
     """And says what it overrides."""
     answer = asked(of("a", default=Default(capacity=("on-demand",))), of("own", "team-a", default=Default(capacity=("spot",))))
-    assert one(answer, "default", "capacity") == ("[spot]", (OWN,), (f"overrides [on-demand] of {A}",))
+    assert one(answer, "default", "capacity") == ("[spot]", (OWN,), (f"overrides [on-demand] from {A}",))
 
 
 def test_defaults_that_differ_in_one_scope_do_not_act() -> None:
@@ -380,7 +380,7 @@ def test_a_clipped_capacity_says_what_is_left() -> None:
     answer = asked(of("a", require=Require(capacity=("on-demand",)), default=Default(capacity=("spot", "on-demand"))))
     (row,) = rows(answer, "default", "capacity")
     assert row.value == ["on-demand", "reserved"]
-    assert row.notes == ("BERTH-203: default capacity [spot, on-demand] is clipped to what policies require", "leaves [on-demand, reserved]")
+    assert row.notes == ("BERTH-203: default capacity [spot, on-demand] is clipped to what is required", "remaining: [on-demand, reserved]")
 
 
 def test_a_toleration_that_is_not_allowed_is_not_granted() -> None:
@@ -427,7 +427,7 @@ def test_grace_is_not_for_services_unless_named() -> None:
     everyone = of("a", default=Default(grace=120))
     text, by, notes = one(asked(everyone, kind=Kind(workload="Deployment")), "default", "gracePeriod")
     assert (text, by) == ("-", ())
-    assert notes == (f"not for a service's pod, unless {A} names the workload",)
+    assert notes == (f"does not apply to a service's pod unless {A} names the workload",)
     named = of("b", match=Match(workloads=("Deployment",)), default=Default(grace=60))
     assert one(asked(everyone, named, kind=Kind(workload="Deployment")), "default", "gracePeriod")[:2] == ("1m", (B,))
 
@@ -438,7 +438,7 @@ def test_a_slice_stands_for_a_whole_gpu() -> None:
     policy = of("a", default=Default(node_template="t", mig=MigDefault(slice_gb=10), machine=Machine(models=InNotIn(in_=("L4",)))))
     answer = asked(policy, templates=(template,))
     assert one(answer, "default", "mig") == ("1g.10gb (nvidia.com/mig-1g.10gb)", (A,), ())
-    assert one(answer, "default", "machine")[2] == (f"models in [L4] of {A} is for whole GPUs; here a slice is taken",)
+    assert one(answer, "default", "machine")[2] == (f"models in [L4] from {A} applies to whole GPUs; this pod gets a MIG slice",)
 
 
 def test_long_runs_are_shown_by_length() -> None:

@@ -47,7 +47,7 @@ from tests.policies.findings.found import found, message_of, namespace, own, pol
         (
             {"mig": {"slice": "10gb"}},
             {"sharing": ["Exclusive"]},
-            "spec.default.mig slice 10gb has no effect: its sharing does not meet the requirements of ClusterGPUPolicy/guard",
+            "spec.default.mig slice 10gb has no effect: other sharing is required by ClusterGPUPolicy/guard",
         ),
         (
             {"nodeTemplate": "t"},

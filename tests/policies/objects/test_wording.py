@@ -131,7 +131,7 @@ def test_a_new_field_is_shown_by_effective() -> None:
     """Merged as its definition says, with who gave it and whom it beats; a policy that matches by it says so."""
     rows = {(row.section, row.field): row for row in asked(*two()).look.rows}
     lifetime = rows["require", "lifetime"]
-    assert (lifetime.value, lifetime.text, lifetime.by, lifetime.notes) == (21600, "6h", (B,), (f"tighter than 12h of {A}",))
+    assert (lifetime.value, lifetime.text, lifetime.by, lifetime.notes) == (21600, "6h", (B,), (f"tighter than 12h from {A}",))
     assert (rows["default", "dashboards"].value, rows["default", "dashboards"].text) == (["gpu"], "[gpu]")
     assert (rows["allow", "dashboards"].value, rows["allow", "dashboards"].by) == ("mig", (A,))
     assert "all namespaces, pods on kata" in effective_output.table(asked(*two(runtime="kata")), (), Screen(width=200))

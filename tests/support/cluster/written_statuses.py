@@ -11,7 +11,7 @@ from policies.verdict import Mode
 from tests.support.generators.random_worlds import catalog
 from tests.testcluster.controlplane.cluster import Cluster
 
-CAPPED = "berth: the server runs with --max-mode Audit: no policy does more; --max-mode Enforce shows them as written\n"
+CAPPED = "berth: the server runs with --max-mode Audit, which caps every policy; to ignore the cap, add --max-mode Enforce\n"
 """What commands say of a server with the brake on."""
 
 

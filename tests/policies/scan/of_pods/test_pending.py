@@ -39,15 +39,15 @@ WAITS = [
         [node("n", GFD, {GPU: 2}), pod("other", "ns", {GPU: 2}, on="n")],
         pod("p", "ns", {GPU: 1}),
         "pending",
-        "nodes with T4 (1 node): 0 nvidia.com/gpu free at most, 1 asked for",
+        "nodes with T4 (1 node): requests 1 nvidia.com/gpu, at most 0 free",
     ),
     (
         [node("n", GFD, {GPU: 2})],
         pod("p", "ns", {GPU: 3}),
         "never-fits",
-        "nodes with T4 (1 node): no more than 2 nvidia.com/gpu on a node, 3 asked for",
+        "nodes with T4 (1 node): requests 3 nvidia.com/gpu, a node has at most 2",
     ),
-    ([node("n", GFD, {GPU: 2})], pod("p", "ns", {"amd.com/gpu": 1}), "never-fits", "nothing offers amd.com/gpu"),
+    ([node("n", GFD, {GPU: 2})], pod("p", "ns", {"amd.com/gpu": 1}), "never-fits", "no node has amd.com/gpu"),
     (
         [node("n", GFD, {GPU: 2})],
         pod("p", "ns", {GPU: 1}, nodeSelector={"nvidia.com/gpu.product": "NVIDIA-L4"}),
@@ -64,7 +64,7 @@ WAITS = [
         [pool("gpu", (FAMILY, ["g6"]))],
         pod("p", "ns", {GPU: 16}),
         "never-fits",
-        "new nodes of NodePool gpu: makes no machine with 16 nvidia.com/gpu, 8 at most",
+        "new nodes of NodePool gpu: cannot create a node with 16 nvidia.com/gpu (at most 8)",
     ),
     (
         [pool("gpu", (FAMILY, ["g6"]), taints=[TAINT]), pool("web", (FAMILY, ["m6i"]))],
@@ -76,9 +76,9 @@ WAITS = [
         [pool("gpu", (FAMILY, ["g6"]))],
         pod("p", "ns", {GPU: 1}, nodeSelector={"nvidia.com/gpu.product": "NVIDIA-L4"}),
         "never-fits",
-        "new nodes of NodePool gpu: label nvidia.com/gpu.product is unknown before a node exists, NVIDIA-L4 asked for",
+        "new nodes of NodePool gpu: label nvidia.com/gpu.product is unknown before a node exists, required: NVIDIA-L4",
     ),
-    ([], pod("p", "ns", {GPU: 1}), "never-fits", "nothing offers nvidia.com/gpu"),
+    ([], pod("p", "ns", {GPU: 1}), "never-fits", "no node has nvidia.com/gpu"),
     (
         [node("n", GFD, {GPU: 2})],
         pod("p", "ns", {GPU: 1}, schedulerName="volcano"),
@@ -109,4 +109,4 @@ def test_what_the_scheduler_judges_besides_is_named() -> None:
     """A gate that a queue holds is no lack of the cluster."""
     gated = pod("p", "ns", {GPU: 1}, schedulingGates=[{"name": "kueue.x-k8s.io/admission"}], tolerations=[TOLERATION])
     kind, fact = only(scanned([node("n", GFD, {GPU: 2}), gated]))
-    assert (kind, fact.partition("; ")[2]) == ("pending", "not judged here: scheduling gates (a queue may set them)")
+    assert (kind, fact.partition("; ")[2]) == ("pending", "not checked here: scheduling gates (a queue may set them)")

@@ -74,7 +74,7 @@ def test_a_file_is_read_as_a_policy_in_audit_with_its_reasons(name: str) -> None
         lines = written.splitlines()
         assert all(len(line) <= 120 for line in lines)
         effect = one.effect
-        assert f"applies to {effect.matched}, would change {effect.changed} and deny {effect.denied}." in " ".join(
+        assert f"matches {effect.matched}, would change {effect.changed} and deny {effect.denied}." in " ".join(
             line.removeprefix("# ") for line in lines
         )
 
@@ -87,7 +87,7 @@ def test_a_checkpoint_gets_no_more_time_than_the_pools_leave() -> None:
             value["spec"]["template"]["spec"]["terminationGracePeriod"] = "10m"
     one = suggested(objects)["gpu-runs"]
     assert one.suggestion.spec["default"]["gracePeriod"] == "10m"
-    assert "gracePeriod is 10m: a NodePool's terminationGracePeriod leaves no more." in list(comment(one))
+    assert "gracePeriod is 10m, the most that a NodePool's terminationGracePeriod allows." in list(comment(one))
 
 
 def test_a_namespaces_guardrail_is_as_wide_as_what_runs_there() -> None:
