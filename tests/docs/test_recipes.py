@@ -28,7 +28,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 NAME = re.compile(r"# ([a-z0-9-]+\.yaml)\n")
 COMMAND = re.compile(r"^```sh\n(?P<command>berth try .*?)\n```\n(?P<shown>(?:\n```(?:text|diff)\n.*?^```\n)*)", re.MULTILINE | re.DOTALL)
 KINDS = ("kind: ClusterGPUPolicy", "kind: GPUPolicy", "kind: GPUNodeTemplate")
-LEFT_ALONE = ("denied", "admitted as it is", "not judged")
+LEFT_ALONE = ("denied", "admitted unchanged", "not checked")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
