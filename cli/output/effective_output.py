@@ -63,7 +63,7 @@ def _in_force(answer: Effective, width: int) -> list[str]:
 
 def _mode(standing: Standing) -> str:
     declared = standing.policy.mode
-    return standing.mode if standing.mode == declared else f"{standing.mode} (capped by --max-mode; the policy sets {declared})"
+    return standing.mode if standing.mode == declared else f"{standing.mode} (--max-mode caps {declared})"
 
 
 def reach(standing: Standing) -> str:

@@ -157,7 +157,7 @@ def test_a_switch_to_enforce_is_seen_before_it_is_made(run: Run, bare: Cluster, 
     assert (code, err) == (0, "")
     first, _, heads, row = out.splitlines()
     assert first.startswith("With few in Enforce, of 4 pods with accelerators that exist, 1 would be denied and 0 changed (8 GPUs, ")
-    assert first.endswith(") Existing pods are unchanged until recreated.")
+    assert first.endswith("). Existing pods are unchanged until recreated.")
     assert heads.split()[:2] == ["NAMESPACE", "WORKLOAD"]
     assert "denied (BERTH-111)" in row
     code, out, _ = run(*words, "--enforce-preview", "ClusterGPUPolicy/grace")
@@ -221,7 +221,7 @@ def test_with_the_rights_of_a_namespace_what_is_not_seen_is_named(run: Run, bare
     )
     code, out, err = run("--kubeconfig", kubeconfig, "--policies", policies, "--namespace", "research")
     assert code == 0
-    assert "you may not list nodes: what rests on it is not known" in err
+    assert "you may not list nodes; results that depend on it are unknown" in err
     assert "ClusterGPUPolicy/few" in out
 
 

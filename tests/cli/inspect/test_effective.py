@@ -256,7 +256,7 @@ def test_with_the_brake_on_the_mode_that_acts_is_shown(run: Run, cluster: Cluste
     try:
         code, out, err = run(*words)
         assert (code, err) == (0, CAPPED)
-        assert "Audit (capped by --max-mode; the policy sets Enforce)" in sections(out)["active policies"]
+        assert "Audit (--max-mode caps Enforce)" in sections(out)["active policies"]
         assert "require" not in sections(out)
         assert run(*words, "--max-mode", "Enforce") == (0, enforced, "")
     finally:

@@ -129,7 +129,7 @@ def test_what_cloud_audit_logs_lack_is_told(run: Run, files: Files) -> None:
     _, out, err = run(files.write("sink.json", lines(*bare, *without)), "--policies", files.policies("new", *NEW))
     assert "pods without a recorded decision are only counted (3)" in err
     assert "creations at level Metadata, which does not include the pod" in err
-    assert "creations whose pod the API server cut out of the event" in err
+    assert "creations whose event was truncated" in err
     assert out
 
 
@@ -142,17 +142,17 @@ def test_what_is_decided_otherwise_is_counted_by_policy_namespace_and_workload(r
         "Of 4 pods with accelerators, 3 have a different decision now (24 GPUs, 10.08 USD/h at least): 3 newly denied.",
         "",
         f"POLICY                  {HEADS}",
-        "ClusterGPUPolicy/few    4     3            0             0                          0                 0                "
+        "ClusterGPUPolicy/few    4     3             0               0                   0                   0                    "
         "24    10.08",
-        "ClusterGPUPolicy/grace  4     0            0             0                          0                 0                0",
+        "ClusterGPUPolicy/grace  4     0             0               0                   0                   0                    0",
         "",
         f"NAMESPACE  {HEADS}",
-        "team       4     3            0             0                          0                 0                24    10.08",
+        "team       4     3             0               0                   0                   0                    24    10.08",
         "",
-        "NAMESPACE  WORKLOAD   PODS  GPUS  USD/H  DIFFERENCE   THEN    NOW                  POLICIES",
+        "NAMESPACE  WORKLOAD   PODS  GPUS  USD/H  DIFFERENCE    BEFORE  NOW                 POLICIES",
         "team       Job/train  3     24    10.08  newly denied  edited  denied (BERTH-111)  ClusterGPUPolicy/few",
         "",
-        f"team Job/train, pod train-0 ({log}, line 1) is newly denied:",
+        f"team Job/train, pod train-0 ({log}, line 1) is now denied:",
         "  BERTH-111: the pod asks for 8 GPUs, more than the 2 allowed here; ask for at most 2, or split the work over more pods. "
         "(required by ClusterGPUPolicy/few)",
     ]
@@ -204,7 +204,7 @@ def test_without_a_record_of_then_the_old_policies_are_then(run: Run, files: Fil
         assert "pass the old policies: --against PATH" in err
         code, out, _ = run(file, "--policies", new, "--against", files.policies("old", *OLD))
         assert code == 1
-        assert "1 is a different decision now (4 GPUs, 1.68 USD/h at least): 1 newly denied." in out
+        assert "1 has a different decision now (4 GPUs, 1.68 USD/h at least): 1 newly denied." in out
 
 
 def test_an_answer_is_a_record(run: Run, files: Files) -> None:

@@ -42,18 +42,18 @@ def test_the_text_says_what_there_is_what_is_wrong_and_what_to_type(run: Run, re
     lines = out.splitlines()
     assert lines[0] == "7 GPU nodes with 35 devices, 26 used, 91.47 USD per hour; 12 GPU pods, 5 of them pending."
     assert lines[2:5] == [
-        "NODES OF            MODEL      NODES  GPUS  HELD  USD/H",
+        "NODE GROUP          MODEL      NODES  GPUS  USED  USD/H",
         "NodePool gpu-serve  A10G       3      3     3     3.64",
         "NodePool gpu-train  A100-40GB  4      32    23    87.83",
     ]
     at = lines.index("Long runs on spot capacity")
     assert lines[at + 2] == (
         "  - PyTorchJob research/llama (2 pods, 14 GPUs, 38.43 USD/h): "
-        "expected to run for more than 2h, on spot machines of NodePool gpu-train"
+        "expected to run for more than 2h, on spot nodes of NodePool gpu-train"
     )
     assert lines[-3:] == [
-        "Berth's shipped policies would have mended 3 of these 6 pods (15 GPUs, 38.43 USD an hour).",
-        "They would have denied 1 pod, each with what to type instead.",
+        "Berth's shipped policies would have fixed 3 of these 6 pods (15 GPUs, 38.43 USD per hour).",
+        "They would have denied 1 pod, each with a fix.",
         "To see the changes, run berth scan --diff. To write policies in Audit for this cluster, run berth scan --suggest DIR.",
     ]
 
@@ -75,7 +75,7 @@ def test_a_program_reads_the_same_as_data(run: Run, recorded: str) -> None:
         "usdPerHour": 38.43,
         "mended": 2,
         "restsOn": ["Node", "Job"],
-        "message": "PyTorchJob research/llama: expected to run for more than 2h, on spot machines of NodePool gpu-train",
+        "message": "PyTorchJob research/llama: expected to run for more than 2h, on spot nodes of NodePool gpu-train",
         "advice": "berth scan --suggest DIR writes a policy in Audit that moves runs over 2h to on-demand capacity (default.longRuns)",
     }
     (reasons,) = (one["values"]["reasons"] for one in value["findings"] if one["where"]["name"] == "sixteen")

@@ -353,8 +353,10 @@ def test_a_floor_is_the_longest_and_stands_before_a_shorter_default() -> None:
     assert one(answer, "require", "gracePeriod.min")[2][0] == f"longer than 10m from {A}"
     assert one(answer, "default", "gracePeriod") == ("20m", (B,), (f"longer than 1m from {OWN}",))
     service, daemon = (asked(floors[0], kind=Kind(workload=kind)) for kind in ("Deployment", "DaemonSet"))
-    assert one(service, "require", "gracePeriod.min")[2] == ("not for a service's pod with the annotation berth.dev/opt-out: grace",)
-    assert one(daemon, "require", "gracePeriod.min")[2][0].startswith("not for a pod of a DaemonSet")
+    assert one(service, "require", "gracePeriod.min")[2] == (
+        "does not apply to a service's pod with the annotation berth.dev/opt-out: grace",
+    )
+    assert one(daemon, "require", "gracePeriod.min")[2][0].startswith("does not apply to a pod of a DaemonSet")
     alone = asked(floors[0], of("c", default=Default(grace=60)))
     assert one(alone, "default", "gracePeriod") == ("-", (), (f"10m is required by {A}",))
 

@@ -125,8 +125,8 @@ def test_the_sentence_says_whether_anything_is_left() -> None:
     spec = {"nodeClassRef": {"group": "karpenter.k8s.aws", "name": "x"}, "requirements": [requirement]}
     pool = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "gpu"}, "spec": {"template": {"spec": spec}}}
     (one,) = scanned([pool]).of(KIND)
-    assert wording.fact(one) == f"names g4 in {FAMILY}, which no GPU machine of the catalog has, so the NodePool can create no node"
-    assert wording.advice(one).startswith("write g4dn in place of g4, or add the machine with --catalog FILE")
+    assert wording.fact(one) == f"requires g4 in {FAMILY}, but no GPU machine in the catalog matches, so the NodePool can create no node"
+    assert wording.advice(one).startswith("write g4dn instead of g4; if the machine is newer than the catalog, add it with --catalog FILE")
     requirement["values"] = ["g4", "m5"]
     (one,) = scanned([pool]).of(KIND)
-    assert wording.fact(one) == f"names g4 in {FAMILY}, which no GPU machine of the catalog has"
+    assert wording.fact(one) == f"requires g4 in {FAMILY}, but no GPU machine in the catalog matches"
