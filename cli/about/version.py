@@ -31,7 +31,7 @@ def add_parser(subcommands: Any) -> None:
         "Berth's custom resources, and the supported versions of Kubernetes. No cluster is read.",
         examples=(("Print what a bug report needs", "%(prog)s"), ("As JSON", "%(prog)s -o json")),
     )
-    parser.add_argument("--output", "-o", choices=("text", "json"), default="text", help="form of the output; default: text")
+    parser.add_argument("--output", "-o", choices=("text", "json"), default="text", help="output format; default: text")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -67,7 +67,7 @@ def add_parser(subcommands: Any) -> None:
         ),
     )
     add = parser.add_argument
-    add("--output", "-o", choices=("table", "json", "csv", "html"), default="table", help="form of the output; default: table")
+    add("--output", "-o", choices=("table", "json", "csv", "html"), default="table", help="output format; default: table")
     add("--enforce-preview", metavar="POLICY", help="show what this policy would do to existing and recorded pods if it were in Enforce")
     add(
         "--recordings",

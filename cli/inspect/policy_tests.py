@@ -45,7 +45,7 @@ def add_parser(subcommands: Any) -> None:
     )
     add = parser.add_argument
     add("paths", nargs="+", metavar="PATH", help="file with test cases, or folder: all YAML files below it")
-    add("--output", "-o", choices=FORMS, default="text", help="form of the output; default: text")
+    add("--output", "-o", choices=FORMS, default="text", help="output format; default: text")
     add(
         "--min-coverage",
         type=_percent,

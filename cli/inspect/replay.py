@@ -55,7 +55,7 @@ def add_parser(subcommands: Any) -> None:
     add("files", nargs="*", metavar="FILE", help="recording, folder, or - for standard input; default: the pods of a cluster")
     add_snapshot_options(parser)
     add("--against", action="append", default=[], metavar="PATH", help="old policies, for recordings without decisions")
-    add("--output", "-o", choices=("text", "json", "junit", "github"), default="text", help="form of the output; default: text")
+    add("--output", "-o", choices=("text", "json", "junit", "github"), default="text", help="output format; default: text")
     add("--diff", action="store_true", help="show a diff of one pod for each difference")
     add("--processes", type=_count, default=0, metavar="N", help="worker processes; default: the number of cores")
     add_cluster_options(parser, pods_of_all=True)

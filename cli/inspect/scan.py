@@ -45,7 +45,7 @@ def add_parser(subcommands: Any) -> None:
         ),
     )
     add = parser.add_argument
-    add("--output", "-o", choices=("text", "json", "html"), default="text", help="form of the output; default: text")
+    add("--output", "-o", choices=("text", "json", "html"), default="text", help="output format; default: text")
     add("--diff", action="store_true", help="show what the shipped policies would have changed, by workload")
     add("--suggest", metavar="DIR", help="write policies for this cluster to DIR, in mode Audit")
     add("--catalog", metavar="FILE", help="file that extends the GPU catalog: new GPUs, labels, resource names")

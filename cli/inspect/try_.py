@@ -50,7 +50,7 @@ def add_parser(subcommands: Any) -> None:
     parser.add_argument("--namespace-labels", metavar="K=V,...", type=_labels, default={}, help="labels of that namespace")
     add_mode_option(parser)
     parser.add_argument(
-        "--output", "-o", choices=("diff", "yaml", "json", "review"), help="form of the output (default: diff on a terminal, else yaml)"
+        "--output", "-o", choices=("diff", "yaml", "json", "review"), help="output format (default: diff on a terminal, else yaml)"
     )
     parser.set_defaults(run=run)
 

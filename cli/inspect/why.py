@@ -56,7 +56,7 @@ def add_parser(subcommands: Any) -> None:
         help="explain a manifest that is not created yet; -: standard input; with --facts, no cluster is read",
     )
     add("--namespace", "-n", metavar="NS", help="namespace; default: that of the kubeconfig context")
-    add("--output", "-o", choices=("text", "json"), default="text", help="form of the output; default: text")
+    add("--output", "-o", choices=("text", "json"), default="text", help="output format; default: text")
     add("--fix", metavar="FILE", help="write the fixed object to FILE")
     add_cluster_options(parser)
     add_snapshot_options(parser)

@@ -53,17 +53,18 @@ def of_files(paths: Sequence[str], found: WholeCluster, name: str, catalog: Cata
 
 def lines(name: str, existing: Total, recorded: Total | None, screen: Screen = PLAIN) -> Iterator[str]:
     """Yield what is shown: the sentence, then the list."""
-    yield f"With {printable(name)} in Enforce, {_outcome(existing, 'that exist')}. Existing pods are unchanged until recreated."
+    yield f"With {printable(name)} in Enforce, {_outcome(existing, 'existing pod')}. Existing pods are unchanged until recreated."
     yield from _list(existing, screen)
     if recorded is not None:
         yield ""
-        yield f"Recordings: {_outcome(recorded, 'that were created')}."
+        sentence = _outcome(recorded, "recorded pod")
+        yield f"{sentence[:1].upper()}{sentence[1:]}."
         yield from _list(recorded, screen)
 
 
-def _outcome(total: Total, which: str) -> str:
+def _outcome(total: Total, noun: str) -> str:
     tally = total.tally
-    among = f"of {counted(tally.all.pods, 'pod')} with accelerators {which},"
+    among = f"of {counted(tally.all.pods, noun)} with accelerators,"
     denied = tally.all.turns["newly-denied"] + tally.all.turns["other-reasons"]
     changed = tally.all.turns["other-edits"] + tally.all.turns["newly-admitted"]
     if not denied and not changed:

@@ -156,7 +156,7 @@ def test_a_switch_to_enforce_is_seen_before_it_is_made(run: Run, bare: Cluster, 
     code, out, err = run(*words, "--enforce-preview", "few")
     assert (code, err) == (0, "")
     first, _, heads, row = out.splitlines()
-    assert first.startswith("With few in Enforce, of 4 pods with accelerators that exist, 1 would be denied and 0 changed (8 GPUs, ")
+    assert first.startswith("With few in Enforce, of 4 existing pods with accelerators, 1 would be denied and 0 changed (8 GPUs, ")
     assert first.endswith("). Existing pods are unchanged until recreated.")
     assert heads.split()[:2] == ["NAMESPACE", "WORKLOAD"]
     assert "denied (BERTH-111)" in row
@@ -168,7 +168,7 @@ def test_a_switch_to_enforce_is_seen_before_it_is_made(run: Run, bare: Cluster, 
     file.write_text(json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": review}))
     code, out, _ = run(*words, "--enforce-preview", "few", "--recordings", str(file))
     assert code == 0
-    assert "Of 1 pod with accelerators in the recordings, 1 would be denied and 0 changed" in out
+    assert "Of 1 recorded pod with accelerators, 1 would be denied and 0 changed" in out
 
 
 @pytest.mark.parametrize(
