@@ -27,7 +27,7 @@ _MOST_BYTES = 256 * 2**20
 purpose."""
 _PIECE = 2**20
 """Bytes read at once: a read of the most that may come would allocate that much memory at once."""
-_REASONS = {errno.EACCES: "may not be read by this user", errno.EISDIR: "is a folder"}
+_REASONS = {errno.EACCES: "cannot be read by this user (permission denied)", errno.EISDIR: "is a folder"}
 
 
 def read_paths(paths: Sequence[str]) -> tuple[list[tuple[str, str]], list[InputError]]:
@@ -158,7 +158,9 @@ def _no_file(file: str) -> InputError | None:
         mode = os.stat(file).st_mode
     except OSError:
         return None  # reading it reports the reason
-    return None if stat.S_ISREG(mode) else InputError(file=file, message="is no file; move it elsewhere, or give it another ending")
+    return (
+        None if stat.S_ISREG(mode) else InputError(file=file, message="is not a regular file; move it elsewhere, or change its extension")
+    )
 
 
 def _text(file: str) -> tuple[str, str] | InputError:

@@ -31,7 +31,7 @@ def _prices(document: Document, catalog: Catalog) -> dict[str, float]:
     prices = {}
     for name, usd in document.value.items():
         if name not in known:
-            raise document.error((name,), f'"{name}" is no instance type and no model{hint(name, sorted(known))}; berth gpus lists them')
+            raise document.error((name,), f'"{name}" is not an instance type or GPU model{hint(name, sorted(known))}; see berth gpus')
         if isinstance(usd, bool) or not isinstance(usd, int | float) or not 0 < usd < float("inf"):
             raise document.error((name,), f"wants USD an hour, a number above 0; found {kind_of(usd)}")
         prices[name] = float(usd)

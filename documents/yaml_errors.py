@@ -9,7 +9,7 @@ from documents import yaml_placeholders
 _PLAINER = (
     ("mapping values are not allowed", 'found ": " where no key can be; check the indentation, or put the text in quotes'),
     ("did not find expected '-' indicator", "found something other than the next list item; indent it like the items before"),
-    ("did not find expected key", "found something that is no key of this map; indent it like the keys before"),
+    ("did not find expected key", "expected a key of this map; indent it like the keys before it"),
     ("could not find expected ':'", 'found a key without ":"; write key: value'),
     ("did not find expected ',' or '}'", 'found a "{" that is not closed; close it with "}"'),
     ("did not find expected ',' or ']'", 'found a "[" that is not closed; close it with "]"'),

@@ -43,7 +43,7 @@ def _number(text: str, otherwise: str | None = None) -> Any:
         raise ValueError(_no_number(text))
     if not _NUMBER.fullmatch(bare):
         if otherwise is None:
-            raise ValueError(f'"{text[:40]}" is no number')
+            raise ValueError(f'"{text[:40]}" is not a number')
         return otherwise
     if not math.isfinite(number := float(bare)):
         raise ValueError(_no_number(text))
@@ -52,7 +52,7 @@ def _number(text: str, otherwise: str | None = None) -> Any:
 
 def _no_number(text: str) -> str:
     shown = text if len(text) <= 40 else f"{text[:37]}..."
-    return f'{shown} is no number that JSON has; write "{shown}" in quotes if text is meant'
+    return f'{shown} is not a JSON number; to mean text, write "{shown}" in quotes'
 
 
 def _integer(text: str) -> int:

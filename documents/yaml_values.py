@@ -73,7 +73,7 @@ class Builder:
             key = self._key(event)
             path.append(key)
             if key in result:
-                self._problem(event, f'the key "{key}" is given twice; keep one')
+                self._problem(event, f'the key "{key}" is set twice; keep one of them')
             result[key] = self.value(following())
             path.pop()
         return {**merged, **result} if merged else result

@@ -35,10 +35,10 @@ def test_what_is_named_as_a_policy_and_is_no_file_is_told(tmp_path: Path) -> Non
     texts, errors = read_paths([str(tmp_path)])
     assert [text for _, text in texts] == ["a"]
     assert [(Path(error.file).name, error.message.partition(";")[0]) for error in errors] == [
-        ("folder.yaml", "is no file"),
+        ("folder.yaml", "is not a regular file"),
         ("gone.yaml", "is a link to nowhere, which is not there"),
         ("loop.yaml", "cannot be read: Too many levels of symbolic links"),
-        ("pipe.yaml", "is no file"),
+        ("pipe.yaml", "is not a regular file"),
     ]
 
 
@@ -110,7 +110,9 @@ def test_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(files, "_bytes", deny)
     (tmp_path / "a.yaml").write_text("x")
-    assert [str(error) for error in read_paths([str(tmp_path)])[1]] == [f"berth: {tmp_path}/a.yaml: may not be read by this user"]
+    assert [str(error) for error in read_paths([str(tmp_path)])[1]] == [
+        f"berth: {tmp_path}/a.yaml: cannot be read by this user (permission denied)"
+    ]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may list every folder")
@@ -118,7 +120,7 @@ def test_unreadable_folder(tmp_path: Path) -> None:
     """A folder that may not be listed says so."""
     closed = tmp_path / "closed"
     closed.mkdir(mode=0)
-    assert [str(error) for error in read_paths([str(closed)])[1]] == [f"berth: {closed}: may not be read by this user"]
+    assert [str(error) for error in read_paths([str(closed)])[1]] == [f"berth: {closed}: cannot be read by this user (permission denied)"]
 
 
 def test_other_reasons_are_the_systems(tmp_path: Path) -> None:

@@ -13,28 +13,31 @@ from tests.support.call_counts import work
 
 BAD = {
     "a: 1\nb:\n\tc: 1\n": ["line 3: found a tab where YAML wants spaces; indent with spaces"],
-    "a: 1\nb: {c: 1, c: 2}\n": ['line 2, b.c: the key "c" is given twice; keep one'],
-    "a: 1\na: 2\nb: 3\nb: 4\n": ['line 2, a: the key "a" is given twice; keep one', 'line 4, b: the key "b" is given twice; keep one'],
+    "a: 1\nb: {c: 1, c: 2}\n": ['line 2, b.c: the key "c" is set twice; keep one of them'],
+    "a: 1\na: 2\nb: 3\nb: 4\n": [
+        'line 2, a: the key "a" is set twice; keep one of them',
+        'line 4, b: the key "b" is set twice; keep one of them',
+    ],
     "a: b: c\n": ['line 1: found ": " where no key can be; check the indentation, or put the text in quotes'],
-    "a:\n  - x\n y\n": ["line 3: found something that is no key of this map; indent it like the keys before"],
+    "a:\n  - x\n y\n": ["line 3: expected a key of this map; indent it like the keys before it"],
     "a: [1, 2\nb: 3\n": ['line 2: found a "[" that is not closed; close it with "]"'],
     "a: {b: 1\nc: 2\n": ['line 2: found a "{" that is not closed; close it with "}"'],
     'a: "x\n': ["line 2: found the end of the text inside quotes; close them"],
     "a: @x\n": ["line 1: found a character that cannot begin a value; put the text in quotes"],
     "a: b\nc: \x01\n": ["line 2: found a control character; remove it"],
     "a: .nan\nb: -.inf\nc: 1e999\n": [
-        'line 1, a: .nan is no number that JSON has; write ".nan" in quotes if text is meant',
-        'line 2, b: -.inf is no number that JSON has; write "-.inf" in quotes if text is meant',
-        'line 3, c: 1e999 is no number that JSON has; write "1e999" in quotes if text is meant',
+        'line 1, a: .nan is not a JSON number; to mean text, write ".nan" in quotes',
+        'line 2, b: -.inf is not a JSON number; to mean text, write "-.inf" in quotes',
+        'line 3, c: 1e999 is not a JSON number; to mean text, write "1e999" in quotes',
     ],
-    "a: " + "9" * 400: [f'line 1, a: {"9" * 37}... is no number that JSON has; write "{"9" * 37}..." in quotes if text is meant'],
+    "a: " + "9" * 400: [f'line 1, a: {"9" * 37}... is not a JSON number; to mean text, write "{"9" * 37}..." in quotes'],
     "1: x\n": ['line 1: a key must be text, and 1 is a number in YAML; write "1" in quotes'],
     "on: x\n": ['line 1: a key must be text, and on is a boolean in YAML; write "on" in quotes'],
     "a: {~: x}\n": ['line 1, a: a key must be text, and ~ is nothing in YAML; write "~" in quotes'],
     "? [a]\n: 3\n": ["line 1: a key must be text; found a list, a map or an alias"],
     "a: !foo x\n": ["line 1, a: the tag !foo means nothing here; remove it"],
     "a: !!timestamp 2020-01-01\n": ["line 1, a: the tag !!timestamp means nothing here; remove it"],
-    "a: !!int x\n": ['line 1, a: "x" is no number'],
+    "a: !!int x\n": ['line 1, a: "x" is not a number'],
     "a: !!bool maybe\n": ["line 1, a: the tag !!bool means nothing here; remove it"],
     "a: !!set {b: c}\n": ["line 1, a: the tag !!set means nothing here; remove it"],
     "a: *x\n": ["line 1: found *x, but no &x is complete before it"],
@@ -99,7 +102,7 @@ def test_bad_value_hides_only_its_document() -> None:
     """A document with two equal keys is left out; the documents around it are read."""
     found, wrong = documents("a: 1\n---\nb: 1\nb: 2\n---\nc: 3\n", "f.yaml")
     assert [document.value for document in found] == [{"a": 1}, {"c": 3}]
-    assert [str(error) for error in wrong] == ['berth: f.yaml, document 2, line 4, b: the key "b" is given twice; keep one']
+    assert [str(error) for error in wrong] == ['berth: f.yaml, document 2, line 4, b: the key "b" is set twice; keep one of them']
 
 
 def test_cut_text_keeps_its_numbers() -> None:
@@ -139,7 +142,7 @@ def test_alias_bomb_is_stopped() -> None:
 def test_json() -> None:
     """JSON goes to a JSON reader, and a key that is given twice is found as in YAML; JSON documents between markers are YAML."""
     assert value(' {"a": [1, 2.5, null], "b": "b"}') == {"a": [1, 2.5, None], "b": "b"}
-    assert errors('{"a": {"b": 1,\n"b": 2}}') == ['berth: f.yaml, line 2, a.b: the key "b" is given twice; keep one']
+    assert errors('{"a": {"b": 1,\n"b": 2}}') == ['berth: f.yaml, line 2, a.b: the key "b" is set twice; keep one of them']
     assert value("[]") == []
     assert [document.value for document in documents('{"a": 1}\n---\n{"b": 2}\n', "f")[0]] == [{"a": 1}, {"b": 2}]
     assert value("{a: b}") == {"a": "b"}

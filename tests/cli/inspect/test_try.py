@@ -265,7 +265,7 @@ GOOD = yaml_text(POD)
 BAD_TEXTS = {
     "wrong YAML": ("a: [1\n", "line"),
     "tab": ("kind: Pod\nspec:\n\tcontainers: []\n", "tab"),
-    "duplicate key": ("apiVersion: v1\nkind: Pod\nkind: Job\n", 'the key "kind" is given twice'),
+    "duplicate key": ("apiVersion: v1\nkind: Pod\nkind: Job\n", 'the key "kind" is set twice'),
     "not an object": ("- 1\n", "wants an object"),
     "no kind": ("a: b\n", "kind"),
     "null spec": ("apiVersion: v1\nkind: Pod\nspec: null\n", "spec: wants a map; found nothing (null)"),
