@@ -114,7 +114,7 @@ async def _objects(client: Client, watched: Watched, namespace: str) -> dict[Key
     if not reply.ok and watched.kind in _OPTIONAL:
         return None
     if reply.status == 404:
-        sentence = f"the cluster has no kind {watched.kind}; install the definitions: berth crds | kubectl apply --server-side -f -"
+        sentence = f"the kind {watched.kind} is not installed; install the definitions: berth crds | kubectl apply --server-side -f -"
         raise InputError(file="cluster", message=sentence)
     if not reply.ok:
         advice = f'ask for the role "view" in {namespace}' if watched.namespaced else f'ask for the ClusterRole "{ROLE}"'

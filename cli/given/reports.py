@@ -89,7 +89,7 @@ def of_cluster(kubeconfig: str | None, context: str | None, namespace: str | Non
 
 def _why(forms: Sequence[Any], unread: Any, absent: Any, namespace: str | None) -> Iterator[str]:
     if all(form.kind in absent for form in forms):
-        yield "the cluster has no kind of report"
+        yield "no kind of report is installed"
         yield "install the definitions of OpenReports (see docs/audit.md), or remove --reports to evaluate pods now"
         return
     yield from (unread[form.kind] for form in forms if form.kind not in absent)

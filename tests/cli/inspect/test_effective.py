@@ -236,7 +236,7 @@ def test_a_cluster_without_the_kinds_says_what_to_install(run: Run, bare: Cluste
     code, _, err = run("-n", "default", "--kubeconfig", str(bare.kubeconfig))
     assert code == 2
     advice = "install the definitions: berth crds | kubectl apply --server-side -f -"
-    assert err == f"berth: cluster: the cluster has no kind ClusterGPUPolicy; {advice}\n"
+    assert err == f"berth: cluster: the kind ClusterGPUPolicy is not installed; {advice}\n"
 
 
 def test_a_cluster_says_what_its_files_say(run: Run, cluster: Cluster) -> None:

@@ -281,7 +281,7 @@ def test_what_policies_in_audit_would_do_is_for_those_who_may_list_them() -> Non
         [{**policy("secret", require={"gpusPerPod": {"max": 1}}), "spec": {"mode": "Audit", "require": {"gpusPerPod": {"max": 1}}}}],
     )
     form = {"manifest": TRAIN.replace("nvidia.com/gpu: 1", "nvidia.com/gpu: 2"), "namespace": "web"}
-    assert "would: ClusterGPUPolicy/secret (Audit)" in words(asked(at, "/job", form=form))
+    assert "ClusterGPUPolicy/secret (Audit) would" in words(asked(at, "/job", form=form))
     assert "secret" not in asked(at, "/job", WEB, form=form).text
 
 
@@ -388,7 +388,7 @@ def test_what_is_not_judged_says_why() -> None:
     template = {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}}
     text = json.dumps({"apiVersion": "x.example/v1", "kind": "Trainer", "metadata": {"name": "a"}, "spec": {"template": template}})
     found = words(asked(recorded(), "/job", form={"manifest": text, "namespace": "web"}))
-    assert "Trainer a: not judged: holds nvidia.com/gpu" in found
+    assert "Trainer a: not checked: it names nvidia.com/gpu" in found
     assert "--catalog FILE" in found
 
 

@@ -82,7 +82,7 @@ def test_it_reads_the_cluster_that_kubectl_would(typed: Typed, cluster: Cluster,
 def test_it_speaks_under_that_name(typed: Typed) -> None:
     """Usage, and each line of bad input."""
     assert typed("berth", "--help").stdout.startswith("usage: kubectl berth ")
-    assert typed("berth", "gpus", "--nope").stderr.startswith('kubectl berth: gpus: there is no option "--nope"; kubectl berth gpus --help')
+    assert typed("berth", "gpus", "--nope").stderr.startswith('kubectl berth: gpus: unknown option "--nope"; see kubectl berth gpus --help')
     assert typed("berth", "try").stderr.splitlines()[1].startswith("usage: kubectl berth try ")
     assert typed("berth", "try", "nowhere.yaml").stderr.splitlines()[-1] == "kubectl berth: nowhere.yaml: there is no such file or folder"
     assert typed("berth", "effective", "-n", "reserach").stderr.startswith('kubectl berth: cluster: there is no namespace "reserach"')

@@ -44,7 +44,7 @@ def test_a_label_that_is_changed(world: World, questions: Questions) -> None:
 
 
 def test_a_policy_that_is_deleted(world: World, questions: Questions) -> None:
-    """That of the cluster, and that of a namespace: from then on it has no effect, and every other does."""
+    """That of the cluster, and that of a namespace: from then on it does not act, and every other does."""
     marks = world.marks.newest()
     for value, without in ((of_cluster(marks[RULED]), {RULED: PLAIN}), (of_namespace(marks[OWN]), {OWN: PLAIN})):
         world.api.delete(value)

@@ -132,7 +132,7 @@ def test_no_term_is_written_on_labels_that_were_left_behind(world: Cluster, repl
     world.api.create(stack("ClusterPolicy", "v1"))
     assert keys(world) == {FAMILY}
     world.api.create(stack("GPUCluster", "v1alpha1"))
-    assert keys(world) == {FAMILY}, "it has no effect beside a ClusterPolicy"
+    assert keys(world) == {FAMILY}, "it does not act beside a ClusterPolicy"
     world.api.delete(stack("ClusterPolicy", "v1"))
     world.wait_for(lambda: keys(world) == set(), "terms to be left out")
     assert replica.metric("berth_labels_unmaintained") == 4

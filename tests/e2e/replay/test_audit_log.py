@@ -124,7 +124,7 @@ def test_the_same_policies_decide_nothing_otherwise(world: World, capsys: pytest
     assert code == 1
     assert (found["turns"]["newly-denied"], found["turns"]["newly-admitted"]) == (flips[201, 403], 0)
     assert flips[201, 403] > PODS / 20
-    print(f"{found['turns']['newly-denied']} of {len(decided)} pods denied now, as the API server denies them")
+    print(f"{found['turns']['newly-denied']} of {len(decided)} pods newly denied, as the API server denies them")
 
 
 def _events(cluster: Cluster) -> Iterator[Raw]:
