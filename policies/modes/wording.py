@@ -24,11 +24,11 @@ def keep_one(driver: str, node: str) -> str:
 
 def offered_twice(one: Twice) -> str:
     """Return one sentence on devices that are given away twice."""
-    fact = f"GPUs are advertised twice: as {', '.join(one.resources)}, and by {one.driver} in ResourceSlices (first on node {one.node})"
-    return f"{fact}. Two pods can get the same GPU; {keep_one(one.driver, one.node)}"
+    fact = f"GPUs are offered twice, as {', '.join(one.resources)} and by {one.driver} in ResourceSlices (first on node {one.node})"
+    return f"{fact}: two pods can get the same one; {keep_one(one.driver, one.node)}"
 
 
 def nobody_writes(keys: Iterable[str]) -> str:
     """Return one sentence on labels on which no term is written."""
-    what = f"nothing maintains {', '.join(sorted(keys))}: GPU Feature Discovery does not run, so Berth writes no terms on them"
-    return f"{what}; install it: {DISCOVER}"
+    fact = f"labels {', '.join(sorted(keys))} are not maintained: no GPU Feature Discovery runs, so Berth writes no terms on them"
+    return f"{fact}; run it: {DISCOVER}"

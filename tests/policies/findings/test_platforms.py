@@ -47,6 +47,6 @@ def test_labels_that_nobody_maintains_are_named_with_what_to_type() -> None:
     assert not message_of(found(wanted, bare, platforms=["gfd"])["p"], "Inexpressible")
     text = message_of(found(wanted, bare, stack, platforms=["gfd"])["p"], "Inexpressible")
     assert text.startswith(
-        "gfd: spec.require.families (families in [ampere]) cannot be expressed with the labels of this platform; ignored; nothing"
+        "gfd: spec.require.families (families in [ampere]) cannot be expressed with the labels of this platform; ignored; labels"
     )
-    assert text.endswith("install it: helm install gfd nvdp/nvidia-device-plugin --set devicePlugin.enabled=false,gfd.enabled=true")
+    assert text.endswith("run it: helm install gfd nvdp/nvidia-device-plugin --set devicePlugin.enabled=false,gfd.enabled=true")

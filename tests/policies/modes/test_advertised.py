@@ -71,7 +71,7 @@ def test_nothing_is_looked_for_anew_while_nothing_of_it_changes() -> None:
 def test_sentences_tell_what_to_type() -> None:
     """The fact, and the fix within the first 200 characters or so."""
     text = offered_twice(Twice(NVIDIA, (GPU,), "node-7"))
-    assert text.startswith("GPUs are advertised twice: as nvidia.com/gpu, and by gpu.nvidia.com in ResourceSlices (first on node node-7)")
+    assert text.startswith("GPUs are offered twice, as nvidia.com/gpu and by gpu.nvidia.com in ResourceSlices (first on node node-7)")
     assert text.index("kubectl label node node-7 nvidia.com/gpu.deploy.device-plugin=false") < 200
     assert "gpu.amd.com" in keep_one("gpu.amd.com", "n")
-    assert nobody_writes({"b", "a"}).startswith("nothing maintains a, b: ")
+    assert nobody_writes({"b", "a"}).startswith("labels a, b are not maintained: ")
