@@ -360,8 +360,8 @@ def test_junit_has_a_failure_for_each_difference(run: Run, files: Files) -> None
     assert [case.get("name") for case in suite] == ["1 pod with the same decision", "Job/train: 3 pods newly denied"]
     failure = suite.find(".//failure")
     assert failure is not None
-    assert failure.get("message") == "before: edited, now: denied (BERTH-111), by ClusterGPUPolicy/few (24 GPUs, 10.08 USD/h at least)"
-    assert "BERTH-111: the pod asks for 8 GPUs" in str(failure.text)
+    assert failure.get("message") == "then edited, now denied (BERTH-111), by ClusterGPUPolicy/few (24 GPUs, 10.08 USD/h at the least)"
+    assert "BERTH-111: the pod requests 8 GPUs" in str(failure.text)
 
 
 def test_github_shows_warnings_and_the_result(run: Run, files: Files) -> None:

@@ -426,9 +426,9 @@ def test_objects_of_the_input_are_facts(run: Any, policy: Path) -> None:
     spec = {"resourceClaims": [{"name": "g", "resourceClaimName": "all"}], "containers": [{"name": "c"}]}
     claiming = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "claiming"}, "spec": spec}
     ran = run(claiming, space, claim, options=("-n", "lab"))
-    assert 'in.yaml document 2: Namespace "lab": used as facts about the cluster' in ran.err
-    assert 'in.yaml document 3: ResourceClaim "all": denied\n  BERTH-111: the claim asks for 8 GPUs' in ran.err
-    assert 'Pod "claiming": denied\n  BERTH-111: the pod asks for 8 GPUs' in ran.err
+    assert 'in.yaml document 2: Namespace "lab": taken as a fact for this run' in ran.err
+    assert 'in.yaml document 3: ResourceClaim "all": denied\n  BERTH-111: the claim requests 8 GPUs' in ran.err
+    assert 'Pod "claiming": denied\n  BERTH-111: the pod requests 8 GPUs' in ran.err
     assert ran.code == 1
 
 

@@ -163,7 +163,7 @@ def test_denied_pods(typed: Run) -> None:
     assert "exceeded quota: gpus" in out
     assert "  ClusterGPUPolicy/few" in out
     assert "    BERTH-111: the pod requests 32 GPUs, more than the 4 allowed here\n" in out
-    assert "    fix: ask for at most 4, or split the work over more pods\n" in out
+    assert "    fix: request at most 4, or split the work over more pods\n" in out
 
 
 def test_with_the_brake_on_no_policy_denies_anything(typed: Run, place: Cluster) -> None:

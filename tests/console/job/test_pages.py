@@ -170,9 +170,9 @@ def test_a_workload_whose_pods_are_denied_comes_first() -> None:
     at = world([*eks.objects(), job, event], [policy(require={"gpusPerPod": {"max": 4}})])
     assert re.findall(r'href="(/job\?(?:pod|workload)=[^"]+)"', asked(at, "/job").text)[0] == "/job?workload=web/Job/big"
     answer = asked(at, "/job", workload="web/Job/big")
-    assert verdict(answer) == "Its pods are denied: the pod asks for 8 GPUs, more than the 4 allowed here."
+    assert verdict(answer) == "Its pods are denied: the pod requests 8 GPUs, more than the 4 allowed here."
     assert "denied the request" in words(answer)
-    assert "ask for at most 4" in words(answer)
+    assert "request at most 4" in words(answer)
     hidden = replace(EVERYTHING, events=Namespaces(), pods=ALL)
     assert "denied the request" not in words(asked(at, "/job", hidden, workload="web/Job/big"))
     assert "you may not list events in namespace web" in words(asked(at, "/job", hidden, workload="web/Job/big"))
@@ -197,7 +197,7 @@ def test_another_policy_is_tried_in_place_of_its_own() -> None:
     before = verdict(asked(at, "/job", form=form))
     assert "Admitted" in before
     answer = asked(at, "/job", form={**form, "policy_text": small})
-    assert verdict(answer) == "Denied: the pod asks for 2 GPUs, more than the 1 allowed here."
+    assert verdict(answer) == "Denied: the pod requests 2 GPUs, more than the 1 allowed here."
     assert html.escape(small.splitlines()[0]) in answer.text
     assert verdict(asked(at, "/job", form=form)) == before
     shown = asked(at, "/job", form={**form, "policy": "ClusterGPUPolicy/training", "show": "1"}).text

@@ -221,7 +221,7 @@ def test_a_denial_as_kubectl_prints_it(world: Modes) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     before, _, sentence = done.stderr.partition("denied the request: ")
     assert before.endswith('admission webhook "mutate.pods.berth.dev" ')
-    assert sentence[:CLOSE].startswith("BERTH-111: the pod requests 3 GPUs, more than the 2 allowed here; ask for at most 2")
+    assert sentence[:CLOSE].startswith("BERTH-111: the pod requests 3 GPUs, more than the 2 allowed here; request at most 2")
     assert "my-very-own-pod" not in sentence
     assert sentence.count("\n") == 1
 
@@ -233,7 +233,7 @@ def test_a_workload_tells_in_its_events_why_it_has_no_pod(world: Modes, kind: st
     world.cluster.api.create(workload(kind, pod(gpus(3)), name), world["enforce"])
     message = world.cluster.wait_for(lambda: failed(world, name), f"an event of {name}")
     assert message.partition("denied the request: ")[2].startswith(
-        "BERTH-111: the pod requests 3 GPUs, more than the 2 allowed here; ask for at most 2"
+        "BERTH-111: the pod requests 3 GPUs, more than the 2 allowed here; request at most 2"
     )
     described = kubectl(world, "describe", "replicaset" if kind == "Deployment" else kind, "-n", world["enforce"])
     assert message in described.stdout
@@ -254,7 +254,7 @@ def test_a_deployment_tells_in_its_conditions_why_it_has_no_pod(world: Modes) ->
         conditions = found.get("status", {}).get("conditions", ())
         return next((str(one["message"]) for one in conditions if one["type"] == "ReplicaFailure"), None)
 
-    assert "BERTH-111: the pod asks for 3 GPUs" in world.cluster.wait_for(failure, "the condition ReplicaFailure")
+    assert "BERTH-111: the pod requests 3 GPUs" in world.cluster.wait_for(failure, "the condition ReplicaFailure")
 
 
 # --- the brake ---------------------------------------------------------------------------------------------------------

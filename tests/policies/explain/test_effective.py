@@ -382,7 +382,10 @@ def test_a_clipped_capacity_says_what_is_left() -> None:
     answer = asked(of("a", require=Require(capacity=("on-demand",)), default=Default(capacity=("spot", "on-demand"))))
     (row,) = rows(answer, "default", "capacity")
     assert row.value == ["on-demand", "reserved"]
-    assert row.notes == ("BERTH-203: default capacity [spot, on-demand] is clipped to what is required", "remaining: [on-demand, reserved]")
+    assert row.notes == (
+        "BERTH-203: default capacity [spot, on-demand] is clipped to what policies require",
+        "leaves [on-demand, reserved]",
+    )
 
 
 def test_a_toleration_that_is_not_allowed_is_not_granted() -> None:
@@ -473,7 +476,7 @@ def test_audit_and_warn_stand_apart() -> None:
     (layer,) = answer.would
     assert layer.title == f"{B} (Warn)"
     assert [row.field for row in layer.rows] == ["gpusPerPod.oneOf"]
-    assert str(layer.denied[0]).startswith("BERTH-112: the pod asks for 1 GPUs")
+    assert str(layer.denied[0]).startswith("BERTH-112: the pod requests 1 GPUs")
 
 
 def test_what_is_denied_anyway_is_not_denied_again_by_another_who_asks() -> None:

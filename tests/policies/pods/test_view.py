@@ -32,8 +32,8 @@ def with_terms(terms: object) -> dict[str, Any]:
         (with_terms("x"), "nodeSelectorTerms: expected a list"),
         (with_terms([{"matchExpressions": {}}]), "nodeSelectorTerms[0].matchExpressions: expected a list"),
         (with_terms([{"matchExpressions": [{"key": 1}]}]), "matchExpressions[0].key: expected a string"),
-        (with_terms([{"matchFields": [{"key": "a", "operator": "In", "values": [1]}]}]), "matchFields[0].values: expected a list of strings"),
-        (with_terms([{"matchFields": [{"key": "a", "operator": "In", "values": "x"}]}]), "matchFields[0].values: expected a list of strings"),
+        (with_terms([{"matchFields": [{"key": "a", "operator": "In", "values": [1]}]}]), "values: expected a list of strings"),
+        (with_terms([{"matchFields": [{"key": "a", "operator": "In", "values": "x"}]}]), "values: expected a list of strings"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

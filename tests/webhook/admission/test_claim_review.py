@@ -83,7 +83,7 @@ def test_a_claim_is_denied_in_an_answer(lines: list[Raw]) -> None:
     metrics = Metrics("test")
     word, response = validated(review_of(claim(exactly(count=8), exactly(adminAccess=True))), metrics=metrics)
     assert (word, response["uid"], response["allowed"], response["status"]["code"]) == ("denied", "u-1", False, 403)
-    assert response["status"]["message"].startswith("2 reasons:\n- BERTH-111: the claim asks for 9 GPUs")
+    assert response["status"]["message"].startswith("2 reasons:\n- BERTH-111: the claim requests 9 GPUs")
     assert [one["code"] for one in json.loads(response["auditAnnotations"]["denied"])] == ["BERTH-111", "BERTH-116"]
     fields = {key: lines[0][key] for key in ("event", "phase", "kind", "name", "namespace", "user", "decision")}
     assert fields == {
@@ -116,7 +116,7 @@ def test_warn_is_told_to_who_makes_it() -> None:
     word, response = validated(review_of(claim(exactly(count=8))), soft, phase="mutate")
     assert (word, response["allowed"], len(response["warnings"])) == ("admitted", True, 1)
     assert validated(review_of(claim(exactly(count=8))), soft) == ("admitted", {"uid": "u-1", "allowed": True})
-    assert response["warnings"][0].startswith("BERTH-111 (would be denied if ClusterGPUPolicy/warn were in Enforce): the claim asks for 8")
+    assert response["warnings"][0].startswith("BERTH-111 (would be denied if ClusterGPUPolicy/warn were in Enforce): the claim requests 8")
     assert [one["mode"] for one in json.loads(response["auditAnnotations"]["would"])] == ["Audit", "Warn"]
 
 

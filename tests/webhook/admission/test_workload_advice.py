@@ -228,7 +228,7 @@ def test_a_denied_worker_group_is_named() -> None:
     texts = advise(ray_review(template(), template(limit="2"), headGroupSpec={"template": template()}), WORLD)
     assert texts == (mismatch("spec.workerGroupSpecs[1].template"),)
     (counted,) = advise(ray_review(template(), template("9", "9")), world({"require": {"gpusPerPod": {"max": 8}}}))
-    assert counted.startswith("BERTH-111 (its pods from spec.workerGroupSpecs[1].template will be denied): the pod asks for 9 GPUs")
+    assert counted.startswith("BERTH-111 (its pods from spec.workerGroupSpecs[1].template will be denied): the pod requests 9 GPUs")
 
 
 @pytest.mark.parametrize(
@@ -253,9 +253,9 @@ def test_a_denial_says_who_asks_where_there_is_room() -> None:
     """As the denial of a pod does, and what else it says: whole or not at all."""
     few = {"require": {"gpusPerPod": {"max": 8}}}
     (texts,) = advise(job_review(template("9", "9")), world(few))
-    assert texts.endswith("; ask for at most 8, or split the work over more pods. (required by ClusterGPUPolicy/p0)")
+    assert texts.endswith("; request at most 8, or split the work over more pods. (required by ClusterGPUPolicy/p0)")
     (crowded,) = advise(job_review(template("9", "9")), world(*[few] * 9))
-    assert crowded.endswith("; ask for at most 8, or split the work over more pods")
+    assert crowded.endswith("; request at most 8, or split the work over more pods")
     (detailed,) = advise(job_review(template(limit="2")), WORLD)
     assert detailed.endswith(" to 2. Devices can't be overcommitted. (required by ClusterGPUPolicy/p0)")
     annotated = template()
@@ -267,7 +267,7 @@ def test_a_denial_says_who_asks_where_there_is_room() -> None:
 def test_a_warning_policy_says_what_it_would_deny() -> None:
     """As for a pod, with the template where there are several; Audit says nothing to the author."""
     few, audited = {"require": {"gpusPerPod": {"max": 1}}, "mode": "Warn"}, {"require": {"gpusPerPod": {"max": 2}}, "mode": "Audit"}
-    rest = "would be denied if ClusterGPUPolicy/p0 were in Enforce): the pod asks for 4 GPUs, more than the 1 allowed here; ask for at most 1"
+    rest = "would be denied if ClusterGPUPolicy/p0 were in Enforce): the pod requests 4 GPUs, more than the 1 allowed here; request"
     (alone,) = advise(job_review(template("4", "4")), world(few, audited))
     assert alone.startswith(f"BERTH-111 ({rest}")
     (named,) = advise(ray_review(template("4", "4"), template()), world(few, audited))
