@@ -24,7 +24,7 @@ def test_every_code_is_documented_under_its_title() -> None:
 def test_the_documentation_says_who_hears_it() -> None:
     """Each code that authors are not warned of says so in its section, and no other does."""
     platform = {code for code, row in TABLE.items() if row.audience == "platform"}
-    assert {code for code, text in SECTIONS.items() if "**Who sees it.**" in text} == platform
+    assert {code for code, text in SECTIONS.items() if "**Shown to**" in text} == platform
 
 
 def test_a_page_is_the_anchor_of_its_section() -> None:

@@ -177,8 +177,8 @@ def test_a_claim_as_large_as_usual_ones_at_their_largest_is_judged() -> None:
     ("change", "sentence"),
     [
         ({"object": None}, "request.object is missing; expected a ResourceClaim"),
-        ({"operation": "DELETE"}, 'request.operation is "DELETE"; Berth judges CREATE and UPDATE'),
-        ({"subResource": "status"}, 'request.subResource is "status"; send only claims themselves here'),
+        ({"operation": "DELETE"}, 'request.operation is "DELETE"; Berth evaluates CREATE and UPDATE'),
+        ({"subResource": "status"}, 'request.subResource is "status"; send only claims here'),
         ({"namespace": ""}, 'request.namespace is ""; expected a string'),
     ],
 )

@@ -130,7 +130,7 @@ def test_over_a_real_connection(snapshot: Snapshot, monkeypatch: pytest.MonkeyPa
     response = json.loads(last.body)["response"]
     assert (response["allowed"], response["status"]["code"]) == (False, 429)
     assert response["status"]["message"].startswith(
-        "BERTH-006: this object is not judged, because the reviews of its namespace take more than their share"
+        "BERTH-006: this object is not evaluated, because its namespace takes more than its share"
     )
     advised = json.loads(advice.body)["response"]
     assert (advised["allowed"], advised["warnings"][0][:9]) == (True, "BERTH-006")

@@ -117,7 +117,7 @@ def test_what_is_no_review_is_a_400(content: bytes, message: str) -> None:
         pytest.param({"operation": "UPDATE", "oldObject": None}, "request.oldObject is missing", id="update-without-old"),
         pytest.param({"resource": {"group": "apps", "version": "v1", "resource": "deployments"}}, "send only pods", id="deployment"),
         pytest.param({"resource": "pods"}, 'request.resource is "pods"', id="resource-text"),
-        pytest.param({"subResource": "ephemeralcontainers"}, "send only pods themselves", id="subresource"),
+        pytest.param({"subResource": "ephemeralcontainers"}, "send only pods here", id="subresource"),
     ],
 )
 def test_what_berth_does_not_judge_is_a_400(request_: dict[str, Any], message: str) -> None:

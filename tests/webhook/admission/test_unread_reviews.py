@@ -109,7 +109,7 @@ def test_what_can_not_be_read_is_denied_in_an_answer(phase: Any, body: bytes, sn
         response = json.loads(answer)["response"]
         text = response["warnings"][0] if word == "unmatched" else response["status"]["message"]
         assert (decision, response["uid"], response["allowed"]) == (word, UID, word == "unmatched")
-        assert text.startswith("BERTH-005: this object can't be read, so it is not judged: ")
+        assert text.startswith("BERTH-005: this object can't be read or evaluated: ")
     assert [(line["event"], line["denied"]) for line in lines] == [("unreadable", True), ("unreadable", False)]
 
 

@@ -123,16 +123,16 @@ def test_a_name_is_the_requests_or_the_objects(metadata: object, name: object, r
     [
         pytest.param({"uid": 7}, "request.uid is 7; expected a string", id="uid"),
         pytest.param({"namespace": ""}, 'request.namespace is ""', id="namespace"),
-        pytest.param({"operation": "DELETE"}, 'request.operation is "DELETE"; Berth judges CREATE and UPDATE', id="delete"),
-        pytest.param({"operation": "CONNECT"}, "Berth judges CREATE and UPDATE", id="connect"),
+        pytest.param({"operation": "DELETE"}, 'request.operation is "DELETE"; Berth evaluates CREATE and UPDATE', id="delete"),
+        pytest.param({"operation": "CONNECT"}, "Berth evaluates CREATE and UPDATE", id="connect"),
         pytest.param({"object": None}, "request.object is missing; expected a Deployment", id="no-object"),
         pytest.param({"object": [[]]}, r"request.object is \[\[\]\]; expected a Deployment", id="object-list"),
         pytest.param({"kind": None}, "request.kind is missing; expected a group, version and kind", id="no-kind"),
         pytest.param({"kind": {"group": "apps", "version": "v1", "kind": ""}}, "expected a group, version and kind", id="empty-kind"),
         pytest.param({"kind": {"group": 1, "version": "v1", "kind": "x"}}, "expected a group, version and kind", id="group-number"),
         pytest.param({"resource": "jobs"}, 'request.resource is "jobs"', id="resource-text"),
-        pytest.param({"resource": {"group": "", "resource": "pods"}}, "send them to /mutate and /validate", id="pods"),
-        pytest.param({"subResource": "scale"}, "send only workloads themselves here", id="subresource"),
+        pytest.param({"resource": {"group": "", "resource": "pods"}}, "send pods to /mutate and /validate", id="pods"),
+        pytest.param({"subResource": "scale"}, "send only workloads here", id="subresource"),
     ],
 )
 def test_what_is_no_review_of_a_workload_is_a_400(request_: dict[str, Any], message: str) -> None:
@@ -235,8 +235,8 @@ def test_a_denied_worker_group_is_named() -> None:
     ("one", "code", "fix"),
     [
         pytest.param(template("500m", "500m"), "BERTH-102", "set {}.containers[0].resources.limits", id="amount"),
-        pytest.param(template(nodeSelector={GPU_NAME: "t4"}), "BERTH-121", f"{{}}.nodeSelector {GPU_NAME}=t4 is outside", id="gpu"),
-        pytest.param(template(nodeSelector={GPU_NAME: "x9"}), "BERTH-125", f"{{}}.nodeSelector {GPU_NAME}=x9 is not known", id="value"),
+        pytest.param(template(nodeSelector={GPU_NAME: "t4"}), "BERTH-121", f"{{}}.nodeSelector {GPU_NAME}=t4 violates", id="gpu"),
+        pytest.param(template(nodeSelector={GPU_NAME: "x9"}), "BERTH-125", f"{{}}.nodeSelector {GPU_NAME}=x9 is unknown", id="value"),
     ],
 )
 def test_a_fix_of_one_of_several_templates_is_to_be_pasted(one: dict[str, Any], code: str, fix: str) -> None:
@@ -298,13 +298,13 @@ def test_a_correct_workload_under_the_shipped_library_is_told_what_is_chosen(ver
     library = snapshots.build(golden.policies_of("library", CATALOG), CATALOG, platforms=["karpenter-aws"])
     (texts,) = advise(workload_review(version, kind, {"metadata": {"name": "x"}, "spec": {"template": template(gpus, gpus)}}), library)
     assert texts.startswith("BERTH-221: ")
-    assert " write spec.template.spec.nodeSelector karpenter.k8s.aws/instance-gpu-name: " in texts
+    assert " set spec.template.spec.nodeSelector karpenter.k8s.aws/instance-gpu-name: " in texts
 
 
 def test_a_remark_has_the_workloads_path() -> None:
     """A typo in a nodeSelector is to be found in the template."""
     (texts,) = advise(job_review(template(nodeSelector={"karpenter.k8s.aws/instance-gpu-name": "h10"})), WORLD)
-    message = 'spec.template.spec.nodeSelector karpenter.k8s.aws/instance-gpu-name: "h10" is no value that is known'
+    message = 'spec.template.spec.nodeSelector karpenter.k8s.aws/instance-gpu-name: "h10" is not a known value'
     assert texts == f'BERTH-201: {message}; did you mean "h100"?'
 
 
@@ -384,7 +384,7 @@ def test_of_what_berth_does_not_judge_nothing_is_said(review_: Advised) -> None:
 )
 def test_a_template_that_cannot_be_read_is_told(review_: Advised, message: str) -> None:
     """Once, with its path; the workload is allowed."""
-    assert advise(review_, WORLD) == (f"BERTH-002: {message}; its pods are not judged beforehand",)
+    assert advise(review_, WORLD) == (f"BERTH-002: {message}; its pods are not checked in advance",)
 
 
 def test_a_template_that_cannot_be_read_hides_no_other() -> None:

@@ -151,7 +151,7 @@ def test_what_has_a_uid_and_can_not_be_read_is_denied(path: str, body: bytes, me
     answer = server.post(path, body)
     taken_by_the_api_server(answer, CREATE["request"]["uid"])
     assert (answer.response["allowed"], answer.response["status"]["code"]) == (False, 403)
-    assert answer.response["status"]["message"].startswith("BERTH-005: this object can't be read, so it is not judged: ")
+    assert answer.response["status"]["message"].startswith("BERTH-005: this object can't be read or evaluated: ")
     assert message in answer.response["status"]["message"]
 
 

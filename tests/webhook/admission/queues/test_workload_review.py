@@ -178,7 +178,7 @@ def test_what_runs_moves_to_no_other_queue() -> None:
     assert denied(job(gpus=0), kai, old=before) == ""
     controller = "system:serviceaccount:kube-system:deployment-controller"
     owned = job({KAI: "a"}, owner=("apps/v1", "Deployment"), schedulerName="kai-scheduler")
-    assert "names an owner that it had not before" in denied(owned, kai, old=before, user=controller)
+    assert "names a new owner" in denied(owned, kai, old=before, user=controller)
     assert denied(owned, kai, user=controller) == denied(owned, kai, old=owned, user=controller) == ""
 
 
