@@ -19,28 +19,28 @@ from policies.workloads.pods import describing
 WIDEST = 300
 """Characters of what Kueue says that are shown."""
 _PENDING: Mapping[str, tuple[str, str]] = {
-    "": ("no condition says why: Kueue has not looked at it yet, or found no place for another that is like it", "{workload}"),
-    "NoMatchingFlavor": ("no flavor of its ClusterQueue takes it", "kubectl get resourceflavors -o yaml"),
-    "WaitingForQuota": ("others hold the quota that it needs", "kubectl get workloads.kueue.x-k8s.io -n {namespace}"),
-    "ExceedsMaxQuota": ("it asks for more than its ClusterQueue may ever use: ask for less, or name another queue", "{queues}"),
+    "": ("no condition gives a reason: Kueue has not processed it yet, or found no room for a similar workload", "{workload}"),
+    "NoMatchingFlavor": ("no flavor of its ClusterQueue fits it", "kubectl get resourceflavors -o yaml"),
+    "WaitingForQuota": ("other workloads use the quota that it needs", "kubectl get workloads.kueue.x-k8s.io -n {namespace}"),
+    "ExceedsMaxQuota": ("it requests more than its ClusterQueue may ever use: request less, or name another queue", "{queues}"),
     "TopologyPlacementFailed": ("its topology has no room for it", "kubectl get topologies.kueue.x-k8s.io -o yaml"),
-    "WaitingForPreemptedWorkloads": ("others give their quota up to it", "kubectl get workloads.kueue.x-k8s.io -n {namespace}"),
-    "Misconfigured": ("its queue is not set up right", "{describe}"),
+    "WaitingForPreemptedWorkloads": ("other workloads are being preempted for it", "kubectl get workloads.kueue.x-k8s.io -n {namespace}"),
+    "Misconfigured": ("its queue is misconfigured", "{describe}"),
     "Inadmissible": ("its queue can't admit it", "{describe}"),
     "Suspended": ("its queue is stopped", "{queues}"),
     "OnHold": ("its queue is stopped", "{queues}"),
-    "AdmissionGated": ("an admission gate is on it", "{workload}"),
-    "PendingEvaluation": ("Kueue has not looked at it yet", "{workload}"),
-    "WaitingForPodsReady": ("the pods of another workload have to be ready first", "kubectl get workloads.kueue.x-k8s.io -n {namespace}"),
+    "AdmissionGated": ("it has an admission gate", "{workload}"),
+    "PendingEvaluation": ("Kueue has not processed it yet", "{workload}"),
+    "WaitingForPodsReady": ("the pods of another workload must be ready first", "kubectl get workloads.kueue.x-k8s.io -n {namespace}"),
 }
 """Reasons of the condition QuotaReserved: what that means, and what to type."""
 _EVICTED: Mapping[str, str] = {
-    "Preempted": "it was preempted, and waits to be admitted once more",
-    "PodsReadyTimeout": "its pods were not ready in time, and it waits to be admitted once more",
-    "AdmissionCheck": "an admission check took its quota back",
+    "Preempted": "it was preempted and waits to be admitted again",
+    "PodsReadyTimeout": "its pods were not ready in time, and it waits to be admitted again",
+    "AdmissionCheck": "an admission check revoked its quota",
     "ClusterQueueStopped": "its ClusterQueue was stopped",
     "LocalQueueStopped": "its LocalQueue was stopped",
-    "NodeFailures": "nodes of it failed, and it waits to be admitted once more",
+    "NodeFailures": "its nodes failed, and it waits to be admitted again",
 }
 
 
@@ -76,18 +76,18 @@ def _words(one: Standing, namespace: str) -> tuple[str, str]:
     }
     match one.state:
         case "unseen":
-            return "Kueue has no Workload of it: it does not manage such objects, or does not run", "kubectl get pods -n kueue-system"
+            return "Kueue has no Workload for it: it does not manage this kind, or does not run", "kubectl get pods -n kueue-system"
         case "finished":
             return "Kueue counts it as finished", types["workload"]
         case "inactive":
             on = f'kubectl patch workloads.kueue.x-k8s.io {one.workload} -n {namespace} --type merge -p \'{{"spec":{{"active":true}}}}\''
-            return "Kueue has stopped it, and admits it no more", on
+            return "Kueue has deactivated it and no longer admits it", on
         case "admitted":
             unready = " (its pods are not ready)" if one.ready is False else ""
             return f"Kueue has admitted it{_flavors(one, 'to')}{unready}", types["workload"]
         case "reserved":
             names = ", ".join(f"{check.name} ({check.state})" for check in one.checks)
-            wait = f"it has quota{_flavors(one, 'of')}, and waits for " + (f"admission checks: {names}" if names else "its admission")
+            wait = f"it has quota{_flavors(one, 'of')} and waits for " + (f"admission checks: {names}" if names else "its admission")
             return wait, types["workload"]
     fact, next_ = _PENDING.get(one.reason, ("it has no quota yet", "{workload}"))
     before = _EVICTED.get(one.evicted, f"it was evicted ({one.evicted})") if one.evicted else ""

@@ -20,9 +20,9 @@ UNJUDGED = {
     "schedulingGates": "scheduling gates",
 }
 THEN = {
-    "later": "It waits then until a place is free: every one that can run it is taken now.",
-    "never": "Nothing in the cluster can ever run it then, as it is: this change is about what policies deny alone.",
-    "unknown": "Whether something in the cluster can run it then is not known.",
+    "later": "It then waits until a node is free: all nodes that can run it are full now.",
+    "never": "It still can never be scheduled as written: this change only fixes what policies deny.",
+    "unknown": "It is unknown whether it can be scheduled then.",
 }
 """What becomes of a pod that policies admit with a change."""
 _MOST_VALUE = 160
@@ -35,35 +35,35 @@ def blocker(one: Blocker) -> str:
     match one.kind:
         case "taint":
             value = f"={one.found}" if one.found else ""
-            ends = ", which may end by itself" if one.passing else ""
+            ends = ", which may be removed automatically" if one.passing else ""
             return f"taint {one.key}{value}:{one.operator} is not tolerated{ends}"
         case "label" if not one.key:
-            return "its required node affinity has no term that can match"
+            return "none of its required node affinity terms can match"
         case "label":
             has = "has no such label" if one.found is None else f"has {one.found}"
-            return f"label {condition(one)} is wanted; it {has}"
+            return f"label {condition(one)} is required; it {has}"
         case "name":
-            return "it is not the node that the pod names"
+            return "the pod names another node"
         case "resource":
-            broken = "; its devices are not healthy, or not ready yet" if one.passing else ""
-            return f"{amount(one.key, one.need)} wanted; it has {_bare(one.key, one.have)}{broken}"
+            broken = "; its devices are unhealthy or not ready yet" if one.passing else ""
+            return f"{amount(one.key, one.need)} requested; it has {_bare(one.key, one.have)}{broken}"
         case "capacity":
-            return f"{amount(one.key, one.need)} wanted; {_bare(one.key, max(0, one.have))} free now"
+            return f"{amount(one.key, one.need)} requested; {_bare(one.key, max(0, one.have))} free now"
         case "ports":
-            return f"port {one.key} of the host is taken"
+            return f"host port {one.key} is in use"
         case "unschedulable":
             return "cordoned"
         case "machines" if one.operator:
-            return f"makes no machine with {condition(one)}{'' if one.certain else ' that Berth knows'}"
+            return f"creates no machine with {condition(one)}{'' if one.certain else ' that Berth knows'}"
         case "machines":
             most = f"; its largest has {one.have}" if one.have else ""
-            return f"makes no machine with {amount(one.key, one.need)}{'' if one.certain else ' that Berth knows'}{most}"
+            return f"creates no machine with {amount(one.key, one.need)}{'' if one.certain else ' that Berth knows'}{most}"
         case "limits":
-            return f"its limits leave {_bare(one.key, max(0, one.have))} {one.key}; a machine takes {_bare(one.key, one.need)}"
+            return f"its limits leave {_bare(one.key, max(0, one.have))} {one.key}; a machine needs {_bare(one.key, one.need)}"
         case "static":
-            return "keeps a fixed number of nodes, and makes none for pods"
+            return "has a fixed number of nodes and creates none for pods"
         case "not-ready":
-            return "Karpenter does not use it now: it is not ready, or is being deleted"
+            return "Karpenter does not use it now: it is not ready or is being deleted"
 
 
 def condition(one: Blocker) -> str:

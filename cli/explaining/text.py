@@ -36,7 +36,7 @@ def text(found: Explanation, now: datetime, screen: Screen = PLAIN) -> str:
             lines += _places(found)
             lines += _would(found)
     if found.unread:
-        lines += ["", f"Not known: {'; '.join(found.unread)}."]
+        lines += ["", f"Incomplete: {'; '.join(found.unread)}."]
     return "".join(f"{_shown(line, screen)}\n" for line in lines)
 
 
@@ -48,24 +48,24 @@ def head(found: Explanation, now: datetime) -> Iterator[str | Styled]:
     """Yield what it is, where, and since when."""
     yield Styled(state(found, now), _STYLES.get(found.state))
     if found.nominated:
-        yield f"Nominated for node {found.nominated}: pods of lower priority leave it first."
+        yield f"Nominated for node {found.nominated}: pods of lower priority are preempted first."
 
 
 def state(found: Explanation, now: datetime) -> str:
     """Return what it is, where, and since when, in one sentence."""
     about = f" ({found.pod})" if found.pod and not found.title.endswith(f"/{found.pod}") else ""
-    pods = f"; of its pods {_counted(found.phases)}" if sum(found.phases.values()) > 1 else ""
+    pods = f"; its pods: {_counted(found.phases)}" if sum(found.phases.values()) > 1 else ""
     match found.state:
         case "pending":
-            held = f", held by {listed(found.gates)}" if found.gates else ""
+            held = f", gated by {listed(found.gates)}" if found.gates else ""
             is_ = f"Pending, created {since(found.since, now)}{held}"
         case "denied":
             is_ = "its pods are denied"
         case "admitted":
             phase = f", {next(iter(found.phases))}" if len(found.phases) == 1 else ""
-            is_ = f"on node {found.node}{phase}" if found.node else f"has ended{phase}"
+            is_ = f"on node {found.node}{phase}" if found.node else f"has finished{phase}"
         case "waiting":
-            is_ = "is suspended, and makes no pods until it is resumed" if found.suspended else "has no pods, and none was denied"
+            is_ = "is suspended and creates no pods until it is resumed" if found.suspended else "has no pods yet, and none was denied"
         case _:
             is_ = "not created"
     return f"{found.title} in namespace {found.namespace}: {is_}{about}{pods}."
@@ -79,22 +79,22 @@ def _words(told: Iterable[Told], now: datetime) -> Iterator[str]:
 def _places(found: Explanation) -> Iterator[str | Styled]:
     if found.outlook is None:
         if found.state in ("pending", "proposed"):
-            yield "Nodes are not known here, so no reason by node and no change can be told; give a dump of them: --facts nodes.yaml"
+            yield "Nodes are unknown here, so there are no reasons by node and no fix; give a dump of them: --facts nodes.yaml"
         return
-    yield from ("", "Where it could run:") if found.where else ("", "There is no node and no NodePool.")
+    yield from ("", "Where it could run:") if found.where else ("", "There are no nodes and no NodePools.")
     for one in found.where[:MOST_PLACES]:
         yield f"  {where(one)}"
         if not one.blockers:
-            yield "    nothing that is judged keeps it off"
+            yield "    no blocker found"
         for blocker, count in one.blockers[:MOST_REASONS]:
             some = f" (on {count} of {len(one.names)})" if count < len(one.names) else ""
             yield f"    {sentences.blocker(blocker)}{some}"
         if len(one.blockers) > MOST_REASONS:
             yield f"    and {len(one.blockers) - MOST_REASONS} more reasons"
     if len(found.where) > MOST_PLACES:
-        yield f"  and {len(found.where) - MOST_PLACES} more kinds of places, with more in the way: {stderr.name()} why -o json"
+        yield f"  and {len(found.where) - MOST_PLACES} more groups with more blockers: {stderr.name()} why -o json"
     if found.unjudged:
-        yield f"Not judged: {listed(sentences.UNJUDGED.get(name, name) for name in found.unjudged)}; see the scheduler's own words."
+        yield f"Not checked: {listed(sentences.UNJUDGED.get(name, name) for name in found.unjudged)}; see the scheduler's message."
     yield ""
     yield from _verdict(found)
 
@@ -102,28 +102,28 @@ def _places(found: Explanation) -> Iterator[str | Styled]:
 def _verdict(found: Explanation) -> Iterator[str | Styled]:
     if found.outlook == "now":
         if found.unjudged:
-            yield "Only what is not judged can be in its way."
+            yield "Only what is not checked can block it."
         else:
-            yield Styled("Nothing that is judged is in its way: it has a place.", "good")
+            yield Styled("No blocker found: it fits now.", "good")
         return
     if found.outlook == "later":
-        yield "It needs no change: it waits until what is in its way ends, such as other pods."
+        yield "It needs no change: it waits until what blocks it ends, such as other pods."
     elif found.outlook == "never":
-        yield Styled("As it is, nothing in the cluster can ever run it.", "bad")
+        yield Styled("It can never be scheduled as written.", "bad")
     elif found.outlook == "unknown":
-        yield "Whether something in the cluster can run it is not known: not all nodes, machines or schedulers are known here."
+        yield "It is unknown whether it can be scheduled: not all nodes, machines or schedulers are known here."
     remedy = found.remedy
     if remedy is None:
         return
     if remedy.anew:
-        yield "Made anew it has a place, where Berth is asked: policies in Enforce write what it lacks. It came without them, so"
-        yield "Berth was away then, or is not asked in this namespace; there it takes the change itself."
+        yield "Recreate it: Berth will add what is missing, by policies in Enforce, and then it fits. It was created while Berth did not"
+        yield "answer, or Berth is not called in this namespace; there, make the change yourself."
     if remedy.found.mend is None and not remedy.anew:
-        yield "No change of it alone mends that: no toleration, label, amount or name of a resource would do."
+        yield "No change to it fixes that: no toleration, label, or resource name or amount helps."
     elif remedy.edits:
         yield from _remedy(found, remedy)
     for violation in remedy.found.forbidden[:2]:
-        yield f"A smaller change is denied by {listed(violation.policies)}: {violation}"
+        yield f"A smaller change would be denied by {listed(violation.policies)}: {violation}"
 
 
 def _remedy(found: Explanation, remedy: Remedy) -> Iterator[str]:
@@ -131,14 +131,14 @@ def _remedy(found: Explanation, remedy: Remedy) -> Iterator[str]:
     steps = remedy.steps
     first = "To run now, the" if found.outlook == "later" else "The"
     whose = f"{remedy.kind} {remedy.name}" if remedy.name else found.title
-    yield f"{first} smallest change ({steps} step{'s' if steps > 1 else ''}), of {whose}, in its pod:"
+    yield f"{first} smallest change ({steps} step{'s' if steps > 1 else ''}) to the pod of {whose}:"
     for edit in remedy.edits[:MOST_EDITS]:
         yield f"  {sentences.edit(edit)}"
     for edit in remedy.edits_beside[:MOST_EDITS]:
         yield f"  in another template: {sentences.edit(edit)}"
     yield from comes_to(remedy)
     what = f"-f {found.file}" if found.file else f"{found.title} -n {found.namespace}"
-    yield f"Write it: {stderr.name()} why {what} --fix fix.yaml, then {fixes.command(remedy.kind, remedy.name, 'fix.yaml')}"
+    yield f"To apply it: {stderr.name()} why {what} --fix fix.yaml, then {fixes.command(remedy.kind, remedy.name, 'fix.yaml')}"
 
 
 def comes_to(remedy: Remedy) -> Iterator[str]:
@@ -148,18 +148,18 @@ def comes_to(remedy: Remedy) -> Iterator[str]:
         if remedy.found.then is not None and (words := sentences.THEN.get(remedy.found.then)):
             yield words
     if remedy.runs_on:
-        yield f"It then runs on {listed(remedy.runs_on)}."
+        yield f"It then fits {listed(remedy.runs_on)}."
     for pool, machines in remedy.buys.items():
         name, usd = machines[0] if machines else ("a machine", None)
-        price = "" if usd is None else f" ({usd:.2f} USD an hour on demand)"
+        price = "" if usd is None else f" ({usd:.2f} USD per hour on demand)"
         others = f", the cheapest known of {len(machines)}" if len(machines) > 1 else ""
-        yield f"Karpenter may then buy {name}{price}{others}, by NodePool {pool}."
+        yield f"Karpenter may then create {name}{price}{others}, by NodePool {pool}."
 
 
 def _denied(found: Explanation) -> Iterator[str]:
     yield ""
     if not found.denials:
-        yield "No policy of Berth that is known here denies its pods; the words above are those of whoever did."
+        yield "No Berth policy that is known here denies its pods; the message above names what did."
         return
     yield "Denied by:"
     for one in found.denials:
@@ -168,7 +168,7 @@ def _denied(found: Explanation) -> Iterator[str]:
     if found.remedy is not None and found.remedy.edits:
         yield from _remedy(found, found.remedy)
         return
-    yield f"Try a mended manifest before it is applied: {stderr.name()} why -f FILE"
+    yield f"Check a fixed manifest before you apply it: {stderr.name()} why -f FILE"
 
 
 def _denial(one: Violation) -> Iterator[str]:
@@ -185,30 +185,30 @@ def _fields(one: Violation) -> str:
 def _admitted(found: Explanation) -> Iterator[str]:
     yield ""
     if found.wrote:
-        yield "What policies wrote into it:"
+        yield "Written by policies:"
         for entry in found.wrote:
             yield f"  {entry['path']}: {listed(entry['by'])} ({entry['rule']})"
     elif found.summary:
-        yield f"Policies made {found.summary} edits; their record was too long to be kept whole."
+        yield f"Policies made {found.summary} edits; their record was too long to keep in full."
     else:
-        yield "No policy wrote anything into it."
+        yield "No policy changed it."
     if found.policies:
         yield f"Policies that apply to it: {listed(found.policies)}."
     if found.missing:
         fields = listed(dict.fromkeys(field(edit) for edit in found.missing))
-        yield f"It lacks what policies in Enforce write ({fields}): it came while Berth was away, or under other policies."
+        yield f"It lacks what policies in Enforce write ({fields}): it was created while Berth did not answer, or under other policies."
     for violation in found.outgrown:
-        yield f"It would be denied today: {violation}"
+        yield f"It would be denied now: {violation}"
     yield from _would(found)
 
 
 def _would(found: Explanation) -> Iterator[str]:
     for one in found.would:
         if one.violations:
-            yield f"{one.policy} ({one.mode}) would deny it, were it in Enforce: {one.violations[0]}"
+            yield f"{one.policy} ({one.mode}) would deny it in Enforce: {one.violations[0]}"
         elif one.edits or one.dropped:
             fields = listed(dict.fromkeys(field(edit) for edit in (*one.edits, *one.dropped)))
-            yield f"{one.policy} ({one.mode}) would change {fields}, were it in Enforce."
+            yield f"{one.policy} ({one.mode}) would change {fields} in Enforce."
 
 
 def where(one: Where) -> str:

@@ -62,7 +62,7 @@ def test_all_templates_are_mended_together() -> None:
     assert found.remedy.admits
     assert not judge(manifest(found.value), snapshot()).denied
     words = shown(found)
-    assert "The smallest change (2 steps), of LeaderWorkerSet group, in its pod:" in words
+    assert "The smallest change (2 steps) to the pod of LeaderWorkerSet group:" in words
     assert "in another template: ~ spec.leaderWorkerTemplate.workerTemplate.spec.containers[0].resources" in words
     assert "Policies then admit it." in words
     assert "--fix fix.yaml, then kubectl apply -f fix.yaml" in words
@@ -83,7 +83,7 @@ def test_nothing_is_mended_by_half() -> None:
     found = explained(group({GPU: 2}, {GPU: "$GPUS"}))
     assert {one.code for one in found.denials} == {"BERTH-111", "BERTH-118", "BERTH-102"}
     assert found.value is None
-    assert "Try a mended manifest before it is applied" in shown(found)
+    assert "Check a fixed manifest before you apply it" in shown(found)
 
 
 def test_the_template_with_the_worst_outlook_decides() -> None:

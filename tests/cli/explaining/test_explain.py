@@ -65,7 +65,7 @@ def test_what_karpenter_would_buy() -> None:
     assert [name for name, _ in found.remedy.buys["gpu"]] == ["p4d.24xlarge", "p5.48xlarge"]
     shown = _text(found)
     assert "  NodePool gpu\n    taint nvidia.com/gpu=true:NoSchedule is not tolerated\n" in shown
-    assert "Karpenter may then buy p4d.24xlarge (21.96 USD an hour on demand), the cheapest known of 2, by NodePool gpu.\n" in shown
+    assert "Karpenter may then create p4d.24xlarge (21.96 USD per hour on demand), the cheapest known of 2, by NodePool gpu.\n" in shown
     assert values.value(found)["remedy"]["buys"]["gpu"][0]["machine"] == "p4d.24xlarge"
 
 
@@ -76,8 +76,8 @@ def test_a_change_that_a_policy_forbids_is_told_and_not_proposed() -> None:
         _pod(nodeSelector={"zone": "b", "disk": "x"}), _node("a", 8, team, zone="b", disk="x"), _node("b"), policies=[FORBIDDING]
     )
     shown = _text(found)
-    assert "  - spec.nodeSelector.zone\n  - spec.nodeSelector.disk\nIt then runs on b.\n" in shown
-    assert "A smaller change is denied by ClusterGPUPolicy/closed: BERTH-131" in shown
+    assert "  - spec.nodeSelector.zone\n  - spec.nodeSelector.disk\nIt then fits b.\n" in shown
+    assert "A smaller change would be denied by ClusterGPUPolicy/closed: BERTH-131" in shown
 
 
 def test_a_pod_that_came_without_berth_is_mended_without_it_too() -> None:
@@ -88,9 +88,9 @@ def test_a_pod_that_came_without_berth_is_mended_without_it_too() -> None:
     assert found.remedy is not None
     assert found.remedy.anew
     shown = _text(found)
-    assert "Made anew it has a place, where Berth is asked:" in shown
-    assert "The smallest change (1 step), of Pod p, in its pod:\n  + spec.tolerations: {" in shown
-    assert "It then runs on a.\n" in shown
+    assert "Recreate it: Berth will add what is missing," in shown
+    assert "The smallest change (1 step) to the pod of Pod p:\n  + spec.tolerations: {" in shown
+    assert "It then fits a.\n" in shown
     assert values.value(found)["remedy"]["anewNeedsNone"]
     tolerations = [{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}]
     others: list[tuple[Raw, Raw, list[Raw]]] = [
@@ -105,9 +105,9 @@ def test_a_pod_that_came_without_berth_is_mended_without_it_too() -> None:
 def test_a_pod_that_only_waits_needs_no_change() -> None:
     """All that is in its way may end by itself; what would run now is told too."""
     shown = _text(_explained(_pod(8), _node("a"), occupants=[Occupant("a", {GPU: 4})]))
-    assert f"    8 {GPU} wanted; 4 free now\n" in shown
-    assert "It needs no change: it waits until what is in its way ends, such as other pods.\n" in shown
-    assert "To run now, the smallest change (1 step), of Pod p, in its pod:\n" in shown
+    assert f"    8 {GPU} requested; 4 free now\n" in shown
+    assert "It needs no change: it waits until what blocks it ends, such as other pods.\n" in shown
+    assert "To run now, the smallest change (1 step) to the pod of Pod p:\n" in shown
 
 
 def test_words_of_others() -> None:
@@ -151,21 +151,21 @@ def test_nothing_alone_mends_it() -> None:
     """Where no node is left."""
     shown = _text(_explained(_pod(), {**_node("a"), "spec": {"unschedulable": True}}))
     assert "    cordoned\n" in shown
-    assert "No change of it alone mends that" in shown
+    assert "No change to it fixes that" in shown
 
 
 def test_what_is_not_judged_is_named() -> None:
     """A place is then not a promise."""
     shown = _text(_explained(_pod(schedulerName="volcano", volumes=[{"name": "v", "persistentVolumeClaim": {}}]), _node("a")))
-    assert "Not judged: volumes, scheduler volcano; see the scheduler's own words.\n" in shown
-    assert "Only what is not judged can be in its way.\n" in shown
+    assert "Not checked: volumes, scheduler volcano; see the scheduler's message.\n" in shown
+    assert "Only what is not checked can block it.\n" in shown
 
 
 def test_many_places_make_one_screen() -> None:
     """The nearest first; the rest is counted."""
     shown = _text(_explained(_pod(9), *(_node(f"n{i}", i % 8, zone=str(i)) for i in range(1, 20)))).splitlines()
     assert len(shown) < 40
-    assert "  and 2 more kinds of places, with more in the way: berth why -o json" in shown
+    assert "  and 2 more groups with more blockers: berth why -o json" in shown
 
 
 WORDS = (
@@ -207,7 +207,7 @@ def test_what_a_workload_waits_for_in_kueue() -> None:
     queued = _waiting(("QuotaReserved", "False", "WaitingForQuota"), ("Evicted", "True", "Preempted"))
     found = _explained(_pod(), queued=[queued])
     lines = _text(found).splitlines()
-    assert lines[1] == "Queue team-a of Kueue: it was preempted, and waits to be admitted once more; others hold the quota that it needs."
+    assert lines[1] == "Queue team-a of Kueue: it was preempted and waits to be admitted again; other workloads use the quota that it needs."
     assert lines[2:4] == ['  Kueue says (WaitingForQuota): "Kueue\'s own words"', "  Next: kubectl get workloads.kueue.x-k8s.io -n n"]
     shown = values.value(found)["queue"]
     assert (shown["state"], shown["queue"], shown["evicted"]) == ("pending", "team-a", "Preempted")
@@ -221,7 +221,7 @@ def test_what_is_left_once_kueue_has_given_quota() -> None:
     }
     reserved = _text(_explained(_pod(), queued=[_waiting(("QuotaReserved", "True", "QuotaReserved"), **given)]))
     assert (
-        "Queue team-a (ClusterQueue gpus) of Kueue: it has quota of flavor hopper, and waits for admission checks: capacity (Retry)."
+        "Queue team-a (ClusterQueue gpus) of Kueue: it has quota of flavor hopper and waits for admission checks: capacity (Retry)."
         in (reserved)
     )
     assert '  capacity says: "no machines"\n' in reserved
@@ -233,7 +233,7 @@ def test_what_kueue_says_nothing_of() -> None:
     """A workload that is like another without a place gets no condition, and `why` no reason."""
     shown = _text(_explained(_pod(), queued=[_waiting(("PodsReady", "False", "WaitForStart"))]))
     assert (
-        "Queue team-a of Kueue: no condition says why: Kueue has not looked at it yet, or found no place for another that is like it."
+        "Queue team-a of Kueue: no condition gives a reason: Kueue has not processed it yet, or found no room for a similar workload."
         in shown
     )
     assert "  Next: kubectl describe workloads.kueue.x-k8s.io job-p-1 -n n\n" in shown
@@ -244,5 +244,5 @@ def test_a_pod_without_a_queue_says_nothing_of_one() -> None:
     assert _explained(_pod(), queued=[{"metadata": {"ownerReferences": [{"uid": "2"}]}}]).queue is None
     labelled = _pod()
     labelled["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team-a"}
-    assert "Kueue has no Workload of it" in _text(_explained(labelled))
+    assert "Kueue has no Workload for it" in _text(_explained(labelled))
     assert _explained(labelled, unread={"workloads": "you may not list workloads in namespace n"}).queue is None

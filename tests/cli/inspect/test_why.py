@@ -131,9 +131,9 @@ def test_a_pod_that_waits(typed: Run, place: Cluster, tmp_path: Path) -> None:
     assert out.startswith("pod/waits in namespace research: Pending, created ")
     assert "PodScheduled=False Unschedulable" in out
     assert f"2 nodes gpu-a, gpu-b ({A100}, 8 {GPU})\n    taint team=ml:NoSchedule is not tolerated\n" in out
-    assert "The smallest change (1 step), of Pod waits, in its pod:\n" in out
+    assert "The smallest change (1 step) to the pod of Pod waits:\n" in out
     assert "\n  + spec.tolerations: {key: team, operator: Equal, value: ml, effect: NoSchedule}\nIt then" in out
-    assert "It then runs on gpu-a, gpu-b.\n" in out
+    assert "It then fits gpu-a, gpu-b.\n" in out
     assert "ClusterGPUPolicy/grace (Audit) would change terminationGracePeriodSeconds" not in out
     place.api.delete(pod("waits"), grace=0)
     place.wait_for(lambda: place.api.get("v1", "Pod", "waits", "research") is None, "the pod to go")
@@ -146,7 +146,7 @@ def test_the_fix_of_a_job_is_a_job(typed: Run, tmp_path: Path) -> None:
     """Whichever of its pods or the Job is asked about."""
     code, out, _ = typed("job/train", "--fix", str(tmp_path / "fix.yaml"))
     assert code == 0
-    assert "of Job train, in its pod:" in out
+    assert "to the pod of Job train:" in out
     fix = yaml.safe_load((tmp_path / "fix.yaml").read_text())
     assert fix["spec"]["template"]["spec"]["tolerations"] == [{**TEAM, "operator": "Equal"}]
     assert "selector" not in fix["spec"]
@@ -172,7 +172,7 @@ def test_with_the_brake_on_no_policy_denies_anything(typed: Run, place: Cluster)
     try:
         code, out, err = typed("deploy/huge")
         assert (code, err) == (0, CAPPED)
-        assert "No policy of Berth that is known here denies its pods" in out, "the quota does"
+        assert "No Berth policy that is known here denies its pods" in out, "the quota does"
         assert "BERTH-111" not in out
         code, out, err = typed("deploy/huge", "--max-mode", "Enforce")
         assert (code, err) == (0, "")
@@ -186,9 +186,9 @@ def test_an_admitted_pod(typed: Run) -> None:
     code, out, _ = typed("pod/runs")
     assert code == 0
     assert "pod/runs in namespace research: on node open, Pending." in out
-    assert "What policies wrote into it:\n" in out
+    assert "Written by policies:\n" in out
     assert "ClusterGPUPolicy/taints (tolerations)" in out
-    assert "ClusterGPUPolicy/grace (Audit) would change terminationGracePeriodSeconds, were it in Enforce." in out
+    assert "ClusterGPUPolicy/grace (Audit) would change terminationGracePeriodSeconds in Enforce." in out
 
 
 def test_a_job_that_a_queue_holds(typed: Run, place: Cluster) -> None:
@@ -222,8 +222,8 @@ def test_a_job_that_a_queue_holds(typed: Run, place: Cluster) -> None:
 def test_gates_are_named(typed: Run) -> None:
     """No scheduler looks at such a pod."""
     _, out, _ = typed("pod/gated")
-    assert "held by example.com/wait" in out
-    assert "Not judged: scheduling gates" in out
+    assert "gated by example.com/wait" in out
+    assert "Not checked: scheduling gates" in out
 
 
 def test_as_json(typed: Run) -> None:
@@ -257,8 +257,8 @@ def test_a_manifest_that_is_not_created_yet(run: Run, tmp_path: Path) -> None:
     code, out, err = run("-f", str(tmp_path / "pod.yaml"), "--facts", str(tmp_path / "nodes.yaml"))
     assert (code, err) == (0, "")
     assert out.startswith("pod/new in namespace research: not created.\n")
-    assert f"9 {GPU} wanted; it has 8" in out
-    assert "As it is, nothing in the cluster can ever run it." in out
+    assert f"9 {GPU} requested; it has 8" in out
+    assert "It can never be scheduled as written." in out
     assert f"  ~ spec.containers[0].resources.limits[\"{GPU}\"]: '8'\n" in out
 
 
@@ -270,7 +270,7 @@ def test_a_manifest_that_the_api_server_will_name(run: Run, tmp_path: Path) -> N
     (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("big", 8, [])]))
     code, out, _ = run("-f", str(tmp_path / "job.yaml"), "--facts", str(tmp_path / "nodes.yaml"))
     assert code == 0
-    assert "The smallest change (1 step), of job/train-, in its pod:" in out
+    assert "The smallest change (1 step) to the pod of job/train-:" in out
     assert out.endswith("--fix fix.yaml, then kubectl create -f fix.yaml\n")
 
 
@@ -302,4 +302,4 @@ def test_odd_characters_stay_on_their_line(run: Run, tmp_path: Path) -> None:
     (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("big", 8, [], zone="\x1b[32ma")]))
     _, out, _ = run("-f", str(tmp_path / "pod.yaml"), "--facts", str(tmp_path / "nodes.yaml"))
     assert all(line.isprintable() for line in out.splitlines())
-    assert r"label zone=\x1b[31mred\u202e\nx is wanted; it has \x1b[32ma" in out
+    assert r"label zone=\x1b[31mred\u202e\nx is required; it has \x1b[32ma" in out
