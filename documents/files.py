@@ -191,7 +191,7 @@ def _bytes(file: str) -> bytes:
 
 def _unreadable(file: str, error: OSError) -> InputError:
     if error.errno == errno.ENOENT and os.path.islink(file):
-        return InputError(file=file, message=f"is a link to {os.readlink(file)}, which is not there")
+        return InputError(file=file, message=f"is a link to {os.readlink(file)}, which does not exist")
     if error.errno == errno.ENOENT:
         return InputError(file=file, message=f"there is no such file or folder{_beside(Path(file))}")
     reason = _REASONS.get(error.errno or 0, f"cannot be read: {error.strerror or error}")

@@ -26,13 +26,15 @@ def read_prices(path: str, catalog: Catalog) -> Mapping[str, float]:
 
 def _prices(document: Document, catalog: Catalog) -> dict[str, float]:
     if not isinstance(document.value, dict):
-        raise document.error((), f"wants names with prices, such as p5.48xlarge: 55.04; found {kind_of(document.value)}")
+        raise document.error((), f"must be names with prices, such as p5.48xlarge: 55.04; found {kind_of(document.value)}")
     known = {*(machine.type for machine in catalog.machines if machine.type), *catalog.model_names}
     prices = {}
     for name, usd in document.value.items():
         if name not in known:
-            raise document.error((name,), f'"{name}" is not an instance type or GPU model{hint(name, sorted(known))}; see berth gpus')
+            raise document.error(
+                (name,), f'"{name}" is neither an instance type nor a model{hint(name, sorted(known))}; berth gpus lists them'
+            )
         if isinstance(usd, bool) or not isinstance(usd, int | float) or not 0 < usd < float("inf"):
-            raise document.error((name,), f"wants USD an hour, a number above 0; found {kind_of(usd)}")
+            raise document.error((name,), f"must be USD per hour, a number above 0; found {kind_of(usd)}")
         prices[name] = float(usd)
     return prices

@@ -9,7 +9,7 @@ from documents import yaml_placeholders
 _PLAINER = (
     ("mapping values are not allowed", 'found ": " where no key can be; check the indentation, or put the text in quotes'),
     ("did not find expected '-' indicator", "found something other than the next list item; indent it like the items before"),
-    ("did not find expected key", "expected a key of this map; indent it like the keys before it"),
+    ("did not find expected key", "expected a key of this map; indent it like the keys before"),
     ("could not find expected ':'", 'found a key without ":"; write key: value'),
     ("did not find expected ',' or '}'", 'found a "{" that is not closed; close it with "}"'),
     ("did not find expected ',' or ']'", 'found a "[" that is not closed; close it with "]"'),
@@ -31,7 +31,7 @@ def explained(error: yaml.MarkedYAMLError, text: str) -> tuple[str, int]:
     if hint := yaml_placeholders.on_line(lines[max(0, line - 1) : line + 1]):
         return hint, line + 1
     if "\t" in here[0][: len(here[0]) - len(here[0].lstrip())]:
-        return "found a tab where YAML wants spaces; indent with spaces", line + 1
+        return "found a tab; indent with spaces", line + 1
     return _plainer(error.problem or ""), line + 1
 
 

@@ -52,7 +52,7 @@ def _number(text: str, otherwise: str | None = None) -> Any:
 
 def _no_number(text: str) -> str:
     shown = text if len(text) <= 40 else f"{text[:37]}..."
-    return f'{shown} is not a JSON number; to mean text, write "{shown}" in quotes'
+    return f'{shown} is not a JSON number; write "{shown}" in quotes if text is meant'
 
 
 def _integer(text: str) -> int:

@@ -139,7 +139,7 @@ class Builder:
         value = self.value(self._next())
         sources = value if isinstance(value, list) else [value]
         if not all(isinstance(source, dict) for source in sources):
-            self._problem(key, f"<< wants a map, or a list of maps; found {kind_of(value)}")
+            self._problem(key, f"<< must be a map, or a list of maps; found {kind_of(value)}")
             return merged
         for source in sources:
             merged = {**source, **merged}

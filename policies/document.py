@@ -99,11 +99,11 @@ def objects(document: Document) -> Iterator[Document | InputError]:
     yaml``); an InputError for what is no object."""
     value = document.value
     if not isinstance(value, dict):
-        yield document.error((), f"wants an object, a map with apiVersion and kind; found {kind_of(value)}")
+        yield document.error((), f"must be an object, a map with apiVersion and kind; found {kind_of(value)}")
     elif not _is_list(value):
         yield document
     elif not isinstance(items := value.get("items"), list):
-        yield document.error(("items",), f"a {value['kind']} wants a list of objects in items; found {kind_of(items)}")
+        yield document.error(("items",), f"a {value['kind']} must have a list of objects in items; found {kind_of(items)}")
     else:
         yield from (_item(document, number, item) for number, item in enumerate(items))
 
@@ -116,7 +116,7 @@ def _is_list(value: dict[str, Any]) -> bool:
 def _item(document: Document, number: int, item: object) -> Document | InputError:
     path: Path = ("items", number)
     if not isinstance(item, dict):
-        return document.error(path, f"wants an object, a map with apiVersion and kind; found {kind_of(item)}")
+        return document.error(path, f"must be an object, a map with apiVersion and kind; found {kind_of(item)}")
     if _is_list(item):
         return document.error(path, "a List inside a List; write its items into the outer one")
     return replace(document, value=item, path=document.path + path)

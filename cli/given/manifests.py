@@ -126,14 +126,14 @@ def _named(document: Document, namespace: str) -> Manifest:
 def _name(document: Document, value: object, path: Path) -> str:
     if value is not None and not isinstance(value, str):
         quotes = "; put it in quotes" if isinstance(value, int | float) else ""
-        raise document.error(path, f"wants text; found {kind_of(value)}{quotes}")
+        raise document.error(path, f"must be text; found {kind_of(value)}{quotes}")
     return value or ""
 
 
 def _text(document: Document, key: str, example: str) -> str:
     value = document.value.get(key)
     if not isinstance(value, str) or not value:
-        raise document.error((key,), f"wants text such as {example}; found {kind_of(value)}")
+        raise document.error((key,), f"must be text such as {example}; found {kind_of(value)}")
     return value
 
 
@@ -234,7 +234,7 @@ def _review(document: Document, catalog: Catalog, namespace: str, as_served: boo
     request = map_at(document, document.value.get("request"), ("request",), null=False)
     value = request.get("object")
     if not isinstance(value, dict):
-        raise document.error(REVIEWED, f"wants an object, a map with apiVersion and kind; found {kind_of(value)}")
+        raise document.error(REVIEWED, f"must be an object, a map with apiVersion and kind; found {kind_of(value)}")
     inner = replace(document, value=value, path=document.path + REVIEWED)
     manifest = replace(_named(inner, str(request.get("namespace") or namespace)), reviewed=True)
     if not as_served and (value["apiVersion"], manifest.kind) != ("v1", "Pod"):

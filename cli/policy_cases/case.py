@@ -72,7 +72,7 @@ class Case:
 def read(document: Document, defaults: Mapping[str, Any]) -> Case | list[InputError]:
     """Return the case in a document, or everything that is wrong with it. ``defaults``: for keys that it leaves out."""
     if not isinstance(document.value, dict):
-        return [document.error((), f"wants a test case, a map with why, policies, pod and expect; found {kind_of(document.value)}")]
+        return [document.error((), f"must be a test case, a map with why, policies, pod and expect; found {kind_of(document.value)}")]
     given = {**defaults, **document.value}
     errors = list(_errors(document, given))
     if errors:
@@ -93,13 +93,13 @@ def _errors(document: Document, given: Mapping[str, Any]) -> Iterator[InputError
         if key not in KEYS:
             yield document.error((str(key),), f"is not a key of a test case{hint(str(key), KEYS)}")
     if not isinstance(given.get("why"), str) or not given["why"].strip():
-        yield document.error(("why",), "is missing: write a sentence on what the case is for")
+        yield document.error(("why",), "must be a sentence: what the case is there for")
     if "policies" not in given:
         yield document.error(("policies",), "is missing; write a path such as [../policies], objects inline, or give --policies PATH")
     subjects = [key for key in SUBJECTS if given[key] is not None]
     if len(subjects) != 1:
         named = f"found {' and '.join(subjects)}" if subjects else "found none"
-        yield document.error((), f"wants one of pod, review and claim; {named}")
+        yield document.error((), f"must have one of pod, review and claim; {named}")
     if "expect" not in given:
         yield document.error(("expect",), "is missing; write expect: {} and let berth test --write fill it in")
     yield from _misshapen(document, given)
@@ -109,28 +109,28 @@ def _errors(document: Document, given: Mapping[str, Any]) -> Iterator[InputError
 def _misshapen(document: Document, given: Mapping[str, Any]) -> Iterator[InputError]:
     for key, words in _WORDS.items():
         if given[key] not in words:
-            yield document.error((key,), f"wants one of {', '.join(words)}; found {kind_of(given[key])}")
+            yield document.error((key,), f"must be one of {', '.join(words)}; found {kind_of(given[key])}")
     for key in _TEXTS:
         if not isinstance(given[key], str) and not (key == "review" and given[key] is None):
-            yield document.error((key,), f"wants text; found {kind_of(given[key])}")
+            yield document.error((key,), f"must be text; found {kind_of(given[key])}")
     for key in _MAPS:
         if given[key] is not None and not isinstance(given[key], dict):
-            yield document.error((key,), f"wants a map; found {kind_of(given[key])}")
+            yield document.error((key,), f"must be a map; found {kind_of(given[key])}")
     for key in ("platforms", "queues", "groups"):
         yield from _names(document, key, given[key])
     for key in _PATHS:
         yield from _maps_and_paths(document, key, given.get(key, []))
     for key in ("defaults", "allNodes"):
         if not isinstance(given[key], bool):
-            yield document.error((key,), f"wants true or false; found {kind_of(given[key])}")
+            yield document.error((key,), f"must be true or false; found {kind_of(given[key])}")
     claim = given["claim"]
     if isinstance(claim, dict) and claim.get("kind") not in CLAIMS:
-        yield document.error(("claim", "kind"), f"wants {' or '.join(CLAIMS)}; found {kind_of(claim.get('kind'))}")
+        yield document.error(("claim", "kind"), f"must be {' or '.join(CLAIMS)}; found {kind_of(claim.get('kind'))}")
 
 
 def _names(document: Document, key: str, value: object) -> Iterator[InputError]:
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        yield document.error((key,), f"wants a list of names; found {kind_of(value)}")
+        yield document.error((key,), f"must be a list of names; found {kind_of(value)}")
     elif key == "queues":
         for number, one in enumerate(value):
             if one not in QUEUES:
@@ -141,20 +141,20 @@ def _maps_and_paths(document: Document, key: str, value: object) -> Iterator[Inp
     for number, one in enumerate(value if isinstance(value, list) else [value]):
         if not isinstance(one, dict | str) or not one:
             at = (key, number) if isinstance(value, list) else (key,)
-            yield document.error(at, f"wants an object, or a path relative to this file; found {kind_of(one)}")
+            yield document.error(at, f"must be an object, or a path relative to this file; found {kind_of(one)}")
 
 
 def _expectation(document: Document, expected: object) -> Iterator[InputError]:
     if expected is None:
         return
     if not isinstance(expected, dict):
-        yield document.error(("expect",), f"wants a map; found {kind_of(expected)}")
+        yield document.error(("expect",), f"must be a map; found {kind_of(expected)}")
         return
     for key, value in expected.items():
         if key not in PARTS:
             yield document.error(("expect", str(key)), f"is not a part of an outcome{hint(str(key), PARTS)}")
         elif not isinstance(value, PARTS[key]) or (isinstance(value, bool) and PARTS[key] is int):
-            yield document.error(("expect", key), f"wants {_WANTED[PARTS[key]]}; found {kind_of(value)}")
+            yield document.error(("expect", key), f"must be {_WANTED[PARTS[key]]}; found {kind_of(value)}")
 
 
 _WANTED: Mapping[type, str] = {list: "a list", bool: "true", int: "a whole number", str: "text"}

@@ -62,7 +62,7 @@ def asked(case: Case, worlds: Worlds) -> Asked:
 def _review(path: str) -> Any:
     found, errors = read_documents([path])
     if errors or len(found) != 1:
-        raise CaseError(errors or [InputError(file=path, message="wants one AdmissionReview; it has several documents")])
+        raise CaseError(errors or [InputError(file=path, message="must be one AdmissionReview; it has several documents")])
     return found[0].value
 
 

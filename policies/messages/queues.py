@@ -54,8 +54,7 @@ REMARKS = (
         audience="author",
         templates={
             "no queue near": '{path} is "{queue}", not a known LocalQueue in namespace {namespace}: it waits forever; write "{near}"',
-            "no queue others": '{path} is "{queue}", not a known LocalQueue in namespace {namespace}: it waits forever; '
-            "write {there:or}",
+            "no queue others": '{path} is "{queue}", not a known LocalQueue in namespace {namespace}: it waits forever; write {there:or}',
             "no queue": '{path} is "{queue}", and namespace {namespace} has no LocalQueue: it waits forever; '
             "run: kubectl get localqueues -A",
             "no cluster queue": "LocalQueue {queue} uses ClusterQueue {cluster}, which is not known: it waits forever; "

@@ -139,14 +139,14 @@ def rules(shape: Struct, kind: Kind) -> Iterator[Cel]:
 def _any_of(names: tuple[str, ...], first: Field) -> Cel:
     return Cel(
         rule=" || ".join(f"has(self.{_escaped(name)})" for name in names),
-        message=f"wants {' or '.join(names)}; write {first.written()}",
+        message=f"must have {' or '.join(names)}; write {first.written()}",
         reason="FieldValueRequired",
     )
 
 
 def _one_of(names: tuple[str, ...], first: Field) -> Cel:
-    neither = f"wants {' or '.join(names)}; write {first.written()}"
-    both = f"wants only one of {' and '.join(names)}; remove one"
+    neither = f"must have {' or '.join(names)}; write {first.written()}"
+    both = f"must have only one of {' and '.join(names)}; remove one"
     there = [f"has(self.{_escaped(name)})" for name in names]
     return Cel(
         rule=f"[{', '.join(there)}].exists_one(there, there)", message=neither, message_expression=f"{there[0]} ? '{both}' : '{neither}'"
@@ -179,7 +179,7 @@ def _quoted(text: Text) -> str:
 
 def _span(span: Span) -> Cel:
     right = f"self.size() > 0 && self.matches(r'{duration.IN_ORDER}') && {_SECONDS} && {_WHOLE_SECONDS}"
-    wanted = "wants a duration in whole seconds, from 1s to a year (8784h); write 2h, 90s or 1h30m"
+    wanted = "must be a duration in whole seconds, from 1s to a year (8784h); write 2h, 90s or 1h30m"
     if span.word is None:
         return Cel(rule=right, message=wanted)
     return Cel(rule=f"self == '{span.word}' || {right}", message=f"{wanted}, or {span.word}")
@@ -187,9 +187,9 @@ def _span(span: Span) -> Cel:
 
 _SIZE = Cel(
     rule="self.matches('^[0-9]{1,4}gb$')",
-    message="is no nominal size of a MIG slice; write slice: 10gb",
+    message="is not a nominal MIG slice size; write slice: 10gb",
     message_expression=(
-        "'is no nominal size of a MIG slice; write slice: ' + (self.find('[0-9]{1,4}gb') == '' ? '10gb' : self.find('[0-9]{1,4}gb'))"
+        "'is not a nominal MIG slice size; write slice: ' + (self.find('[0-9]{1,4}gb') == '' ? '10gb' : self.find('[0-9]{1,4}gb'))"
     ),
 )
 
@@ -197,7 +197,7 @@ _SIZE = Cel(
 def _usable(pattern: str) -> Cel:
     return Cel(
         rule=f"self.matches(r'{pattern}') && quantity(self).isGreaterThan(quantity('0'))",
-        message="wants an amount of memory; write usableMemory: 9.5Gi",
+        message="must be an amount of memory; write usableMemory: 9.5Gi",
     )
 
 
@@ -205,7 +205,7 @@ def _memory(pattern: str, example: str) -> Cel:
     return Cel(
         rule=f"self.matches(r'{pattern}') && quantity(self).compareTo(quantity('1Mi')) >= 0"
         " && quantity(self).compareTo(quantity('1Ti')) <= 0",
-        message=f"wants an amount of memory from 1Mi to 1Ti; write {example}",
+        message=f"must be an amount of memory from 1Mi to 1Ti; write {example}",
     )
 
 

@@ -99,7 +99,7 @@ def kind_of_object(document: Document, report: Report) -> Kind | None:
 def _wrong_kind(version: object, kind: object) -> str:
     shown = f'"{kind}"' if isinstance(kind, str) else kind_of(kind)
     if isinstance(version, str) and version.partition("/")[0] != GROUP:
-        return f"a {shown} of {version} is no policy; here go {', '.join(definition.KINDS)} of {API_VERSION}"
+        return f"a {shown} of {version} is not a policy; this file may contain {', '.join(definition.KINDS)} of {API_VERSION}"
     return f"unknown kind {shown}{hint(str(kind), definition.KINDS)}"
 
 
@@ -147,7 +147,7 @@ def _metadata(value: object, kind: Kind, reader: Reader) -> tuple[str | None, st
     """Return (namespace, name), both fit for messages even if wrong; Kubernetes checks all other metadata."""
     path: Path = ("metadata",)
     if not isinstance(value, dict):
-        found = "is missing" if value is None else f"wants a map, found {kind_of(value)}"
+        found = "is missing" if value is None else f"must be a map, found {kind_of(value)}"
         reader.wrong(path, f"{found}; write metadata: {{name: training}}")
         return None, ""
     name, namespace = value.get("name"), value.get("namespace")
@@ -155,7 +155,7 @@ def _metadata(value: object, kind: Kind, reader: Reader) -> tuple[str | None, st
         reader.wrong((*path, "name"), "is missing; write name: training")
     elif not matches(definition.NAME, name):
         wanted = "lower-case letters, digits, '-' and '.', as in team-training"
-        reader.wrong((*path, "name"), f"{kind_of(name)} is no name for an object; write {wanted}")
+        reader.wrong((*path, "name"), f"{kind_of(name)} is not a valid object name; write {wanted}")
     _check_namespace(namespace, kind, reader)
     return (namespace if isinstance(namespace, str) else None), name if isinstance(name, str) else ""
 
@@ -169,4 +169,4 @@ def _check_namespace(namespace: object, kind: Kind, reader: Reader) -> None:
     elif namespace is None:
         reader.wrong(path, f"is missing: a {kind} belongs to a namespace; write namespace: ml-team")
     elif not matches(definition.NAMESPACE, namespace):
-        reader.wrong(path, f"{kind_of(namespace)} is no name of a namespace; write lower-case letters, digits and '-', as in ml-team")
+        reader.wrong(path, f"{kind_of(namespace)} is not a valid namespace; write lower-case letters, digits and '-', as in ml-team")

@@ -26,8 +26,8 @@ class Mistake(ValueError):
 
 
 def wants(wanted: str, value: object, example: str) -> Mistake:
-    """Return, for example, ``wants a list, found the text "spot"; write capacity: [spot]``."""
-    return Mistake(f"wants {wanted}, found {kind_of(value)}; write {example}")
+    """Return, for example, ``must be a list, found the text "spot"; write capacity: [spot]``."""
+    return Mistake(f"must be {wanted}, found {kind_of(value)}; write {example}")
 
 
 def read(shape: Leaf, value: object, example: str, names: Names) -> Any:
@@ -106,7 +106,7 @@ def _choice(shape: Choice, value: str) -> Any:
         return shape.means.get(value, value)
     among = f"one of {', '.join(shape.values)}" if len(shape.values) > 1 else shape.values[0]
     near = nearest(value, shape.values)
-    raise Mistake(f"wants {among}, found {kind_of(value)}" + (f'; did you mean "{near}"?' if near else ""))
+    raise Mistake(f"must be {among}, found {kind_of(value)}" + (f'; did you mean "{near}"?' if near else ""))
 
 
 def _slice(value: str, sizes: list[int]) -> int:
@@ -114,7 +114,7 @@ def _slice(value: str, sizes: list[int]) -> int:
         return int(size[1])
     profile = _PROFILE.fullmatch(value)
     advice = f"write slice: {profile[1]}" if profile else f"sizes: {', '.join(f'{size}gb' for size in sizes)}"
-    raise Mistake(f'"{value}" is no nominal size of a MIG slice; {advice}')
+    raise Mistake(f'"{value}" is not a nominal MIG slice size; {advice}')
 
 
 def _usable(value: str, verified: list[int]) -> int:
@@ -134,7 +134,7 @@ def _memory(value: str) -> int:
     except quantity.QuantityError:
         raise wants("an amount of memory", value, "8Gi") from None
     if not _MIB <= amount <= _TIB:
-        raise Mistake(f'wants an amount of memory from 1Mi to 1Ti, found "{value}"')
+        raise Mistake(f'must be an amount of memory from 1Mi to 1Ti, found "{value}"')
     return math.ceil(amount)
 
 
@@ -149,7 +149,7 @@ def _whole(shape: Whole, value: object, example: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise wants(f"a whole number{unit}", value, example)
     if not shape.least <= value <= shape.most:
-        raise Mistake(f"wants a whole number{unit} from {shape.least} to {shape.most}, found {value}")
+        raise Mistake(f"must be a whole number{unit} from {shape.least} to {shape.most}, found {value}")
     return value
 
 

@@ -67,7 +67,7 @@ class Reader:
             single = isinstance(value, str) and not isinstance(shape.of, Struct) and "," not in value
             raise wants("a list", value, f"{name}: [{value}]" if single else example)
         if len(value) < shape.least:
-            raise Mistake(f"wants at least one value, found an empty list; write {example}, or remove {name}")
+            raise Mistake(f"must have at least one value, found an empty list; write {example}, or remove {name}")
         if len(value) > shape.most:
             raise Mistake(f"has {len(value)} values; at most {shape.most} are read")
         read = [self.read(shape.of, item, (*path, number), _first(written)) for number, item in enumerate(value)]
@@ -77,7 +77,7 @@ class Reader:
         if not isinstance(value, dict):
             raise wants("a map", value, example)
         if len(value) < shape.least:
-            raise Mistake(f"wants at least one label, found an empty map; write {example}")
+            raise Mistake(f"must have at least one label, found an empty map; write {example}")
         keys = [self.read(part.KEY, key, (*path, key), example) for key in value]
         values = [self.read(part.VALUE, item, (*path, key), example) for key, item in value.items()]
         return None if None in keys + values else tuple(sorted(zip(keys, values, strict=True)))
@@ -105,11 +105,11 @@ class Reader:
             if field.required and field.name not in value:
                 self.wrong(path, f"{field.name} is missing; write {field.written()}")
         if shape.any_of and not any(name in value for name in shape.any_of):
-            self.wrong(path, f"wants {' or '.join(shape.any_of)}; write {fields[shape.any_of[0]].written()}")
+            self.wrong(path, f"must have {' or '.join(shape.any_of)}; write {fields[shape.any_of[0]].written()}")
         if shape.one_of and (found := [name for name in shape.one_of if name in value]) != found[:1]:
-            self.wrong(path, f"wants only one of {' and '.join(shape.one_of)}; remove one")
+            self.wrong(path, f"must have only one of {' and '.join(shape.one_of)}; remove one")
         elif shape.one_of and not found:
-            self.wrong(path, f"wants {' or '.join(shape.one_of)}; write {fields[shape.one_of[0]].written()}")
+            self.wrong(path, f"must have {' or '.join(shape.one_of)}; write {fields[shape.one_of[0]].written()}")
 
     def _unknown(self, name: str, shape: Struct, fields: Mapping[str, Field]) -> str:
         if name in shape.not_here:

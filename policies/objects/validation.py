@@ -42,7 +42,7 @@ def values_fit_operator(given: Given, kind: Kind) -> Wrong:
     """`In` and `NotIn` need values; `Exists` and `DoesNotExist` take none."""
     operator, values = given.get("operator"), given.get("values", ())
     if operator in ("In", "NotIn") and not values:
-        yield ("values",), f"{operator} wants at least one value; write values: [research]"
+        yield ("values",), f"{operator} must have at least one value; write values: [research]"
     if operator in ("Exists", "DoesNotExist") and values:
         yield ("values",), f"{operator} takes no values; remove them"
 
@@ -113,7 +113,7 @@ IN_CEL: Mapping[Rule, tuple[Cel, ...]] = MappingProxyType(
         values_fit_operator: (
             Cel(
                 rule="!(self.operator in ['In', 'NotIn']) || has(self.values) && self.values.size() > 0",
-                message="In and NotIn want at least one value; write values: [research]",
+                message="In and NotIn must have at least one value; write values: [research]",
                 field=".values",
                 reason="FieldValueRequired",
             ),

@@ -41,12 +41,12 @@ def seconds(value: object) -> int:
     5400
     """
     if isinstance(value, int) and not isinstance(value, bool):
-        raise DurationError(f"wants a duration with its unit, found the number {value}; write {value}s")
+        raise DurationError(f"must be a duration with its unit, found the number {value}; write {value}s")
     if not isinstance(value, str) or len(value) > _MOST_CHARACTERS or not _WHOLE.fullmatch(value):
-        raise DurationError(f"wants a duration; {_advice(value)}")
+        raise DurationError(f"must be a duration; {_advice(value)}")
     total = _total(value)
     if total.denominator != 1 or total < 1:
-        raise DurationError(f'wants whole seconds, at least 1s; found "{value}"')
+        raise DurationError(f'must be whole seconds, at least 1s; found "{value}"')
     if total > _MOST_SECONDS:
         raise DurationError(f'"{value}" is more than a year (8784h)')
     return int(total)

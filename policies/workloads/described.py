@@ -188,7 +188,7 @@ class _Reader:
             name = self._first((one.name,)) if one.name else None
             word = name[1] if name is not None else one.default
             if not isinstance(word, str):
-                raise self.document.error(name[0] if name else at, f"wants the name of a resource; found {kind_of(word)}")
+                raise self.document.error(name[0] if name else at, f"must be the name of a resource; found {kind_of(word)}")
             if word:
                 found.append((word, at, amount))
                 if name is not None:
@@ -231,7 +231,7 @@ class _Reader:
         over = words if isinstance(words, dict) else self.texts(words) if self.texts and isinstance(words, str) else None
         try:
             if not isinstance(over, dict):
-                raise ValueError(f"wants a patch of the pod's spec; found {kind_of(words)}")
+                raise ValueError(f"must be a patch of the pod's spec; found {kind_of(words)}")
             out = merged(spec, over)
         except ValueError as error:
             self.unread.append(self.document.error(at, str(error)))

@@ -69,11 +69,11 @@ def check(document: Document, pod: Any, at: Path, catalog: Catalog) -> None:
     Null counts as absent, as in Kubernetes; but a pod has a spec with containers.
     """
     if not isinstance(pod, dict):
-        raise document.error(at, f"wants a pod template, a map with metadata and spec; found {kind_of(pod)}")
+        raise document.error(at, f"must be a pod template, a map with metadata and spec; found {kind_of(pod)}")
     containers = map_at(document, pod.get("spec"), (*at, "spec"), null=False).get("containers")
     if not isinstance(containers, list) or not containers:
         found = "an empty list" if containers == [] else kind_of(containers)
-        raise document.error((*at, "spec", "containers"), f"wants a list of containers; found {found}")
+        raise document.error((*at, "spec", "containers"), f"must be a list of containers; found {found}")
     _check_shape(document, pod, POD, at)
     _check_amounts(document, pod["spec"], (*at, "spec"), catalog)
 
@@ -83,10 +83,10 @@ def _check_shape(document: Document, value: Any, shape: Shape, at: Path) -> None
     if shape is str:
         if not isinstance(value, str):
             quotes = "; put it in quotes" if isinstance(value, int | float) else ""
-            raise document.error(at, f"wants text; found {kind_of(value)}{quotes}")
+            raise document.error(at, f"must be text; found {kind_of(value)}{quotes}")
     elif shape is int:
         if not isinstance(value, int) or isinstance(value, bool):
-            raise document.error(at, f"wants a whole number; found {kind_of(value)}")
+            raise document.error(at, f"must be a whole number; found {kind_of(value)}")
     elif isinstance(shape, list):
         for number, item in enumerate(list_at(document, value, at)):
             _check_shape(document, item, shape[0], (*at, number))
@@ -119,7 +119,7 @@ def _check_amounts(document: Document, spec: Mapping[str, Any], at: Path, catalo
 
 def _check_amount(document: Document, path: Path, amount: object) -> None:
     if isinstance(amount, bool) or not isinstance(amount, str | int | float):
-        raise document.error(path, f"wants a quantity such as 1; found {kind_of(amount)}")
+        raise document.error(path, f"must be a quantity such as 1; found {kind_of(amount)}")
 
 
 def map_at(document: Document, value: Any, path: Path, *, null: bool = True) -> Mapping[str, Any]:
@@ -127,12 +127,12 @@ def map_at(document: Document, value: Any, path: Path, *, null: bool = True) -> 
     if value is None and null:
         return {}
     if not isinstance(value, dict):
-        raise document.error(path, f"wants a map; found {kind_of(value)}")
+        raise document.error(path, f"must be a map; found {kind_of(value)}")
     return value
 
 
 def list_at(document: Document, value: Any, path: Path) -> list[Any]:
     """Return ``value`` as a list; null reads as empty. Raises InputError."""
     if value is not None and not isinstance(value, list):
-        raise document.error(path, f"wants a list; found {kind_of(value)}")
+        raise document.error(path, f"must be a list; found {kind_of(value)}")
     return value or []

@@ -28,7 +28,7 @@ def merged(spec: Raw, over: Raw) -> Raw:
 
 def _by_name(key: str, under: Any, over: Any) -> list[Any]:
     if not _is_named(over):
-        raise ValueError(f"wants {key} to be a list of maps, each with its name")
+        raise ValueError(f"{key} must be a list of maps, each with its name")
     out: list[Any] = [*under] if isinstance(under, list) else []
     for item in over:
         place = next((number for number, one in enumerate(out) if isinstance(one, dict) and one.get("name") == item["name"]), None)

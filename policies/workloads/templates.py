@@ -38,7 +38,7 @@ def templates(document: Document, workload: Workload, *, required: bool) -> list
     found = [pair for text in workload.templates for pair in expand(document, value, steps(text), ()) if pair[1] is not None]
     if not found and required:
         path = steps(workload.templates[0])
-        raise document.error(path, f"wants a pod template, a map with metadata and spec; found {kind_of(value_at(value, path))}")
+        raise document.error(path, f"must be a pod template, a map with metadata and spec; found {kind_of(value_at(value, path))}")
     return found
 
 

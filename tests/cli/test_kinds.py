@@ -143,5 +143,5 @@ def test_words_that_cannot_be_laid_over_a_runtime_are_told() -> None:
     """A container without a name could be any."""
     case = next(values for path, _, values in kind_cases() if path.stem == "kserve" and values.get("others"))
     value = set_at(case["manifest"], ("spec", "predictor", "containers"), [{"image": "i"}])
-    with pytest.raises(InputError, match=r"spec\.predictor: wants containers to be a list of maps, each with its name"):
+    with pytest.raises(InputError, match=r"spec\.predictor: containers must be a list of maps, each with its name"):
         read(Document(file="f", value=value), CATALOG, "team", around=around(case))

@@ -36,7 +36,7 @@ def test_what_is_named_as_a_policy_and_is_no_file_is_told(tmp_path: Path) -> Non
     assert [text for _, text in texts] == ["a"]
     assert [(Path(error.file).name, error.message.partition(";")[0]) for error in errors] == [
         ("folder.yaml", "is not a regular file"),
-        ("gone.yaml", "is a link to nowhere, which is not there"),
+        ("gone.yaml", "is a link to nowhere, which does not exist"),
         ("loop.yaml", "cannot be read: Too many levels of symbolic links"),
         ("pipe.yaml", "is not a regular file"),
     ]
@@ -149,7 +149,7 @@ def test_policies_of_many_files(tmp_path: Path) -> None:
     policy_set, errors, warnings = read_policies([str(tmp_path)], read_catalog())
     assert [policy.name for policy in policy_set.policies] == ["one", "two"]
     assert [str(error).removeprefix(f"berth: {tmp_path}/") for error in errors] == [
-        "b.yaml, line 1: found a tab where YAML wants spaces; indent with spaces",
+        "b.yaml, line 1: found a tab; indent with spaces",
         f"c.yaml, metadata.name: ClusterGPUPolicy/one is already defined in {tmp_path}/a.yaml; rename or remove one",
     ]
     assert [str(warning).removeprefix(f"berth: {tmp_path}/") for warning in warnings] == [

@@ -12,25 +12,22 @@ from documents.yaml_reader import documents
 from tests.support.call_counts import work
 
 BAD = {
-    "a: 1\nb:\n\tc: 1\n": ["line 3: found a tab where YAML wants spaces; indent with spaces"],
-    "a: 1\nb: {c: 1, c: 2}\n": ['line 2, b.c: the key "c" is set twice; keep one of them'],
-    "a: 1\na: 2\nb: 3\nb: 4\n": [
-        'line 2, a: the key "a" is set twice; keep one of them',
-        'line 4, b: the key "b" is set twice; keep one of them',
-    ],
+    "a: 1\nb:\n\tc: 1\n": ["line 3: found a tab; indent with spaces"],
+    "a: 1\nb: {c: 1, c: 2}\n": ['line 2, b.c: the key "c" is given twice; keep one'],
+    "a: 1\na: 2\nb: 3\nb: 4\n": ['line 2, a: the key "a" is given twice; keep one', 'line 4, b: the key "b" is given twice; keep one'],
     "a: b: c\n": ['line 1: found ": " where no key can be; check the indentation, or put the text in quotes'],
-    "a:\n  - x\n y\n": ["line 3: expected a key of this map; indent it like the keys before it"],
+    "a:\n  - x\n y\n": ["line 3: expected a key of this map; indent it like the keys before"],
     "a: [1, 2\nb: 3\n": ['line 2: found a "[" that is not closed; close it with "]"'],
     "a: {b: 1\nc: 2\n": ['line 2: found a "{" that is not closed; close it with "}"'],
     'a: "x\n': ["line 2: found the end of the text inside quotes; close them"],
     "a: @x\n": ["line 1: found a character that cannot begin a value; put the text in quotes"],
     "a: b\nc: \x01\n": ["line 2: found a control character; remove it"],
     "a: .nan\nb: -.inf\nc: 1e999\n": [
-        'line 1, a: .nan is not a JSON number; to mean text, write ".nan" in quotes',
-        'line 2, b: -.inf is not a JSON number; to mean text, write "-.inf" in quotes',
-        'line 3, c: 1e999 is not a JSON number; to mean text, write "1e999" in quotes',
+        'line 1, a: .nan is not a JSON number; write ".nan" in quotes if text is meant',
+        'line 2, b: -.inf is not a JSON number; write "-.inf" in quotes if text is meant',
+        'line 3, c: 1e999 is not a JSON number; write "1e999" in quotes if text is meant',
     ],
-    "a: " + "9" * 400: [f'line 1, a: {"9" * 37}... is not a JSON number; to mean text, write "{"9" * 37}..." in quotes'],
+    "a: " + "9" * 400: [f'line 1, a: {"9" * 37}... is not a JSON number; write "{"9" * 37}..." in quotes if text is meant'],
     "1: x\n": ['line 1: a key must be text, and 1 is a number in YAML; write "1" in quotes'],
     "on: x\n": ['line 1: a key must be text, and on is a boolean in YAML; write "on" in quotes'],
     "a: {~: x}\n": ['line 1, a: a key must be text, and ~ is nothing in YAML; write "~" in quotes'],
@@ -42,7 +39,7 @@ BAD = {
     "a: !!set {b: c}\n": ["line 1, a: the tag !!set means nothing here; remove it"],
     "a: *x\n": ["line 1: found *x, but no &x is complete before it"],
     "a: &a {b: *a}\n": ["line 1: found *a, but no &a is complete before it"],
-    "a: {<<: 3}\n": ["line 1, a: << wants a map, or a list of maps; found the number 3"],
+    "a: {<<: 3}\n": ["line 1, a: << must be a map, or a list of maps; found the number 3"],
     "a:" + " [" * 200 + "]" * 200: ["line 1: is nested deeper than 100 levels"],
     "[" * 200 + "]" * 200: ["is nested deeper than 100 levels"],
     '{"a": 1': ["line 1: is not JSON: unexpected end of data; column 8"],
@@ -93,7 +90,7 @@ def test_one_bad_document_does_not_hide_the_others() -> None:
     found, wrong = documents("a: 1\n---\n\tb: 1\n---\nc: 2\n---\nd: [\n", "f.yaml")
     assert [(document.index, document.value) for document in found] == [(1, {"a": 1}), (3, {"c": 2})]
     assert [str(error) for error in wrong] == [
-        "berth: f.yaml, document 2, line 3: found a tab where YAML wants spaces; indent with spaces",
+        "berth: f.yaml, document 2, line 3: found a tab; indent with spaces",
         "berth: f.yaml, document 4, line 8: is not YAML: did not find expected node content",
     ]
 

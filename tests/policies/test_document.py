@@ -25,8 +25,8 @@ def test_path(path: Path, text: str) -> None:
 
 def test_error_says_what_is_known() -> None:
     """File, document, line and path are there as far as they are known."""
-    whole = InputError(file="a.yaml", document=2, line=7, path=("spec", "mode"), message="wants text")
-    assert str(whole) == "berth: a.yaml, document 2, line 7, spec.mode: wants text"
+    whole = InputError(file="a.yaml", document=2, line=7, path=("spec", "mode"), message="must be text")
+    assert str(whole) == "berth: a.yaml, document 2, line 7, spec.mode: must be text"
     assert str(InputError(file="a.yaml", message="is empty")) == "berth: a.yaml: is empty"
 
 
@@ -61,16 +61,16 @@ def test_objects_of_a_list() -> None:
     assert (found[0].value, found[0].path) == ({"kind": "Pod"}, ("items", 0))
     assert [str(one) for one in found[1:]] == [
         "berth: a, items[1]: a List inside a List; write its items into the outer one",
-        "berth: a, items[2]: wants an object, a map with apiVersion and kind; found the number 3",
+        "berth: a, items[2]: must be an object, a map with apiVersion and kind; found the number 3",
     ]
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("hello", 'berth: a: wants an object, a map with apiVersion and kind; found the text "hello"'),
-        ({"kind": "List"}, "berth: a, items: a List wants a list of objects in items; found nothing (null)"),
-        ({"kind": "PodList", "items": {}}, "berth: a, items: a PodList wants a list of objects in items; found a map"),
+        ("hello", 'berth: a: must be an object, a map with apiVersion and kind; found the text "hello"'),
+        ({"kind": "List"}, "berth: a, items: a List must have a list of objects in items; found nothing (null)"),
+        ({"kind": "PodList", "items": {}}, "berth: a, items: a PodList must have a list of objects in items; found a map"),
     ],
 )
 def test_no_object(value: object, message: str) -> None:

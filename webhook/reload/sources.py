@@ -145,7 +145,7 @@ def _catalog_and_options(sources: Sources) -> tuple[Catalog, Options, list[Input
     errors += _unknown("--max-mode", [sources.max_mode] if sources.max_mode else [], MODES)
     if sources.console_url and not (len(sources.console_url) <= LONGEST_URL and URL.fullmatch(sources.console_url)):
         wanted = f"an address of at most {LONGEST_URL} characters such as https://berth.example.com, without a query"
-        errors.append(InputError(file="--console-url", message=f'wants {wanted}; found "{sources.console_url[:LONGEST_URL]}"'))
+        errors.append(InputError(file="--console-url", message=f'must be {wanted}; found "{sources.console_url[:LONGEST_URL]}"'))
     try:
         catalog = read_catalog([sources.catalog] if sources.catalog else [])
     except CatalogFilesError as error:

@@ -117,7 +117,7 @@ def _resource(entry: Fields) -> ResourcePattern:
     name = entry.maybe_text("name")
     pattern = entry.maybe_text("pattern")
     if (name is None) == (pattern is None):
-        entry.notes.append(f"{entry.path}: wanted either a name or a pattern")
+        entry.notes.append(f"{entry.path}: expected either a name or a pattern")
     return ResourcePattern(
         name=name,
         pattern=_anchored(re.escape(name or "") if pattern is None else pattern, entry),
@@ -139,7 +139,7 @@ def _anchored(pattern: str, entry: Fields) -> re.Pattern[str]:
     try:
         return re.compile(f"^(?:{pattern})$", re.ASCII)
     except re.error as error:
-        entry.notes.append(f"{entry.at('pattern')}: wanted a regular expression, got {shown(pattern)}: {error}")
+        entry.notes.append(f"{entry.at('pattern')}: expected a regular expression, got {shown(pattern)}: {error}")
         return re.compile("^$")
 
 

@@ -76,7 +76,7 @@ def _numbers(entry: Fields, key: str) -> Iterator[tuple[str, int]]:
 def _profile(name: str, count: int, usable: int | None, entry: Fields) -> MigProfile | None:
     parts = _PROFILE.fullmatch(name)
     if parts is None:
-        entry.notes.append(f'{entry.at("mig")}: wanted MIG profiles such as 1g.10gb or 1g.10gb+me, got "{name}"')
+        entry.notes.append(f'{entry.at("mig")}: expected MIG profiles such as 1g.10gb or 1g.10gb+me, got "{name}"')
         return None
     compute, memory, attribute = parts.groups()
     return MigProfile(name=name, count=count, compute=int(compute), memory_gb=int(memory), attribute=attribute, usable_mib=usable)
@@ -95,7 +95,7 @@ def _pattern(entry: Fields) -> re.Pattern[str]:
     try:
         return re.compile(text, re.ASCII)
     except re.error as error:
-        entry.notes.append(f'{entry.at("type")}: wanted a regular expression, got "{text}": {error}')
+        entry.notes.append(f'{entry.at("type")}: expected a regular expression, got "{text}": {error}')
         return re.compile("")
 
 

@@ -48,7 +48,7 @@ def between(entry: Fields) -> Between:
     """Return one line of the section ``between``."""
     plural = entry.text("resource")
     if plural and not _RESOURCE.fullmatch(plural):
-        entry.notes.append(f"{entry.at('resource')}: wanted the kind as the API's paths have it, such as revisions, got {shown(plural)}")
+        entry.notes.append(f"{entry.at('resource')}: expected the kind as the API's paths have it, such as revisions, got {shown(plural)}")
     return Between(group=entry.text("group"), kind=entry.text("kind"), resource=plural)
 
 
@@ -127,13 +127,13 @@ def unreachable(workload: Workload) -> Iterator[str]:
         yield f"{where}: {what} need apiVersions"
     for version in workload.api_version:
         if not _VERSION.fullmatch(version):
-            yield f"{where}: wanted an apiVersion such as apps/v1, got {shown(version)}"
+            yield f"{where}: expected an apiVersion such as apps/v1, got {shown(version)}"
     for path in (*workload.templates, *(path for place in workload.places for path in paths_of(place))):
         if not _PATH.fullmatch(path):
-            yield f"{where}: wanted a path of names such as spec.template, with two * or [*] at most, got {shown(path)}"
+            yield f"{where}: expected a path of names such as spec.template, with two * or [*] at most, got {shown(path)}"
     for text in workload.finished:
         if not _END.fullmatch(text):
-            yield f"{where}: wanted a path of names, and a value if only that one counts, such as status.phase=Failed, got {shown(text)}"
+            yield f"{where}: expected a path of names, and a value if only that one counts, such as status.phase=Failed, got {shown(text)}"
     yield from (f"{where}: pods[{number}] say nothing of containers" for number, one in enumerate(workload.places) if not _holds(one))
 
 

@@ -64,7 +64,7 @@ def _by_choice(entry: Fields, key: str, among: tuple[C, ...], read: Callable[[An
     for name, item, path in entry.mapped(key):
         word = next((word for word in among if word == name), None)
         if word is None:
-            entry.notes.append(f"{path}: unknown, wanted one of {', '.join(among)}{meant(name, among)}")
+            entry.notes.append(f"{path}: unknown, expected one of {', '.join(among)}{meant(name, among)}")
         else:
             found[word] = read(item, path, entry.notes)
     return found

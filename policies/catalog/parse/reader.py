@@ -38,7 +38,7 @@ class Notes(list[str]):
     """Every mistake so far, as ``path: what is wrong``."""
 
     def wanted(self, path: str, wanted: str, got: object) -> None:
-        self.append(f"{path}: wanted {wanted}, got {shown(got)}")
+        self.append(f"{path}: expected {wanted}, got {shown(got)}")
 
 
 def shown(value: object) -> str:
@@ -79,7 +79,7 @@ class Fields:
     def _required(self, key: str, what: str) -> Any:
         value = self.raw(key)
         if value is None and self._readable:
-            self.notes.append(f"{self.at(key)}: missing, wanted {what}")
+            self.notes.append(f"{self.at(key)}: missing, expected {what}")
         return value
 
     def text(self, key: str) -> str:
@@ -94,7 +94,7 @@ class Fields:
         """Return a required value that is one of ``among``."""
         value = self.text(key)
         if value and value not in among:
-            self.notes.append(f'{self.at(key)}: wanted one of {", ".join(among)}, got "{value}"{meant(value, among)}')
+            self.notes.append(f'{self.at(key)}: expected one of {", ".join(among)}, got "{value}"{meant(value, among)}')
         return cast(C, value)
 
     def maybe_choice(self, key: str, among: Sequence[C]) -> C | None:

@@ -207,7 +207,8 @@ def test_what_a_workload_waits_for_in_kueue() -> None:
     queued = _waiting(("QuotaReserved", "False", "WaitingForQuota"), ("Evicted", "True", "Preempted"))
     found = _explained(_pod(), queued=[queued])
     lines = _text(found).splitlines()
-    assert lines[1] == "Queue team-a of Kueue: it was preempted and waits to be admitted again; other workloads use the quota that it needs."
+    preempted = "it was preempted and waits to be admitted again; other workloads use the quota that it needs"
+    assert lines[1] == f"Queue team-a of Kueue: {preempted}."
     assert lines[2:4] == ['  Kueue says (WaitingForQuota): "Kueue\'s own words"', "  Next: kubectl get workloads.kueue.x-k8s.io -n n"]
     shown = values.value(found)["queue"]
     assert (shown["state"], shown["queue"], shown["evicted"]) == ("pending", "team-a", "Preempted")
@@ -220,9 +221,8 @@ def test_what_is_left_once_kueue_has_given_quota() -> None:
         "admissionChecks": [{"name": "capacity", "state": "Retry", "message": "no machines"}],
     }
     reserved = _text(_explained(_pod(), queued=[_waiting(("QuotaReserved", "True", "QuotaReserved"), **given)]))
-    assert (
-        "Queue team-a (ClusterQueue gpus) of Kueue: it has quota of flavor hopper and waits for admission checks: capacity (Retry)."
-        in (reserved)
+    assert "Queue team-a (ClusterQueue gpus) of Kueue: it has quota of flavor hopper and waits for admission checks: capacity (Retry)." in (
+        reserved
     )
     assert '  capacity says: "no machines"\n' in reserved
     admitted = _text(_explained(_pod(), queued=[_waiting(("Admitted", "True", "Admitted"), ("PodsReady", "False", "x"), **given)]))

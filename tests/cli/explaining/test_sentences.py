@@ -30,7 +30,10 @@ def test_each_kind_has_a_sentence(kind: Kind) -> None:
             Blocker("machines", "nvidia.com/gpu", need=16, have=8, certain=False),
             "creates no machine with 16 nvidia.com/gpu that Berth knows; its largest has 8",
         ),
-        (Blocker("taint", "a", "NoExecute", found="", passing=True), "taint a:NoExecute is not tolerated, which may be removed automatically"),
+        (
+            Blocker("taint", "a", "NoExecute", found="", passing=True),
+            "taint a:NoExecute is not tolerated, which may be removed automatically",
+        ),
     ],
 )
 def test_sentences(one: Blocker, expected: str) -> None:

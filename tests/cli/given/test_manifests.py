@@ -15,7 +15,7 @@ from policies.document import Document, InputError, path_text
 from policies.facts.cluster_facts import ClusterFacts
 
 REVIEWS = Path(__file__).parent.parent.parent / "reviews"
-WANTS_TEMPLATE = "wants a pod template, a map with metadata and spec; found"
+WANTS_TEMPLATE = "must be a pod template, a map with metadata and spec; found"
 SPEC: dict[str, Any] = {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}
 TEMPLATE = {"spec": SPEC}
 
@@ -197,57 +197,57 @@ def _container(**fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({"kind": "Pod"}, "f.yaml, apiVersion: wants text such as v1 or batch/v1; found nothing (null)"),
-        ({"apiVersion": "v1", "kind": ["Pod"]}, "f.yaml, kind: wants text such as Pod or Job; found a list"),
-        ({"apiVersion": "v1", "kind": "Pod", "metadata": "x"}, 'f.yaml, metadata: wants a map; found the text "x"'),
-        (_object(spec=None), "f.yaml, spec: wants a map; found nothing (null)"),
-        (_object(), "f.yaml, spec: wants a map; found nothing (null)"),
-        (_object(spec={"containers": None}), "f.yaml, spec.containers: wants a list of containers; found nothing (null)"),
-        (_object(spec={"containers": []}), "f.yaml, spec.containers: wants a list of containers; found an empty list"),
-        (_object(spec={"containers": "c"}), 'f.yaml, spec.containers: wants a list of containers; found the text "c"'),
-        (_object(spec={"containers": [None]}), "f.yaml, spec.containers[0]: wants a map; found nothing (null)"),
-        (_pod(tolerations="gpu"), 'f.yaml, spec.tolerations: wants a list; found the text "gpu"'),
-        (_pod(affinity=[]), "f.yaml, spec.affinity: wants a map; found a list"),
-        (_container(resources="1"), 'f.yaml, spec.containers[0].resources: wants a map; found the text "1"'),
+        ({"kind": "Pod"}, "f.yaml, apiVersion: must be text such as v1 or batch/v1; found nothing (null)"),
+        ({"apiVersion": "v1", "kind": ["Pod"]}, "f.yaml, kind: must be text such as Pod or Job; found a list"),
+        ({"apiVersion": "v1", "kind": "Pod", "metadata": "x"}, 'f.yaml, metadata: must be a map; found the text "x"'),
+        (_object(spec=None), "f.yaml, spec: must be a map; found nothing (null)"),
+        (_object(), "f.yaml, spec: must be a map; found nothing (null)"),
+        (_object(spec={"containers": None}), "f.yaml, spec.containers: must be a list of containers; found nothing (null)"),
+        (_object(spec={"containers": []}), "f.yaml, spec.containers: must be a list of containers; found an empty list"),
+        (_object(spec={"containers": "c"}), 'f.yaml, spec.containers: must be a list of containers; found the text "c"'),
+        (_object(spec={"containers": [None]}), "f.yaml, spec.containers[0]: must be a map; found nothing (null)"),
+        (_pod(tolerations="gpu"), 'f.yaml, spec.tolerations: must be a list; found the text "gpu"'),
+        (_pod(affinity=[]), "f.yaml, spec.affinity: must be a map; found a list"),
+        (_container(resources="1"), 'f.yaml, spec.containers[0].resources: must be a map; found the text "1"'),
         (
             _container(resources={"limits": {"nvidia.com/gpu": {"a": 1}}}),
-            'f.yaml, spec.containers[0].resources.limits["nvidia.com/gpu"]: wants a quantity such as 1; found a map',
+            'f.yaml, spec.containers[0].resources.limits["nvidia.com/gpu"]: must be a quantity such as 1; found a map',
         ),
-        ({**_object(), "metadata": {"name": 8}}, "f.yaml, metadata.name: wants text; found the number 8; put it in quotes"),
-        ({**_object("ConfigMap"), "metadata": {"name": {"a": 1}}}, "f.yaml, metadata.name: wants text; found a map"),
-        ({**_object("Boat", "example.com/v1"), "metadata": {"namespace": [1]}}, "f.yaml, metadata.namespace: wants text; found a list"),
-        (_container(name=8), "f.yaml, spec.containers[0].name: wants text; found the number 8; put it in quotes"),
+        ({**_object(), "metadata": {"name": 8}}, "f.yaml, metadata.name: must be text; found the number 8; put it in quotes"),
+        ({**_object("ConfigMap"), "metadata": {"name": {"a": 1}}}, "f.yaml, metadata.name: must be text; found a map"),
+        ({**_object("Boat", "example.com/v1"), "metadata": {"namespace": [1]}}, "f.yaml, metadata.namespace: must be text; found a list"),
+        (_container(name=8), "f.yaml, spec.containers[0].name: must be text; found the number 8; put it in quotes"),
         (
             _object("Workflow", "argoproj.io/v1alpha1", spec={"templates": [{"name": "a", "container": "x"}]}),
-            'f.yaml, spec.templates[0].container: wants a map; found the text "x"',
+            'f.yaml, spec.templates[0].container: must be a map; found the text "x"',
         ),
         (
             _object("NIMService", "apps.nvidia.com/v1alpha1", spec={"resources": {"limits": {"nvidia.com/gpu": 1}}, "tolerations": "x"}),
-            'f.yaml, spec.tolerations: wants a list; found the text "x"',
+            'f.yaml, spec.tolerations: must be a list; found the text "x"',
         ),
         (
             _object("SparkApplication", "sparkoperator.k8s.io/v1beta2", spec={"executor": {"gpu": {"name": 7, "quantity": 1}}}),
-            "f.yaml, spec.executor.gpu.name: wants the name of a resource; found the number 7",
+            "f.yaml, spec.executor.gpu.name: must be the name of a resource; found the number 7",
         ),
         (
             _container(resources={"requests": {"amd.com/gpu": True}}),
-            'f.yaml, spec.containers[0].resources.requests["amd.com/gpu"]: wants a quantity such as 1; found the boolean true',
+            'f.yaml, spec.containers[0].resources.requests["amd.com/gpu"]: must be a quantity such as 1; found the boolean true',
         ),
-        (_object("Job", "batch/v1", spec=None), "f.yaml, spec: wants a map; found nothing (null)"),
+        (_object("Job", "batch/v1", spec=None), "f.yaml, spec: must be a map; found nothing (null)"),
         (_object("Job", "batch/v1", spec={}), f"f.yaml, spec.template: {WANTS_TEMPLATE} nothing (null)"),
         (_object("Job", "batch/v1", spec={"template": "x"}), f'f.yaml, spec.template: {WANTS_TEMPLATE} the text "x"'),
-        (_object("Job", "batch/v1", spec={"template": {"spec": None}}), "f.yaml, spec.template.spec: wants a map; found nothing (null)"),
-        (_object("Job", "batch/v1", spec={"template": {"foo": 1}}), "f.yaml, spec.template.spec: wants a map; found nothing (null)"),
-        (_object("CronJob", "batch/v1", spec={"jobTemplate": []}), "f.yaml, spec.jobTemplate: wants a map; found a list"),
+        (_object("Job", "batch/v1", spec={"template": {"spec": None}}), "f.yaml, spec.template.spec: must be a map; found nothing (null)"),
+        (_object("Job", "batch/v1", spec={"template": {"foo": 1}}), "f.yaml, spec.template.spec: must be a map; found nothing (null)"),
+        (_object("CronJob", "batch/v1", spec={"jobTemplate": []}), "f.yaml, spec.jobTemplate: must be a map; found a list"),
         (
             _object("PyTorchJob", "kubeflow.org/v1", spec={"pytorchReplicaSpecs": []}),
-            "f.yaml, spec.pytorchReplicaSpecs: wants a map; found a list",
+            "f.yaml, spec.pytorchReplicaSpecs: must be a map; found a list",
         ),
-        (_object("RayCluster", "ray.io/v1", spec={"workerGroupSpecs": {}}), "f.yaml, spec.workerGroupSpecs: wants a list; found a map"),
-        (_object("AdmissionReview", "admission.k8s.io/v1"), "f.yaml, request: wants a map; found nothing (null)"),
+        (_object("RayCluster", "ray.io/v1", spec={"workerGroupSpecs": {}}), "f.yaml, spec.workerGroupSpecs: must be a list; found a map"),
+        (_object("AdmissionReview", "admission.k8s.io/v1"), "f.yaml, request: must be a map; found nothing (null)"),
         (
             _object("AdmissionReview", "admission.k8s.io/v1", request={"operation": "DELETE", "object": None}),
-            "f.yaml, request.object: wants an object, a map with apiVersion and kind; found nothing (null)",
+            "f.yaml, request.object: must be an object, a map with apiVersion and kind; found nothing (null)",
         ),
         (
             _object("AdmissionReview", "admission.k8s.io/v1", request={"object": _pod(), "resource": {"group": "", "resource": "pods"}}),

@@ -195,10 +195,10 @@ def test_a_wrong_preview_says_what_is_wanted(run: Run, bare: Cluster, policies: 
     [
         (
             "p4d.24xlage: 1",
-            '["p4d.24xlage"]: "p4d.24xlage" is not an instance type or GPU model; did you mean "p4d.24xlarge"?; see berth gpus',
+            '["p4d.24xlage"]: "p4d.24xlage" is neither an instance type nor a model; did you mean "p4d.24xlarge"?; berth gpus lists them',
         ),
-        ("T4: free", 'T4: wants USD an hour, a number above 0; found the text "free"'),
-        ("- T4", "wants names with prices, such as p5.48xlarge: 55.04; found a list"),
+        ("T4: free", 'T4: must be USD per hour, a number above 0; found the text "free"'),
+        ("- T4", "must be names with prices, such as p5.48xlarge: 55.04; found a list"),
     ],
 )
 def test_a_wrong_price_says_what_is_wanted(run: Run, policies: str, tmp_path: Path, text: str, error: str) -> None:

@@ -265,23 +265,23 @@ GOOD = yaml_text(POD)
 BAD_TEXTS = {
     "wrong YAML": ("a: [1\n", "line"),
     "tab": ("kind: Pod\nspec:\n\tcontainers: []\n", "tab"),
-    "duplicate key": ("apiVersion: v1\nkind: Pod\nkind: Job\n", 'the key "kind" is set twice'),
-    "not an object": ("- 1\n", "wants an object"),
+    "duplicate key": ("apiVersion: v1\nkind: Pod\nkind: Job\n", 'the key "kind" is given twice'),
+    "not an object": ("- 1\n", "must be an object"),
     "no kind": ("a: b\n", "kind"),
-    "null spec": ("apiVersion: v1\nkind: Pod\nspec: null\n", "spec: wants a map; found nothing (null)"),
-    "string for a list": ("apiVersion: v1\nkind: Pod\nspec: {containers: x}\n", "spec.containers: wants a list of containers"),
+    "null spec": ("apiVersion: v1\nkind: Pod\nspec: null\n", "spec: must be a map; found nothing (null)"),
+    "string for a list": ("apiVersion: v1\nkind: Pod\nspec: {containers: x}\n", "spec.containers: must be a list of containers"),
     "quantity": (
         "apiVersion: v1\nkind: Pod\nspec: {containers: [{resources: {limits: {nvidia.com/gpu: [1]}}}]}\n",
-        'spec.containers[0].resources.limits["nvidia.com/gpu"]: wants a quantity such as 1; found a list',
+        'spec.containers[0].resources.limits["nvidia.com/gpu"]: must be a quantity such as 1; found a list',
     ),
     "placeholder": (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: {{ .Release.Name }}, labels: {a: {{ .b }}}}\n",
         "metadata.name: found the placeholder {{ .Release.Name }} and 1 more; render the template first",
     ),
-    "a number for a name": ("apiVersion: v1\nkind: Service\nmetadata: {name: 8}\n", "metadata.name: wants text; found the number 8"),
+    "a number for a name": ("apiVersion: v1\nkind: Service\nmetadata: {name: 8}\n", "metadata.name: must be text; found the number 8"),
     "null for a key": ("apiVersion: v1\nkind: Pod\nmetadata: {labels: {null: x}}\n", "metadata.labels: a key must be text"),
     "List in a List": ("apiVersion: v1\nkind: List\nitems: [{kind: List, apiVersion: v1, items: []}]\n", "items[0]: a List inside a List"),
-    "not a pod's template": ("apiVersion: batch/v1\nkind: Job\nspec: {template: {a: b}}\n", "spec.template.spec: wants a map"),
+    "not a pod's template": ("apiVersion: batch/v1\nkind: Job\nspec: {template: {a: b}}\n", "spec.template.spec: must be a map"),
 }
 
 

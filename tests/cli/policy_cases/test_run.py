@@ -71,11 +71,11 @@ def test_a_file_named_twice_is_run_once(tmp_path: Path) -> None:
             'policies[0].spec.requires: unknown field "requires"; did you mean',
         ),
         ({"platforms": ["gk"]}, 'a.yaml, platforms[0]: unknown platform "gk"; did you mean "gke"?'),
-        ({"pod": {"spec": {}}}, "a.yaml, pod.spec.containers: wants a list of containers"),
+        ({"pod": {"spec": {}}}, "a.yaml, pod.spec.containers: must be a list of containers"),
         ({"facts": ["gone.yaml"]}, "gone.yaml: there is no such file or folder"),
         ({"catalog": [{"models": 5}]}, "a.yaml, catalog: "),
         ({"pod": None, "review": "gone.json"}, "gone.json: there is no such file or folder"),
-        ({"operation": "UPDATE", "oldPod": {"spec": 5}}, "a.yaml, oldPod.spec: wants a map"),
+        ({"operation": "UPDATE", "oldPod": {"spec": 5}}, "a.yaml, oldPod.spec: must be a map"),
     ],
 )
 def test_what_a_case_names_wrongly_is_told(tmp_path: Path, change: dict[str, Any], wanted: str) -> None:

@@ -6,7 +6,7 @@ from policies.objects import definition
 from policies.objects.field_types import Kind
 
 C, G, T = definition.KINDS
-SPAN = "wants a duration in whole seconds, from 1s to a year (8784h); write 2h, 90s or 1h30m"
+SPAN = "must be a duration in whole seconds, from 1s to a year (8784h); write 2h, 90s or 1h30m"
 AUTHORS = (
     "a ClusterGPUPolicy with require cannot have",
     "because authors choose what it matches; move require to a policy that matches by namespaceSelector or gpus",
@@ -14,18 +14,18 @@ AUTHORS = (
 BAD: list[tuple[Kind, str, str]] = [
     (C, "{mode: audit}", 'spec.mode: Unsupported value: "audit": supported values: "Audit", "Warn", "Enforce"'),
     (C, "{modes: Audit}", 'unknown field "spec.modes"'),
-    (C, "{require: {families: {}}}", "spec.require.families: Required value: wants in or notIn; write in: [hopper]"),
+    (C, "{require: {families: {}}}", "spec.require.families: Required value: must have in or notIn; write in: [hopper]"),
     (C, "{require: {families: {in: hopper}}}", "spec.require.families.in in body must be of type array"),
     (C, "{require: {families: {in: []}}}", "spec.require.families.in in body should have at least 1 items"),
-    (C, "{require: {families: {in: [a], notIn: [a, b]}}}", "spec.require.families: Invalid value: no name is left: notIn has every"),
-    (C, "{require: {gpuMemory: {min: 80, max: 40}}}", "spec.require.gpuMemory: Invalid value: min is greater than max; no value is"),
-    (C, "{require: {gpuMemory: {}}}", "spec.require.gpuMemory: Required value: wants min or max; write min: 40"),
+    (C, "{require: {families: {in: [a], notIn: [a, b]}}}", "spec.require.families: Invalid value: nothing is left: each name of in is in"),
+    (C, "{require: {gpuMemory: {min: 80, max: 40}}}", "spec.require.gpuMemory: Invalid value: min is more than max; nothing lies between"),
+    (C, "{require: {gpuMemory: {}}}", "spec.require.gpuMemory: Required value: must have min or max; write min: 40"),
     (C, "{require: {gpuMemory: {min: 40Gi}}}", "spec.require.gpuMemory.min in body must be of type integer"),
     (C, "{require: {gpuMemory: {min: 2.5}}}", "spec.require.gpuMemory.min in body must be of type integer"),
     (C, "{require: {capacity: [spott]}}", 'capacity[0]: Unsupported value: "spott": supported values: "spot", "on-demand", "reserved"'),
     (C, "{require: {longRuns: {over: 2h}}}", "spec.require.longRuns.capacity: Required value"),
-    (C, "{require: {gpusPerPod: {max: 2, oneOf: [4, 8]}}}", "spec.require.gpusPerPod: Invalid value: no number is left: every number"),
-    (C, "{require: {gpusPerPod: {}}}", "spec.require.gpusPerPod: Required value: wants max or oneOf; write max: 8"),
+    (C, "{require: {gpusPerPod: {max: 2, oneOf: [4, 8]}}}", "spec.require.gpusPerPod: Invalid value: nothing is left: each count of oneOf"),
+    (C, "{require: {gpusPerPod: {}}}", "spec.require.gpusPerPod: Required value: must have max or oneOf; write max: 8"),
     (C, "{require: {gracePeriod: {max: 3600}}}", "spec.require.gracePeriod.max in body must be of type string"),
     (C, "{require: {tolerations: {}}}", "spec.require.tolerations.forbid: Required value"),
     (C, "{default: {gracePeriod: 30d}}", f'spec.default.gracePeriod: Invalid value: "30d": {SPAN}'),
@@ -34,11 +34,11 @@ BAD: list[tuple[Kind, str, str]] = [
     (C, "{default: {gracePeriod: 9999h}}", f'spec.default.gracePeriod: Invalid value: "9999h": {SPAN}'),
     (C, "{default: {protectFor: always}}", f'spec.default.protectFor: Invalid value: "always": {SPAN}, or Always'),
     (C, "{default: {acceleratorTaints: yes}}", "spec.default.acceleratorTaints in body must be of type string"),
-    (C, "{default: {mig: {}}}", "spec.default.mig: Invalid value: wants slice or usableMemory; write slice: 10gb"),
-    (C, "{default: {mig: {slice: 10gb, usableMemory: 9Gi}}}", "spec.default.mig: Invalid value: wants only one of slice and usableMemory;"),
-    (C, "{default: {mig: {slice: 2g.20gb}}}", '"2g.20gb": is no nominal size of a MIG slice; write slice: 20gb'),
-    (C, "{default: {mig: {slice: ten}}}", 'mig.slice: Invalid value: "ten": is no nominal size of a MIG slice; write slice: 10gb'),
-    (C, "{default: {mig: {usableMemory: '0'}}}", 'Invalid value: "0": wants an amount of memory; write usableMemory: 9.5Gi'),
+    (C, "{default: {mig: {}}}", "spec.default.mig: Invalid value: must have slice or usableMemory; write slice: 10gb"),
+    (C, "{default: {mig: {slice: 10gb, usableMemory: 9Gi}}}", "default.mig: Invalid value: must have only one of slice and usableMemory;"),
+    (C, "{default: {mig: {slice: 2g.20gb}}}", '"2g.20gb": is not a nominal MIG slice size; write slice: 20gb'),
+    (C, "{default: {mig: {slice: ten}}}", 'mig.slice: Invalid value: "ten": is not a nominal MIG slice size; write slice: 10gb'),
+    (C, "{default: {mig: {usableMemory: '0'}}}", 'Invalid value: "0": must be an amount of memory; write usableMemory: 9.5Gi'),
     (C, "{default: {tolerate: [{key: a b}]}}", 'spec.default.tolerate[0].key: Invalid value: "a b": is not a taint key; write key: team'),
     (C, "{default: {tolerate: [{key: a, operator: Exists}]}}", 'unknown field "spec.default.tolerate[0].operator"'),
     (C, "{match: {gpus: {min: -1}}}", "spec.match.gpus.min in body should be greater than or equal to 0"),

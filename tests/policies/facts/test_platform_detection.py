@@ -308,10 +308,10 @@ def test_few_things_are_seen_of_many_nodes() -> None:
 @pytest.mark.parametrize(
     ("written", "note"),
     [
-        ('{"gpuPools": {"a/b": "g"}}', 'platforms.gfd.gpuPools.a/b: wanted a list of label values, got "g"'),
-        ('{"nodeClasses": "g"}', 'platforms.gfd.nodeClasses: wanted a list, got "g"'),
-        ('{"notWith": [1]}', "platforms.gfd.notWith[2]: wanted a string, got 1"),
-        ('{"anchorValue": 1}', "platforms.gfd.anchorValue: wanted a string, got 1"),
+        ('{"gpuPools": {"a/b": "g"}}', 'platforms.gfd.gpuPools.a/b: expected a list of label values, got "g"'),
+        ('{"nodeClasses": "g"}', 'platforms.gfd.nodeClasses: expected a list, got "g"'),
+        ('{"notWith": [1]}', "platforms.gfd.notWith[2]: expected a string, got 1"),
+        ('{"anchorValue": 1}', "platforms.gfd.anchorValue: expected a string, got 1"),
         ('{"nodeClass": ["g"]}', 'platforms.gfd.nodeClass: unknown field; did you mean "nodeClasses"?'),
     ],
 )

@@ -61,13 +61,13 @@ def messages(errors: Sequence[str]) -> list[str]:
 REQUIRE = {
     "families: {in: [hoper]}": 'families.in[0]: unknown GPU family "hoper"; did you mean "hopper"?',
     "families: {in: [zzz]}": 'families.in[0]: unknown GPU family "zzz"; known: ada-lovelace, ampere, hopper, turing',
-    "families: {in: [3]}": "families.in[0]: wants text, found the number 3; write hopper",
-    "families: {in: hopper}": 'families.in: wants a list, found the text "hopper"; write in: [hopper]',
-    "families: {in: 'a, b'}": 'families.in: wants a list, found the text "a, b"; write in: [hopper]',
-    "families: {in: []}": "families.in: wants at least one value, found an empty list; write in: [hopper], or remove in",
-    "families: {}": "families: wants in or notIn; write in: [hopper]",
-    "families: ": "families: wants a map, found nothing (null); write families: {in: [hopper]}",
-    "families: [hopper]": "families: wants a map, found a list; write families: {in: [hopper]}",
+    "families: {in: [3]}": "families.in[0]: must be text, found the number 3; write hopper",
+    "families: {in: hopper}": 'families.in: must be a list, found the text "hopper"; write in: [hopper]',
+    "families: {in: 'a, b'}": 'families.in: must be a list, found the text "a, b"; write in: [hopper]',
+    "families: {in: []}": "families.in: must have at least one value, found an empty list; write in: [hopper], or remove in",
+    "families: {}": "families: must have in or notIn; write in: [hopper]",
+    "families: ": "families: must be a map, found nothing (null); write families: {in: [hopper]}",
+    "families: [hopper]": "families: must be a map, found a list; write families: {in: [hopper]}",
     "family: {in: [hopper]}": 'family: unknown field "family"; did you mean "families"?',
     "zzz: 1": 'zzz: unknown field "zzz"; known: capacity, families, gpuMemory, gpusPerPod, gracePeriod, instanceFamilies, longRuns, '
     "maxRuntime, models, protection, queue, requestsEqualLimits, sharing, tolerations",
@@ -75,76 +75,77 @@ REQUIRE = {
     "mode: Enforce": 'mode: unknown field "mode" here; it belongs in spec',
     "workloads: [Job]": 'workloads: unknown field "workloads" here; it belongs in spec.match',
     "models: {in: [A100-40]}": 'models.in[0]: unknown GPU model "A100-40"; did you mean "A100-40GB"?',
-    "models: {in: [A100], notIn: [A100]}": "models: no name is left: notIn has every name of in",
-    "gpuMemory: {}": "gpuMemory: wants min or max; write min: 40",
-    "gpuMemory: {min: 40Gi}": 'gpuMemory.min: wants a whole number of GB, found the text "40Gi"; write min: 40',
-    "gpuMemory: {min: 40.5}": "gpuMemory.min: wants a whole number of GB, found the number 40.5; write min: 40",
-    "gpuMemory: {min: 0}": "gpuMemory.min: wants a whole number of GB from 1 to 1000000, found 0",
-    "gpuMemory: {min: 80, max: 40}": "gpuMemory: min 80 is greater than max 40; no value is between them",
-    "capacity: [spott]": 'capacity[0]: wants one of spot, on-demand, reserved, found the text "spott"; did you mean "spot"?',
-    "capacity: spot": 'capacity: wants a list, found the text "spot"; write capacity: [spot]',
+    "models: {in: [A100], notIn: [A100]}": "models: nothing is left: each name of in is in notIn too",
+    "gpuMemory: {}": "gpuMemory: must have min or max; write min: 40",
+    "gpuMemory: {min: 40Gi}": 'gpuMemory.min: must be a whole number of GB, found the text "40Gi"; write min: 40',
+    "gpuMemory: {min: 40.5}": "gpuMemory.min: must be a whole number of GB, found the number 40.5; write min: 40",
+    "gpuMemory: {min: 0}": "gpuMemory.min: must be a whole number of GB from 1 to 1000000, found 0",
+    "gpuMemory: {min: 80, max: 40}": "gpuMemory: min 80 is more than max 40; nothing lies between",
+    "capacity: [spott]": 'capacity[0]: must be one of spot, on-demand, reserved, found the text "spott"; did you mean "spot"?',
+    "capacity: spot": 'capacity: must be a list, found the text "spot"; write capacity: [spot]',
     "longRuns: {over: 2h}": "longRuns: capacity is missing; write capacity: [on-demand]",
-    "longRuns: {over: 2d, capacity: [spot]}": 'longRuns.over: wants a duration; "2d" has no unit that Go knows; write 48h',
-    "longRuns: {over: 2h, capacity: [spot], unknownIsLong: maybe}": "longRuns.unknownIsLong: wants true or false, "
+    "longRuns: {over: 2d, capacity: [spot]}": 'longRuns.over: must be a duration; "2d" has no unit that Go knows; write 48h',
+    "longRuns: {over: 2h, capacity: [spot], unknownIsLong: maybe}": "longRuns.unknownIsLong: must be true or false, "
     'found the text "maybe"; write unknownIsLong: true',
-    "gpusPerPod: {max: 4, oneOf: [8]}": "gpusPerPod: no number is left: every number of oneOf is greater than max 4",
-    "gpusPerPod: {oneOf: 8}": "gpusPerPod.oneOf: wants a list, found the number 8; write oneOf: [1, 2, 4, 8]",
-    "requestsEqualLimits: accelerators": 'requestsEqualLimits: wants a list, found the text "accelerators"; '
+    "gpusPerPod: {max: 4, oneOf: [8]}": "gpusPerPod: nothing is left: each count of oneOf is more than max 4",
+    "gpusPerPod: {oneOf: 8}": "gpusPerPod.oneOf: must be a list, found the number 8; write oneOf: [1, 2, 4, 8]",
+    "requestsEqualLimits: accelerators": 'requestsEqualLimits: must be a list, found the text "accelerators"; '
     "write requestsEqualLimits: [accelerators]",
-    "gracePeriod: 1h": 'gracePeriod: wants a map, found the text "1h"; write gracePeriod: {min: 10m, max: 1h}',
-    "gracePeriod: {}": "gracePeriod: wants max or min; write max: 1h",
-    "gracePeriod: {min: 1h, max: 30m}": "gracePeriod: min 1h is longer than max 30m; no value is between them",
-    "gracePeriod: {min: 10}": "gracePeriod.min: wants a duration with its unit, found the number 10; write 10s",
-    "gracePeriod: {max: 3600}": "gracePeriod.max: wants a duration with its unit, found the number 3600; write 3600s",
-    "tolerations: {forbid: {key: a}}": "tolerations.forbid: wants a list, found a map; write forbid: [{key: team, value: other}]",
-    "tolerations: {forbid: team}": 'tolerations.forbid: wants a list, found the text "team"; write forbid: [{key: team, value: other}]',
-    "tolerations: {forbid: [team]}": 'tolerations.forbid[0]: wants a map, found the text "team"; write {key: team, value: other}',
+    "gracePeriod: 1h": 'gracePeriod: must be a map, found the text "1h"; write gracePeriod: {min: 10m, max: 1h}',
+    "gracePeriod: {}": "gracePeriod: must have max or min; write max: 1h",
+    "gracePeriod: {min: 1h, max: 30m}": "gracePeriod: min 1h is longer than max 30m; nothing lies between",
+    "gracePeriod: {min: 10}": "gracePeriod.min: must be a duration with its unit, found the number 10; write 10s",
+    "gracePeriod: {max: 3600}": "gracePeriod.max: must be a duration with its unit, found the number 3600; write 3600s",
+    "tolerations: {forbid: {key: a}}": "tolerations.forbid: must be a list, found a map; write forbid: [{key: team, value: other}]",
+    "tolerations: {forbid: team}": 'tolerations.forbid: must be a list, found the text "team"; write forbid: [{key: team, value: other}]',
+    "tolerations: {forbid: [team]}": 'tolerations.forbid[0]: must be a map, found the text "team"; write {key: team, value: other}',
     "tolerations: {forbid: [{value: a}]}": "tolerations.forbid[0]: key is missing; write key: team",
     "tolerations: {forbid: [{key: a b}]}": 'tolerations.forbid[0].key: the text "a b" is not a label key',
-    "tolerations: {forbid: [{key: a, value: true}]}": "tolerations.forbid[0].value: wants text, found the boolean true; write it in quotes",
+    "tolerations: {forbid: [{key: a, value: true}]}": "tolerations.forbid[0].value: must be text, found the boolean true; "
+    "write it in quotes",
     "tolerations: {forbid: [{key: a, operator: Exists}]}": 'tolerations.forbid[0].operator: there is no field "operator"; '
     "leave it out: a value means Equal, no value means Exists",
 }
 DEFAULT = {
-    "acceleratorTaints: true": "acceleratorTaints: wants text, found the boolean true; write acceleratorTaints: Tolerate",
-    "acceleratorTaints: Ignore": 'acceleratorTaints: wants Tolerate, found the text "Ignore"',
-    "mig: {slice: 1g.10gb}": 'mig.slice: "1g.10gb" is no nominal size of a MIG slice; write slice: 10gb',
-    "mig: {slice: 11gb}": 'mig.slice: "11gb" is no nominal size of a MIG slice; sizes: 5gb, 10gb, 20gb, 40gb, 80gb',
-    "mig: {slice: 10}": "mig.slice: wants text, found the number 10; write slice: 10gb",
-    "mig: {}": "mig: wants slice or usableMemory; write slice: 10gb",
-    "mig: {slice: 10gb, usableMemory: 9Gi}": "mig: wants only one of slice and usableMemory; remove one",
+    "acceleratorTaints: true": "acceleratorTaints: must be text, found the boolean true; write acceleratorTaints: Tolerate",
+    "acceleratorTaints: Ignore": 'acceleratorTaints: must be Tolerate, found the text "Ignore"',
+    "mig: {slice: 1g.10gb}": 'mig.slice: "1g.10gb" is not a nominal MIG slice size; write slice: 10gb',
+    "mig: {slice: 11gb}": 'mig.slice: "11gb" is not a nominal MIG slice size; sizes: 5gb, 10gb, 20gb, 40gb, 80gb',
+    "mig: {slice: 10}": "mig.slice: must be text, found the number 10; write slice: 10gb",
+    "mig: {}": "mig: must have slice or usableMemory; write slice: 10gb",
+    "mig: {slice: 10gb, usableMemory: 9Gi}": "mig: must have only one of slice and usableMemory; remove one",
     "mig: {usableMemory: 200Gi}": 'mig.usableMemory: no MIG profile is verified to have "200Gi"; '
     "verified figures: 4.75Gi, 9.625Gi, 19.5Gi, 39.25Gi, 78.5Gi",
     "mig: {usableMemory: '0'}": 'mig.usableMemory: no MIG profile is verified to have "0"; '
     "verified figures: 4.75Gi, 9.625Gi, 19.5Gi, 39.25Gi, 78.5Gi",
-    "mig: {usableMemory: nine}": 'mig.usableMemory: wants an amount of memory, found the text "nine"; write usableMemory: 9.5Gi',
-    "gracePeriod: 1800": "gracePeriod: wants a duration with its unit, found the number 1800; write 1800s",
-    "protectFor: always": 'protectFor: wants a duration; found "always"; write 2h, 90s or 1h30m, or Always',
+    "mig: {usableMemory: nine}": 'mig.usableMemory: must be an amount of memory, found the text "nine"; write usableMemory: 9.5Gi',
+    "gracePeriod: 1800": "gracePeriod: must be a duration with its unit, found the number 1800; write 1800s",
+    "protectFor: always": 'protectFor: must be a duration; found "always"; write 2h, 90s or 1h30m, or Always',
     "tolerate: [{key: karpenter.sh/unregistered}]": 'tolerate[0].key: pods must never tolerate "karpenter.sh/unregistered": '
     "it keeps them off nodes that cannot run them; remove it",
-    "repair: [cpu]": 'repair[0]: wants accelerators, found the text "cpu"',
-    "nodeTemplate: [a]": "nodeTemplate: wants text, found a list; write nodeTemplate: a100-training",
+    "repair: [cpu]": 'repair[0]: must be accelerators, found the text "cpu"',
+    "nodeTemplate: [a]": "nodeTemplate: must be text, found a list; write nodeTemplate: a100-training",
     "nodeTemplate: big": 'nodeTemplate: unknown node template "big"; none is defined: add a GPUNodeTemplate of that name',
-    "sharedMemory: 8": "sharedMemory: wants text, found the number 8; write sharedMemory: 8Gi",
-    "sharedMemory: much": 'sharedMemory: wants an amount of memory, found the text "much"; write 8Gi',
-    "sharedMemory: 8Ti": 'sharedMemory: wants an amount of memory from 1Mi to 1Ti, found "8Ti"',
+    "sharedMemory: 8": "sharedMemory: must be text, found the number 8; write sharedMemory: 8Gi",
+    "sharedMemory: much": 'sharedMemory: must be an amount of memory, found the text "much"; write 8Gi',
+    "sharedMemory: 8Ti": 'sharedMemory: must be an amount of memory from 1Mi to 1Ti, found "8Ti"',
     "runtimeClass: NVIDIA": 'runtimeClass: the text "NVIDIA" is not the name of a class',
-    "maxRuntime: 2d": 'maxRuntime: wants a duration; "2d" has no unit that Go knows; write 48h',
+    "maxRuntime: 2d": 'maxRuntime: must be a duration; "2d" has no unit that Go knows; write 48h',
     "sharing: [MIG]": 'sharing: unknown field "sharing" here; it belongs in spec.require',
 }
 SPEC = {
-    "mode: audit": ['mode: wants one of Audit, Warn, Enforce, found the text "audit"; did you mean "Audit"?'],
-    "mode: off": ["mode: wants text, found the boolean false; write mode: Audit"],
+    "mode: audit": ['mode: must be one of Audit, Warn, Enforce, found the text "audit"; did you mean "Audit"?'],
+    "mode: off": ["mode: must be text, found the boolean false; write mode: Audit"],
     "template: x": ['template: unknown field "template"; known: allow, default, match, mode, require'],
     "match: {workloads: [Jobb]}": ['match.workloads[0]: unknown workload "Jobb"; did you mean "Job"?'],
     "match: {namespaceSelector: {matchLabels: {a: 1}}}": [
-        "match.namespaceSelector.matchLabels.a: wants text, found the number 1; write it in quotes"
+        "match.namespaceSelector.matchLabels.a: must be text, found the number 1; write it in quotes"
     ],
     "match: {namespaceSelector: {matchLabels: [a]}}": [
-        "match.namespaceSelector.matchLabels: wants a map, found a list; write matchLabels: {team: research}"
+        "match.namespaceSelector.matchLabels: must be a map, found a list; write matchLabels: {team: research}"
     ],
     "match: {namespaceSelector: {matchExpressions: [{key: a, operator: In}]}}": [
-        "match.namespaceSelector.matchExpressions[0].values: In wants at least one value; write values: [research]"
+        "match.namespaceSelector.matchExpressions[0].values: In must have at least one value; write values: [research]"
     ],
     "match: {namespaceSelector: {matchExpressions: [{key: a, operator: Exists, values: [b]}]}}": [
         "match.namespaceSelector.matchExpressions[0].values: Exists takes no values; remove them"
@@ -161,7 +162,7 @@ SPEC = {
     f"match: {{exclude: {{users: [{', '.join(map(str, range(257)))}]}}}}": ["match.exclude.users: has 257 values; at most 256 are read"],
 }
 TEMPLATE = {
-    "labels: {}": "labels: wants at least one label, found an empty map; write labels: {karpenter.sh/nodepool: gpu-a100}",
+    "labels: {}": "labels: must have at least one label, found an empty map; write labels: {karpenter.sh/nodepool: gpu-a100}",
     "capacity: [spot]": ": labels is missing; write labels: {karpenter.sh/nodepool: gpu-a100}",
     "labels: {'a b': c}": 'labels["a b"]: the text "a b" is not a label key',
     "labels: {a: b}\ngpus: {migProfiles: [1g.10gb]}": "gpus.migProfiles: only nodes that share by MIG have slices; write sharing: [MIG]",
@@ -181,25 +182,26 @@ OBJECTS = {
     ],
     "foo: bar": ["kind: is missing; write one of ClusterGPUPolicy, GPUPolicy, GPUNodeTemplate"],
     "apiVersion: v1\nkind: Pod": [
-        'kind: a "Pod" of v1 is no policy; here go ClusterGPUPolicy, GPUPolicy, GPUNodeTemplate of berth.dev/v1alpha1'
+        'kind: a "Pod" of v1 is not a policy; this file may contain ClusterGPUPolicy, GPUPolicy, GPUNodeTemplate of berth.dev/v1alpha1'
     ],
     "apiVersion: berth.dev/v1alpha1\nkind: GPUPolicy\nmetadata: {name: Bad_Name}\nmode: Enforce": [
         'mode: unknown field "mode"; it belongs in spec: write spec.mode',
-        "metadata.name: the text \"Bad_Name\" is no name for an object; write lower-case letters, digits, '-' and '.', as in team-training",
+        "metadata.name: the text \"Bad_Name\" is not a valid object name; write lower-case letters, digits, '-' and '.', as in "
+        "team-training",
         "metadata.namespace: is missing: a GPUPolicy belongs to a namespace; write namespace: ml-team",
         "spec: is missing; write spec: {default: {acceleratorTaints: Tolerate}}",
     ],
     "apiVersion: berth.dev/v1alpha1\nkind: GPUPolicy\nmetadata: {namespace: A.b}\nspecs: {}\nspec:": [
         'specs: unknown field "specs"; did you mean "spec"?',
         "metadata.name: is missing; write name: training",
-        "metadata.namespace: the text \"A.b\" is no name of a namespace; write lower-case letters, digits and '-', as in ml-team",
-        "spec: wants a map, found nothing (null); write spec: {default: {acceleratorTaints: Tolerate}}",
+        "metadata.namespace: the text \"A.b\" is not a valid namespace; write lower-case letters, digits and '-', as in ml-team",
+        "spec: must be a map, found nothing (null); write spec: {default: {acceleratorTaints: Tolerate}}",
     ],
     "apiVersion: berth.dev/v1alpha1\nkind: ClusterGPUPolicy\nmetadata: {name: 3}\nspec: {default: {}}": [
-        "metadata.name: the number 3 is no name for an object; write lower-case letters, digits, '-' and '.', as in team-training"
+        "metadata.name: the number 3 is not a valid object name; write lower-case letters, digits, '-' and '.', as in team-training"
     ],
     "apiVersion: berth.dev/v1alpha1\nkind: ClusterGPUPolicy\nmetadata: x\nspec: {default: {}}": [
-        'metadata: wants a map, found the text "x"; write metadata: {name: training}'
+        'metadata: must be a map, found the text "x"; write metadata: {name: training}'
     ],
     "apiVersion: berth.dev/v1alpha1\nkind: GPUNodeTemplate\nmetadata:\nspec: {}": [
         "metadata: is missing; write metadata: {name: training}",

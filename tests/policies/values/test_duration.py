@@ -23,17 +23,17 @@ def test_reads(text: str, seconds: int) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (1800, "wants a duration with its unit, found the number 1800; write 1800s"),
-        ("1800", 'wants a duration; found "1800"; write 2h, 90s or 1h30m'),
-        ("2d", 'wants a duration; "2d" has no unit that Go knows; write 48h'),
-        ("", 'wants a duration; found ""; write 2h, 90s or 1h30m'),
-        ("-2h", 'wants a duration; found "-2h"; write 2h, 90s or 1h30m'),
-        (None, "wants a duration; found nothing (null); write 2h, 90s or 1h30m"),
-        (True, "wants a duration; found the boolean true; write 2h, 90s or 1h30m"),
-        ("0s", 'wants whole seconds, at least 1s; found "0s"'),
-        ("1500ms", 'wants whole seconds, at least 1s; found "1500ms"'),
+        (1800, "must be a duration with its unit, found the number 1800; write 1800s"),
+        ("1800", 'must be a duration; found "1800"; write 2h, 90s or 1h30m'),
+        ("2d", 'must be a duration; "2d" has no unit that Go knows; write 48h'),
+        ("", 'must be a duration; found ""; write 2h, 90s or 1h30m'),
+        ("-2h", 'must be a duration; found "-2h"; write 2h, 90s or 1h30m'),
+        (None, "must be a duration; found nothing (null); write 2h, 90s or 1h30m"),
+        (True, "must be a duration; found the boolean true; write 2h, 90s or 1h30m"),
+        ("0s", 'must be whole seconds, at least 1s; found "0s"'),
+        ("1500ms", 'must be whole seconds, at least 1s; found "1500ms"'),
         ("8785h", '"8785h" is more than a year (8784h)'),
-        ("1h" * 20, f'wants a duration; found "{"1h" * 20}"; write 2h, 90s or 1h30m'),
+        ("1h" * 20, f'must be a duration; found "{"1h" * 20}"; write 2h, 90s or 1h30m'),
     ],
 )
 def test_denies(value: object, message: str) -> None:

@@ -74,5 +74,5 @@ def test_a_bare_number_for_text_is_told_to_be_quoted(snapshot: Snapshot) -> None
     pod = _recorded("pods-create-finetune")
     terms = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
     value = set_at(pod, (*terms, 0, "matchExpressions", 0, "values"), [40960])
-    with pytest.raises(InputError, match=r"matchExpressions\[0\]\.values\[0\]: wants text; found the number 40960; put it in quotes"):
+    with pytest.raises(InputError, match=r"matchExpressions\[0\]\.values\[0\]: must be text; found the number 40960; put it in quotes"):
         pod_schema.check(Document(file="f", value=value), value, (), snapshot.catalog)

@@ -36,7 +36,7 @@ def test_a_template_that_cannot_be_read_does_not_hide_the_others() -> None:
     wrong = {"spec": {"containers": "c"}}
     found = pods("ray.io/v1", "RayCluster", {"spec": {"workerGroupSpecs": [{"template": one} for one in (GOOD, wrong, GOOD)]}})
     assert [isinstance(one, InputError) for one in found] == [False, True, False]
-    assert "workerGroupSpecs[1].template.spec.containers: wants a list" in str(found[1])
+    assert "workerGroupSpecs[1].template.spec.containers: must be a list" in str(found[1])
 
 
 @pytest.mark.parametrize("spec", [None, "x", {"workerGroupSpecs": {"a": {}}}], ids=str)

@@ -43,5 +43,5 @@ def test_containers_merge_by_name() -> None:
 @pytest.mark.parametrize("containers", ["x", [1], [{"image": "i"}], {"name": 1}])
 def test_a_list_without_names_is_no_patch(containers: Any) -> None:
     """Kubernetes denies it too."""
-    with pytest.raises(ValueError, match="wants containers to be a list of maps, each with its name"):
+    with pytest.raises(ValueError, match="containers must be a list of maps, each with its name"):
         merged(UNDER, {"containers": containers})

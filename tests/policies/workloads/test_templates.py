@@ -57,7 +57,11 @@ def test_null_reads_as_absent(spec: Any, paths: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("spec", "message"),
-    [(None, "spec: wants a map"), ([], "spec: wants a map"), ({"workerGroupSpecs": {"a": 1}}, r"spec\.workerGroupSpecs: wants a list")],
+    [
+        (None, "spec: must be a map"),
+        ([], "spec: must be a map"),
+        ({"workerGroupSpecs": {"a": 1}}, r"spec\.workerGroupSpecs: must be a list"),
+    ],
     ids=str,
 )
 def test_a_way_that_is_none_is_told(spec: Any, message: str) -> None:
@@ -68,5 +72,5 @@ def test_a_way_that_is_none_is_told(spec: Any, message: str) -> None:
 
 def test_a_kind_of_kubernetes_must_have_its_template() -> None:
     """An operator may leave its templates out."""
-    with pytest.raises(InputError, match=r"spec\.template: wants a pod template"):
+    with pytest.raises(InputError, match=r"spec\.template: must be a pod template"):
         found("batch/v1", "Job", {}, required=True)

@@ -218,7 +218,7 @@ def test_a_patch_that_cannot_be_read_is_told() -> None:
     """What else is said of the pods is judged all the same."""
     one = {"name": "a", "container": {"resources": {"limits": {"nvidia.com/gpu": "500m"}}}, "podSpecPatch": "{{inputs.parameters.p}}"}
     texts = advise(workload_review("argoproj.io/v1alpha1", "Workflow", {"spec": {"templates": [one]}}), WORLD)
-    assert texts[0].startswith("BERTH-002: spec.templates[0].podSpecPatch: wants a patch of the pod's spec; found the text")
+    assert texts[0].startswith("BERTH-002: spec.templates[0].podSpecPatch: must be a patch of the pod's spec; found the text")
     assert texts[1].startswith("BERTH-102 (its pods will be denied): ")
     assert 'set spec.templates[0].container.resources.limits["nvidia.com/gpu"] to a whole number' in texts[1]
 
@@ -367,17 +367,17 @@ def test_of_what_berth_does_not_judge_nothing_is_said(review_: Advised) -> None:
     ("review_", "message"),
     [
         pytest.param(
-            job_review(None), "spec.template: wants a pod template, a map with metadata and spec; found nothing (null)", id="null"
+            job_review(None), "spec.template: must be a pod template, a map with metadata and spec; found nothing (null)", id="null"
         ),
-        pytest.param(job_review({"spec": []}), "spec.template.spec: wants a map; found a list", id="spec"),
+        pytest.param(job_review({"spec": []}), "spec.template.spec: must be a map; found a list", id="spec"),
         pytest.param(
             ray_review("x"),
-            'spec.workerGroupSpecs[0].template: wants a pod template, a map with metadata and spec; found the text "x"',
+            'spec.workerGroupSpecs[0].template: must be a pod template, a map with metadata and spec; found the text "x"',
             id="text",
         ),
         pytest.param(
             workload_review("trainer.kubeflow.org/v1alpha1", "TrainJob", {"spec": 7}),
-            "spec: wants a map; found the number 7",
+            "spec: must be a map; found the number 7",
             id="another-kind",
         ),
     ],

@@ -164,30 +164,30 @@ def test_an_empty_section_says_nothing() -> None:
 @pytest.mark.parametrize(
     ("overlay", "message"),
     [
-        ({"gpus": [{"model": "T4", "memoryGB": "x"}]}, 'mine.yaml: gpus[0].memoryGB: wanted a whole number, got "x"'),
-        ({"gpus": [{"model": "T4", "memoryGB": True}]}, "mine.yaml: gpus[0].memoryGB: wanted a whole number, got true"),
+        ({"gpus": [{"model": "T4", "memoryGB": "x"}]}, 'mine.yaml: gpus[0].memoryGB: expected a whole number, got "x"'),
+        ({"gpus": [{"model": "T4", "memoryGB": True}]}, "mine.yaml: gpus[0].memoryGB: expected a whole number, got true"),
         ({"gpus": [{"model": "T4", "memoryGb": 16}]}, 'mine.yaml: gpus[0].memoryGb: unknown field; did you mean "memoryGB"?'),
-        ({"gpus": [{"model": "N", "family": "volta"}]}, "mine.yaml: gpus[0].vendor: missing, wanted a string"),
-        ({"gpus": [{"model": "T4", "family": 5}]}, "mine.yaml: gpus[0].family: wanted a string, got 5"),
-        ({"gpus": [{"model": "T4", "products": "Tesla-T4"}]}, 'mine.yaml: gpus[0].products: wanted a list, got "Tesla-T4"'),
-        ({"gpus": [{"model": "T4", "products": [None]}]}, "mine.yaml: gpus[0].products[1]: wanted a string, got null"),
+        ({"gpus": [{"model": "N", "family": "volta"}]}, "mine.yaml: gpus[0].vendor: missing, expected a string"),
+        ({"gpus": [{"model": "T4", "family": 5}]}, "mine.yaml: gpus[0].family: expected a string, got 5"),
+        ({"gpus": [{"model": "T4", "products": "Tesla-T4"}]}, 'mine.yaml: gpus[0].products: expected a list, got "Tesla-T4"'),
+        ({"gpus": [{"model": "T4", "products": [None]}]}, "mine.yaml: gpus[0].products[1]: expected a string, got null"),
         (
             {"gpus": [{"model": "T4", "mark": "sure"}]},
-            'mine.yaml: gpus[0].mark: wanted one of verified, derived, third-party, unverified, got "sure"',
+            'mine.yaml: gpus[0].mark: expected one of verified, derived, third-party, unverified, got "sure"',
         ),
         ({"gpus": [{"model": "T4", "mig": "40g"}]}, 'mine.yaml: gpus[0].mig: no set "40g" in migSets; did you mean "40gb"?'),
         (
             {"gpus": [{"model": "T4", "mig": {"1c.3g.20gb": 1}}]},
-            'mine.yaml: gpus[0].mig: wanted MIG profiles such as 1g.10gb or 1g.10gb+me, got "1c.3g.20gb"',
+            'mine.yaml: gpus[0].mig: expected MIG profiles such as 1g.10gb or 1g.10gb+me, got "1c.3g.20gb"',
         ),
-        ({"gpus": [{"model": "T4", "mig": {"1g.5gb": 0}}]}, "mine.yaml: gpus[0].mig.1g.5gb: wanted a whole number above 0, got 0"),
+        ({"gpus": [{"model": "T4", "mig": {"1g.5gb": 0}}]}, "mine.yaml: gpus[0].mig.1g.5gb: expected a whole number above 0, got 0"),
         ({"gpus": [{"model": "A100-40GB", "usableMiB": {"9g.5gb": 1}}]}, "mine.yaml: gpus[0].usableMiB.9g.5gb: no MIG profile of this GPU"),
-        ({"gpus": ["T4"]}, 'mine.yaml: gpus[0]: wanted a map, got "T4"'),
-        ({"gpus": {"T4": 1}}, 'mine.yaml: gpus: wanted a list, got {"T4": 1}'),
-        ({"platforms": []}, "mine.yaml: platforms: wanted a map, got []"),
-        ({"platforms": {"gke": "x"}}, 'mine.yaml: platforms.gke: wanted a map, got "x"'),
+        ({"gpus": ["T4"]}, 'mine.yaml: gpus[0]: expected a map, got "T4"'),
+        ({"gpus": {"T4": 1}}, 'mine.yaml: gpus: expected a list, got {"T4": 1}'),
+        ({"platforms": []}, "mine.yaml: platforms: expected a map, got []"),
+        ({"platforms": {"gke": "x"}}, 'mine.yaml: platforms.gke: expected a map, got "x"'),
         ({"gpuz": []}, 'mine.yaml: gpuz: unknown section; did you mean "gpus"?'),
-        ([], "mine.yaml: wanted a map of sections such as gpus, got []"),
+        ([], "mine.yaml: expected a map of sections such as gpus, got []"),
         (
             {"machines": [{"cloud": "awz", "type": "a.b", "model": "T4"}]},
             'mine.yaml: machines[0].cloud: unknown cloud "awz"; did you mean "aws"?',
@@ -198,39 +198,39 @@ def test_an_empty_section_says_nothing() -> None:
         ),
         (
             {"machines": [{"cloud": "aws", "type": "p4d.24xlarge", "usdPerHour": "21"}]},
-            'mine.yaml: machines[0].usdPerHour: wanted a number, got "21"',
+            'mine.yaml: machines[0].usdPerHour: expected a number, got "21"',
         ),
         (
             {"machines": [{"cloud": "aws", "type": "p4d.24xlarge", "attributes": {"gpuName": []}}]},
-            "mine.yaml: machines[0].attributes.gpuName: wanted a string, got []",
+            "mine.yaml: machines[0].attributes.gpuName: expected a string, got []",
         ),
         (
             {"machines": [{"cloud": "aws", "type": "p4d.24xlarge", "attributes": []}]},
-            "mine.yaml: machines[0].attributes: wanted a map, got []",
+            "mine.yaml: machines[0].attributes: expected a map, got []",
         ),
         (
             {"clouds": {"own": {"type": "("}}},
-            'mine.yaml: clouds.own.type: wanted a regular expression, got "(": missing ), unterminated subpattern at position 0',
+            'mine.yaml: clouds.own.type: expected a regular expression, got "(": missing ), unterminated subpattern at position 0',
         ),
-        ({"resources": [{"vendor": "nvidia", "kind": "mig"}]}, "mine.yaml: resources[0]: wanted either a name or a pattern"),
+        ({"resources": [{"vendor": "nvidia", "kind": "mig"}]}, "mine.yaml: resources[0]: expected either a name or a pattern"),
         (
             {"resources": [{"pattern": "(", "vendor": "v", "kind": "mig"}]},
-            'mine.yaml: resources[0].pattern: wanted a regular expression, got "("',
+            'mine.yaml: resources[0].pattern: expected a regular expression, got "("',
         ),
         ({"resources": [{"name": "a/b", "vendor": "v", "kind": "gpus"}]}, 'got "gpus"; did you mean "gpu"?'),
-        ({"platforms": {"gke": {"createsNodes": "yes"}}}, 'mine.yaml: platforms.gke.createsNodes: wanted true or false, got "yes"'),
-        ({"platforms": {"gke": {"machineKeys": ["type"]}}}, 'platforms.gke.machineKeys[3]: wanted a list of label keys, got "type"'),
+        ({"platforms": {"gke": {"createsNodes": "yes"}}}, 'mine.yaml: platforms.gke.createsNodes: expected true or false, got "yes"'),
+        ({"platforms": {"gke": {"machineKeys": ["type"]}}}, 'platforms.gke.machineKeys[3]: expected a list of label keys, got "type"'),
         (
             {"platforms": {"gke": {"capacity": {"spott": {}}}}},
-            'platforms.gke.capacity.spott: unknown, wanted one of spot, on-demand, reserved; did you mean "spot"?',
+            'platforms.gke.capacity.spott: unknown, expected one of spot, on-demand, reserved; did you mean "spot"?',
         ),
-        ({"platforms": {"gke": {"capacity": {"spot": "true"}}}}, 'platforms.gke.capacity.spot: wanted a map of labels, got "true"'),
+        ({"platforms": {"gke": {"capacity": {"spot": "true"}}}}, 'platforms.gke.capacity.spot: expected a map of labels, got "true"'),
         (
             {"platforms": {"gke": {"furtherCapacity": {"spot": {"a/b": "true"}}}}},
-            'platforms.gke.furtherCapacity.spot: wanted a list of maps of labels, got {"a/b": "true"}',
+            'platforms.gke.furtherCapacity.spot: expected a list of maps of labels, got {"a/b": "true"}',
         ),
-        ({"platforms": {"aks": {"furtherCapacity": {"spot": ["x"]}}}}, 'furtherCapacity.spot[0]: wanted a map of labels, got "x"'),
-        ({"platforms": {"gke": {"partitionSizes": {"H200": "1g"}}}}, 'partitionSizes.H200: wanted a list of strings, got "1g"'),
+        ({"platforms": {"aks": {"furtherCapacity": {"spot": ["x"]}}}}, 'furtherCapacity.spot[0]: expected a map of labels, got "x"'),
+        ({"platforms": {"gke": {"partitionSizes": {"H200": "1g"}}}}, 'partitionSizes.H200: expected a list of strings, got "1g"'),
         (
             {"platforms": {"gke": {"partitionSizes": {"H2000": []}}}},
             'platforms.gke.partitionSizes: unknown model "H2000"; did you mean "H200"?',
@@ -259,34 +259,34 @@ def test_an_empty_section_says_nothing() -> None:
         ),
         (
             {"schemes": {"gke": {"exclude": {"MIG": [{"key": "a", "operator": "Is"}]}}}},
-            'operator: wanted one of In, NotIn, Exists, DoesNotExist, got "Is"',
+            'operator: expected one of In, NotIn, Exists, DoesNotExist, got "Is"',
         ),
-        ({"schemes": {"gke": {"only": {"MIG": {}}}}}, "mine.yaml: schemes.gke.only.MIG: wanted a list of expressions, got {}"),
-        ({"schemes": {"gke": {"only": {"MIG": ["x"]}}}}, 'schemes.gke.only.MIG[1]: wanted a map, got "x"'),
+        ({"schemes": {"gke": {"only": {"MIG": {}}}}}, "mine.yaml: schemes.gke.only.MIG: expected a list of expressions, got {}"),
+        ({"schemes": {"gke": {"only": {"MIG": ["x"]}}}}, 'schemes.gke.only.MIG[1]: expected a map, got "x"'),
         ({"schemes": {"gke": {"only": {"MIG": [{"keys": 1}]}}}}, 'schemes.gke.only.MIG[0].keys: unknown field; did you mean "key"?'),
         (
             {"workloads": [{"name": "W", "owners": ["Job"]}]},
-            'mine.yaml: workloads[0].owners[0]: wanted an API group and kind such as batch/Job, got "Job"',
+            'mine.yaml: workloads[0].owners[0]: expected an API group and kind such as batch/Job, got "Job"',
         ),
-        ({"between": [{"group": "x.io", "kind": "Part"}]}, "mine.yaml: between[0].resource: missing, wanted a string"),
+        ({"between": [{"group": "x.io", "kind": "Part"}]}, "mine.yaml: between[0].resource: missing, expected a string"),
         (
             {"between": [{"group": "x.io", "kind": "Part", "resource": "Parts"}]},
-            'mine.yaml: between[0].resource: wanted the kind as the API\'s paths have it, such as revisions, got "Parts"',
+            'mine.yaml: between[0].resource: expected the kind as the API\'s paths have it, such as revisions, got "Parts"',
         ),
-        ({"graceCaps": [{"name": "C", "seconds": -1}]}, "mine.yaml: graceCaps[0].seconds: wanted a whole number, got -1"),
+        ({"graceCaps": [{"name": "C", "seconds": -1}]}, "mine.yaml: graceCaps[0].seconds: expected a whole number, got -1"),
         (
             {"draDrivers": [{"driver": "x", "vendor": "nvidia", "model": "a b"}]},
-            'mine.yaml: draDrivers[0].model: wanted the name of an attribute or capacity such as productName, got "a b"',
+            'mine.yaml: draDrivers[0].model: expected the name of an attribute or capacity such as productName, got "a b"',
         ),
         (
             {"draDrivers": [{"driver": "x", "vendor": "nvidia", "families": {"hopper": "Hopper"}}]},
-            'mine.yaml: draDrivers[0].families.hopper: wanted a list of strings, got "Hopper"',
+            'mine.yaml: draDrivers[0].families.hopper: expected a list of strings, got "Hopper"',
         ),
         (
             {"draDrivers": [{"driver": "x", "vendor": "nvidia", "sharing": {"Shared": ["a"]}}]},
-            'mine.yaml: draDrivers[0].sharing: wanted keys among Exclusive, MIG, TimeSliced, got "Shared"',
+            'mine.yaml: draDrivers[0].sharing: expected keys among Exclusive, MIG, TimeSliced, got "Shared"',
         ),
-        ({"otherDrivers": [{"vendor": "x"}]}, "mine.yaml: otherDrivers[0].driver: missing, wanted a string"),
+        ({"otherDrivers": [{"vendor": "x"}]}, "mine.yaml: otherDrivers[0].driver: missing, expected a string"),
         (
             {"otherDrivers": [{"driver": "gpu.amd.com"}]},
             "otherDrivers: gpu.amd.com is one of draDrivers: what it makes are accelerators; leave out one of the two",
@@ -312,10 +312,10 @@ WORKLOAD: dict[str, Any] = {"name": "W", "apiVersions": ["x.io/v1"], "resource":
         ({"resource": "ws/status"}, "templates need a resource"),
         ({"resource": "*"}, "templates need a resource"),
         ({"apiVersions": []}, "workloads: W: templates need apiVersions"),
-        ({"apiVersions": ["x.io"]}, 'workloads: W: wanted an apiVersion such as apps/v1, got "x.io"'),
+        ({"apiVersions": ["x.io"]}, 'workloads: W: expected an apiVersion such as apps/v1, got "x.io"'),
         (
             {"templates": ["spec.a.*.b[*].c[*].template"]},
-            "W: wanted a path of names such as spec.template, with two * or [*] at most",
+            "W: expected a path of names such as spec.template, with two * or [*] at most",
         ),
         ({"templates": ["spec.a[*][*].template"]}, 'got "spec.a[*][*].template"'),
         ({"templates": [], "pods": [{"at": "spec"}]}, "W: pods[0] say nothing of containers"),
@@ -326,7 +326,7 @@ WORKLOAD: dict[str, Any] = {"name": "W", "apiVersions": ["x.io/v1"], "resource":
         ({"templates": ["spec.a[0].template"]}, 'got "spec.a[0].template"'),
         ({"templates": ["spec.a.?b"]}, 'got "spec.a.?b"'),
         ({"templates": [""]}, 'got ""'),
-        ({"finished": ["status.conditions[*].type=Failed"]}, "W: wanted a path of names, and a value if only that one counts"),
+        ({"finished": ["status.conditions[*].type=Failed"]}, "W: expected a path of names, and a value if only that one counts"),
         ({"finished": ["=Failed"]}, 'got "=Failed"'),
     ],
 )
@@ -349,7 +349,7 @@ def test_all_mistakes_are_told_at_once() -> None:
     with pytest.raises(CatalogError) as caught:
         from_mappings(BASE, {"gpus": [{"model": "T4", "memoryGB": "x"}], "sources": {"me": "seen"}}, {"gpuz": [], "taint": []})
     assert sorted(caught.value.notes) == [
-        'overlay 1: gpus[0].memoryGB: wanted a whole number, got "x"',
+        'overlay 1: gpus[0].memoryGB: expected a whole number, got "x"',
         'overlay 2: gpuz: unknown section; did you mean "gpus"?',
         'overlay 2: taint: unknown section; did you mean "taints"?',
     ]
@@ -381,7 +381,7 @@ def test_overlay_files_are_read_and_named_in_errors(tmp_path: Any) -> None:
     good.write_text("gpus: [{model: T4, memoryMiB: 1}]\n---\ngpus: [{model: T4, memoryMiB: 2}]\n")
     bad.write_text("gpus: [{model: T4, memoryMiB: no-number}]\n")
     assert read_catalog([good]).models("T4")[0].memory_mib == 2
-    with pytest.raises(CatalogFilesError, match=r"bad\.yaml: gpus\[0\]\.memoryMiB: wanted a whole number"):
+    with pytest.raises(CatalogFilesError, match=r"bad\.yaml: gpus\[0\]\.memoryMiB: expected a whole number"):
         read_catalog([good, bad])
 
 
