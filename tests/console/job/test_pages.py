@@ -288,7 +288,7 @@ def test_what_policies_in_audit_would_do_is_for_those_who_may_list_them() -> Non
 def test_a_code_has_a_page() -> None:
     """With its title and the place in the documentation; one that is not there has the nearest."""
     text = words(asked(recorded(), "/job", code="BERTH-101"))
-    assert "BERTH-101: A device is requested and limited in different numbers" in text
+    assert "BERTH-101: Request and limit of a device differ" in text
     assert "docs/codes.md#berth-101-request-and-limit-of-a-device-differ" in text
     missing = asked(recorded(), "/job", code="<script>alert(1)</script>")
     assert (missing.status, "<script>alert" in missing.text) == (404, False)

@@ -119,7 +119,7 @@ def test_what_the_kubelet_already_runs_is_not_denied(world: Judged) -> None:
     assert (reply.status, reply.warnings) == (201, ()), reply.message
     assert codes(world, mirror) == {*HELD, "BERTH-124"} - {"BERTH-101"}, "anybody can write the annotation"
     assert tolerations(reply.body) == [OTHER_TEAM, TOLERATION]
-    with pytest.raises(ApiError, match=r"BERTH-124: the node that .* names has .*NVIDIA-A10G"):
+    with pytest.raises(ApiError, match=r"BERTH-124: the node in .* has .*NVIDIA-A10G"):
         of_a_node(world, world["strict"])
 
 

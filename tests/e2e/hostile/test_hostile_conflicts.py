@@ -49,7 +49,7 @@ def test_policies_that_leave_nothing(hostile: Hostile, written: list[Raw]) -> No
     write(hostile, written, second)
     denied = probe(hostile)
     assert denied.status == 403
-    assert "BERTH-122: only-ampere (families in [ampere]) and only-hopper (families in [hopper]) leave no GPU" in denied.message
+    assert "BERTH-122: only-ampere (families in [ampere]) and only-hopper (families in [hopper]) together allow no GPU" in denied.message
     assert "this is a policy conflict, not your pod" in denied.message
     hostile.others_are_as_before("closed")
 

@@ -221,7 +221,7 @@ def test_pods_that_only_say_that_kueue_holds_them_are_denied(world: Judged, kind
     world.cluster.api.create(workload(kind, honest, "honest", **more), world["required"])
     world.cluster.wait_for(lambda: _bound(world, "required", "honest"), "Kueue to admit the pod in its queue")
     denied = world.cluster.wait_for(lambda: _failed(world, "required", "dressed"), "the controller to make a pod")
-    assert "BERTH-144: neither the pod nor its workload is in a queue of Kueue" in denied
+    assert "BERTH-144: neither the pod nor its workload is in a Kueue queue" in denied
     assert world.cluster.api.list("v1", "Pod", world["required"], labelSelector=f"{APP}=dressed") == []
 
 

@@ -146,7 +146,7 @@ def test_a_job_that_policy_keeps_out_of_the_only_flavor(world: World) -> None:
     """It is told. Kueue admits it, for the template says nothing of families, and its pods are denied for ever."""
     (told,) = world.created(job("ampere", "kept-out")).warnings
     assert told.startswith(
-        f"{CODE}: queue ampere (ampere) admits spec.template, and its pods never run: ClusterGPUPolicy/hopper-only denies them "
+        f"{CODE}: queue ampere (ampere) admits spec.template, but its pods never run: ClusterGPUPolicy/hopper-only denies them "
     )
     world.cluster.wait_for(lambda: world.condition("kept-out", "Admitted")[0] == "True", "Kueue to admit the Job")
     world.cluster.wait_for(lambda: world.why("job/kept-out")["state"] == "denied", "its pods to be denied")
@@ -210,7 +210,7 @@ def test_a_queue_that_takes_nothing_of_the_namespace(world: World) -> None:
 
     def warned() -> bool:
         dry = world.cluster.api.try_create(job("closed"), NAMESPACE, dry_run=True)
-        return any("takes nothing of namespace" in one for one in dry.warnings)
+        return any("excludes namespace" in one for one in dry.warnings)
 
     world.cluster.wait_for(warned, "Berth to know of the queue")
     made = job("closed", "closed-out")

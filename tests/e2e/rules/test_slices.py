@@ -112,7 +112,7 @@ def test_a_slice_more_than_there_are_waits(world: Judged) -> None:
         (
             pod(gpus(name="nvidia.com/mig-3g.45gb")),
             "BERTH-115",
-            "nvidia.com/mig-3g.45gb, a slice that no GPU model has",
+            "nvidia.com/mig-3g.45gb, a MIG slice that no GPU has",
             "write nvidia.com/mig-3g.47gb",
         ),
     ],

@@ -189,14 +189,14 @@ def test_a_job_whose_pods_another_webhook_spoils_says_so_and_runs_when_that_is_g
             selector = {"fieldSelector": "involvedObject.name=train,reason=FailedCreate"}
             events = cluster.wait_for(lambda: cluster.api.list("v1", "Event", namespace, **selector), "the Job to say why it has no pod")
         assert 'admission webhook "validate.pods.berth.dev" denied the request: BERTH-123: ' in events[0]["message"]
-        assert f"{RETRY} Likely: another webhook removed the node affinity that Berth wrote." in events[0]["message"]
+        assert f"{RETRY} Likely cause: another webhook removed the node affinity that Berth wrote." in events[0]["message"]
         pods = cluster.wait_for(
             lambda: cluster.api.list("v1", "Pod", namespace, fieldSelector="spec.nodeName!="), "the Job's pod to be bound"
         )
         assert {one["spec"]["nodeName"] for one in pods} <= {"h100", "h200"}
 
 
-RETRY = "create the pod again (controllers do so by themselves)."
+RETRY = "create the pod again (controllers retry automatically)."
 
 
 def test_policies_that_change_between_the_two_calls_deny_the_pod_once(

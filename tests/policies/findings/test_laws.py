@@ -90,7 +90,7 @@ def test_a_default_that_is_clipped_for_a_pod_is_in_the_status(case: Case) -> Non
     policies = case.world.policy_set.policies
     if any(p.namespace is not None or p.require.long_runs is not None for p in policies):
         return
-    remarked = [remark for remark in remarks(case, "BERTH-203") if "is clipped to what is required" in remark.text]
+    remarked = [remark for remark in remarks(case, "BERTH-203") if "is clipped to what policies require" in remark.text]
     statuses = found(case) if remarked else {}
     for remark in remarked:
         for name in remark.policies:

@@ -106,7 +106,7 @@ def test_each_flavor_is_told_of() -> None:
     """What policy keeps out comes first: Kueue would give it."""
     both = (local_queue(), cluster_queue("ampere", "hopper"), flavor("ampere"), flavor("hopper", nodeTaints=[TAINT]))
     (text,) = told(job(), world(*both, policy=HOPPER_ONLY))
-    assert "admits spec.template, and its pods never run: ClusterGPUPolicy/p denies them in ampere" in text
+    assert "admits spec.template, but its pods never run: ClusterGPUPolicy/p denies them in ampere" in text
     assert text.endswith(". hopper has taint nvidia.com/gpu=present:NoSchedule")
 
 
@@ -129,7 +129,7 @@ def test_workloads_that_are_held_by_gates_are_matched_by_their_pods() -> None:
     deployment = {**job(), "apiVersion": "apps/v1", "kind": "Deployment"}
     deployment["spec"] = {"template": template(restartPolicy="Always")}
     (text,) = told(deployment, world(*AMPERE, policy=HOPPER_ONLY), "Deployment", "apps/v1")
-    assert f"no flavor of queue team-a (gpus) takes spec.template, so it never runs: ampere has {FAMILY}=ampere" in text
+    assert f"no flavor of queue team-a (gpus) fits spec.template, so it never runs: ampere has {FAMILY}=ampere" in text
     assert told(deployment, world(*AMPERE, policy=HOPPER_ONLY, queues=("kueue",)), "Deployment", "apps/v1") == ()
     assert told(deployment, world(*HOPPER, policy=HOPPER_ONLY), "Deployment", "apps/v1") == ()
 
@@ -140,7 +140,7 @@ def test_each_template_is_judged() -> None:
     spec = {"headGroupSpec": {"template": template("")}, "workerGroupSpecs": [workers, {"template": template()}]}
     value = {"metadata": {"name": "r", "labels": {LABEL: "team-a"}}, "spec": spec}
     (text,) = told(value, world(*AMPERE), "RayCluster", "ray.io/v1")
-    assert "takes spec.workerGroupSpecs[0].template, so it never runs" in text
+    assert "fits spec.workerGroupSpecs[0].template, so it never runs" in text
 
 
 # --- the queue ---------------------------------------------------------------------------------------------------------
@@ -149,11 +149,11 @@ def test_each_template_is_judged() -> None:
 @pytest.mark.parametrize(
     ("queue", "objects", "words"),
     [
-        ("team-q", HOPPER, 'is "team-q", no LocalQueue that is known in namespace ml: it waits for ever; write "team-a"'),
-        ("zzz", HOPPER, 'is "zzz", no LocalQueue that is known in namespace ml: it waits for ever; write team-a'),
-        ("team-a", (), 'is "team-a", and namespace ml has no LocalQueue: it waits for ever; type: kubectl get localqueues -A'),
-        ("team-a", (local_queue(),), "LocalQueue team-a is of ClusterQueue gpus, which is not known"),
-        ("team-a", (local_queue(), cluster_queue("hopper")), "flavor hopper is not known; type: kubectl get resourceflavors"),
+        ("team-q", HOPPER, 'is "team-q", not a known LocalQueue in namespace ml: it waits forever; write "team-a"'),
+        ("zzz", HOPPER, 'is "zzz", not a known LocalQueue in namespace ml: it waits forever; write team-a'),
+        ("team-a", (), 'is "team-a", and namespace ml has no LocalQueue: it waits forever; run: kubectl get localqueues -A'),
+        ("team-a", (local_queue(),), "LocalQueue team-a uses ClusterQueue gpus, which is not known"),
+        ("team-a", (local_queue(), cluster_queue("hopper")), "flavor hopper is not known; run: kubectl get resourceflavors"),
         ("team-a", (*HOPPER, local_queue(stopPolicy="Hold")), "LocalQueue team-a is stopped (spec.stopPolicy: Hold)"),
         (
             "team-a",
@@ -163,7 +163,7 @@ def test_each_template_is_judged() -> None:
         (
             "team-a",
             (local_queue(), cluster_queue("hopper", covered=("cpu",)), flavor("hopper")),
-            "covers no nvidia.com/gpu: it waits for ever, unless Kueue's configuration maps it; add it to the ClusterQueue",
+            "covers no nvidia.com/gpu: it waits forever, unless Kueue's configuration maps it; add it to the ClusterQueue",
         ),
     ],
 )
@@ -192,7 +192,7 @@ def test_namespaces_that_a_queue_takes(selector: Raw | None, warned: bool) -> No
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ml", "labels": {"team": "research"}}}
     objects = (local_queue(), cluster_queue("hopper", namespaceSelector=selector), flavor("hopper"))
     found = told(job(), world(*objects, namespace))
-    assert ["takes nothing of namespace ml (spec.namespaceSelector)" in one for one in found] == [True] * warned
+    assert ["excludes namespace ml (spec.namespaceSelector)" in one for one in found] == [True] * warned
     assert told(job(), world(*objects)) == ()
 
 

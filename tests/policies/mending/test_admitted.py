@@ -99,10 +99,10 @@ def hopeless(case: Case, judge: Judge) -> bool:
         case.name in NOT_OF_FIELDS
         or case.name.startswith(OF_CLAIMS)
         or any(one.code in NOT_THE_PODS for one in violations)
-        or any(f'"{amount}" of' in text for amount in NO_NUMBER)
+        or any(f'"{amount}" is not a whole number' in text for amount in NO_NUMBER)
         or "ask the platform team" in text
         or "to an amount" in text
-        or "amount of nvidia.com/gpu can't be read" in text
+        or "amount of nvidia.com/gpu is invalid" in text
     )
 
 

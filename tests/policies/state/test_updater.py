@@ -523,8 +523,8 @@ def test_of_a_claim_that_is_too_large_the_worst_is_assumed(require: Any, code: s
     verdict = evaluate(Request(namespace="team-a", user="", pod=pod, phase="validate"), snapshot.facts_for("team-a"))
     assert [violation.code for violation in verdict.violations] == ([code] if code else [])
     for violation in verdict.violations:
-        assert 'ResourceClaim "big" is too large, or one of too many, for Berth to keep' in str(violation)
-        assert "write it shorter, or delete unused claims of the namespace" in str(violation)
+        assert 'ResourceClaim "big" is too large for Berth, or there are too many claims' in str(violation)
+        assert "shorten it, or delete unused claims in the namespace" in str(violation)
 
 
 def test_a_template_too_acts_in_its_last_good_form() -> None:

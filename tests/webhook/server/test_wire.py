@@ -222,7 +222,7 @@ def test_a_review_over_the_cap_is_denied(path: str, server: Running) -> None:
     answer = server.post(path, body)
     taken_by_the_api_server(answer, CREATE["request"]["uid"])
     assert (answer.response["allowed"], answer.response["status"]["code"]) == (False, 413)
-    assert answer.response["status"]["message"].startswith("BERTH-003: the review of this object has ")
+    assert answer.response["status"]["message"].startswith("BERTH-003: the AdmissionReview of this object has ")
 
 
 def test_advice_on_a_workload_over_the_cap_allows(server: Running) -> None:

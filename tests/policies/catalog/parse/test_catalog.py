@@ -255,7 +255,7 @@ def test_an_empty_section_says_nothing() -> None:
         ),
         (
             {"schemes": {"gke": {"variants": [{"sharing": "MIG", "vendor": "v", "labels": {"a": "b"}}]}}},
-            "wanted a list of the values that the label may have, null for absent",
+            "expected a list of the values that the label may have, null for absent",
         ),
         (
             {"schemes": {"gke": {"exclude": {"MIG": [{"key": "a", "operator": "Is"}]}}}},
@@ -322,7 +322,7 @@ WORKLOAD: dict[str, Any] = {"name": "W", "apiVersions": ["x.io/v1"], "resource":
         ({"templates": [], "pods": [{"at": "spec", "spec": "."}], "resource": ""}, "W: pods need a resource"),
         ({"templates": [], "pods": [{"at": "spec", "containers": "main=a.?b"}]}, 'got "spec.a.?b"'),
         ({"templates": [], "pods": [{"at": "spec", "spek": "."}]}, 'pods[0].spek: unknown field; did you mean "spec"?'),
-        ({"templates": [], "pods": [{"at": "spec", "spec": ".", "base": [{"kinds": ["A"], "name": "a"}]}]}, "wanted an API group and kind"),
+        ({"templates": [], "pods": [{"at": "spec", "spec": ".", "base": [{"kinds": ["A"], "name": "a"}]}]}, "expected an API group and kind"),
         ({"templates": ["spec.a[0].template"]}, 'got "spec.a[0].template"'),
         ({"templates": ["spec.a.?b"]}, 'got "spec.a.?b"'),
         ({"templates": [""]}, 'got ""'),
