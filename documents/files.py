@@ -27,7 +27,7 @@ _MOST_BYTES = 256 * 2**20
 purpose."""
 _PIECE = 2**20
 """Bytes read at once: a read of the most that may come would allocate that much memory at once."""
-_REASONS = {errno.EACCES: "cannot be read by this user (permission denied)", errno.EISDIR: "is a folder"}
+_REASONS = {errno.EACCES: "is not readable by this user", errno.EISDIR: "is a folder"}
 
 
 def read_paths(paths: Sequence[str]) -> tuple[list[tuple[str, str]], list[InputError]]:

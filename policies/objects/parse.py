@@ -134,5 +134,5 @@ def _wrong_template(name: str, defined: Mapping[str, Found]) -> str | None:
         near = hint(name, defined) or "; none is defined: add a GPUNodeTemplate of that name"
         return f'unknown node template "{name}"{near}'
     if not defined[name].sound:
-        return f'the node template "{name}" is invalid ({defined[name].document.error((), "").place})'
+        return f'the node template "{name}" has errors ({defined[name].document.error((), "").place})'
     return None

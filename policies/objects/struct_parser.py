@@ -69,7 +69,7 @@ class Reader:
         if len(value) < shape.least:
             raise Mistake(f"must have at least one value, found an empty list; write {example}, or remove {name}")
         if len(value) > shape.most:
-            raise Mistake(f"has {len(value)} values; at most {shape.most} are read")
+            raise Mistake(f"has {len(value)} values; at most {shape.most} are allowed")
         read = [self.read(shape.of, item, (*path, number), _first(written)) for number, item in enumerate(value)]
         return None if None in read else tuple(dict.fromkeys(read))
 

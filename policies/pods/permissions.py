@@ -109,7 +109,7 @@ class Actor:
 
 
 PLAIN = Actor(names=("a pod",))
-SERVICE = Actor(names=("a pod of a service",), grace="named", floor="opt-out", disruption="named")
+SERVICE = Actor(names=("a service's pod",), grace="named", floor="opt-out", disruption="named")
 DAEMON = Actor(
     names=("a pod of a DaemonSet",), affinity="no", resources="no", grace="no", floor="no", disruption="no", placement="node",
     fills=False, moves=False,

@@ -110,9 +110,7 @@ def test_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(files, "_bytes", deny)
     (tmp_path / "a.yaml").write_text("x")
-    assert [str(error) for error in read_paths([str(tmp_path)])[1]] == [
-        f"berth: {tmp_path}/a.yaml: cannot be read by this user (permission denied)"
-    ]
+    assert [str(error) for error in read_paths([str(tmp_path)])[1]] == [f"berth: {tmp_path}/a.yaml: is not readable by this user"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may list every folder")
@@ -120,7 +118,7 @@ def test_unreadable_folder(tmp_path: Path) -> None:
     """A folder that may not be listed says so."""
     closed = tmp_path / "closed"
     closed.mkdir(mode=0)
-    assert [str(error) for error in read_paths([str(closed)])[1]] == [f"berth: {closed}: cannot be read by this user (permission denied)"]
+    assert [str(error) for error in read_paths([str(closed)])[1]] == [f"berth: {closed}: is not readable by this user"]
 
 
 def test_other_reasons_are_the_systems(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def _vendorless(catalog: Catalog) -> Iterator[str]:
 def _both(catalog: Catalog) -> Iterator[str]:
     """Yield a mistake per DRA driver that is listed both as making accelerators and as making none."""
     for driver in sorted(catalog.other_drivers.intersection(catalog.dra_drivers)):
-        yield f"otherDrivers: {driver} is one of draDrivers: what it makes are accelerators; leave out one of the two"
+        yield f"otherDrivers: {driver} is one of draDrivers: its devices are accelerators; remove one of the two"
 
 
 def _loose(catalog: Catalog, platform: Platform) -> Iterator[str]:
@@ -56,7 +56,7 @@ def _loose(catalog: Catalog, platform: Platform) -> Iterator[str]:
             yield f'platforms.{platform.name}: label {key}: unknown attribute "{attribute}"{hint(attribute, attributes)}'
     for key in (key for keys in platform.machine_keys for key in keys):
         if key not in platform.labels:
-            yield f"platforms.{platform.name}.machineKeys: {key} is none of its labels{hint(key, platform.labels)}"
+            yield f"platforms.{platform.name}.machineKeys: {key} is not one of its labels{hint(key, platform.labels)}"
     profiles = {gpu.model: [profile.name for profile in gpu.mig] for gpu in catalog.gpus}
     for model, sizes in platform.partition_sizes.items():
         where = f"platforms.{platform.name}.partitionSizes"

@@ -40,7 +40,7 @@ def _profiles(entry: Fields, sets: Mapping[str, Counts]) -> tuple[MigProfile, ..
     usable = _usable(entry)
     found = [_profile(name, count, usable.pop(name, None), entry) for name, count in _mig(entry, sets)]
     for name in usable:
-        entry.notes.append(f"{entry.at('usableMiB')}.{name}: no MIG profile of this GPU")
+        entry.notes.append(f"{entry.at('usableMiB')}.{name}: not a MIG profile of this GPU")
     return tuple(profile for profile in found if profile is not None)
 
 

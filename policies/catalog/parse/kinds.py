@@ -134,7 +134,7 @@ def unreachable(workload: Workload) -> Iterator[str]:
     for text in workload.finished:
         if not _END.fullmatch(text):
             yield f"{where}: expected a path of names, and a value if only that one counts, such as status.phase=Failed, got {shown(text)}"
-    yield from (f"{where}: pods[{number}] say nothing of containers" for number, one in enumerate(workload.places) if not _holds(one))
+    yield from (f"{where}: pods[{number}] has no containers" for number, one in enumerate(workload.places) if not _holds(one))
 
 
 def _holds(place: Place) -> bool:

@@ -413,7 +413,7 @@ def test_a_template_that_is_not_allowed_does_not_act() -> None:
     """A GPUPolicy may only name what ``allow`` has."""
     template = NodeTemplate(name="t", labels=(("pool", "t"),))
     own = of("own", "team-a", default=Default(node_template="t"))
-    assert "is in no ClusterGPUPolicy's allow.nodeTemplates" in one(asked(own, templates=(template,)), "default", "nodeTemplate")[2][0]
+    assert "no ClusterGPUPolicy allows it here" in one(asked(own, templates=(template,)), "default", "nodeTemplate")[2][0]
     answer = asked(of("a", allow=Allow(node_templates=("t",))), own, templates=(template,))
     assert one(answer, "default", "nodeTemplate") == ("t", (OWN,), ())
     assert one(answer, "allow", "nodeTemplates") == ("t", (A,), ())

@@ -114,7 +114,7 @@ def test_a_flavor_that_kueue_may_give_wrongly() -> None:
     """One of two is left; which one Kueue gives depends on quotas. A nodeSelector of the template decides it."""
     both = (local_queue(), cluster_queue("ampere", "hopper"), flavor("ampere"), flavor("hopper"))
     (text,) = told(job(), world(*both, policy=HOPPER_ONLY))
-    assert "may put spec.template where its pods never run: ClusterGPUPolicy/p denies them in ampere" in text
+    assert "may place spec.template where its pods never run: ClusterGPUPolicy/p denies them in ampere" in text
     assert told(job(nodeSelector={FAMILY: "hopper"}), world(*both, policy=HOPPER_ONLY)) == ()
 
 
@@ -229,7 +229,7 @@ def test_work_is_bounded() -> None:
     names = [f"f{i}" for i in range(64)]
     objects = (local_queue(), cluster_queue(*names), *(flavor(name, nodeLabels={FAMILY: "ampere", "n": name}) for name in names))
     (text,) = told(job(), world(*objects, policy=HOPPER_ONLY))
-    assert "may put spec.template where its pods never run" in text
+    assert "may place spec.template where its pods never run" in text
 
 
 def test_a_template_that_is_none_is_left_to_others() -> None:

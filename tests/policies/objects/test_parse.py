@@ -159,7 +159,7 @@ SPEC = {
     "allow: {nodeTemplates: [q]}": [
         'allow.nodeTemplates[0]: unknown node template "q"; none is defined: add a GPUNodeTemplate of that name'
     ],
-    f"match: {{exclude: {{users: [{', '.join(map(str, range(257)))}]}}}}": ["match.exclude.users: has 257 values; at most 256 are read"],
+    f"match: {{exclude: {{users: [{', '.join(map(str, range(257)))}]}}}}": ["match.exclude.users: has 257 values; at most 256 are allowed"],
 }
 TEMPLATE = {
     "labels: {}": "labels: must have at least one label, found an empty map; write labels: {karpenter.sh/nodepool: gpu-a100}",
@@ -328,7 +328,7 @@ def test_template_with_mistakes_takes_its_policies_along(catalog: Catalog) -> No
     text = written("default: {nodeTemplate: x}") + "---\n" + written("labels: {}", "GPUNodeTemplate")
     policy_set, errors, _ = parse(text, catalog)
     assert policy_set == PolicySet()
-    assert errors[1] == 'berth: f.yaml, document 1, spec.default.nodeTemplate: the node template "x" is invalid (f.yaml, document 2)'
+    assert errors[1] == 'berth: f.yaml, document 1, spec.default.nodeTemplate: the node template "x" has errors (f.yaml, document 2)'
 
 
 def test_list_and_status_are_accepted(catalog: Catalog) -> None:
