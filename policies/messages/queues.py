@@ -33,14 +33,14 @@ DENIALS = (
             "to scheduler alone": "set it to {scheduler}",
             "label workload": "label the workload {label}: {queues:or}",
             "label workload any": "label the workload {label} with a queue",
-            "by workload": "create it by a workload with the label {label}: {queues:or}",
-            "by workload any": "create it by a workload with the label {label}",
+            "by workload": "create it through a workload with the label {label}: {queues:or}",
+            "by workload any": "create it through a workload with the label {label}",
             "create it anew": "create it again while Kueue runs",
             "leave it": "keep it unchanged",
             "make it anew": "delete it, and let its owner create another",
             "recreate workload": "delete the workload, and create it again",
-            "maker": "Create pods by a workload. The platform team can allow a controller with --catalog (podMakers), and its namespace"
-            " with --platform-namespaces.",
+            "maker": "Create pods through a workload. The platform team can allow a controller with --catalog (podMakers), and its"
+            " namespace with --platform-namespaces.",
             "pods in kueue": "Kueue only queues a pod without a workload if it manages pods (berth serve --queues kueue).",
             "allowed": "Allowed here: {queues:or}.",
         },
