@@ -214,7 +214,7 @@ def test_a_job_that_a_queue_holds(typed: Run, place: Cluster) -> None:
     place.wait_for(lambda: place.api.call("POST", path, queued).status in (201, 409), "Kueue's Workload")
     code, out, _ = typed("jobs/held")
     assert code == 0
-    assert out.startswith("jobs/held in namespace research: is suspended, and makes no pods until it is resumed.\n")
+    assert out.startswith("jobs/held in namespace research: is suspended and creates no pods until it is resumed.\n")
     assert "  Kueue, QuotaReserved=False Pending, " in out
     assert ": insufficient unused quota for nvidia.com/gpu\n" in out
 
