@@ -54,11 +54,11 @@ def settings(args: argparse.Namespace) -> Settings:
     host, port = listen_address(args.listen, "--listen", LISTEN)
     signs_in = bool(args.in_cluster)
     if signs_in and (args.kubeconfig or args.context or args.facts or args.files):
-        raise SettingsError("--in-cluster reads the cluster where the console runs: leave out --kubeconfig, --context, --facts and --files")
+        raise SettingsError("--in-cluster reads the pod's own cluster: remove --kubeconfig, --context, --facts and --files")
     if not signs_in and (given := [flag for name, flag in OF_A_CLUSTER.items() if getattr(args, name)]):
-        raise SettingsError(f"{given[0]} needs --in-cluster, where users sign in: add it, or leave {given[0]} out")
+        raise SettingsError(f"{given[0]} applies only where users sign in: add --in-cluster, or remove it")
     if (args.tls_cert is None) != (args.tls_key is None) or (args.tls_cert and args.self_signed):
-        raise SettingsError("give either --tls-cert FILE and --tls-key FILE, or --self-signed DIR")
+        raise SettingsError("set --tls-cert FILE and --tls-key FILE, or --self-signed DIR (not both)")
     found = Settings(
         host=host,
         port=port,
@@ -72,15 +72,15 @@ def settings(args: argparse.Namespace) -> Settings:
     )
     if not signs_in and not _is_loopback(host):
         raise SettingsError(
-            f"--listen {args.listen}: anyone with the printed address sees everything you may list, so only a loopback address is allowed; "
-            f"write --listen 127.0.0.1:{port or 8480}, and use ssh -L to reach it from another machine"
+            f"--listen {args.listen}: anyone with the printed address sees all that you can see, so listen on this machine only; "
+            f"write --listen 127.0.0.1:{port or 8480}, and use ssh -L from another machine"
         )
     if args.insecure_http and found.tls:
-        raise SettingsError("--insecure-http means plain HTTP: leave it out with --tls-cert or --self-signed")
+        raise SettingsError("--insecure-http serves plain HTTP: remove it, or remove --tls-cert and --self-signed")
     if not found.tls and not args.insecure_http and not _is_loopback(host):
         raise SettingsError(
-            f"--listen {args.listen} is reachable by others, and tokens are typed there: give --tls-cert FILE and --tls-key FILE, "
-            "or --self-signed DIR; or --insecure-http if only a proxy that terminates TLS can reach it"
+            f"--listen {args.listen} is reachable from other machines, and users type tokens there: set --tls-cert and --tls-key, or "
+            "--self-signed DIR; --insecure-http if only a proxy that terminates TLS can reach it"
         )
     return found
 
@@ -98,16 +98,14 @@ def _session(text: str) -> int:
     except duration.DurationError as error:
         raise SettingsError(f"--session {error}") from None
     if not LEAST_SESSION <= seconds <= MOST_SESSION:
-        raise SettingsError(f'--session "{text}" is not between 1m and 24h; write for example --session {SESSION}')
+        raise SettingsError(f'--session "{text}" is not between 1m and 24h; for example, write --session {SESSION}')
     return seconds
 
 
 def _url(text: str | None) -> str:
     if not text:
         return ""
-    wrong = SettingsError(
-        f'--url "{text}" is not https://HOST or https://HOST:PORT: the console needs its own host name, not a path under another one'
-    )
+    wrong = SettingsError(f'--url "{text}" is not https://HOST or https://HOST:PORT: the console needs its own host name, not a path')
     try:
         parts = urlsplit(text.rstrip("/").lower())
         plain = f"https://{parts.hostname}{f':{parts.port}' if parts.port not in (None, 443) else ''}"
