@@ -167,4 +167,9 @@ def _catalog_and_options(sources: Sources) -> tuple[Catalog, Options, list[Input
 
 def _unknown(option: str, given: Iterable[str], known: Iterable[str]) -> list[InputError]:
     names = list(known)
-    return [InputError(file=option, message=f'"{name}" is not known{hint(name, names)}') for name in given if name not in names]
+    wanted = ", ".join(names)
+    return [
+        InputError(file=option, message=f'unknown value "{name}"{hint(name, names)}; write one of {wanted}')
+        for name in given
+        if name not in names
+    ]

@@ -186,7 +186,7 @@ def test_suggestions_are_files_and_none_is_overwritten(run: Run, recorded: str, 
     [
         (("--diff", "-o", "json"), "--diff: prints text; remove -o json"),
         (("--kubeconfig", "/none"), "--from: reads files instead of a cluster; remove --kubeconfig and --context"),
-        (("--platforms", "eks"), '--platforms: "eks" is not known; did you mean "aks"?'),
+        (("--platforms", "eks"), '--platforms: unknown value "eks"; did you mean "aks"?'),
         (("--suggest", "/proc/none/x"), "/proc/none/x: cannot be written"),
     ],
 )
