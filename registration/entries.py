@@ -206,7 +206,7 @@ def _updates(catalog: Catalog, chosen: Chosen) -> Entry:
         name="validate.updates",
         path="/validate",
         rules=[_rule(["UPDATE"], "", ["v1"], ["pods", "pods/resize"])],
-        conditions={"what-is-judged-of-an-accelerator-pod-changed": changed},
+        conditions={"evaluated-fields-of-an-accelerator-pod-changed": changed},
     )
 
 

@@ -26,7 +26,7 @@ from policies.state.objects import Entry, id_of
 from policies.state.snapshot import Snapshot
 
 TOLD = ("Conflicted", "Clipped", "Inexpressible", "QuotaNotCovered", "AdvertisedTwice", "Stalled")
-"""Conditions that say something is amiss while they are True."""
+"""Conditions that name a problem while they are True."""
 MOST_GPUS = 4096
 BYTES = 64 * 2**10
 """Of one answer: some hundred rows."""
@@ -47,13 +47,13 @@ class Line:
     """"" of a GPUNodeTemplate, and of a policy that does not act."""
     what: str
     where: str
-    amiss: Sequence[Condition]
+    problems: Sequence[Condition]
     pods: int | None
     """None of a GPUNodeTemplate."""
 
 
 def policies(visit: Visit) -> Page:
-    """All policies and node templates: those with something amiss first."""
+    """All policies and node templates: those with problems first."""
     view = visit.view
     totals = view.world.ledger.totals() if view.scope.pods.every else {}
     lines = []
@@ -65,11 +65,11 @@ def policies(visit: Visit) -> Page:
                 mode=view.world.modes.get(id_, ""),
                 what=finding.what if finding is not None else "",
                 where=finding.where if finding is not None else "",
-                amiss=amiss(finding),
+                problems=problems(finding),
                 pods=None if entry.kind == "GPUNodeTemplate" else _pods(id_, totals, view),
             )
         )
-    lines.sort(key=lambda line: (not line.amiss, line.id))
+    lines.sort(key=lambda line: (not line.problems, line.id))
     shown = paged(lines, visit.query, "/policies")
     values = {"paged": shown, "namespaces": _namespaces(view), "hidden": len(view.world.entries) - len(lines)}
     return Page(template="policies.html", title="Policies", values=values)
@@ -82,7 +82,7 @@ def _pods(id_: str, totals: Mapping[str, Totals], view: View) -> int:
     return sum(count.pods for count in view.counted(id_).values())
 
 
-def amiss(finding: Finding | None) -> Sequence[Condition]:
+def problems(finding: Finding | None) -> Sequence[Condition]:
     """Return the conditions of which somebody should know."""
     if finding is None:
         return ()
@@ -102,7 +102,7 @@ def policy(visit: Visit) -> Page:
         "id": name,
         "mode_name": view.world.modes.get(name, ""),
         "finding": finding,
-        "amiss": amiss(finding),
+        "problems": problems(finding),
         "instead": acting_instead(entry) if entry.understood.errors else "",
         "total": total if view.scope.pods.every else None,
         "text": _manifest(entry),

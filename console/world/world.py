@@ -45,7 +45,7 @@ class World:
     """What `berth scan` finds."""
     prices: Prices
     findings: Mapping[Key, Finding]
-    """What is amiss with Berth's own objects, as their statuses say; quotas are not looked at."""
+    """Problems of Berth's own objects, as their statuses say; quotas are not looked at."""
     happenings: Sequence[Happening]
     """The newest first."""
     reports: Sequence[StoredReport]

@@ -158,7 +158,7 @@ def _conflict(demands: Sequence[Constraint]) -> Violation:
     named = tuple(cut(f"{c.by[0].rpartition('/')[2]} ({c.text})", max(16, 98 // len(demands) - 5)) for c in demands)
     found, by, on = phrase("one" if len(named) == 1 else "several", demands=named), who(demands), fields(demands)
     more = (phrase("required", constraints=tuple(phrase("constraint", policy=c.by[0], field=c.field, text=c.text) for c in demands)),)
-    return Violation(code="BERTH-122", found=found, advice=phrase("mend the policies"), more=more, rule=NODES, policies=by, fields=on)
+    return Violation(code="BERTH-122", found=found, advice=phrase("fix the policies"), more=more, rule=NODES, policies=by, fields=on)
 
 
 def _outside(part: Part, device_class: str, demands: Sequence[Constraint]) -> Violation:
@@ -168,7 +168,7 @@ def _outside(part: Part, device_class: str, demands: Sequence[Constraint]) -> Vi
         found = phrase("class outside", request=part.where, device_class=cut(device_class, 48), wanted=wanted)
     else:
         found = phrase("class unknown", request=part.where, device_class=cut(device_class, 40), wanted=wanted)
-        more.append(phrase("nobody knows"))
+        more.append(phrase("class is unknown"))
     by, on = who(demands), fields(demands)
     return Violation(code="BERTH-126", found=found, advice=phrase("ask for class"), more=tuple(more), rule=NODES, policies=by, fields=on)
 

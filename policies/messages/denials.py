@@ -155,7 +155,7 @@ _OF_PLACEMENT = (
         class_unknown='{request}: the devices of class "{device_class}" are unknown, so it does not meet {wanted}',
         ask_for_class="use a class that is allowed here",
         wanted="Required: {wanted}.",
-        nobody_knows='Berth knows a class by the driver in its selectors (device.driver == "...") or by its name. An unknown class'
+        class_is_unknown='Berth knows a class by the driver in its selectors (device.driver == "...") or by its name. An unknown class'
         " satisfies neither in nor notIn. The platform team can add a driver with --catalog (draDrivers, otherDrivers).",
         open="{open}, and {demands:and} is required here",
         resource="the devices behind {name} are unknown",

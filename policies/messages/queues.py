@@ -35,9 +35,9 @@ DENIALS = (
             "label workload any": "label the workload {label} with a queue",
             "by workload": "create it through a workload with the label {label}: {queues:or}",
             "by workload any": "create it through a workload with the label {label}",
-            "create it anew": "create it again while Kueue runs",
+            "create it again": "create it again while Kueue runs",
             "leave it": "keep it unchanged",
-            "make it anew": "delete it, and let its owner create another",
+            "recreate it": "delete it, and let its owner create another",
             "recreate workload": "delete the workload, and create it again",
             "maker": "Create pods through a workload. The platform team can allow a controller with --catalog (podMakers), and its"
             " namespace with --platform-namespaces.",

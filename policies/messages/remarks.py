@@ -86,7 +86,7 @@ ROWS = (
         "platform",
         "skipped",
         unknown_model="no known node has {name}: its placement is checked as for an unknown model",
-        not_judged="no known node has {name}: its placement is not checked",
+        not_evaluated="no known node has {name}: its placement is not checked",
         claim="a resource claim can't be read: the pod's placement is not checked",
     ),
     _row(  # the author wrote the terms: too many to say what is required on more than one platform

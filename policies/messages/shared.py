@@ -28,7 +28,7 @@ SHARED = {
     "remove": "remove it",
     "create the claim": "create the claim first",
     "shorten the claim": "shorten it, or delete unused claims in the namespace",
-    "mend the policies": "ask the platform team to fix it",
+    "fix the policies": "ask the platform team to fix it",
     # of claims
     "claim has more": "the claim requests {count} GPUs, more than the {most} that one pod may have here",
     "claim outside": 'no device that {kind} "{claim}" requests meets {demands:and}',

@@ -48,7 +48,7 @@ SELECTOR = Struct(
             name="matchExpressions",
             store="match_expressions",
             shape=Items(of=_EXPRESSION, least=0),
-            about="Expressions, all of which must match.",
+            about="All expressions must match.",
             example="[{key: team, operator: In, values: [research]}]",
         ),
     ),

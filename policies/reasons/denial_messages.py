@@ -64,7 +64,7 @@ def _conflict(demands: Sequence[Constraint], variant: str) -> Violation:
     return Violation(
         code="BERTH-122",
         found=phrase(variant, demands=named),
-        advice=phrase("mend the policies"),
+        advice=phrase("fix the policies"),
         more=(required(demands),),
         rule=RULE,
         policies=who(demands),

@@ -199,7 +199,7 @@ def _conflict(floor: Limit, limit: Limit) -> Violation:
     return Violation(
         code="BERTH-133",
         found=phrase("conflict", one=one, other=other, **bounds),
-        advice=phrase("mend the policies"),
+        advice=phrase("fix the policies"),
         more=(phrase("both", one=floor.policies[0], other=limit.policies[0], **bounds),),
         rule=NAME,
         policies=tuple(sorted({*floor.policies, *limit.policies})),

@@ -202,7 +202,7 @@ def _remarks(plan: Plan) -> Iterator[Remark]:
         if unlisted_accelerators.is_unknown(asked.resource):
             yield unlisted_accelerators.unknown(name, NAME, tuple(c.policy.id for c in plan.policies))
         elif plan.constraints and not slice_suggestions.on_no_machine(plan, asked.resource) and not plan.snapshot.lists(name):
-            yield _without_nodes(plan, phrase("unknown model" if plan.snapshot.places(asked.resource) else "not judged", name=name))
+            yield _without_nodes(plan, phrase("unknown model" if plan.snapshot.places(asked.resource) else "not evaluated", name=name))
     if plan.constraints and any("" in claim.vendors for claim in plan.devices.claimed):
         yield _without_nodes(plan, phrase("claim"))
     if plan.space.wanted and plan.space.cells and not plan.space.possible_anywhere():

@@ -92,7 +92,7 @@ class WatchCollector(Collector):
         )
         unread = GaugeMetricFamily(
             "berth_watch_unread_objects",
-            "Objects of a kind of which only the name is kept: too large, or over the limit of their namespace.",
+            "Objects kept by name only: too large, or over the limit of their namespace.",
             labels=["kind"],
         )
         for one in kinds:

@@ -149,9 +149,9 @@ def _advice(found: Past, required: Required) -> Phrase:
     queues, anywhere = required.of(found.system)[:_FIRST], required.admits(found.system, ANY)
     match found.how:
         case "queues differ":
-            return phrase("mend the policies")
+            return phrase("fix the policies")
         case "adopted":
-            return phrase("make it anew")
+            return phrase("recreate it")
         case "grown":
             return phrase("recreate workload")
         case "node" | "group" | "owner" | "kueue parent":
@@ -165,7 +165,7 @@ def _advice(found: Past, required: Required) -> Phrase:
         case "alone":
             return phrase("by workload any", label=QUEUE_NAME) if anywhere else phrase("by workload", label=QUEUE_NAME, queues=queues)
         case "ungated":
-            return phrase("create it anew")
+            return phrase("create it again")
         case "scheduler" if anywhere:
             return phrase("to scheduler alone", scheduler=found.system.scheduler)
         case "scheduler":

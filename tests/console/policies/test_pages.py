@@ -48,7 +48,7 @@ def test_what_is_amiss_comes_first() -> None:
     assert text.index("b-wrong") < text.index("a-good")
     assert text.index("c-hopper") < text.index("a-good")
     one = html.unescape(asked(found, "/policies/one", name="ClusterGPUPolicy/b-wrong").text)
-    assert "It is not accepted" in one
+    assert "This policy is not accepted" in one
     assert "it has no effect" in one
 
 
@@ -61,7 +61,7 @@ def test_with_the_brake_on_every_page_says_what_acts() -> None:
         assert "All policies are capped at Audit" in text
         assert ">Enforce<" not in text
     assert "the server's --max-mode (maxMode of the chart) caps mode Enforce" in text
-    assert "No policy does more" not in asked(world(eks.objects()), "/policies").text
+    assert "All policies are capped" not in asked(world(eks.objects()), "/policies").text
 
 
 def test_a_namespace_shows_what_acts() -> None:

@@ -43,8 +43,8 @@ STATES = (
     ),
     Panel(
         title="Age of the active policies",
-        description="Time since the active policies were loaded. High is normal if nobody changes policies; higher than on other replicas "
-        "is not. Some fifty years means that none are loaded.",
+        description="Time since the active policies were loaded. High is normal while policies do not change; higher than on other "
+        "replicas is not. Some fifty years means that none are loaded.",
         unit="s",
         queries=((f"time() - berth_snapshot_timestamp_seconds{{{OURS}}}", "{{instance}}"),),
         kind="stat",
