@@ -165,7 +165,7 @@ def test_how_claims_are_treated(capsys: pytest.CaptureFixture[str], claims: str,
         (("--exclude-namespace", "x" * 64), "--exclude-namespace: "),
         (("--context", "prod"), "--context: needs a kubeconfig; add --kubeconfig FILE"),
         (("--in-cluster", "--kubeconfig", "x"), "--in-cluster: and --kubeconfig exclude each other; use one of them"),
-        (("--kubeconfig", "/dev/null/x"), "cluster: there is no kubeconfig /dev/null/x; write --kubeconfig FILE"),
+        (("--kubeconfig", "/dev/null/x"), "cluster: there is no kubeconfig /dev/null/x; give --kubeconfig FILE"),
     ],
 )
 def test_a_flag_that_is_wrong(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], line: str) -> None:

@@ -27,7 +27,7 @@ def chosen(*words: str) -> Settings:
         (("--audience", "a"), "--audience applies only where users sign in"),
         (("--in-cluster", "--session", "59s"), "is not between 1m and 24h"),
         (("--in-cluster", "--session", "25h"), "is not between 1m and 24h"),
-        (("--in-cluster", "--session", "soon"), "--session wants a duration"),
+        (("--in-cluster", "--session", "soon"), "--session must be a duration"),
         (("--in-cluster", "--url", "http://gpus.example"), "is not https://HOST"),
         (("--in-cluster", "--url", "https://gpus.example/berth"), "the console needs its own host name, not a path"),
         (("--in-cluster", "--url", "https://a@gpus.example"), "is not https://HOST"),

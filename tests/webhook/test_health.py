@@ -138,8 +138,8 @@ def test_kinds_with_one_error_are_named_together() -> None:
     it = condition()
     it.watching = lambda: (Watching(kind=kind, unread=0, counts={}, digest=str, **state) for kind, state in states.items())
     assert lines(it)[1].startswith(
-        "[!] cluster: GPUPolicy, Pod: the API server can't be reached (last heard 42 s ago); "
-        "Queue: the API server can't be reached (last heard 40 s ago); meanwhile any queue is accepted; what was known acts on"
+        "[!] cluster: GPUPolicy, Pod: the API server can't be reached (last message 42 s ago); "
+        "Queue: the API server can't be reached (last message 40 s ago); meanwhile any queue is accepted; the last known objects are used"
     )
 
 

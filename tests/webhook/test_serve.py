@@ -324,7 +324,7 @@ def test_a_wrong_policy_lists_every_error(tmp_path: Path) -> None:
         pytest.param(["--self-signed", "x", "--listen", "8443"], "is not HOST:PORT", id="bad-address"),
         pytest.param(["--self-signed", "x", "--health", "8080"], '--health "8080" is not HOST:PORT', id="bad-health-address"),
         pytest.param(["--self-signed", "x", "--listen", "no.such.host.invalid:1"], "cannot listen on no.such.host.invalid", id="host"),
-        pytest.param(["--self-signed", "x", "--keep-alive", "60"], "the API server keeps idle connections 90 s", id="keep-alive"),
+        pytest.param(["--self-signed", "x", "--keep-alive", "60"], "The API server keeps idle connections for 90 s", id="keep-alive"),
     ],
 )
 def test_wrong_options_are_one_line(options: list[str], message: str) -> None:

@@ -153,7 +153,7 @@ def test_what_is_decided_otherwise_is_counted_by_policy_namespace_and_workload(r
         "team       Job/train  3     24    10.08  newly denied  edited  denied (BERTH-111)  ClusterGPUPolicy/few",
         "",
         f"team Job/train, pod train-0 ({log}, line 1) is now denied:",
-        "  BERTH-111: the pod asks for 8 GPUs, more than the 2 allowed here; ask for at most 2, or split the work over more pods. "
+        "  BERTH-111: the pod requests 8 GPUs, more than the 2 allowed here; request at most 2, or split the work over more pods. "
         "(required by ClusterGPUPolicy/few)",
     ]
 
@@ -360,7 +360,7 @@ def test_junit_has_a_failure_for_each_difference(run: Run, files: Files) -> None
     assert [case.get("name") for case in suite] == ["1 pod with the same decision", "Job/train: 3 pods newly denied"]
     failure = suite.find(".//failure")
     assert failure is not None
-    assert failure.get("message") == "then edited, now denied (BERTH-111), by ClusterGPUPolicy/few (24 GPUs, 10.08 USD/h at the least)"
+    assert failure.get("message") == "before: edited, now: denied (BERTH-111), by ClusterGPUPolicy/few (24 GPUs, 10.08 USD/h at least)"
     assert "BERTH-111: the pod requests 8 GPUs" in str(failure.text)
 
 

@@ -265,7 +265,7 @@ GOOD = yaml_text(POD)
 BAD_TEXTS = {
     "wrong YAML": ("a: [1\n", "line"),
     "tab": ("kind: Pod\nspec:\n\tcontainers: []\n", "tab"),
-    "duplicate key": ("apiVersion: v1\nkind: Pod\nkind: Job\n", 'the key "kind" is given twice'),
+    "duplicate key": ("apiVersion: v1\nkind: Pod\nkind: Job\n", 'the key "kind" is set twice'),
     "not an object": ("- 1\n", "must be an object"),
     "no kind": ("a: b\n", "kind"),
     "null spec": ("apiVersion: v1\nkind: Pod\nspec: null\n", "spec: must be a map; found nothing (null)"),
@@ -426,7 +426,7 @@ def test_objects_of_the_input_are_facts(run: Any, policy: Path) -> None:
     spec = {"resourceClaims": [{"name": "g", "resourceClaimName": "all"}], "containers": [{"name": "c"}]}
     claiming = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "claiming"}, "spec": spec}
     ran = run(claiming, space, claim, options=("-n", "lab"))
-    assert 'in.yaml document 2: Namespace "lab": taken as a fact for this run' in ran.err
+    assert 'in.yaml document 2: Namespace "lab": used as facts about the cluster' in ran.err
     assert 'in.yaml document 3: ResourceClaim "all": denied\n  BERTH-111: the claim requests 8 GPUs' in ran.err
     assert 'Pod "claiming": denied\n  BERTH-111: the pod requests 8 GPUs' in ran.err
     assert ran.code == 1

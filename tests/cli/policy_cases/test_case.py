@@ -23,7 +23,7 @@ def errors(value: Any, **defaults: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("change", "wanted"),
     [
-        ({"polices": []}, 'c.yaml, polices: is no key of a test case; did you mean "policies"?'),
+        ({"polices": []}, 'c.yaml, polices: is not a key of a test case; did you mean "policies"?'),
         ({"why": " "}, "c.yaml, why: must be a sentence"),
         ({"pod": None}, "c.yaml: must have one of pod, review and claim; found none"),
         ({"claim": {"kind": "ResourceClaim"}}, "must have one of pod, review and claim; found pod and claim"),
@@ -38,7 +38,7 @@ def errors(value: Any, **defaults: Any) -> list[str]:
         ({"namespace": 5}, "c.yaml, namespace: must be text; found the number 5"),
         ({"defaults": "no"}, "c.yaml, defaults: must be true or false"),
         ({"expect": []}, "c.yaml, expect: must be a map; found a list"),
-        ({"expect": {"edit": []}}, 'c.yaml, expect.edit: is no part of an outcome; did you mean "edits"?'),
+        ({"expect": {"edit": []}}, 'c.yaml, expect.edit: is not a part of an outcome; did you mean "edits"?'),
         ({"expect": {"edits": {}}}, "c.yaml, expect.edits: must be a list; found a map"),
         ({"expect": {"uncounted": True}}, "c.yaml, expect.uncounted: must be a whole number; found the boolean true"),
         ({"expect": {"bad": 1}}, "c.yaml, expect.bad: must be text; found the number 1"),

@@ -342,7 +342,7 @@ def test_a_grace_period_is_the_longest_and_clipped() -> None:
     answer = asked(of("a", require=Require(grace_max=600), default=Default(grace=120)), of("own", "team-a", default=Default(grace=7200)))
     text, by, notes = one(answer, "default", "gracePeriod")
     assert (text, by) == ("10m", (OWN,))
-    assert notes[:2] == (f"longer than 2m from {A}", "BERTH-203: default gracePeriod 7200 s is clipped to the maximum 600 s")
+    assert notes[:2] == (f"longer than 2m from {A}", "BERTH-203: default gracePeriod 7200 s is clipped to the maximum of 600 s")
 
 
 def test_a_floor_is_the_longest_and_stands_before_a_shorter_default() -> None:
@@ -384,7 +384,7 @@ def test_a_clipped_capacity_says_what_is_left() -> None:
     assert row.value == ["on-demand", "reserved"]
     assert row.notes == (
         "BERTH-203: default capacity [spot, on-demand] is clipped to what policies require",
-        "leaves [on-demand, reserved]",
+        "remaining: [on-demand, reserved]",
     )
 
 

@@ -161,7 +161,7 @@ def test_each_file_stands_alone(file: Path) -> None:
     assert read_policies([str(file)], catalog())[1:] == ([], [])
     head = file.read_text(encoding="utf-8").partition("\napiVersion")[0]
     assert re.search(r"\bFor\b|\bfor\b", head)
-    assert "To change:" in head
+    assert "To change it:" in head
 
 
 def test_library_does_not_empty_the_training_machines() -> None:

@@ -91,5 +91,5 @@ def test_pods_of_one_workload_are_decided_once_and_of_two_each(phase: Any) -> No
 @pytest.mark.parametrize("url", ["berth.example.com", "https://x/?q=1", "https://" + "x" * 200])
 def test_an_address_that_is_none_is_denied(url: str) -> None:
     """With what is wanted."""
-    with pytest.raises(SourcesError, match="--console-url: wants an address of at most 100 characters"):
+    with pytest.raises(SourcesError, match="--console-url: must be an address of at most 100 characters"):
         snapshot(url)
