@@ -38,7 +38,10 @@ def add_snapshot_options(parser: argparse.ArgumentParser) -> None:
         help="file or folder with Namespaces, Nodes, NodePools, DeviceClasses and resource claims of the cluster; repeatable",
     )
     add("--catalog", metavar="FILE", help="file that extends the GPU catalog: new GPUs, labels, resource names")
-    help_ = "node platforms of the cluster: karpenter-aws, gke, gfd, ...; auto: detect them from Nodes and NodePools"
+    help_ = (
+        "node platforms of the cluster: karpenter-aws, eks-auto, eks-nodegroup, hyperpod, gke, aks, karpenter-azure, "
+        "gfd (your own hardware); auto: detect them from Nodes and NodePools"
+    )
     add("--platforms", type=names, default=(), metavar="P,...", help=help_)
     add(
         "--mig-strategy",
@@ -46,10 +49,10 @@ def add_snapshot_options(parser: argparse.ArgumentParser) -> None:
         metavar="|".join(MIG_STRATEGIES),
         help="MIG strategy of the NVIDIA device plugin; default: mixed, or auto if a cluster is read",
     )
-    add("--queues", type=names, default=(), metavar="Q,...", help=f"queue systems in use: {', '.join(QUEUES)}")
-    help_ = "namespaces whose service accounts create pods for workloads (operators); kube-system is always included"
+    add("--queues", type=names, default=(), metavar="Q,...", help=f"queue systems that place pods: {', '.join(QUEUES)}")
+    help_ = "namespaces of operators, whose service accounts create pods for workloads; kube-system is always included"
     add("--platform-namespaces", type=names, default=(), metavar="NS,...", help=help_)
-    help_ = "cap the mode of every policy; default: Enforce, or for effective, why, audit and console the setting of the cluster's server"
+    help_ = "highest mode of any policy; default: Enforce (effective, why, audit and console: the cap of the cluster's server)"
     add("--max-mode", default="", metavar="|".join(MODES), help=help_)
 
 

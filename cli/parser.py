@@ -140,3 +140,13 @@ class Help(argparse.HelpFormatter):
         flags = ", ".join(sorted(action.option_strings, key=len))
         value = self._format_args(action, self._get_default_metavar_for_optional(action))
         return flags if action.nargs == 0 else f"{flags} {value}"
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        """Return the lines of an option's help. Options such as --cert-secret are not broken at hyphens, so that they can be copied."""
+        import textwrap
+
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Return a description as lines."""
+        return "\n".join(f"{indent}{line}" for line in self._split_lines(text, width - len(indent)))

@@ -24,8 +24,8 @@ def add_parser(subcommands: Any) -> None:
     parser: argparse.ArgumentParser = subcommands.add_parser(
         "serve",
         help="run the admission server",
-        description="Serve /mutate, /validate and /advise over TLS, and /livez, /readyz and /metrics on a second port, "
-        "until SIGTERM or Ctrl-C. Changes of policies and certificates take effect without a restart. "
+        description="Run the admission server until SIGTERM or Ctrl-C: /mutate, /validate and /advise over TLS, and /livez, /readyz and "
+        "/metrics on a second port. Changes of policies and certificates need no restart. "
         "Exit code 0: stopped, 1: a background task ended, 2: invalid input.",
         examples=(
             (
@@ -53,10 +53,11 @@ def add_parser(subcommands: Any) -> None:
     group.add_argument("--tls-key", metavar="FILE", help="key of the serving certificate (PEM, no passphrase)")
     group.add_argument("--self-signed", metavar="DIR", help="for development: create a CA in DIR and serve with a certificate it issues")
     help_ = (
-        f"Secret in which the replicas share a CA and a certificate; the CA is written to the registration; for example {DEFAULT_SECRET}"
+        f"Secret in which all replicas share a CA and a certificate, for example {DEFAULT_SECRET}; "
+        "Berth writes the CA to its webhook configurations"
     )
     group.add_argument("--cert-secret", metavar="NAMESPACE/NAME", help=help_)
-    help_ = "who maintains that Secret: ours (default): Berth issues and renews; theirs: cert-manager or you do, Berth only reads"
+    help_ = "who maintains that Secret: Berth (ours, the default), or cert-manager or you (theirs; Berth only reads it)"
     group.add_argument("--cert-source", choices=("ours", "theirs"), default="ours", help=help_)
     group.add_argument(
         "--names",
@@ -77,11 +78,11 @@ def add_parser(subcommands: Any) -> None:
 
 
 def _add_cluster(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("cluster", "read policies and facts from a cluster and watch them, instead of --policies and --facts")
+    group = parser.add_argument_group("cluster", "watch policies and facts in a cluster, instead of --policies and --facts")
     group.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig of the cluster")
     group.add_argument("--context", metavar="NAME", help="context in that kubeconfig; default: the current context")
     group.add_argument("--in-cluster", action="store_true", help="use the service account of the pod that Berth runs in")
-    help_ = f"seconds that a watch lasts, the longest that a silent connection goes unnoticed (default: {DEFAULT_WATCH})"
+    help_ = f"seconds until a watch is renewed and a dead connection is noticed (default: {DEFAULT_WATCH})"
     group.add_argument("--watch", metavar="N", default=str(DEFAULT_WATCH), help=help_)
     help_ = f"Lease that selects the replica that writes the statuses (default: {DEFAULT_LEASE})"
     group.add_argument("--lease", metavar="NAMESPACE/NAME", default=DEFAULT_LEASE, help=help_)

@@ -53,7 +53,7 @@ def _add_options_of_a_cluster(parser: argparse.ArgumentParser) -> None:
     add("--session", metavar="DURATION", help="how long a user stays signed in, at most until their token expires; default: 1h")
     help_ = "required audience of tokens, instead of the API server's; repeatable"
     add("--audience", action="append", default=[], metavar="NAME", help=help_)
-    add("--url", metavar="URL", help="address that users open if a proxy is in front, for example https://console.example")
+    add("--url", metavar="URL", help="address that users open, if there is a proxy; for example https://console.example")
     add("--tls-cert", metavar="FILE", help="serving certificate (PEM); reloaded when it changes")
     add("--tls-key", metavar="FILE", help="key of the serving certificate (PEM); reloaded when it changes")
     add("--self-signed", metavar="DIR", help="create a CA in DIR and serve with a certificate it issues")

@@ -55,7 +55,7 @@ def add_parser(subcommands: Any) -> None:
         help="evaluate policies against existing GPU pods",
         description="Evaluate policies against the existing GPU pods of a cluster. Shows what each policy in Audit or Warn would change or "
         "deny, which pods differ from the policies in Enforce, and which pods would be denied today. Uses the cluster's policies, "
-        "or with --policies those from files. Changes nothing. Exit code 0: success, 2: invalid input.",
+        "or files with --policies. Changes nothing. Exit code 0: success, 2: invalid input.",
         examples=(
             ("Show what the cluster's policies in Audit and Warn would do to existing pods", "%(prog)s"),
             ("Show what policies from files would do, before you install them", "%(prog)s --policies policies/ --as Audit"),
@@ -92,7 +92,7 @@ def _add_service(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--health", metavar="HOST:PORT", default=DEFAULT_HEALTH, help=f"address of health checks and metrics (default: {DEFAULT_HEALTH})"
     )
-    help_ = f"seconds that a watch lasts, the longest that a silent connection goes unnoticed (default: {DEFAULT_WATCH})"
+    help_ = f"seconds until a watch is renewed and a dead connection is noticed (default: {DEFAULT_WATCH})"
     group.add_argument("--watch", metavar="N", default=str(DEFAULT_WATCH), help=help_)
     help_ = f"Lease that selects the replica that writes (default: {DEFAULT_LEASE})"
     group.add_argument("--lease", metavar="NAMESPACE/NAME", default=DEFAULT_LEASE, help=help_)

@@ -61,7 +61,12 @@ def add_parser(subcommands: Any) -> None:
     add("--workload", metavar="KIND", help="only pods of this kind of workload, for example Job or Deployment; Pod: bare pods")
     add("--pod-labels", metavar="K=V,...", type=_labels, help='only pods with exactly these labels; "": pods without labels')
     add("--gpus", metavar="N", type=_count, help="only pods with this number of GPUs")
-    add("--duration", metavar="D", type=_seconds, help="only pods with this declared duration, for example 90m or 6h")
+    add(
+        "--duration",
+        metavar="D",
+        type=_seconds,
+        help="only pods that declare this duration (berth.dev/expected-duration), for example 90m or 6h",
+    )
     add("--output", "-o", choices=("table", "json", "yaml"), default="table", help="output format; default: table")
     add_cluster_options(parser)
     add_snapshot_options(parser)

@@ -34,7 +34,7 @@ def add_parser(subcommands: Any) -> None:
     parser: argparse.ArgumentParser = subcommands.add_parser(
         "scan",
         help="find problems with the GPUs of a cluster",
-        description="Find GPU problems in a cluster: pending pods, unprotected runs, poorly used GPUs, risky NodePool settings and "
+        description="Find GPU problems in a cluster: pending pods, unprotected runs, oversized notebooks, risky NodePool settings and "
         "wrong labels, with their cost. Read-only; Berth does not need to be installed. "
         "Exit code 0: success, 2: invalid input.",
         examples=(

@@ -48,7 +48,7 @@ def add_parser(subcommands: Any) -> None:
         ),
     )
     add = parser.add_argument
-    add("target", nargs="?", metavar="TYPE/NAME", help="pod/NAME, job/NAME, or another workload of the catalog")
+    add("target", nargs="?", metavar="TYPE/NAME", help="pod/NAME, job/NAME, or another kind of workload, such as pytorchjob/NAME")
     add(
         "--file",
         "-f",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import re
 
 import pytest
 
 from cli.options import add_cluster_options, add_snapshot_options, as_of_a_cluster, snapshot_from, sources_from
+from documents.files import read_catalog
 from policies.document import InputError
 from policies.policy import PolicySet
 from policies.state.updater import AUTO
@@ -74,3 +76,11 @@ def test_warnings_about_policies_are_said(capsys: pytest.CaptureFixture[str], mo
     monkeypatch.setattr("webhook.reload.sources.read_policies", lambda *_: (PolicySet(), [], [InputError(file="x.yaml", message="odd")]))
     snapshot_from(parsed())
     assert capsys.readouterr().err == "berth: warning: x.yaml: odd\n"
+
+
+def test_help_names_every_platform() -> None:
+    """Those of the shipped catalog; the text is written by hand, because help reads no file."""
+    command = argparse.ArgumentParser()
+    add_snapshot_options(command)
+    (option,) = (action for action in command._actions if "--platforms" in action.option_strings)
+    assert [name for name in read_catalog().platforms if not re.search(rf"(?<![\w-]){name}(?![\w-])", str(option.help))] == []

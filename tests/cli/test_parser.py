@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cli.main import main
+from cli.main import SUBCOMMANDS, main, parser
 
 Typed = Callable[..., str]
 
@@ -75,3 +75,12 @@ def test_options_are_not_known_by_their_beginnings(wrong: Typed) -> None:
 def test_after_two_dashes_no_word_is_an_option(wrong: Typed) -> None:
     """A file may have any name."""
     assert wrong("try", "--", "--xyzzyxyzzy").endswith("berth: --xyzzyxyzzy: there is no such file or folder\n")
+
+
+@pytest.mark.parametrize("columns", ["60", "80", "100"])
+def test_help_breaks_no_option_at_a_hyphen(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line ends in a hyphen, so that options and names can be copied."""
+    monkeypatch.setenv("COLUMNS", columns)
+    lines = [line for command in parser(tuple(SUBCOMMANDS)).subcommands.values() for line in command.format_help().splitlines()]
+    assert len(lines) > 500
+    assert [line for line in lines if line.endswith("-") and not line.endswith(" -")] == []

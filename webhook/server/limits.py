@@ -116,8 +116,8 @@ BOUNDS: Mapping[str, Bound] = {
         least=100,
         most=30_000,
         unit="milliseconds",
-        what="the longest that a call may wait in the process; later calls get 503 with Retry-After",
-        reason="The API server waits 5 s for a call: with an early answer it has time to try another replica",
+        what="the longest that a call may wait in the process; calls that wait longer get 503 with Retry-After",
+        reason="The API server waits 5 s for a call, so after an early answer it can call another replica",
     ),
     "connections": Bound(
         least=100,
@@ -138,7 +138,7 @@ BOUNDS: Mapping[str, Bound] = {
         least=1,
         most=300,
         unit="seconds",
-        what="how long calls in flight may take after that",
+        what="how long calls in flight may take after --lame-duck",
         reason="30 s is the longest timeout of a webhook",
     ),
 }
