@@ -173,7 +173,7 @@ class _Pods:
         )
         self._unaudited = Counter(
             "berth_audits_skipped_total",
-            "Policies in Audit or Warn that were not tried on a pod, which had sixteen already.",
+            "Policies in Audit or Warn that were not tried on a pod, because too many match it.",
             registry=registry,
         )
         self._remarks = Counter(

@@ -183,7 +183,7 @@ MONEY = (
     Panel(
         title="GPUs admitted, by model",
         description="GPUs of the pods admitted in the last hour; a slice counts as its part. The model if the placement leaves only one, "
-        "else the family, else any. Much of any means that pods do not say what they need.",
+        "else the family, else any. A large share of any means that pods do not select a model.",
         unit="short",
         queries=((f"sum by (model) ({GPUS})", "{{model}}"),),
         stacked=True,
@@ -201,7 +201,7 @@ MONEY = (
 WAITING = (
     Panel(
         title="Pods waiting, by reason",
-        description="GPU pods without a node. capacity, gated, scheduler and claims end by themselves or are not Berth's. For taint, label,"
+        description="GPU pods without a node. capacity, gated, scheduler and claims need no change of the pod. For taint, label,"
         " resource, machines, limits and static, `berth why pod/NAME` shows the fix. The audit measures this.",
         unit="short",
         queries=((f"max by (cluster, namespace, reason) (berth_pods_waiting{{{OURS}}}) > 0", "{{reason}}"),),

@@ -82,7 +82,7 @@ STATES = (
     _yes_no(
         "berth_certificate_last_reload_successful",
         "Certificate valid",
-        "no: the certificate on disk can't be served and the last valid one is.",
+        "no: the certificate on disk can't be served. The last valid one is served.",
     ),
     _yes_no(
         "berth_ca_trusted",
@@ -103,7 +103,7 @@ STATES = (
 LOAD = (
     Panel(
         title="Calls by replica",
-        description="Answered calls. API servers keep connections, so replicas differ; one without any calls is not reachable.",
+        description="Answered calls. API servers keep connections, so replicas differ; a replica without calls is not reachable.",
         unit="reqps",
         queries=((f"sum by (instance) (rate(berth_requests_total{{{OURS}}}[$__rate_interval]))", "{{instance}}"),),
     ),
@@ -144,7 +144,7 @@ LOAD = (
     ),
     Panel(
         title="CPU",
-        description="Used cores, including the audit. A replica uses one at most; near one, or near its limit, it sheds calls.",
+        description="Used cores, including the audit. A replica uses one core at most. Near that, or near its CPU limit, it sheds calls.",
         unit="short",
         queries=((f"rate(process_cpu_seconds_total{{{OURS}}}[$__rate_interval]) {EITHERS}", "{{job}} {{instance}}"),),
         width=8,
@@ -176,7 +176,7 @@ CLUSTER = (
     ),
     Panel(
         title="Kinds that can't be watched",
-        description="0: watched, 1: not. NodePool is not there without Karpenter, and ResourceClaim not before Kubernetes 1.32. For other "
+        description="0: watched, 1: not. Normal for NodePool without Karpenter, and for ResourceClaim before Kubernetes 1.32. For other "
         "kinds see /readyz.",
         unit="short",
         queries=((f"1 - min by (instance, kind) (berth_watch_healthy{{{OURS}}})", "{{instance}} {{kind}}"),),
@@ -231,7 +231,7 @@ CLUSTER = (
     ),
     Panel(
         title="GPU nodes, by what offers their GPUs",
-        description="A device plugin, DRA, or both. With both, two pods can get one GPU.",
+        description="A device plugin, DRA, or both. With both, two pods can get the same GPU.",
         unit="short",
         queries=((f"max by (vendor, mode) (berth_gpu_nodes{{{OURS}}})", "{{vendor}}: {{mode}}"),),
         width=16,
