@@ -105,6 +105,7 @@ _OF_PLACEMENT = (
         resource="resource {name}",
         nowhere="resource {name} (a slice that no machine here has)",
         count="{count} {name} in one pod",
+        too_many="no machine that meets {demands:and} has {count} {name}",
         of_template="{authored} (GPUNodeTemplate {template})",
         use_or_remove="use {allowed}, or remove it",
         fewer="request fewer per pod",
@@ -146,7 +147,7 @@ _OF_PLACEMENT = (
         ("all",),
         of_value=True,
         fact="{authored} is unknown, and {demands:and} allows only known values",
-        written="Berth would write {key} {operator} [{values}]. To add a new GPU to the catalog, use --catalog.",
+        written="Allowed: {key} {operator} [{values}]. The platform team can add a new GPU with --catalog.",
     ),
     _row(
         "BERTH-126",
@@ -206,7 +207,7 @@ _OF_THE_REST = (
     _row(
         "BERTH-142",
         "disruption protection that lasts too long",
-        fact='{path} is "{value}", which protects for longer than the maximum of {most} here',
+        fact='{path} is "{value}", which protects the node for longer than the maximum of {most} here',
         set_or_remove='set it to "{most}" or remove it',
     ),
     _row(

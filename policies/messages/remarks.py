@@ -31,11 +31,11 @@ ROWS = (
         "a value that the catalog does not know",
         "author",
         None,
-        cloud='{where} {key}: "{value}" is a {cloud} machine type, which no {platforms:or} node has',
+        cloud='{where} {key}: "{value}" is a machine type of {cloud}, which no {platforms:or} node has',
         near='{where} {key}: "{value}" is not a known value; did you mean "{near}"?',
         known='{where} {key}: "{value}" is not a known value; known: {known}',
-        new='{where} {key}: "{value}" is not a known value; add a new one with --catalog',
-        held="{unknown}. {demands:and} is enforced by label {label}, set by feature discovery",
+        new='{where} {key}: "{value}" is not a known value; if it is new, ask the platform team to add it',
+        held="{unknown}. {demands:and} still applies, by label {label} of feature discovery",
     ),
     _row(  # the author gets neither default: a conflict that nobody else may notice
         "BERTH-202",
@@ -94,15 +94,15 @@ ROWS = (
         "too many node affinity terms",
         "author",
         "inexpressible",
-        text="over {most} node affinity terms: only the first platform's labels are written",
+        text="the pod would get over {most} node affinity terms, so it gets those of the first platform only; write fewer terms",
     ),
     _row(  # the platform team's default found no slice, and the pod keeps the GPU that it asked for
         "BERTH-210",
         "a MIG slice that was skipped",
         "platform",
         "skipped",
-        actor="MIG slice {size} skipped: resources of {actor:and} are not renamed",
-        several='MIG slice {size} skipped: container "{container}" asks for more than one whole GPU',
+        actor="MIG slice {size} skipped: the GPU request of {actor:and} is not changed",
+        several='MIG slice {size} skipped: container "{container}" requests more than one whole GPU',
         nowhere="MIG slice {size} skipped: no allowed node on {platforms} has one; declare such nodes in a GPUNodeTemplate"
         " (gpus.migProfiles) or with --catalog",
         any_platform="MIG slice {size} skipped: no allowed node on any platform has one; declare such nodes in a GPUNodeTemplate"
@@ -138,7 +138,7 @@ ROWS = (
         "preferences that have no effect",
         "author",
         None,
-        text="no preferred node affinity term meets what is required here: none has an effect",
+        text="all preferred node affinity terms violate what is required here, so none has an effect; remove or change them",
     ),
     _row(  # the flavors of the platform team's queue must carry what is judged and not written
         "BERTH-215",

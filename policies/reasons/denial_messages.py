@@ -43,7 +43,7 @@ def contradiction(plan: Plan) -> Violation:
         return _conflict(demands, "one" if len(demands) == 1 else "several")
     return Violation(
         code="BERTH-121",
-        found=phrase("one" if len(own) == 1 else "several", own=tuple(i.words for i in own), demands=joined(demands)),
+        found=_fact(own, demands),
         advice=_fix(plan, cell, own),
         more=(required(demands), *([phrase("every term")] if len(plan.space.cells) > 1 else [])),
         rule=RULE,
@@ -51,6 +51,13 @@ def contradiction(plan: Plan) -> Violation:
         about=author_words.place(own[0].authored) if len(own) == 1 and own[0].authored else (),
         fields=fields(demands),
     )
+
+
+def _fact(own: Sequence[_Input], demands: Sequence[Constraint]) -> Phrase:
+    """Return the conflict of the pod's own requirements with those of policies."""
+    if len(own) == 1 and own[0].counted:
+        return Phrase("too many", (*own[0].words.values, ("demands", joined(demands))))
+    return phrase("one" if len(own) == 1 else "several", own=tuple(i.words for i in own), demands=joined(demands))
 
 
 def divided(demands: Sequence[Constraint]) -> Violation:

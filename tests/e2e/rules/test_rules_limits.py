@@ -108,7 +108,7 @@ def test_a_protection_for_ever_is_denied_under_a_maximum(world: Judged) -> None:
     """The message says which label to remove."""
     sentence = world.denied("disruption-cap", pod(metadata={"labels": {SKIP_DRAIN: "true"}}), "BERTH-142")
     assert sentence.startswith(
-        f'metadata.labels["{SKIP_DRAIN}"] is "true", which protects for longer than the maximum of 24h here; remove it'
+        f'metadata.labels["{SKIP_DRAIN}"] is "true", which protects the node for longer than the maximum of 24h here; remove it'
     )
 
 
