@@ -112,8 +112,8 @@ _INSTANCE_FAMILIES = names(Name(noun="instance family", known="instanceFamilies"
 _GPU_MEMORY = bounds(1, "GB", (40, 80), gigabytes)
 
 _ABOUT_FAMILIES = (
-    "GPU architectures, as in the label `nvidia.com/gpu.family`. `berth gpus` lists them. If no label shows the family, a model that is "
-    "newer than the catalog passes a default, but not a requirement."
+    "GPU architectures, as in the label `nvidia.com/gpu.family`. `berth gpus` lists them. Without a family label, a model that is newer "
+    "than the catalog passes a default, but not a requirement."
 )
 _ABOUT_MODELS = "GPU models by catalog name (`A100-40GB`) or group (`A100`). `berth gpus` lists them."
 _ABOUT_INSTANCES = (
@@ -140,7 +140,7 @@ def machine(memory: str) -> tuple[Field, ...]:
             store="gpu_memory",
             attribute="machine.gpu_memory",
             shape=_GPU_MEMORY,
-            about="Nominal memory of one GPU in GB, from the catalog. Bounds are inclusive.",
+            about="Nominal memory of one GPU in GB, from the catalog.",
             example="{min: 40}",
         ),
     )
@@ -211,7 +211,7 @@ GRACE = Struct(
     fields=(
         Field(
             name="min", attribute="grace_min", merge="most", shape=Span(), example="10m",
-            about="At least this long. A shorter period is raised, even if the author set it. Only services can opt out "
+            about="At least this long. Berth raises a shorter period, even the author's. Services can opt out "
             "(`berth.dev/opt-out: grace`); pods of DaemonSets keep theirs.",
         ),
         Field(name="max", attribute="grace_max", merge="least", shape=Span(), about="At most this long.", example="1h"),

@@ -26,6 +26,6 @@ ABOUT: MappingProxyType[Kind, str] = MappingProxyType(
     {
         "ClusterGPUPolicy": "Guardrails, defaults and grants for the namespaces that `namespaceSelector` selects. Cluster-scoped.",
         "GPUPolicy": "A team's own constraints and defaults for its namespace, within what ClusterGPUPolicies allow. Namespaced.",
-        "GPUNodeTemplate": "A named kind of node, described by broad characteristics. Berth creates no nodes. Cluster-scoped.",
+        "GPUNodeTemplate": "A named kind of node. Berth creates no nodes. Cluster-scoped.",
     }
 )

@@ -17,7 +17,7 @@ _GPUS = Struct(
         *part.machine("memory"),
         Field(
             name="sharing", shape=Items(of=part.SHARING), example="[TimeSliced]",
-            about="How these nodes share their GPUs, if Karpenter alone would create nodes with whole GPUs.",
+            about="How these nodes share their GPUs. Needed with Karpenter, whose own nodes have whole GPUs.",
         ),
         Field(
             name="migProfiles", store="mig_profiles", shape=Items(of=Name(noun="MIG profile", known="migProfiles")), example="[1g.10gb]",
@@ -31,7 +31,7 @@ NODE_TEMPLATE = Struct(
     fields=(
         Field(
             name="gpus", attribute="", shape=_GPUS, example="{families: {in: [ampere]}}",
-            about="The GPUs of these nodes, by characteristics. A new model matches as soon as the catalog has it.",
+            about="The GPUs of these nodes. A new model matches as soon as the catalog has it.",
         ),
         part.capacity("Capacity types of these nodes."),
         Field(

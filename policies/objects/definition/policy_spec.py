@@ -27,22 +27,22 @@ _MATCH = Struct(
         ),
         Field(
             name="podSelector", store="pod_selector", attribute="match.pod_selector", shape=part.SELECTOR, words="labelled {}",
-            about="Pods by their labels. In a ClusterGPUPolicy not with `require`, because authors choose the labels.",
+            about="Pods by their labels. In a ClusterGPUPolicy not with `require`.",
             example="{matchLabels: {tier: batch}}",
         ),
         Field(
             name="workloads", attribute="match.workloads", words="of {}", shape=Items(of=Name(noun="workload", known="workloads")),
-            about="Pods by their workload. In a ClusterGPUPolicy not with `require`, because authors choose the owners.",
+            about="Pods by their workload. In a ClusterGPUPolicy not with `require`.",
             example="[Job, PyTorchJob]",
         ),
         Field(
             name="gpus", attribute="match.gpus", shape=part.bounds(0, "devices", (8, 8), part.devices), words="that ask for {}",
-            about="Pods by the number of accelerators that all containers and claims request together. A slice counts as one.",
+            about="Pods by the number of accelerators that their containers and claims request. A slice counts as one.",
             example="{min: 8}",
         ),
         Field(
             name="exclude", attribute="", kinds=_CLUSTER, example="{users: [system:serviceaccount:ci:runner]}",
-            about="Requesting users whose pods the policy skips, for break-glass access. The content of the pod does not matter.",
+            about="Requesting users whose pods the policy skips, for break-glass access.",
             shape=Struct(
                 build=lambda users: users,
                 fields=(
@@ -86,7 +86,7 @@ _REQUIRE = Struct(
         ),
         Field(
             name="gpusPerPod", store="gpus_per_pod", shape=_GPUS_PER_POD, example="{max: 8, oneOf: [1, 2, 4, 8]}",
-            about="How many whole accelerators all containers of a pod may request together.",
+            about="How many whole accelerators the containers of a pod may request together.",
         ),
         Field(
             name="requestsEqualLimits", store="requests_equal_limits", merge="union", example="[accelerators]",
@@ -95,7 +95,7 @@ _REQUIRE = Struct(
         ),
         Field(
             name="gracePeriod", store="grace", attribute="", shape=part.GRACE, example="{min: 10m, max: 1h}",
-            about="Bounds for `terminationGracePeriodSeconds`, the time for a last checkpoint when a pod is stopped.",
+            about="Bounds for `terminationGracePeriodSeconds`, the time for a last checkpoint.",
         ),
         Field(
             name="protection", store="protection_max", attribute="", example="{max: 24h}",
@@ -119,7 +119,7 @@ _REQUIRE = Struct(
                     Field(
                         name="forbid", attribute="forbid_tolerations", merge="union", required=True,
                         shape=part.TOLERATIONS, example="[{key: team, value: other}]",
-                        about="Taints that a pod must not tolerate. A toleration of all taints counts too.",
+                        about="Taints that a pod must not tolerate, even by a toleration of all taints.",
                     ),
                 ),
             ),
@@ -174,7 +174,7 @@ _DEFAULT = Struct(
         ),
         Field(
             name="repair", merge="union", shape=Items(of=Choice(values=("accelerators",))), example="[accelerators]",
-            about="Fixes requests that differ from limits: sets the request to the limit, or a missing limit to the request.",
+            about="Sets requests that differ to the limit, and missing limits to the request.",
         ),
         *running.DEFAULTS,
         queue.DEFAULT,
@@ -207,7 +207,7 @@ POLICY = Struct(
     fields=(
         Field(
             name="mode", shape=Choice(values=MODES), default="Audit", example="Audit",
-            about="Whether to record only (`Audit`), record and warn (`Warn`), or edit and deny pods (`Enforce`). `--max-mode` caps it.",
+            about="`Audit` records outcomes, `Warn` also warns authors, `Enforce` edits and denies pods. `--max-mode` caps it.",
         ),
         Field(
             name="match", attribute="", shape=_MATCH, example="{gpus: {min: 8}}",
@@ -215,7 +215,7 @@ POLICY = Struct(
         ),
         Field(
             name="require", shape=_REQUIRE, example="{families: {in: [hopper]}}",
-            about="Requirements for pods. A pod that violates them is denied. Those of all policies apply, to the final pod.",
+            about="Requirements for the final pod. Berth denies a pod that violates them. Those of all matching policies apply.",
         ),
         Field(
             name="default", shape=_DEFAULT, example="{acceleratorTaints: Tolerate}",
@@ -224,7 +224,7 @@ POLICY = Struct(
         ),
         Field(
             name="allow", shape=_ALLOW, kinds=_CLUSTER, example="{nodeTemplates: [a100-training]}",
-            about="What GPUPolicy defaults and pod annotations may add: nothing, if not set. The grants of all policies add up.",
+            about="What GPUPolicy defaults and pod annotations may add. If not set: nothing. The grants of all policies add up.",
         ),
     ),
 )  # fmt: skip

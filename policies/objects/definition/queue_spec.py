@@ -26,21 +26,21 @@ _ONE = Struct(
         Field(
             name="topology", shape=part.KEY, example="cloud.provider.com/topology-block",
             about="With `kueue`: the topology level at which pods of one GPU template prefer to be together, as annotation"
-            " `kueue.x-k8s.io/podset-preferred-topology` of the template. Written only if every flavor for these pods has this"
-            " level, because otherwise Kueue never admits the workload.",
+            " `kueue.x-k8s.io/podset-preferred-topology` of the template. Every flavor for these pods must have this level;"
+            " otherwise Kueue never admits the workload.",
         ),
         Field(
             name="kai", shape=_QUEUE, example="team-a",
-            about="Queue of KAI, as label `kai.scheduler/queue`. KAI's scheduler places the pod.",
+            about="Queue of KAI, as label `kai.scheduler/queue`, with KAI's scheduler.",
         ),
         Field(
             name="volcano", shape=_QUEUE, example="gpu",
-            about="Queue of Volcano, as annotation `scheduling.volcano.sh/queue-name`. Volcano's scheduler places the pod.",
+            about="Queue of Volcano, as annotation `scheduling.volcano.sh/queue-name`, with Volcano's scheduler.",
         ),
         Field(
             name="slurm", shape=_PARTITION, example="gpu",
-            about="Partition of Slurm, as annotation of a new workload or of a pod without an owner. The time limit comes from"
-            " `berth.dev/expected-duration`, or else from `activeDeadlineSeconds`. Slurm bridge places the pod.",
+            about="Partition of Slurm, as annotation of a new workload or of a pod without an owner, with Slurm bridge's scheduler. The time"
+            " limit comes from `berth.dev/expected-duration`, or else from `activeDeadlineSeconds`.",
         ),
     ),
 )  # fmt: skip
@@ -67,8 +67,8 @@ _SOME = Struct(
 
 REQUIRED = Field(
     name="queue", shape=_SOME, example="{kai: [team-a]}",
-    about="Queues that GPU pods must use. A pod that names a node, another scheduler, another queue or no queue is denied. This applies"
-    " to all users. With several policies, a queue must be in all of them.",
+    about="Queues that GPU pods must use. A pod that names a node, another scheduler, another queue or no queue is denied. With several"
+    " policies, a queue must be in all of them.",
 )  # fmt: skip
 DEFAULT = Field(
     name="queue", shape=_ONE, example="{kai: team-a}",

@@ -14,8 +14,8 @@ _SCHEDULER = Text(wanted="the name of a scheduler", pattern=part.DNS_SUBDOMAIN)
 REQUIRED = (
     Field(
         name="maxRuntime", store="max_runtime", merge="least", shape=Span(), example="48h",
-        about="Maximum `activeDeadlineSeconds`. A pod with a longer deadline is denied; a pod without a deadline gets this one. Kubernetes"
-        " ends a pod that runs longer, and a Deployment then replaces it.",
+        about="Maximum `activeDeadlineSeconds`. A pod with a longer deadline is denied; a pod without a deadline gets this one. A Deployment"
+        " replaces a pod that reaches its deadline.",
     ),
 )  # fmt: skip
 DEFAULTS = (
@@ -26,8 +26,8 @@ DEFAULTS = (
     ),
     Field(
         name="sharedMemory", store="shared_memory", merge="most", shape=Memory(), example="8Gi",
-        about="Size of a memory volume at `/dev/shm`, for GPU containers without a volume there. The usual 64 MiB are too small for NCCL"
-        " and data loaders. The content counts against the container's memory limit.",
+        about="Size of a memory volume at `/dev/shm`, for GPU containers without a volume there. The content counts against the container's"
+        " memory limit.",
     ),
     Field(
         name="runtimeClass", store="runtime_class", shape=_CLASS, example="nvidia",
@@ -45,8 +45,7 @@ DEFAULTS = (
     ),
     Field(
         name="topology", shape=part.KEY, example="topology.kubernetes.io/zone",
-        about="A node label, such as the platform's block or rack. Pods of one workload prefer nodes with the same value, by preferred pod"
-        " affinity, unless the pod has one.",
+        about="A node label, such as the platform's block or rack. Pods of one workload without pod affinity prefer nodes with the same value.",
     ),
     Field(
         name="networkDevices", store="network_devices", example="All",
