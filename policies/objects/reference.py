@@ -42,11 +42,12 @@ _Listed = dict[int, tuple[str, str]]
 def reference_markdown() -> str:
     """Return the whole page, ending with a newline."""
     listed: _Listed = {}
-    return "\n".join([_HEAD, *(line for kind in definition.KINDS for line in _kind(kind, listed))])
+    rules: set[Rule] = set()
+    return "\n".join([_HEAD, *(line for kind in definition.KINDS for line in _kind(kind, listed, rules))])
 
 
-def _kind(kind: Kind, listed: _Listed) -> Iterator[str]:
-    """Yield the section of a kind, and fill in ``listed``."""
+def _kind(kind: Kind, listed: _Listed, listed_rules: set[Rule]) -> Iterator[str]:
+    """Yield the section of a kind, and fill in ``listed`` and ``listed_rules``."""
     yield f"## {kind}\n"
     yield f"{definition.ABOUT[kind]}\n"
     twin = next((other for other in definition.KINDS if definition.SPECS[other] is definition.SPECS[kind]), kind)
@@ -58,7 +59,7 @@ def _kind(kind: Kind, listed: _Listed) -> Iterator[str]:
     yield "|---|---|---|---|"
     yield from _rows(definition.SPECS[kind], "spec", listed)
     yield ""
-    rules = [f"- `{path}`: {text}" for path, text in _rules(definition.SPECS[kind], "spec")]
+    rules = [f"- `{path}`: {text}" for path, text in _rules(definition.SPECS[kind], "spec", listed_rules)]
     yield from (["Rules between fields:\n", *rules, ""] if rules else [])
 
 
@@ -95,13 +96,13 @@ def _fields(shape: Struct, path: str) -> Iterator[tuple[str, Field]]:
             yield from _fields(struct, f"{inside}[]" if isinstance(field.shape, Items) else inside)
 
 
-def _rules(shape: Struct, path: str) -> Iterator[tuple[str, str]]:
-    """Return the rules between fields, each once, with the path of the struct where it first applies."""
-    first: dict[Rule, str] = {}
+def _rules(shape: Struct, path: str, listed: set[Rule]) -> Iterator[tuple[str, str]]:
+    """Yield the rules between fields that no kind has ``listed`` yet, with the path of the struct where each first applies."""
     for where, struct in [(path, shape), *_structs(shape, path)]:
         for rule in struct.rules:
-            first.setdefault(rule, where)
-    return ((where, (rule.__doc__ or "").strip()) for rule, where in first.items())
+            if rule not in listed:
+                listed.add(rule)
+                yield where, (rule.__doc__ or "").strip()
 
 
 def _structs(shape: Struct, path: str) -> Iterator[tuple[str, Struct]]:

@@ -14,8 +14,8 @@ _SCHEDULER = Text(wanted="the name of a scheduler", pattern=part.DNS_SUBDOMAIN)
 REQUIRED = (
     Field(
         name="maxRuntime", store="max_runtime", merge="least", shape=Span(), example="48h",
-        about="Maximum `activeDeadlineSeconds`. A pod with a longer deadline is denied; a pod without a deadline gets this one. A Deployment"
-        " replaces a pod that reaches its deadline.",
+        about="Maximum `activeDeadlineSeconds`. A pod with a longer deadline is denied; a pod without a deadline gets this one. A"
+        " Deployment replaces a pod that reaches its deadline.",
     ),
 )  # fmt: skip
 DEFAULTS = (
@@ -31,12 +31,12 @@ DEFAULTS = (
     ),
     Field(
         name="runtimeClass", store="runtime_class", shape=_CLASS, example="nvidia",
-        about="The `runtimeClassName` of a pod that has none. If the RuntimeClass does not exist, the API server denies the pod.",
+        about="The `runtimeClassName` of a pod that has none. The RuntimeClass must exist.",
     ),
     Field(
         name="priorityClass", store="priority_class", shape=_CLASS, example="gpu-batch",
-        about="The `priorityClassName` of a pod that has none. If the PriorityClass does not exist, the API server denies the pod. In a"
-        " GPUPolicy only a class that `allow.priorityClasses` grants.",
+        about="The `priorityClassName` of a pod that has none. The PriorityClass must exist. In a GPUPolicy only a class that"
+        " `allow.priorityClasses` grants.",
     ),
     Field(
         name="schedulerName", store="scheduler_name", shape=_SCHEDULER, example="gpu-packing",
@@ -45,7 +45,8 @@ DEFAULTS = (
     ),
     Field(
         name="topology", shape=part.KEY, example="topology.kubernetes.io/zone",
-        about="A node label, such as the platform's block or rack. Pods of one workload without pod affinity prefer nodes with the same value.",
+        about="A node label, such as the platform's block or rack. Pods of one workload prefer nodes with the same value, unless"
+        " they have pod affinity.",
     ),
     Field(
         name="networkDevices", store="network_devices", example="All",
