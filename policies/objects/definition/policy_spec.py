@@ -215,7 +215,7 @@ POLICY = Struct(
         ),
         Field(
             name="require", shape=_REQUIRE, example="{families: {in: [hopper]}}",
-            about="Requirements for the final pod. Berth denies a pod that violates them. Those of all matching policies apply.",
+            about="Requirements for pods. A pod that violates them is denied. Those of all matching policies apply, to the final pod.",
         ),
         Field(
             name="default", shape=_DEFAULT, example="{acceleratorTaints: Tolerate}",
