@@ -32,7 +32,7 @@ def test_what_to_do_next_is_said(options: list[str], wanted: str) -> None:
     said = notes(*options)
     assert wanted in said
     assert BRAKE in said
-    assert all(f"upgrade gpus CHART --reset-then-reuse-values --set maxMode={mode}\n" in said for mode in ("Audit", "Enforce"))
+    assert all(f"upgrade gpus CHART --reset-then-reuse-values --set maxMode={mode} --wait\n" in said for mode in ("Audit", "Enforce"))
     listed = f"kubectl get {','.join(f'{names.plural}.{GROUP}' for names in NAMES.values())} -A\n"
     assert listed in said, "a category fails until kubectl has discovered the kinds"
     assert "deployment/gpus-berth" in said
