@@ -50,8 +50,8 @@ HEAD = f"""\
 _TOLERATED = """\
 (variables.tolerations.size() > {most} ? [] : variables.tolerations).filter(toleration,
   variables.forbiddenTolerations.exists(taint,
-    toleration.?key.orValue('') in ['', taint.key] &&
-    (!has(taint.effect) || toleration.?effect.orValue('') in ['', taint.effect]) &&
+    (toleration.?key.orValue('') == '' || toleration.?key.orValue('') == taint.key) &&
+    (!has(taint.effect) || toleration.?effect.orValue('') == '' || toleration.?effect.orValue('') == taint.effect) &&
     (!has(taint.value) || toleration.?operator.orValue('') == 'Exists' ||
       toleration.?operator.orValue('') in ['', 'Equal'] && toleration.?value.orValue('') == taint.value)
   ) && !({identity} in variables.tolerationsBefore)

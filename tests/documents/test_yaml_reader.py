@@ -14,7 +14,10 @@ from tests.support.call_counts import work
 BAD = {
     "a: 1\nb:\n\tc: 1\n": ["line 3: found a tab; indent with spaces"],
     "a: 1\nb: {c: 1, c: 2}\n": ['line 2, b.c: the key "c" is set twice; keep one of them'],
-    "a: 1\na: 2\nb: 3\nb: 4\n": ['line 2, a: the key "a" is set twice; keep one of them', 'line 4, b: the key "b" is set twice; keep one of them'],
+    "a: 1\na: 2\nb: 3\nb: 4\n": [
+        'line 2, a: the key "a" is set twice; keep one of them',
+        'line 4, b: the key "b" is set twice; keep one of them',
+    ],
     "a: b: c\n": ['line 1: found ": " where no key can be; check the indentation, or put the text in quotes'],
     "a:\n  - x\n y\n": ["line 3: expected a key of this map; indent it like the keys before"],
     "a: [1, 2\nb: 3\n": ['line 2: found a "[" that is not closed; close it with "]"'],

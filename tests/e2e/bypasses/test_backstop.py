@@ -43,6 +43,15 @@ def namespace(cluster: Cluster) -> Iterator[str]:
     cluster.api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
 
+def test_the_shipped_file_is_accepted(cluster: Cluster) -> None:
+    """The API server compiles its expressions with the lists as they are shipped, empty ones too."""
+    policy = next(yaml.safe_load_all(FILE.read_text()))
+    policy["metadata"]["name"] = "backstop-as-shipped.berth.dev"
+    reply = cluster.api.apply(policy)
+    assert (reply.ok, reply.warnings) == (True, ()), reply.message
+    cluster.api.delete(policy)
+
+
 def gpus(amount: object, name: str = "nvidia.com/gpu") -> Raw:
     return {name: str(amount)}
 
