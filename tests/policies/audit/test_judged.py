@@ -43,11 +43,15 @@ def test_what_policies_in_audit_would_do_is_said_of_pods_that_others_have_change
         assert (judged.matched, judged.uncounted) == (verdict.matched, verdict.uncounted)
 
 
+RECORD = "/berth.dev~1applied"
+
+
 def compared(would: Would) -> tuple[object, ...]:
-    """What is compared of one policy: all but the removal of what the API server wrote of a pod without a class, which is not looked at
-    where it is stored."""
+    """Return what is compared of a policy: all but the removal of what the API server wrote for a pod without a class, which is not
+    read from a stored pod, and the record of edits. That names an Audit policy beside an enforced one that sets the same value, which only the
+    stored pod shows."""
     edits = [edit for edit in would.edits if edit.path[-1] not in OF_NO_CLASS]
-    patch = [step for step in would.patch if step["path"].rpartition("/")[2] not in OF_NO_CLASS]
+    patch = [step for step in would.patch if step["path"].rpartition("/")[2] not in OF_NO_CLASS and not step["path"].endswith(RECORD)]
     return would.policy, would.mode, edits, would.violations, patch
 
 
