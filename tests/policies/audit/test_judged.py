@@ -47,9 +47,8 @@ RECORD = "/berth.dev~1applied"
 
 
 def compared(would: Would) -> tuple[object, ...]:
-    """Return what is compared of a policy: all but the removal of what the API server wrote for a pod without a class, which is not
-    read from a stored pod, and the record of edits. That names an Audit policy beside an enforced one that sets the same value, which only the
-    stored pod shows."""
+    """Return what is compared of a policy: all but two things that only a stored pod shows. These are the removal of what the API server
+    wrote for a pod without a class, and the record of edits, which names an Audit policy beside an enforced policy with the same value."""
     edits = [edit for edit in would.edits if edit.path[-1] not in OF_NO_CLASS]
     patch = [step for step in would.patch if step["path"].rpartition("/")[2] not in OF_NO_CLASS and not step["path"].endswith(RECORD)]
     return would.policy, would.mode, edits, would.violations, patch
