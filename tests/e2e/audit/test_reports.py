@@ -127,7 +127,7 @@ def test_the_command_says_by_reports_what_it_says_of_the_pods(audited: Audited, 
     assert typed(capsys, "--reports", str(file), "-o", "json") == (0, text, "")
     code, text, _ = typed(capsys, "--kubeconfig", reader, "--reports", "--enforce-preview", "few")
     denied = sum(line["would-deny"] for line in live["policies"] if line["policy"] == "ClusterGPUPolicy/few")
-    assert text.startswith(f"few in Enforce: by the reports {denied} pods would be denied and 0 changed (")
+    assert text.startswith(f"With few in Enforce, {denied} pods would be denied and 0 changed (")
 
 
 def _compared(answer: Raw, reported: Raw) -> list[Raw]:
@@ -256,10 +256,10 @@ def test_no_kind_of_report(audited: Audited, capsys: pytest.CaptureFixture[str])
     audited.until(lambda: audited.cluster.api.get(version, kind, name) is None, "the kind to go")
     code, out, err = typed(capsys, "--kubeconfig", str(audited.cluster.kubeconfig), "--reports")
     assert (code, out) == (2, "")
-    assert err.startswith("berth: cluster: no kind of report is installed; install the definitions of OpenReports")
+    assert err.startswith("berth: cluster: no kind of report is installed; install those of OpenReports")
     running = audited.start()
     audited.until(lambda: bool(running.events("reports")), "the line")
-    assert "install the definitions of OpenReports" in running.events("reports")[0]["text"]
+    assert "install those of OpenReports" in running.events("reports")[0]["text"]
     audited.policy("few", require={"gpusPerPod": {"max": 1}})
     before = audited.counts("few")
     audited.until(lambda: audited.counts("few") != before, "the counts to change")

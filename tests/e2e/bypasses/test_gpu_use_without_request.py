@@ -68,7 +68,7 @@ def test_who_reaches_gpus_without_asking_is_warned(cluster: Cluster, namespace: 
     assert reply.ok, reply.message
     assert len(reply.warnings) == 1, reply.warnings
     assert start in reply.warnings[0]
-    assert "write resources.limits, such as nvidia.com/gpu: 1" in reply.warnings[0]
+    assert "set resources.limits, such as nvidia.com/gpu: 1" in reply.warnings[0]
 
 
 @pytest.mark.parametrize(

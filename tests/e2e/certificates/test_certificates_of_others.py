@@ -47,7 +47,7 @@ def test_what_others_put_there_is_served(installation: Installation) -> None:
     assert "does not belong to the certificate" in replica.events("certificate_rejected")[0]["error"]
     secret = installation.secret()
     done = berth(installation, "certs", "check")
-    assert (done.returncode, "was not made by Berth" in done.stderr) == (2, True)
+    assert (done.returncode, "was not created by Berth" in done.stderr) == (2, True)
     assert secret is not None
     assert set(secret["data"]) == {"ca.crt", "tls.crt", "tls.key"}
     installation.cluster.processes.end(replica.process)

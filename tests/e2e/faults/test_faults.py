@@ -80,7 +80,7 @@ def test_an_api_server_that_is_killed(world: World, load: Load, figures: Figures
     def back() -> None:
         if gone:
             status, line = world.readyz()
-            assert (status, "acts on" in line) == (200, True), line
+            assert (status, "the last known objects are used" in line) == (200, True), line
         restarting.start(world.cluster, "kube-apiserver")
 
     for seconds in lasting(KILLS):

@@ -50,7 +50,7 @@ def test_policies_that_leave_nothing(hostile: Hostile, written: list[Raw]) -> No
     denied = probe(hostile)
     assert denied.status == 403
     assert "BERTH-122: only-ampere (families in [ampere]) and only-hopper (families in [hopper]) together allow no GPU" in denied.message
-    assert "this is a policy conflict, not your pod" in denied.message
+    assert "a policy conflict, not a pod error" in denied.message
     hostile.others_are_as_before("closed")
 
 
@@ -59,7 +59,7 @@ def test_a_policy_that_contradicts_the_guard(hostile: Hostile, written: list[Raw
     write(hostile, written, own("closed", {"require": {"families": {"in": ["turing"]}}}, "only-turing"))
     denied = probe(hostile)
     assert denied.status == 403
-    assert "this is a policy conflict, not your pod" in denied.message
+    assert "a policy conflict, not a pod error" in denied.message
     assert all(name in denied.message for name in ("hostile-closed (families in [", "only-turing (families in [turing])")), denied.message
     hostile.others_are_as_before("closed")
 

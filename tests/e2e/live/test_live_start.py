@@ -85,7 +85,7 @@ def _is_not_ready(replica: Berth) -> None:
     answer = replica.page("/readyz")
     line = next(line for line in answer.body.decode().splitlines() if "cluster:" in line)
     assert answer.status == 503
-    assert line == "[-] cluster: ClusterGPUPolicy: not listed yet; GPUPolicy: not listed yet", line
+    assert line == "[-] cluster: ClusterGPUPolicy, GPUPolicy: not listed yet", line
     assert replica.page("/livez").status == 200
 
 

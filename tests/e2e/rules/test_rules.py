@@ -139,7 +139,7 @@ def test_a_gpu_that_is_not_allowed_is_denied_with_those_that_are(world: Judged) 
     made = pod(tolerations=[TOLERATION], nodeSelector={PRODUCT: T4})
     assert node_of(world.cluster, world.cluster.api.create(made, world["plain"])) == "t4"
     sentence = world.denied("node-affinity", made, "BERTH-121")
-    assert sentence.startswith(f"spec.nodeSelector {PRODUCT}={T4} is outside families in [hopper]; use one of ")
+    assert sentence.startswith(f"spec.nodeSelector {PRODUCT}={T4} violates families in [hopper]; use one of ")
     hopper = {product for gpu in catalog().gpus if gpu.family == "hopper" for product in gpu.products}
     offered = set(re.findall(r"NVIDIA-[\w-]+", sentence.partition(" or remove it")[0]))
     assert offered

@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import http.client
 import json
+import re
 import ssl
 from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import jsonpatch
@@ -72,16 +74,22 @@ def both(pair: Pair) -> Iterator[Both]:
     pair.end(found.older, found.newer)
 
 
+def _data(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer with the codes of its messages in place of its sentences."""
+    texts = {key: re.findall(r"BERTH-\d{3}", json.dumps(answer.get(key))) for key in ("warnings", "status", "auditAnnotations")}
+    return {**answer, **texts, "code": answer.get("status", {}).get("code")}
+
+
 @pytest.mark.parametrize("file", REVIEWS, ids=lambda file: file.stem)
 def test_both_answer_alike(both: Both, file: Path) -> None:
-    """What was recorded from an API server: the same patch, denial, warnings and evidence, whoever is asked."""
+    """What was recorded from an API server: the same patch, status, codes and evidence from both; sentences may be reworded."""
     review = json.loads(file.read_text())
     for phase in PHASES[review["request"]["resource"]["resource"]]:
         older, newer = both.asked(both.older, phase, review), both.asked(both.newer, phase, review)
         if file.stem in CHANGED:
             assert (older["uid"], newer["uid"]) == (review["request"]["uid"],) * 2
         else:
-            assert older == newer, phase
+            assert _data(older) == _data(newer), phase
 
 
 @pytest.mark.parametrize("newer_first", [False, True], ids=["older writes", "newer writes"])
