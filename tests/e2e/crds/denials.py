@@ -47,7 +47,7 @@ BAD: list[tuple[Kind, str, str]] = [
     (C, "{match: {exclude: {users: [a b]}}}", '"a b": is not a user name; write users: [system:'),
     (C, "{match: {podSelector: {matchLabels: {a b: c}}}}", "matchLabels: Invalid value: has a key that is not a label key; write match"),
     (C, "{match: {namespaceSelector: {matchLabels: {a: b c}}}}", 'matchLabels[a]: Invalid value: "b c": is not a label value; write match'),
-    (C, "{match: {podSelector: {matchExpressions: [{key: a, operator: In}]}}}", "values: Required value: In and NotIn must have at least one"),
+    (C, "{match: {podSelector: {matchExpressions: [{key: a, operator: In}]}}}", "values: Required value: In and NotIn must have at least"),
     (C, "{match: {podSelector: {matchExpressions: [{key: a, operator: Exists, values: [b]}]}}}", "Forbidden: Exists and DoesNotExist"),
     (G, "{allow: {nodeTemplates: [a]}}", 'unknown field "spec.allow"'),
     (G, "{match: {namespaceSelector: {}}}", 'unknown field "spec.match.namespaceSelector"'),
