@@ -256,7 +256,7 @@ def test_no_kind_of_report(audited: Audited, capsys: pytest.CaptureFixture[str])
     audited.until(lambda: audited.cluster.api.get(version, kind, name) is None, "the kind to go")
     code, out, err = typed(capsys, "--kubeconfig", str(audited.cluster.kubeconfig), "--reports")
     assert (code, out) == (2, "")
-    assert err.startswith("berth: cluster: no kind of report is installed; install those of OpenReports")
+    assert err.startswith("berth: cluster: no kind of report is installed; install the definitions of OpenReports")
     running = audited.start()
     audited.until(lambda: bool(running.events("reports")), "the line")
     assert "install those of OpenReports" in running.events("reports")[0]["text"]

@@ -121,7 +121,7 @@ def test_the_command_shows_checks_and_rotates(installation: Installation, replic
     for words, expected in (
         (["show"], f"CA {before.authorities[-1].fingerprint[:8]}"),
         (["check"], "no problems found"),
-        (["rotate"], "asked for a new serving certificate"),
+        (["rotate"], "requested a new serving certificate"),
     ):
         done = berth(installation, "certs", *words)
         assert (done.returncode, done.stderr) == (0, "")
