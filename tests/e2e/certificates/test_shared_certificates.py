@@ -130,7 +130,7 @@ def test_the_command_shows_checks_and_rotates(installation: Installation, replic
     installation.cluster.wait_for(lambda: served(replica) != before.leaf.certificate, "another certificate to be served")  # type: ignore[union-attr]
     done = berth(installation, "certs", "check", "--secret", f"{NAMESPACE}/another")
     assert done.returncode == 2
-    assert done.stderr == f"berth: cluster: there is no Secret {NAMESPACE}/another; name it by --secret NAMESPACE/NAME\n"
+    assert done.stderr == f"berth: cluster: there is no Secret {NAMESPACE}/another; set --secret NAMESPACE/NAME\n"
 
 
 def test_rotations_under_load_fail_no_creation(installation: Installation, replica: Berth, namespace: str) -> None:

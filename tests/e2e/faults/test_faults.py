@@ -125,7 +125,7 @@ def test_connections_that_carry_nothing(world: World, load: Load, figures: Figur
 
     def back() -> None:
         if noticed:
-            world.says("ClusterGPUPolicy: the API server", "the last known objects are used")
+            world.says("ClusterGPUPolicy", "the API server", "the last known objects are used")
         world.proxy.blackhole(False)
 
     for seconds in lasting(HOLES):

@@ -166,7 +166,7 @@ def test_a_job_that_matches_no_flavor_waits_in_kueue(world: World, queue: str, s
     made = job(queue, **spec)
     name = made["metadata"]["name"]
     (told,) = world.created(made).warnings
-    assert f"takes spec.template, so it never runs: {words}" in told
+    assert f"fits spec.template, so it never runs: {words}" in told
     world.cluster.wait_for(lambda: world.condition(name, "QuotaReserved")[0] == "False", "Kueue to look at the Job")
     world.cluster.wait_for(lambda: world.condition(name, "QuotaReserved")[1] != "PendingEvaluation", "Kueue to have a reason")
     assert _pods(world, name) == []
@@ -184,7 +184,7 @@ def test_a_tolerated_taint_is_none(world: World) -> None:
 def test_a_queue_that_is_not_there(world: World) -> None:
     """The nearest is named; Kueue waits for it in silence, and `why` tells."""
     (told,) = world.created(job("hoper", "lost")).warnings
-    assert 'is "hoper", no LocalQueue that is known' in told
+    assert 'is "hoper", not a known LocalQueue' in told
     assert 'write "hopper"' in told
     assert CODE in world.why("job/lost")["queue"]["next"]
     assert world.condition("lost", "Admitted")[0] != "True"

@@ -98,9 +98,9 @@ def test_a_newer_replica_tells_that_the_registration_is_an_older_ones(world: Reg
     """In /readyz, in the log and by a metric; it serves all the same, and once the new one is applied nothing is told any more."""
     replica = world.pair.newer("lags-newer", "--catalog", str(world.newer_catalog))
     line = told(world.pair, replica, differs=True)
-    assert "print it again (berth webhooks) and apply it" in line
+    assert "run helm upgrade, or berth webhooks" in line
     (event,) = replica.events("registration_differs")
-    assert "print it again (berth webhooks) and apply it" in event["text"]
+    assert "run helm upgrade, or berth webhooks" in event["text"]
     serves(world, replica)
     world.apply(ROOT, "--catalog", str(world.newer_catalog))
     told(world.pair, replica, differs=False)

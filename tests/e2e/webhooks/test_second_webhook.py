@@ -217,5 +217,5 @@ def test_policies_that_change_between_the_two_calls_deny_the_pod_once(
             first = cluster.api.try_create(pod("first", "tighten", "after-Never"), namespace)
             again = cluster.api.create(pod("first", "nothing", "after-Never"), namespace)
     assert became(first, None) == "BERTH-123"
-    assert f"{RETRY} Likely: the policies changed while the pod was being created" in first.message
+    assert f"{RETRY} Likely cause: the policies changed while the pod was being created" in first.message
     assert "nodeAffinity" in again["spec"]["affinity"]
