@@ -200,4 +200,6 @@ def test_what_passed_unjudged_wakes_somebody_and_nothing_else_does(world: World)
     found = [one for one in world.prometheus.asked("/api/v1/alerts")["alerts"] if one["state"] == "firing"]
     summaries = {one["annotations"]["summary"] for one in found}
     assert {one["labels"]["alertname"] for one in found} == {"BerthFailedOpen"}, summaries
-    assert all(re.fullmatch(r"The API server admitted objects without evaluation by \w+\.[\w-]+\.berth\.dev\.", summary) for summary in summaries)
+    assert all(
+        re.fullmatch(r"The API server admitted objects without evaluation by \w+\.[\w-]+\.berth\.dev\.", summary) for summary in summaries
+    )
