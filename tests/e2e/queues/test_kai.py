@@ -158,7 +158,7 @@ def test_an_owner_by_an_update_changes_no_queue(world: Judged) -> None:
     api.create(in_team_a("owned"), world["required"])
     reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "owner", "uid": owner["uid"]}
     reply = patched(world, "Pod", "owned", {"metadata": {"ownerReferences": [reference]}})
-    assert (reply.status, "BERTH-144: metadata.ownerReferences names an owner" in reply.message) == (403, True), reply.message
+    assert (reply.status, "BERTH-144: metadata.ownerReferences names a new owner" in reply.message) == (403, True), reply.message
     assert_in_its_queue(world, "owned")
 
 
