@@ -128,9 +128,9 @@ class Violation:
 
     def text_at(self, place: Place) -> str:
         """Return the whole sentence: code, fact and fix first; the policies and the details after."""
-        asked = f" (required by {', '.join(self.policies)})" if self.policies else ""
+        sources = f" (required by {', '.join(self.policies)})" if self.policies else ""
         detail = f" {self.detail_at(place)}" if self.more else ""
-        return f"{self.code}: {self.fact_at(place)}; {self.fix_at(place)}.{detail}{asked}"
+        return f"{self.code}: {self.fact_at(place)}; {self.fix_at(place)}.{detail}{sources}"
 
     def __str__(self) -> str:
         return self.text_at(dotted)

@@ -57,8 +57,8 @@ def state(found: Explanation, now: datetime) -> str:
     pods = f"; its pods: {_counted(found.phases)}" if sum(found.phases.values()) > 1 else ""
     match found.state:
         case "pending":
-            held = f", gated by {listed(found.gates)}" if found.gates else ""
-            is_ = f"Pending, created {since(found.since, now)}{held}"
+            gates = f", gated by {listed(found.gates)}" if found.gates else ""
+            is_ = f"Pending, created {since(found.since, now)}{gates}"
         case "denied":
             is_ = "its pods are denied"
         case "admitted":

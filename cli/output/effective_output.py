@@ -37,7 +37,7 @@ def table(answer: Effective, wrong: Sequence[Entry], screen: Screen = PLAIN) -> 
         ("warnings", list(_notes(answer.look.remarks, width, "  "))),
         ("for some pods only", list(_layers(answer.some, answer, width))),
         ("in Audit or Warn, not enforced", list(_layers(answer.would, answer, width))),
-        ("invalid policies", [line for one in wrong for line in _wrong(one, width)]),
+        ("invalid policies", [line for policy in wrong for line in _wrong(policy, width)]),
     ]
     styles: Mapping[str, Style] = {"denied because": "bad", "invalid policies": "bad"}
     heads = {name: screen.paint(styles.get(name, "strong"), name) for name, _ in parts}

@@ -96,8 +96,8 @@ def decision(outcome: Outcome) -> str:
     if not any(pod.judged for pod in outcome.pods):
         itself = " itself" if any(pod.subject.elsewhere for pod in outcome.pods) else ""
         return f"not checked: it {beside}, but no container requests it" if beside else f"not checked: it requests no accelerator{itself}"
-    judged = f"admitted with {_count(outcome.edits, 'edit')}" if outcome.edits else f"admitted unchanged{_why(outcome)}"
-    return f"{judged}; not checked: it {beside}" if beside else judged
+    admitted = f"admitted with {_count(outcome.edits, 'edit')}" if outcome.edits else f"admitted unchanged{_why(outcome)}"
+    return f"{admitted}; not checked: it {beside}" if beside else admitted
 
 
 def _why_not(outcome: Outcome) -> str:

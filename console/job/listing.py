@@ -74,9 +74,9 @@ def listing(visit: Visit) -> Paged[Row]:
 
 def _row(one: _Known, view: View) -> Row:
     pod, stored = one.pod, one.pod.stored
-    found = tuple(dict.fromkeys(LABELS[outcome.finding] for outcome in pod.outcomes if all(map(view.shows_policy, outcome.policies))))
+    labels = tuple(dict.fromkeys(LABELS[outcome.finding] for outcome in pod.outcomes if all(map(view.shows_policy, outcome.policies))))
     workload = "none" if pod.workload.kind == "Namespace" else f"{pod.workload.kind}/{pod.workload.name}"
-    return Row(STATES[one.order], stored.namespace, stored.name, workload, pod.gpus, pod.usd, found, False)
+    return Row(STATES[one.order], stored.namespace, stored.name, workload, pod.gpus, pod.usd, labels, False)
 
 
 def _denied(view: View) -> Iterator[Row]:

@@ -155,9 +155,9 @@ class Pages:
         """Return the answer to somebody who is not let in; its words in a line where a part of a page was asked for."""
         if not _wants_part(request) or not isinstance(answer, PlainTextResponse):
             return answer
-        told = self._error(answer.status_code, "Request rejected", bytes(answer.body).decode(), request=request)
-        told.headers.update({name: value for name, value in answer.headers.items() if name in ("retry-after", "www-authenticate")})
-        return told
+        page = self._error(answer.status_code, "Request rejected", bytes(answer.body).decode(), request=request)
+        page.headers.update({name: value for name, value in answer.headers.items() if name in ("retry-after", "www-authenticate")})
+        return page
 
     async def not_found(self, request: Request, error: Exception) -> Response:
         """Answer where there is no page."""

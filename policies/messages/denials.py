@@ -39,7 +39,7 @@ _OF_DEVICES = (
         fact="the pod requests {count} GPUs; allowed here: {allowed}",
         nothing="the pod requests {count} GPUs; allowed here: none, because policies conflict",
         ask="request {number}",
-        mend="ask the platform team to fix the policies",
+        fix_policies="ask the platform team to fix the policies",
     ),
     _row(
         "BERTH-113",

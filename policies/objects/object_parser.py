@@ -147,8 +147,8 @@ def _metadata(value: object, kind: Kind, reader: Reader) -> tuple[str | None, st
     """Return (namespace, name), both fit for messages even if wrong; Kubernetes checks all other metadata."""
     path: Path = ("metadata",)
     if not isinstance(value, dict):
-        found = "is missing" if value is None else f"must be a map, found {kind_of(value)}"
-        reader.wrong(path, f"{found}; write metadata: {{name: training}}")
+        fact = "is missing" if value is None else f"must be a map, found {kind_of(value)}"
+        reader.wrong(path, f"{fact}; write metadata: {{name: training}}")
         return None, ""
     name, namespace = value.get("name"), value.get("namespace")
     if name is None:

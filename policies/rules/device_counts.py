@@ -95,7 +95,7 @@ def _none_of(plan: Plan, count: Count, settings: MergedSettings) -> Violation:
     allowed = [n for n in settings.one_of or () if settings.gpus_max is None or n <= settings.gpus_max.value]
     more = next((n for n in allowed if n > count.least), max(allowed, default=0))
     found = phrase("fact", count=str(count), allowed=tuple(allowed)) if allowed else phrase("nothing", count=str(count))
-    advice = phrase("ask", number=more) if more else phrase("mend")
+    advice = phrase("ask", number=more) if more else phrase("fix policies")
     by, about, fields = settings.one_of_by, open_counts.only_request(plan), at_field(_ONE_OF, settings.one_of_by)
     return Violation(code="BERTH-112", found=found, advice=advice, rule=NAME, policies=by, about=about, fields=fields)
 

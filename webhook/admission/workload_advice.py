@@ -195,9 +195,9 @@ class _Template:
         """Return the sentence of a violation, with as many details of a pod's denial as fit."""
         ways = self._ways(violation, "its pods will be denied", f"its pods from {self.path} will be denied")
         sentence = _first_whole(*ways, f"{violation.code} ({self.path}): {violation.fact}; {violation.fix}")
-        asked = f" (required by {', '.join(violation.policies)})" if violation.policies else ""
+        sources = f" (required by {', '.join(violation.policies)})" if violation.policies else ""
         detail = f" {violation.detail_at(self._place)}" if violation.more else ""
-        fuller = [f"{sentence}.{more}" for more in (detail + asked, asked, detail) if more]
+        fuller = [f"{sentence}.{more}" for more in (detail + sources, sources, detail) if more]
         return _first_whole(*fuller, sentence)
 
     def would(self, violation: Violation, would_be: str) -> str:

@@ -51,7 +51,7 @@ def starlette_of(auditor: Auditor) -> Starlette:
 def checks(auditor: Auditor) -> Iterator[Check]:
     """Yield each check of ``/readyz``, with the details that an engineer on call needs."""
     wrong = [one for one in auditor.watching() if one.error]
-    text = "; ".join(f"{one.kind}: {one.error}" for one in wrong) or "every kind is watched"
+    text = "; ".join(f"{watched.kind}: {watched.error}" for watched in wrong) or "every kind is watched"
     yield Check(name="cluster", ready=auditor.update is not None, text=text, is_well=not wrong)
     inventory = auditor.inventory
     text = f"{len(inventory.ledger.pods)} with accelerators, {inventory.due} waiting for evaluation"

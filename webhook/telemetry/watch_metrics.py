@@ -113,12 +113,12 @@ class WatchCollector(Collector):
 
     def _written(self) -> Iterator[Metric]:
         writes = self._writes()
-        held = GaugeMetricFamily("berth_lease_held", "1 for the replica that writes statuses and Events, else 0.")
-        held.add_metric([], float(writes.held))
+        lease = GaugeMetricFamily("berth_lease_held", "1 for the replica that writes statuses and Events, else 0.")
+        lease.add_metric([], float(writes.held))
         counter = CounterMetricFamily("berth_status_writes", "Status writes of this replica, by result.", labels=["result"])
         for result in ("written", "lost", "failed"):
             counter.add_metric([result], getattr(writes, result))
-        yield from (held, counter)
+        yield from (lease, counter)
 
     def _not_understood(self) -> Metric:
         """Return the count of denied objects, which are named in their status and in the log."""

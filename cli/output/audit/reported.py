@@ -53,8 +53,8 @@ def notes(reports: Reports) -> Iterator[str]:
     least = "counts in their namespaces are minimums"
     for number, noun, rest in (
         (sum(one.templates for report in reports.found for one in report.results), "finding", "on pod templates of workloads without pods"),
-        (sum(one.left_out for one in reports.found), "result", f"left out of full reports: {least}"),
-        (sum(one.damaged for one in reports.found), "result", f"not readable: {least}"),
+        (sum(report.left_out for report in reports.found), "result", f"left out of full reports: {least}"),
+        (sum(report.damaged for report in reports.found), "result", f"not readable: {least}"),
         (reports.twice, "report", "given twice, counted once"),
         (reports.others, "report", "of other tools skipped"),
         (reports.not_reports, "object", "of other kinds skipped"),
@@ -71,7 +71,7 @@ def preview(name: str, reports: Reports, screen: Screen = PLAIN) -> Iterator[str
     """Yield what switching a policy to Enforce would do: the sentence, then the list. Raises InputError for a policy without findings."""
     modes = _modes(reports)
     policy = chosen(
-        name, {one: one for one in modes}, missing="no report has a finding of policy", advice="to evaluate it now, remove --reports"
+        name, {name: name for name in modes}, missing="no report has a finding of policy", advice="to evaluate it now, remove --reports"
     )
     if modes[policy] == {"Enforce"}:
         raise enforced_already(name, "berth audit --reports")
