@@ -62,5 +62,5 @@ def test_without_a_server_nothing_is_reported(tmp_path: Path) -> None:
     """A page of a proxy in front of it is no list."""
     api = FakeApi(NODE)
     api.faults.append("list html")
-    with pytest.raises(Unreachable, match="no JSON"):
+    with pytest.raises(Unreachable, match="not JSON"):
         asyncio.run(surveyed(api, tmp_path))
