@@ -49,7 +49,7 @@ def add_parser(subcommands: Any) -> None:
     )
     add = parser.add_argument
     add(
-        "what",
+        "action",
         choices=("show", "check", "rotate"),
         help="show: print the certificates; check: list problems; rotate: ask the replicas for new certificates",
     )
@@ -76,14 +76,14 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(file="--secret", message=f'"{args.secret}" is not NAMESPACE/NAME; for example, write {DEFAULT_SECRET}')
     access = Access(args.kubeconfig or default_kubeconfig(os.environ), args.context)
     try:
-        if args.what == "rotate":
+        if args.action == "rotate":
             asyncio.run(_ask(access, namespace, name, args.which))
             print(f"requested a new {'CA' if args.which == 'ca' else 'serving certificate'}; to see it, run berth certs show")
             return 0
         found = asyncio.run(_found(access, namespace, name))
     except (AccessError, Failure) as error:
         raise InputError(file="cluster", message=str(error)) from None
-    if args.what == "show":
+    if args.action == "show":
         print("\n".join(map(printable, shown(found))))
         return 0
     problems = list(wrong(found, datetime.now(UTC)))

@@ -69,7 +69,7 @@ def kind_of(text: str, catalog: Catalog) -> list[Workload]:
     ]
     if not named:
         kinds = sorted({one.kind.lower() for one in catalog.workloads if one.resource and not one.cluster})
-        advice = hint(text.lower(), kinds) or "; write pod, job, deployment or another workload of the catalog"
+        advice = hint(text.lower(), kinds) or "; write pod, job, deployment or another kind that creates pods"
         raise InputError(file=text, message=f"is not a known type of workload{advice}")
     return named
 

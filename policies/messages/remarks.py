@@ -42,7 +42,8 @@ ROWS = (
         "defaults that differ",
         "author",
         "skipped",
-        text="the defaults of {policies:and} differ on {axis}: neither applies; make them equal or let one match fewer pods",
+        text="{policies:and} have different defaults for {axis}, so neither applies; set it in the pod, or ask the platform team to"
+        " make them equal",
     ),
     _row(  # the platform team's default promises more than its requirements leave; the rest was written
         "BERTH-203",
