@@ -79,7 +79,7 @@ PROMISED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     (
         "berth audit --enforce-preview berth-default",
-        (r"^berth-default in Enforce: of 3 pods .*, 0 would be denied and 2 changed", r"^web +Deployment/chat +2 +2 "),
+        (r"^With berth-default in Enforce, of 3 existing pods .*, 0 would be denied and 2 changed", r"^web +Deployment/chat +2 +2 "),
     ),
     ("helm upgrade", (r"in mode Audit, berth-default in Enforce\.",)),
     ("kubectl get clustergpupolicy berth-default", (r"^berth-default +Enforce +True ",)),
