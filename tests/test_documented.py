@@ -19,7 +19,7 @@ CODES = ROOT / "docs" / "codes.md"
 CODE = re.compile(r"BERTH-\d{3}")
 RENDERED = {"BERTH-001", "BERTH-002", "BERTH-003", "BERTH-004", "BERTH-005", "BERTH-006", "BERTH-007", "BERTH-008"}
 """codes that the answer adds, not a decision: no golden case says them"""
-SECTION = re.compile(r"^### (BERTH-\d{3}): .+\n\n(?P<when>[^#]+?)\n\n    (?P<example>.+)\n\n\*\*Fix\.\*\* .+", re.MULTILINE)
+SECTION = re.compile(r"^### (BERTH-\d{3}): .+\n\n(?P<when>(?:[^#]|#(?!#))+?)\n\n    (?P<example>.+)\n\n\*\*Fix\.\*\* .+", re.MULTILINE)
 
 
 @cache

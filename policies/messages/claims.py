@@ -18,7 +18,8 @@ DENIALS = (
             "text": "Berth writes: {text}",
             "full": "{request} has {number} selectors and no room for one that requires {wanted}",
             "fewer": "write at most {most}",
-            "apart": '{kind} "{claim}" with {count} GPUs was checked without {policies:and}, which is for pods with {least} GPUs or more',
+            "apart": '{kind} "{claim}" requests {count} GPUs, so it lacks the selectors of {policies:and},'
+            " for pods with {least} GPUs or more",
             "together": "request all GPUs of the pod in one claim of {least} or more",
         },
     ),

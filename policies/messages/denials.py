@@ -153,7 +153,7 @@ _OF_PLACEMENT = (
         "BERTH-126",
         "a DeviceClass that is not allowed",
         class_outside='{request}: no device of class "{device_class}" meets {wanted}',
-        class_unknown='{request}: the devices of class "{device_class}" are unknown, so it does not meet {wanted}',
+        class_unknown='{request}: the devices of class "{device_class}" are unknown, so the request does not meet {wanted}',
         ask_for_class="use a class that is allowed here",
         wanted="Required: {wanted}.",
         class_is_unknown='Berth knows a class by the driver in its selectors (device.driver == "...") or by its name. An unknown class'
@@ -182,7 +182,7 @@ _OF_THE_REST = (
     _row(
         "BERTH-132",
         "a named node with a forbidden taint",
-        fact="{path} names a node with the taint {taint}, which is forbidden here",
+        fact="{path} names a node with the taint {taint}, which pods may not tolerate here",
         fix="remove {path} and let the scheduler choose",
     ),
     _row(
@@ -226,7 +226,7 @@ _OF_THE_REST = (
         of_value=True,
         not_allowed='{path} is "{name}", a template that no policy allows here',
         not_there='{path} is "{name}", a template that does not exist',
-        forbidden='{path} is "{name}", a template whose taint is forbidden here',
+        forbidden='{path} is "{name}", a node template whose taint pods may not tolerate here',
         nothing_left='{path} is "{name}", a template that matches no node here',
         ask="ask the platform team to add it to allow.nodeTemplates",
         write='write "{near}"',

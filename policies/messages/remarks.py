@@ -185,7 +185,7 @@ ROWS = (
         renamed="became {resource}: 1",
         labelled="is now one MIG slice {profile}",
         models="{gigabytes} GB of {models:or}",
-        more_models="{gigabytes} GB of {model} and others",
+        more_models="{gigabytes} GB of {model} or another model",
     ),
     _row(  # the author named no nodes, and gets some only; the edit is counted
         "BERTH-221",
@@ -205,12 +205,12 @@ ROWS = (
         "author",
         None,
         of_edits=True,
-        text="{path} {former} is raised to {seconds}: at least {least} is required here; set it to {seconds} or more (required by"
-        " {policies})",
-        service="{path} {former} is raised to {seconds}: at least {least} is required here; set it to {seconds} or more, or annotate the"
-        " pod {annotation}: grace (required by {policies})",
-        opted_out="{path} {former} is raised to {seconds}: at least {least} is required here; set it to {seconds} or more; {annotation}:"
-        " grace applies only to services (required by {policies})",
+        text="{path} {former} is raised to {seconds}: at least {least} is required here; to choose it yourself, set {seconds} or more"
+        " (required by {policies})",
+        service="{path} {former} is raised to {seconds}: at least {least} is required here; to choose it yourself, set {seconds} or more,"
+        " or annotate the pod {annotation}: grace (required by {policies})",
+        opted_out="{path} {former} is raised to {seconds}: at least {least} is required here; to choose it yourself, set {seconds} or more;"
+        " {annotation}: grace applies only to services (required by {policies})",
     ),
     _row(  # the author wrote what keeps the pod waiting for ever, and the scheduler says it to nobody who looks
         "BERTH-223",

@@ -73,7 +73,7 @@ def profiles_need_mig(given: Given, kind: Kind) -> Wrong:
 
 
 def topology_needs_kueue(given: Given, kind: Kind) -> Wrong:
-    """`topology` requires `kueue`: no other queue system reads it from a workload."""
+    """Set `topology` only with `kueue`: no other queue system reads a topology from a workload."""
     if "topology" in given and "kueue" not in given:
         yield ("topology",), "only Kueue reads it; add kueue: QUEUE, or remove it"
 

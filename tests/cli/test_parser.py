@@ -42,7 +42,7 @@ def wrong(capsys: pytest.CaptureFixture[str]) -> Typed:
         ("try -z x", 'try: unknown option "-z"; see berth try --help'),
         ("try -o jsn x", 'try: -o/--output: invalid value "jsn"; did you mean "json"?'),
         ("why -o tabel pod/p", 'why: -o/--output: invalid value "tabel"; known: json, text'),
-        ("certs shw", 'certs: what: invalid value "shw"; did you mean "show"?'),
+        ("certs shw", 'certs: action: invalid value "shw"; did you mean "show"?'),
         ("completion bsh", 'completion: SHELL: invalid value "bsh"; did you mean "bash"?'),
         ("gpus a b", 'gpus: unexpected argument "b"; see berth gpus --help'),
         ("effective --gpus 0", 'effective: --gpus: "0" is not a number of GPUs; write a whole number, at least 1'),

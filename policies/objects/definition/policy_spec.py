@@ -139,7 +139,7 @@ _MIG = Struct(
         ),
         Field(
             name="usableMemory", store="usable_mib", shape=UsableMemory(), example="9.5Gi",
-            about="Minimum memory that the pod can actually use. Only profiles with a verified figure count.",
+            about="Minimum memory that the pod can actually use. Berth uses only profiles whose usable memory is verified.",
         ),
     ),
 )  # fmt: skip

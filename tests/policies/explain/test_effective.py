@@ -373,7 +373,8 @@ def test_defaults_that_differ_in_one_scope_do_not_act() -> None:
     text, by, notes = one(answer, "default", "capacity")
     assert (text, by) == ("-", ())
     assert notes == (
-        f"BERTH-202: the defaults of {A} and {B} differ on capacity: neither applies; make them equal or let one match fewer pods",
+        f"BERTH-202: {A} and {B} have different defaults for capacity, so neither applies; set it in the pod, or ask the platform"
+        " team to make them equal",
     )
 
 
