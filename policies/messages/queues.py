@@ -72,7 +72,7 @@ REMARKS = (
             "pods denied": "queue {queue} ({cluster}) admits {template}, but its pods never run: {why}; {fix}",
             "pods denied others": "queue {queue} ({cluster}) admits {template}, but its pods never run: {why}; {fix}. {others:;}",
             "wrong flavor": "queue {queue} ({cluster}) may place {template} where its pods never run: {why}; "
-            "set a nodeSelector; run: kubectl get resourceflavors -o yaml",
+            "set a nodeSelector that only a suitable flavor matches; to see flavors, run: kubectl get resourceflavors -o yaml",
             "taint": "{flavor} has taint {taint}",
             "label": "{flavor} has {key}={value}",
             "policy": "{policies:and} denies them in {flavor} ({code})",

@@ -61,7 +61,7 @@ ROWS = (
         "skipped",
         unread="node defaults do not apply: no platform in use knows {authored}",
         nothing_left="default {constraints:and} does not apply: it conflicts with what is required or requested",
-        actor="default {axis} does not apply: defaults choose no nodes for {actor:and}",
+        actor="default {axis} does not apply: no default selects nodes for {actor:and}",
         not_there="default nodeTemplate {name} does not apply: it does not exist",
         not_allowed="default nodeTemplate {name} does not apply: no ClusterGPUPolicy allows it here (allow.nodeTemplates)",
         forbidden="default nodeTemplate {name} does not apply: {policies:and} forbids its taint",
@@ -208,7 +208,7 @@ ROWS = (
         text="{path} {former} is raised to {seconds}: at least {least} is required here; to choose it yourself, set {seconds} or more"
         " (required by {policies})",
         service="{path} {former} is raised to {seconds}: at least {least} is required here; to choose it yourself, set {seconds} or more,"
-        " or annotate the pod {annotation}: grace (required by {policies})",
+        " or opt out with the pod annotation {annotation}: grace (required by {policies})",
         opted_out="{path} {former} is raised to {seconds}: at least {least} is required here; to choose it yourself, set {seconds} or more;"
         " {annotation}: grace applies only to services (required by {policies})",
     ),

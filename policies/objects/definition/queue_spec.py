@@ -57,7 +57,7 @@ _SOME = Struct(
         _several(
             "kueue", _ANY_QUEUE, "[team-a]",
             "LocalQueues of Kueue, or `*` for any. Pods of workloads that Kueue suspends must come from known controllers. Other pods"
-            " need Kueue's scheduling gate, and the server needs `--queues kueue`.",
+            " are admitted only with Kueue's scheduling gate, if the server has `--queues kueue`.",
         ),
         _several("kai", _ANY_QUEUE, "[team-a]", "Queues of KAI, or `*` for any."),
         _several("volcano", _ANY_QUEUE, "[gpu]", "Queues of Volcano, or `*` for any."),
