@@ -56,8 +56,9 @@ _SOME = Struct(
     fields=(
         _several(
             "kueue", _ANY_QUEUE, "[team-a]",
-            "LocalQueues of Kueue, or `*` for any. Pods of workloads that Kueue suspends must come from known controllers. Other pods"
-            " are admitted only with Kueue's scheduling gate, if the server has `--queues kueue`.",
+            "LocalQueues of Kueue, or `*` for any. If Kueue suspends the workload, as it does Jobs, a controller in the"
+            " catalog's `podMakers` must create its pods. Other pods are admitted only with Kueue's scheduling gate, if the server has"
+            " `--queues kueue`.",
         ),
         _several("kai", _ANY_QUEUE, "[team-a]", "Queues of KAI, or `*` for any."),
         _several("volcano", _ANY_QUEUE, "[gpu]", "Queues of Volcano, or `*` for any."),
