@@ -110,7 +110,7 @@ def test_the_page_has_its_recipes() -> None:
     for recipe in RECIPES:
         assert any(kind in text for text in recipe.files.values() for kind in KINDS), recipe.title
         assert recipe.trials, recipe.title
-        assert "**Caution:**" in recipe.body, recipe.title
+        assert "**Note:**" in recipe.body, recipe.title
 
 
 def test_the_page_shows_the_files_of_the_folder() -> None:
