@@ -174,7 +174,7 @@ _DEFAULT = Struct(
         ),
         Field(
             name="repair", merge="union", shape=Items(of=Choice(values=("accelerators",))), example="[accelerators]",
-            about="Sets requests that differ to the limit, and missing limits to the request.",
+            about="Sets a request that differs from its limit to that limit, and a missing limit to the request.",
         ),
         *running.DEFAULTS,
         queue.DEFAULT,

@@ -39,8 +39,8 @@ _ONE = Struct(
         ),
         Field(
             name="slurm", shape=_PARTITION, example="gpu",
-            about="Partition of Slurm, as annotation of a new workload or of a pod without an owner, with Slurm bridge's scheduler. The"
-            " time limit comes from `berth.dev/expected-duration`, or else from `activeDeadlineSeconds`.",
+            about="Partition of Slurm. Berth writes it as an annotation on a new workload or a pod without an owner, and sets Slurm"
+            " bridge's scheduler. The time limit comes from `berth.dev/expected-duration`, or else from `activeDeadlineSeconds`.",
         ),
     ),
 )  # fmt: skip
