@@ -154,7 +154,8 @@ class Process:
         self._replica.draining = True
         log.write("stopping", lameDuckSeconds=0 if at_once.is_set() else self._limits.lame_duck)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(at_once.wait(), self._limits.lame_duck)
+            async with asyncio.timeout(self._limits.lame_duck):
+                await at_once.wait()
 
     def _tell_ready(self, snapshot: Snapshot) -> None:
         """Log one event; print a line for a person if standard output is a terminal."""

@@ -95,11 +95,9 @@ class ReportWriter:
 
     async def _wait(self, seconds: float) -> None:
         """Wait for a change, at most so long; while calls fail, wait for the full time."""
-        if self.calls.failures:
-            await asyncio.sleep(seconds)
-        elif seconds > 0:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.changed.wait(), seconds)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await (asyncio.sleep(seconds) if self.calls.failures else self.changed.wait())
 
     async def _turn_or_tell(self) -> float:
         try:

@@ -82,7 +82,8 @@ class Listing:
         path, bounds = self._watched.path(version, self._namespace), ListBounds(self._watched)
         objects: dict[tuple[str, str], Raw] = {}
         async with self._client.stream(path, query, STREAM, self._watched.accept("watch")) as lines:
-            batch = await asyncio.wait_for(lines.batch(), BEGINS)
+            async with asyncio.timeout(BEGINS):
+                batch = await lines.batch()
             while batch:
                 for line in batch:
                     watch_event = event(line, self._watched, version)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import tempfile
 import time
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
+import orjson
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from cluster.client.api_client import Client
+from cluster.client.line_stream import Lines
 from cluster.watch import listing, reflector
 from cluster.watch.kinds import KINDS, Watched
 from tests.support.cluster.collecting_store import CollectingStore, following, run, until
@@ -420,5 +426,43 @@ def test_ten_thousand_events_at_once_let_others_work(tmp_path: Path) -> None:
             assert (one.counts.lists, one.counts.events) == (1, many)
             assert most <= 200
             print(f"{many / (time.monotonic() - begun):.0f} events/s, at most {most} in one turn")
+
+    run(work())
+
+
+def test_a_list_that_is_cancelled_as_it_begins_ends() -> None:
+    """The cancellation arrives in the turn of the event loop that brings the first bytes of a streamed list."""
+
+    class Served:
+        """A client whose streams wait for their bytes."""
+
+        def __init__(self) -> None:
+            self.asked = asyncio.Event()
+            self.bytes: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+        @contextlib.asynccontextmanager
+        async def stream(self, *_: object) -> AsyncIterator[Lines]:
+            yield Lines(self._read)
+
+        async def _read(self) -> bytes:
+            self.asked.set()
+            chunk, self.bytes = await self.bytes, asyncio.get_running_loop().create_future()
+            return chunk
+
+    async def work() -> None:
+        served = Served()
+        task = asyncio.create_task(listing.Listing(cast("Client", served), POLICY, streams=True).all())
+        await served.asked.wait()
+        policy = {
+            "apiVersion": "berth.dev/v1alpha1",
+            "kind": "GPUPolicy",
+            "metadata": {"name": "a", "namespace": "x", "resourceVersion": "1"},
+        }
+        served.bytes.set_result(orjson.dumps({"type": "ADDED", "object": policy}) + b"\n")
+        await asyncio.sleep(0)  # the read has its bytes, and the list that waits for it has not run yet
+        task.cancel()
+        ended, _ = await asyncio.wait([task], timeout=PATIENCE)
+        assert ended, "it goes on after it was cancelled"
+        assert task.cancelled()
 
     run(work())
