@@ -49,7 +49,7 @@ def add_snapshot_options(parser: argparse.ArgumentParser) -> None:
         metavar="|".join(MIG_STRATEGIES),
         help="MIG strategy of the NVIDIA device plugin; default: mixed, or auto if a cluster is read",
     )
-    add("--queues", type=names, default=(), metavar="Q,...", help=f"queue systems that place pods: {', '.join(QUEUES)}")
+    add("--queues", type=names, default=(), metavar="Q,...", help=f"queue systems that decide where pods run: {', '.join(QUEUES)}")
     help_ = "namespaces of operators, whose service accounts create pods for workloads; kube-system is always included"
     add("--platform-namespaces", type=names, default=(), metavar="NS,...", help=help_)
     help_ = "highest mode of any policy; default: Enforce (effective, why, audit and console: the cap of the cluster's server)"

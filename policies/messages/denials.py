@@ -240,7 +240,7 @@ _OF_THE_REST = (
     _row(
         "BERTH-153",
         "a MIG slice that is not allowed",
-        fact="{path} requests a slice of {size}, which policies do not allow here",
+        fact="{path} requests a slice of {size}, a size that policies do not allow here",
         fix="remove the annotation, or request another size",
     ),
 )

@@ -32,8 +32,8 @@ ROWS = (
     _row(
         "BERTH-004",
         "a pod that is too complex to evaluate",
-        text="the containers, resources, node affinity and tolerations of this object have {size} bytes (limit {most}) or more than"
-        " {items} items, too many to evaluate; write fewer of them",
+        text="this object is too complex to evaluate: its containers, resources, node affinity and tolerations have {size} bytes (limit"
+        " {most}) or more than {items} items; write fewer of them",
     ),
     _row("BERTH-005", "an object that can't be read", text="this object can't be read or evaluated: {why}; {fix}"),
     _row(

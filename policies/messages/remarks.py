@@ -42,7 +42,7 @@ ROWS = (
         "defaults that differ",
         "author",
         "skipped",
-        text="{policies:and} have different defaults for {axis}, so neither applies; set it in the pod, or ask the platform team to"
+        text="{policies:and} have different defaults for {axis}, so neither applies; set it yourself, or ask the platform team to"
         " make them equal",
     ),
     _row(  # the platform team's default promises more than its requirements leave; the rest was written
@@ -227,7 +227,7 @@ ROWS = (
         node="node",
         node_or_pool="node and no NodePool",
         such_nodes="nodes with {devices}",
-        made="nodes with {devices} of NodePool {pool}",
+        made="nodes of NodePool {pool} with {devices}",
         no_pool_either=", and no NodePool creates others",
         nothing_more="",
         compared="{key} {operator} {values}",

@@ -437,7 +437,7 @@ def test_a_list_that_is_cancelled_as_it_begins_ends() -> None:
         """A client whose streams wait for their bytes."""
 
         def __init__(self) -> None:
-            self.asked = asyncio.Event()
+            self.reading = asyncio.Event()
             self.bytes: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
         @contextlib.asynccontextmanager
@@ -445,14 +445,14 @@ def test_a_list_that_is_cancelled_as_it_begins_ends() -> None:
             yield Lines(self._read)
 
         async def _read(self) -> bytes:
-            self.asked.set()
+            self.reading.set()
             chunk, self.bytes = await self.bytes, asyncio.get_running_loop().create_future()
             return chunk
 
     async def work() -> None:
         served = Served()
         task = asyncio.create_task(listing.Listing(cast("Client", served), POLICY, streams=True).all())
-        await served.asked.wait()
+        await served.reading.wait()
         policy = {
             "apiVersion": "berth.dev/v1alpha1",
             "kind": "GPUPolicy",

@@ -373,7 +373,7 @@ def test_defaults_that_differ_in_one_scope_do_not_act() -> None:
     text, by, notes = one(answer, "default", "capacity")
     assert (text, by) == ("-", ())
     assert notes == (
-        f"BERTH-202: {A} and {B} have different defaults for capacity, so neither applies; set it in the pod, or ask the platform"
+        f"BERTH-202: {A} and {B} have different defaults for capacity, so neither applies; set it yourself, or ask the platform"
         " team to make them equal",
     )
 
