@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from kube.taints import Taint
+from policies.catalog.platforms import Capacity, Sharing
 from policies.label_selector import LabelSelector
 from policies.verdict import Mode
 
@@ -17,8 +19,6 @@ API_VERSION = f"{GROUP}/v1alpha1"
 REGISTRATION = "zz-berth"
 """The name of both webhook configurations (``registration.configurations``)."""
 
-Capacity = Literal["spot", "on-demand", "reserved"]
-Sharing = Literal["Exclusive", "MIG", "TimeSliced"]
 QueueSystem = Literal["kueue", "kai", "volcano", "slurm"]
 
 
@@ -193,17 +193,6 @@ class Policy:
     def id(self) -> str:
         """The id in messages: ``ClusterGPUPolicy/training`` or ``GPUPolicy/ml-team/own``."""
         return f"ClusterGPUPolicy/{self.name}" if self.namespace is None else f"GPUPolicy/{self.namespace}/{self.name}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taint:
-    key: str
-    value: str = ""
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = "NoSchedule"
-
-    def __str__(self) -> str:
-        """Return ``pool=a100:NoSchedule``, as ``kubectl taint`` writes it."""
-        return f"{self.key}{f'={self.value}' if self.value else ''}:{self.effect}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

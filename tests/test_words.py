@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.support.module_imports import ROOT
+from tests.support.module_imports import LAYERS, ROOT
 
 PHRASES = re.compile(
     r"""(?<!connection\ )\brefus(e|es|ed|al|als|ing)\b | \bmend(s|ed|ing)?\b | \bjudg(e|es|ed|ing|ement)\b | \bdear(er|est)?\b
@@ -19,11 +19,10 @@ PHRASES = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md", "deploy/**/*.yaml", "deploy/**/*.txt", "deploy/**/*.json")
-PACKAGES = ("certs", "cli", "cluster", "console", "documents", "policies", "registration", "webhook")
 
 
 def files() -> Iterator[Path]:
-    for pattern in (*PAGES, *(f"{package}/**/*.{suffix}" for package in PACKAGES for suffix in ("py", "html", "js", "yaml"))):
+    for pattern in (*PAGES, *(f"{package}/**/*.{suffix}" for package in LAYERS for suffix in ("py", "html", "js", "yaml"))):
         yield from sorted(ROOT.glob(pattern))
 
 

@@ -19,8 +19,8 @@ from console.berths.uses import State, Use
 from console.server.page import NotShown, Page, Visit
 from console.server.paging import paged
 from console.world.view import View
+from kube.taints import Taint
 from policies.audit.ledger import AuditedPod
-from policies.policy import Taint
 from policies.scheduling.blockers import HARD
 from policies.scheduling.fleet import Fleet
 from policies.scheduling.pool_blockers import most_devices

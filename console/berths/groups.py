@@ -10,9 +10,9 @@ from typing import NamedTuple
 from console.berths.uses import Use, state, use
 from console.world.derived import Derived
 from console.world.world import World
+from kube.taints import Taint
 from policies.catalog import Catalog, Gpu
 from policies.facts.places import passes
-from policies.policy import Taint
 from policies.scan.node_price import NodePrices
 from policies.scan.seen import GpuNode
 from policies.scheduling.nodes import Node

@@ -16,7 +16,7 @@ from console.server.page import Page, Visit
 from console.server.paging import paged
 from console.server.query import LONGEST_NAME, Query
 from console.world.view import View
-from policies.policy import Taint
+from kube.taints import Taint
 from policies.scheduling.pools import POOL as POOL_LABEL
 
 CARDS = 9

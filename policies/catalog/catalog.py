@@ -16,17 +16,17 @@ from policies.catalog.reserved_keys import PLACES, ReservedKeys, Where
 from policies.catalog.resources import Measure, Resource, ResourcePattern
 from policies.catalog.slice_shares import slice_shares
 from policies.catalog.workload import Between, Workload
-from policies.lru import LruCache
 
+Signature = tuple[tuple[str, str], tuple[tuple[str, str | None], ...]]
+"""The controlling owner of a pod (API group, kind), and those of its labels that identify workloads (key, value)."""
 _MOST_NAMES = 4096
 """The most resource names whose look-up is cached: authors choose names, so the cache is bounded; a
 cluster has tens."""
 LONGEST_NAME = 253 + len("/") + 63
 """Characters of a resource name, label or annotation key (k8s.io/apimachinery IsQualifiedName). A mutating
 webhook is called before the API server has validated names, and the look-up of a longer one is not cached."""
-_MOST_SIGNED = 2**20
-"""Bytes of the cache of ``workloads_signed``: some thousand owners and labels that identify a workload; a
-cluster has tens."""
+_MOST_SIGNATURES, _LONGEST_SIGNATURE = 1024, 1024
+"""The most owners and labels whose look-up is cached, and the most characters of one; a cluster has tens."""
 
 
 _ACCOUNT = "system:serviceaccount:"
@@ -92,7 +92,7 @@ class Catalog:
     """Labels of platforms without machines in the catalog: platform -> label key -> its meaning."""
     _seen: dict[str, Resource | None] = field(default_factory=dict, init=False, repr=False, compare=False)
     """The bounded cache of ``resource``."""
-    _signed: LruCache[tuple[Workload, ...]] = field(default_factory=lambda: LruCache(_MOST_SIGNED), init=False, repr=False, compare=False)
+    _signed: dict[Signature, tuple[Workload, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
     """The bounded cache of ``workloads_signed``."""
     signatures: frozenset[str] = field(default=frozenset(), init=False, repr=False, compare=False)
     """The keys of the labels that identify a workload."""
@@ -131,12 +131,15 @@ class Catalog:
         """Return the workloads whose pods have this controlling owner (API group, kind), or one of these
         labels (key, value)."""
         key = owner, labels
-        found = self._signed.get(key)
-        if found is None:
+        workloads = self._signed.get(key)
+        if workloads is None:
             carried = {*(name for name, _ in labels), *(f"{name}={value}" for name, value in labels if value is not None)}
-            found = tuple(w for w in self.workloads if owner in w.owners or not carried.isdisjoint(w.labels))
-            self._signed.keep(key, found, 1024 + sum(map(len, owner)) + sum(len(name) + len(value or "") + 128 for name, value in labels))
-        return found
+            workloads = tuple(w for w in self.workloads if owner in w.owners or not carried.isdisjoint(w.labels))
+            if sum(map(len, owner)) + sum(len(name) + len(value or "") for name, value in labels) <= _LONGEST_SIGNATURE:
+                if len(self._signed) >= _MOST_SIGNATURES:
+                    self._signed.clear()
+                self._signed[key] = workloads
+        return workloads
 
     def resource(self, name: str) -> Resource | None:
         """Return what the catalog knows of a resource name, or None if it is no accelerator.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from policies.catalog import Catalog, MigProfile
 
-if TYPE_CHECKING:
-    from policies.objects.field_types import Known
+Known = Literal["families", "vendors", "models", "instanceFamilies", "workloads", "migProfiles"]
+"""The catalog's lists of names."""
 
 
 class Names:

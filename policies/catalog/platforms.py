@@ -6,7 +6,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from policies.policy import Capacity, Sharing, Taint
+from kube.taints import Taint
+
+Capacity = Literal["spot", "on-demand", "reserved"]
+Sharing = Literal["Exclusive", "MIG", "TimeSliced"]
 
 Possible = tuple[str | None, ...]
 """The values that a label may have on such a node. None: the label may be absent. ``"*"``: present, any

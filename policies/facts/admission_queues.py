@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from kube.taints import Taint
 from policies.facts.places import is_extended, taints_of
 from policies.facts.stored_selector import selector_of
 from policies.label_selector import LabelSelector
-from policies.policy import Taint
 from policies.values.untyped import map_at, maps_in, text_of
 
 GROUP = "kueue.x-k8s.io"

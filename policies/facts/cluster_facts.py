@@ -8,12 +8,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple
 
+from kube.taints import Taint
 from policies.facts import admission_queues, device_requests
 from policies.facts.admission_queues import ClusterQueue, Flavor, LocalQueue
 from policies.facts.device_requests import Claim, DeviceClass
 from policies.facts.offered_devices import STACKS, Offering, Slice, Stack, offering, slice_of, stack_of
 from policies.facts.places import NodePlace, node_place, offered, pool_spec, taints_of
-from policies.policy import Taint
 from policies.values import duration
 from policies.values.untyped import map_at, maps_in, text_of
 

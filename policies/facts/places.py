@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-from policies.policy import Taint
+from kube.taints import Taint
 from policies.values.quantity import QuantityError, parse
 from policies.values.untyped import LARGEST, map_at, maps_in, text_of
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from kube.taints import Taint
 from policies.facts.admission_queues import Flavor
-from policies.policy import Taint
 from policies.scheduling.conditions import holds, tolerates
 from policies.scheduling.wants import Expression
 from policies.values.untyped import map_at, maps_in, text_of

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from policies.catalog import Catalog, Resource
+from policies.catalog.platforms import Capacity
 from policies.mending.targets import Device
 from policies.offers.table import Table
 from policies.patch.json_tree import value_at
 from policies.pods.annotations import SLICE
-from policies.policy import Capacity
 from policies.scan.machines import PRODUCT_KEYS, Machines
 from policies.scan.seen import GROUP_KEYS
 from policies.scheduling.wants import SELECTOR, Expression, Wants, wants

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from policies.catalog import Resource
+from policies.catalog.platforms import Capacity
 from policies.catalog.prices import Prices
 from policies.mending.targets import Device, Places
-from policies.policy import Capacity
 from policies.scan.machines import INSTANCE_TYPE
 from policies.scheduling.fleet import Fleet, blockers, outlook
 from policies.scheduling.nodes import Node

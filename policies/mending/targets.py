@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from policies.catalog import Catalog, Gpu, MigProfile, Resource
+from policies.catalog.platforms import Capacity
 from policies.catalog.prices import Prices
 from policies.facts.platform_detection import home
 from policies.offers.table import Offer, Table
-from policies.policy import Capacity
 from policies.scan.machines import INSTANCE_TYPE, PRODUCT_KEYS, Machines
 from policies.scheduling.fleet import Fleet
 from policies.scheduling.nodes import Node, NodeGroup

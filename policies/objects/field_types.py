@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from policies.catalog.names import Known
 from policies.verdict import Path
 
 Kind = Literal["ClusterGPUPolicy", "GPUPolicy", "GPUNodeTemplate"]
 Rule = Callable[[Mapping[str, Any], Kind], Iterator[tuple[Path, str]]]
 """A rule between the fields of one struct: (the fields that were given and understood, the kind) -> each
 mistake, as (path, message)."""
-Known = Literal["families", "vendors", "models", "instanceFamilies", "workloads", "migProfiles"]
-"""The catalog's lists of names."""
 Merge = Literal["each", "least", "most", "common", "union"]
 """How the values of several policies combine: each by itself, the smallest, the largest, the items of all,
 the items of any."""

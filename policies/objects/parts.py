@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kube.taints import Taint
 from policies import label_selector, policy
 from policies.objects import validation as between
 from policies.objects.field_types import Choice, Field, Flag, Items, Labels, Name, Span, Struct, Text, Whole
@@ -171,7 +172,7 @@ def toleration(key: Text) -> Struct:
 
 
 TAINT = Struct(
-    build=policy.Taint,
+    build=Taint,
     text=str,
     fields=(
         Field(name="key", shape=TAINT_KEY, about="The key of the taint.", example="pool", required=True),

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from policies.catalog import Catalog, Expression
+from policies.catalog.platforms import Capacity, Sharing
 from policies.lru import LruCache
 from policies.objects.wording import phrase
 from policies.offers.machine_fields import in_machine
 from policies.offers.table import MOST_MEMO, Axis, Host, Table
-from policies.policy import Bounds, Capacity, InNotIn, LongRuns, Machine, NodeTemplate, Policy, Sharing
+from policies.policy import Bounds, InNotIn, LongRuns, Machine, NodeTemplate, Policy
 from policies.verdict import MODES, Field, Mode
 
 _HostTest = Callable[[Host], bool]

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from policies.catalog import Catalog, Expression
+from policies.catalog.platforms import Sharing
 from policies.offers.label_matching import ABSENT, ANY, NEW
 from policies.offers.table import Axis, Table
-from policies.policy import Sharing
 
 _OVERHEAD = 2048
 """Bytes of a cached result without its values, which belong to the table."""

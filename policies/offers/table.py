@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from policies.catalog import Gpu, MigProfile, Network, Platform, Possible, Resource
+from policies.catalog.platforms import Capacity, Sharing
 from policies.lru import LruCache
 from policies.offers.label_matching import covered, may_match
 from policies.offers.label_readings import Names, is_product
-from policies.policy import Capacity, Sharing
 
 Axis = Literal["machine", "capacity", "sharing"]
 AXES: tuple[Axis, ...] = ("machine", "capacity", "sharing")

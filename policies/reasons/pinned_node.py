@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from kube.taints import Taint
 from policies.facts import platform_detection
 from policies.messages import At, Phrase, phrase
 from policies.offers.constraints import fields, meet, who
@@ -16,7 +17,7 @@ from policies.offers.table import Table
 from policies.planning.merged_settings import FORBID
 from policies.planning.plan import Plan
 from policies.pods.view import TERMS
-from policies.policy import Taint, TolerationPattern
+from policies.policy import TolerationPattern
 from policies.reasons import denial_messages
 from policies.verdict import Path, Remark, Violation, at_field
 

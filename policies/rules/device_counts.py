@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from policies.catalog.platforms import Sharing
 from policies.messages import At, Phrase, phrase
 from policies.planning import author_words
 from policies.planning.merged_settings import MergedSettings
@@ -20,7 +21,6 @@ from policies.planning.plan import Plan
 from policies.pods.interval import NONE, Count
 from policies.pods.permissions import annotated_fraction, fraction_keys, is_fraction
 from policies.pods.view import Pod, asks
-from policies.policy import Sharing
 from policies.reasons import open_counts
 from policies.reasons.slice_suggestions import MOST_SAID, nearest_slice
 from policies.request import Request

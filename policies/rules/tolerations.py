@@ -18,12 +18,13 @@ from functools import lru_cache
 from math import inf
 from typing import Any
 
+from kube.taints import Taint
 from policies.messages import At, phrase
 from policies.planning.merged_settings import FORBID, grants
 from policies.planning.plan import Plan
 from policies.pods.toleration_matching import covers, tolerates
 from policies.pods.view import Pod, Raw
-from policies.policy import Taint, TolerationPattern
+from policies.policy import TolerationPattern
 from policies.reasons import pinned_node
 from policies.request import Request
 from policies.verdict import Edit, Remark, Violation, at_field

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
+from kube.taints import Taint
 from policies.audit.assessment import workload_of
 from policies.audit.stored_pod import StoredPod
 from policies.audit.workload_report import Workload
@@ -18,7 +19,6 @@ from policies.facts.platform_detection import home, newer
 from policies.planning import devices
 from policies.pods.projection import extract
 from policies.pods.view import Pod, PodError, Raw
-from policies.policy import Taint
 from policies.scan.machines import Machines
 from policies.scan.objects_read import Cluster
 from policies.scheduling.fleet import Fleet, fleet_of

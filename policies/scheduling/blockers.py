@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
+from kube.taints import Taint
 from policies.facts.places import passes
-from policies.policy import Taint
 from policies.scheduling.amounts import PODS
 from policies.scheduling.conditions import holds, names, tolerates
 from policies.scheduling.nodes import Node, NodeGroup

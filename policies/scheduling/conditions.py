@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from policies.policy import Taint
+from kube.taints import Taint
 from policies.scheduling.wants import Expression
 from policies.values.untyped import text_of
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from kube.taints import Taint
 from policies.facts.places import passes, taints_of
-from policies.policy import Taint
 from policies.scheduling.amounts import PODS, Amounts, Port, amounts
 from policies.scheduling.wants import wants
 from policies.values.untyped import map_at, maps_in, text_of

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from kube.taints import Taint
 from policies.catalog import Catalog
 from policies.facts.cluster_facts import NodePool, read
 from policies.facts.places import taints_of
 from policies.facts.platform_detection import Detector
 from policies.offers.table import Table
-from policies.policy import Taint
 from policies.scheduling.requirement import ALIASES, Requirement, requirement
 from policies.values.quantity import QuantityError, parse
 from policies.values.untyped import map_at, maps_in, text_of

@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.module_imports import LAYERS
+
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "bench").glob("*.md"))]
-SOURCES = ("bench", "certs", "cli", "cluster", "console", "deploy", "documents", "policies", "registration", "tests", "webhook")
+SOURCES = ("bench", "deploy", "tests", *LAYERS)
 SUFFIXES = {".py", ".yaml", ".yml", ".html", ".tpl", ".txt", ".json"}
 FENCE = re.compile(r"^ *(```+|~~~+).*?^ *\1\s*$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)

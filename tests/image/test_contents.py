@@ -10,6 +10,7 @@ from pathlib import Path
 from cli import VERSION
 from tests.image.conftest import Built
 from tests.support.counts import only_in_prove
+from tests.support.module_imports import LAYERS
 from tests.testcluster.images.containers import ran
 
 ROOT = Path(__file__).parents[2]
@@ -72,13 +73,12 @@ def test_every_module_of_ours_is_compiled(built: Built) -> None:
 def test_what_is_not_shipped_is_never_loaded(built: Built) -> None:
     """Every module of Berth can be imported in the image, and what reads kubeconfigs, the Kubernetes client's generated classes left out.
     ``make test`` starts it (``test_it_serves_and_stops_when_it_is_told_to``)."""
-    rooms = ("certs", "cli", "cluster", "console", "documents", "policies", "registration", "webhook")
     code = (
         "import importlib, pkgutil, sys, kubernetes.aio.config, kubernetes.aio.client.rest\n"
         "found = [m.name for r in sys.argv[1:] for m in pkgutil.walk_packages(importlib.import_module(r).__path__, r + '.')]\n"
         "print(len([importlib.import_module(name) for name in found]))"
     )
-    done = ran(built.root, "-c", code, *rooms, entrypoint=["/opt/berth/bin/python3"])
+    done = ran(built.root, "-c", code, *LAYERS, entrypoint=["/opt/berth/bin/python3"])
     assert (done.returncode, done.stderr) == (0, "")
     assert int(done.stdout) > 200
 

@@ -41,7 +41,10 @@ from webhook.telemetry.metrics import Metrics
 
 Raw = dict[str, Any]
 NOW = datetime.datetime(2026, 11, 25, 12, tzinfo=datetime.UTC)
-OURS = ("certs", "cli", "cluster", "console", "documents", "policies", "registration", "webhook")
+OURS = {
+    "analysis", "catalog", "certs", "cli", "cluster", "console", "documents", "kube", "policies", "registration", "server", "sources",
+    "telemetry", "webhook",
+}  # fmt: skip
 DURATION = re.compile(r"_seconds(_sum|_bucket)?$|_created$|_bytes$|^process_|^python_")
 SERVED = {
     "v1": ("Namespace", "Node", "Pod", "Event"),

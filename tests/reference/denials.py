@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.policy import DeviceLimit, Machine, Taint, TolerationPattern
+from kube.taints import Taint
+from policies.policy import DeviceLimit, Machine, TolerationPattern
 from tests.reference import pods
 from tests.reference.case import FOREVER, Case
 from tests.reference.tolerations import grants, tolerates

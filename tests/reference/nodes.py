@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from policies.catalog import Catalog, Gpu, MachineType, MigProfile, Platform, Resource, Variant
-from policies.policy import Machine, NodeTemplate, Sharing
+from policies.catalog.platforms import Sharing
+from policies.policy import Machine, NodeTemplate
 
 Raw = dict[str, Any]
 Values = tuple[str | None, ...]

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from policies.catalog import Platform
-from policies.policy import Sharing
+from policies.catalog.platforms import Sharing
 from tests.reference.nodes import Atlas, Node, holds
 
 Raw = dict[str, Any]

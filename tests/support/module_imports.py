@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from deploy.release.wheel import packages
+
 ROOT = Path(__file__).resolve().parents[2]
-LAYERS = ("certs", "cli", "cluster", "console", "documents", "policies", "registration", "webhook")
+LAYERS = tuple(sorted(packages()))
+"""The top folders of the source, as pyproject.toml lists them."""
 Graph = Mapping[str, AbstractSet[str]]
 
 

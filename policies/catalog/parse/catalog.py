@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
+from kube.taints import Taint
 from policies.catalog.catalog import Catalog
 from policies.catalog.parse.check import checked
 from policies.catalog.parse.devices import gpus, machines
@@ -19,10 +20,9 @@ from policies.catalog.parse.kinds import between, workload
 from policies.catalog.parse.merge import layered
 from policies.catalog.parse.platforms import platform, scheme
 from policies.catalog.parse.reader import Fields, Notes, shown
-from policies.catalog.platforms import AcceleratorTaint, GraceCap, Protection, Words
+from policies.catalog.platforms import AcceleratorTaint, Capacity, GraceCap, Protection, Words
 from policies.catalog.reserved_keys import ReservedKeys
 from policies.catalog.resources import Measure, ResourceKind, ResourcePattern
-from policies.policy import Capacity, Taint
 
 _CAPACITIES: tuple[Capacity, ...] = get_args(Capacity)
 _KINDS: tuple[ResourceKind, ...] = get_args(ResourceKind)

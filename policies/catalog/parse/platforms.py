@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal, TypeVar, get_args
 
 from policies.catalog.parse.reader import Fields, Notes, label_value, meant, record
-from policies.catalog.platforms import Expression, Operator, Platform, Possible, SharingScheme, Variant
-from policies.policy import Capacity, Sharing
+from policies.catalog.platforms import Capacity, Expression, Operator, Platform, Possible, Sharing, SharingScheme, Variant
 
 T = TypeVar("T")
 C = TypeVar("C", bound=str)

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from kube.taints import Taint
 from policies.catalog import Catalog
-from policies.policy import Taint
 from policies.scan.seen import GpuPod, Seen
 from policies.scan.suggestions.suggestion import Suggestion
 from policies.state.snapshot import NAMESPACE_LABEL

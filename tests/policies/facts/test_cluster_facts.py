@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from kube.taints import Taint
 from policies.facts import cluster_facts as facts
 from policies.facts.admission_queues import ClusterQueue, Flavor, LocalQueue
 from policies.facts.cluster_facts import KINDS, ClusterFacts, Entry, NodePool
 from policies.facts.device_requests import Choice, DeviceClass
 from policies.facts.offered_devices import Offering, Slice, Stack
 from policies.facts.places import NodePlace
-from policies.policy import Taint
 from tests.support.counts import count
 
 

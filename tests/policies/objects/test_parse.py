@@ -11,20 +11,11 @@ from hypothesis import strategies as st
 
 from documents.files import read_catalog
 from documents.yaml_reader import documents
+from kube.taints import Taint
 from policies.catalog import Catalog
 from policies.document import Document
 from policies.objects import parse as policy_parse
-from policies.policy import (
-    Bounds,
-    InNotIn,
-    LongRuns,
-    Machine,
-    MigDefault,
-    Policy,
-    PolicySet,
-    Taint,
-    TolerationPattern,
-)
+from policies.policy import Bounds, InNotIn, LongRuns, Machine, MigDefault, Policy, PolicySet, TolerationPattern
 
 MODELS = ("T4", "L4", "A100-40GB", "A100-80GB", "H100-80GB")
 

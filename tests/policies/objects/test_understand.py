@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kube.taints import Taint
 from policies.catalog.names import Names
 from policies.objects.definition import KINDS, SPECS
 from policies.objects.field_types import Kind
 from policies.objects.object_parser import MOST_REPORTED
 from policies.objects.parse import LONGEST_MESSAGE, Understood, understand
-from policies.policy import Bounds, DeviceLimit, LongRuns, Match, NodeTemplate, Policy, Require, Taint
+from policies.policy import Bounds, DeviceLimit, LongRuns, Match, NodeTemplate, Policy, Require
 from policies.verdict import MODES
 from tests.support.counts import count
 from tests.support.generators import random_worlds

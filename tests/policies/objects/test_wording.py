@@ -13,6 +13,7 @@ from hypothesis import given
 
 from cli.output import effective_output
 from cli.terminal.screen import Screen
+from kube.taints import Taint
 from policies import policy
 from policies.explain.effective import Effective, effective
 from policies.explain.effective_probe import Kind, request_for
@@ -28,7 +29,7 @@ from policies.objects.json_schema import json_schema
 from policies.objects.reference import reference_markdown
 from policies.planning.plan import make, subject
 from policies.pods.view import Pod
-from policies.policy import Bounds, InNotIn, LongRuns, Match, MigDefault, NodeTemplate, Policy, Taint, TolerationPattern
+from policies.policy import Bounds, InNotIn, LongRuns, Match, MigDefault, NodeTemplate, Policy, TolerationPattern
 from tests.policies.findings import found as objects
 from tests.policies.findings.found import found
 from tests.support.generators.random_cluster import NAMESPACES

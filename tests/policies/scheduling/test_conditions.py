@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kube.taints import Taint
 from policies.facts.places import passes
-from policies.policy import Taint
 from policies.scheduling.conditions import holds, names, tolerates
 from policies.scheduling.wants import Expression
 

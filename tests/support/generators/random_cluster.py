@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kube.taints import Taint
 from policies.facts.cluster_facts import ClusterFacts
 from policies.facts.device_requests import Choice, Claim, DeviceClass
 from policies.facts.offered_devices import Offering, Stack
-from policies.policy import Taint
 
 NAMESPACES = ("team-a", "team-b", "dev")
 NODES = {

@@ -7,21 +7,8 @@ from dataclasses import replace
 from random import Random
 from typing import Literal, TypeVar
 
-from policies.policy import (
-    Bounds,
-    Capacity,
-    Default,
-    DeviceLimit,
-    InNotIn,
-    LongRuns,
-    Machine,
-    MigDefault,
-    Queue,
-    Queues,
-    Require,
-    Sharing,
-    TolerationPattern,
-)
+from policies.catalog.platforms import Capacity, Sharing
+from policies.policy import Bounds, Default, DeviceLimit, InNotIn, LongRuns, Machine, MigDefault, Queue, Queues, Require, TolerationPattern
 
 T = TypeVar("T")
 CAPACITIES: tuple[Capacity, ...] = ("spot", "on-demand", "reserved")

@@ -8,10 +8,12 @@ from functools import cache, cached_property
 from random import Random
 
 from documents.files import read_catalog
+from kube.taints import Taint
 from policies.catalog import Catalog
+from policies.catalog.platforms import Sharing
 from policies.facts.cluster_facts import ClusterFacts
 from policies.label_selector import LabelExpression, LabelSelector
-from policies.policy import Allow, Bounds, Default, Match, NodeTemplate, Policy, PolicySet, Require, Sharing, Taint
+from policies.policy import Allow, Bounds, Default, Match, NodeTemplate, Policy, PolicySet, Require
 from policies.state.snapshot import Snapshot
 from policies.verdict import MODES, Mode
 from tests.support.counts import PROVE
